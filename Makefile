@@ -476,7 +476,7 @@ $(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(KEYSPAC
 	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LIBRARIES) -lm -o $@
 
 # This one has a server of tests/support.
-$(B)/tests/fuzz/fuzz_restore: $(SUPPORT)
+$(B)/tests/fuzz/fuzz_restore $(B)/tests/fuzz/fuzz_follow: $(SUPPORT)
 $(FUZZERS): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) -pthread -fsanitize=fuzzer,address,undefined $(filter %.o,$^) $(filter $(SUPPORT),$^) \

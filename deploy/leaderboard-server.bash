@@ -103,6 +103,7 @@ _leaderboard_server() {
     --repl-timeout) COMPREPLY=(); return ;;
     --repl-ping-replica-period) COMPREPLY=(); return ;;
     --repl-backlog-size) COMPREPLY=(); return ;;
+    --replica-spool-size) COMPREPLY=(); return ;;
     --repl-backlog-ttl) COMPREPLY=(); return ;;
     --min-replicas-to-write) COMPREPLY=(); return ;;
     --min-replicas-max-lag) COMPREPLY=(); return ;;

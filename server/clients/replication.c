@@ -11,7 +11,7 @@ static const char no_id[] = "0000000000000000000000000000000000000000";
 
 const char *replication_link_name(enum replication_link link) {
     static const char *const names[REPLICATION_LINKS] = {
-        "none", "connect", "connecting", "handshake", "sync", "connected",
+        "none", "connect", "connecting", "handshake", "sync", "connected", "stopped",
     };
     CHECK(link < REPLICATION_LINKS);
     return names[link];
@@ -87,7 +87,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     struct replication *replication = &server->replication;
     bool is_same = replication_is_replica(replication) && replication->master_port == port &&
                    bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
-    if (is_same) {
+    if (is_same && replication->link != REPLICATION_LINK_STOPPED) {
         return true;
     }
     if (!settings_set_master(&server->settings, host, port)) {
@@ -302,6 +302,9 @@ const char *replication_read_refusal(const struct server *server) {
     const struct replication *replication = &server->replication;
     if (sync_is_closed(&replication->sync)) {
         return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
+    }
+    if (replication_is_replica(replication) && replication->is_loading) {
+        return "LOADING Redis is loading the dataset in memory";
     }
     if (replication_is_replica(replication) && !replication_is_up(replication) &&
         !server->settings.replica_serve_stale_data) {

@@ -44,6 +44,7 @@ enum replication_link {
     REPLICATION_LINK_HANDSHAKE,  /* "handshake": TLS, AUTH, REPLCONF */
     REPLICATION_LINK_SYNC,       /* "sync": a full copy is being received or loaded */
     REPLICATION_LINK_CONNECTED,  /* "connected": groups arrive; INFO's up */
+    REPLICATION_LINK_STOPPED,    /* "stopped": for good, until REPLICAOF is given again; error says why */
     REPLICATION_LINKS,
 };
 /* "connect"; of NONE "none". */
@@ -129,6 +130,8 @@ struct replication_machine {
                  struct reply *reply);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
+    /* Following a Redis: INFO's lines about it, "name:value\r\n". */
+    void (*print_source)(void *context, struct buffer *out);
 };
 
 struct replication {
@@ -149,6 +152,8 @@ struct replication {
     /* There are boards to serve. The machinery clears it where a replica starts without files of its
      * own, until its first full copy is there. */
     bool is_whole;
+    /* The boards are being loaded in place: commands that need them are answered -LOADING. */
+    bool is_loading;
     bool
         is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
                               * whole, or what it had may be forgotten */
@@ -254,13 +259,14 @@ static inline bool replication_may_refuse(const struct replication *replication,
         return true;
     }
     return replication->role == REPLICATION_REPLICA
-               ? is_write || (!serves_stale_data && !replication_is_up(replication))
+               ? is_write || replication->is_loading ||
+                     (!serves_stale_data && !replication_is_up(replication))
                : is_write && replicas_to_write > 0;
 }
 
 /* The error for a write here and now: "READONLY ...", "NOREPLICAS ..."; NULL: none. */
 const char *replication_write_refusal(const struct server *server);
-/* The error for a command that needs the boards: "MASTERDOWN ..."; NULL: none. */
+/* The error for a command that needs the boards: "LOADING ...", "MASTERDOWN ..."; NULL: none. */
 const char *replication_read_refusal(const struct server *server);
 /* What INFO says, and Sentinel reads, as slave_priority. */
 int64_t replication_priority(const struct server *server);

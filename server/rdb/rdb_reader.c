@@ -92,6 +92,10 @@ const char *rdb_type_name(unsigned type) {
     return type < RDB_TYPES && types[type].name != NULL ? types[type].name : "unknown";
 }
 
+bool rdb_type_is_set(unsigned type) {
+    return strcmp(rdb_type_name(type), "sets") == 0;
+}
+
 /* NULL: it can be neither read nor passed over. */
 static const struct type *find_type(const struct rdb_reader *reader, unsigned number) {
     if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {
@@ -847,6 +851,11 @@ void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
     if (reader->input.is_broken) {
         (void)lack_memory(reader);
     }
+}
+
+struct bytes rdb_reader_rest(const struct rdb_reader *reader) {
+    return (struct bytes){.at = reader->input.at + reader->at,
+                          .size = reader->input.size - reader->at};
 }
 
 size_t rdb_reader_left(const struct rdb_reader *reader) {

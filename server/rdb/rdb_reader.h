@@ -109,7 +109,11 @@ void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece);
 MUST_CHECK enum rdb_event rdb_reader_next(struct rdb_reader *reader);
 /* After RDB_END: bytes that were fed and do not belong to it. */
 size_t rdb_reader_left(const struct rdb_reader *reader);
+/* These bytes, until the next call. */
+struct bytes rdb_reader_rest(const struct rdb_reader *reader);
 /* What a key of this type holds, in the plural: "strings". */
 const char *rdb_type_name(unsigned type);
+/* Does a key of this type hold a set? */
+bool rdb_type_is_set(unsigned type);
 
 #endif

@@ -138,16 +138,18 @@ static const uint64_t integer_powers[] = {1,
                                           100000000000000000,
                                           1000000000000000000};
 
-/* An integer of 64 bits? */
-static bool is_whole(double score) {
-    return fabs(score) < 0x1p63 && (double)(int64_t)score == score;
+/* A magnitude that is an integer of 64 bits? */
+static bool is_whole(double magnitude) {
+    return magnitude < 0x1p64 && (double)(uint64_t)magnitude == magnitude;
 }
 
 /* Integers are exact, whatever their size; else the fewest digits. */
 size_t rdb_value_print_score(double score, char *out) {
     int size = 0;
-    if (is_whole(score)) {
-        return bytes_print_i64(out, (int64_t)score);
+    if (is_whole(fabs(score))) {
+        bool is_negative = score < 0;
+        out[0] = '-';
+        return is_negative + bytes_print_u64(out + is_negative, (uint64_t)fabs(score));
     }
     for (int digits = EXACT_DIGITS; digits <= EXACT_DIGITS + 2; digits++) {
         size = snprintf(out, RDB_SCORE_TEXT_MAX, "%.*g", digits, score);
@@ -273,18 +275,27 @@ static enum rdb_value_status put(struct rdb_value *value, struct bytes member, u
     return RDB_VALUE_OK;
 }
 
+enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
+                                             uint64_t *ordinal, char *error) {
+    struct decimal decimal;
+    if (find_decimal(score, field->scale, &decimal) &&
+        layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
+        return RDB_VALUE_OK;
+    }
+    enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
+    if (status == RDB_VALUE_OK) {
+        CHECK(layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK);
+    }
+    return status;
+}
+
 enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                           double score, char *error) {
-    const struct layout_field *field = &value->layout->fields[0];
-    struct decimal decimal;
     uint64_t ordinal;
-    if (!find_decimal(score, field->scale, &decimal) ||
-        layout_field_ordinal(field, decimal, &ordinal) != LAYOUT_OK) {
-        enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
-        if (status != RDB_VALUE_OK) {
-            return status;
-        }
-        CHECK(layout_field_ordinal(field, decimal, &ordinal) == LAYOUT_OK);
+    enum rdb_value_status found =
+        rdb_value_find_ordinal(&value->layout->fields[0], score, &ordinal, error);
+    if (found != RDB_VALUE_OK) {
+        return found;
     }
     enum rdb_value_status status =
         put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
@@ -325,7 +336,7 @@ static void reverse(struct board_entry *entries, uint32_t count) {
 }
 
 /* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
-static void sort(struct rdb_value *value) {
+void rdb_value_sort(struct rdb_value *value) {
     if (value->is_in_order) {
         return;
     }
@@ -401,7 +412,7 @@ enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board 
     if (status != RDB_VALUE_OK) {
         return status;
     }
-    sort(value);
+    rdb_value_sort(value);
     uint32_t count = kept_max > 0 && value->count > kept_max ? kept_max : value->count;
     enum board_status appended = BOARD_OK;
     for (uint32_t at = 0; at < count && appended == BOARD_OK; at += PORTION) {

@@ -48,7 +48,12 @@ MUST_CHECK enum rdb_value_status rdb_value_begin_board(struct rdb_value *value,
                                                        char *error);
 /* The same for members with keys of their own. */
 void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout);
-/* With the exact decimal of the shortest text that is this double. */
+/* The ordinal of the exact decimal of the shortest text that is this double. REFUSED: the field cannot hold
+ * it; OK or REFUSED. */
+MUST_CHECK enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field,
+                                                        double score, uint64_t *ordinal,
+                                                        char *error);
+/* With that ordinal in the first field. */
 MUST_CHECK enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                                      double score, char *error);
 /* With a packed key of the layout, and in the board's order. */
@@ -58,6 +63,10 @@ MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, stru
  * that may only be discarded. */
 MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
                                                      uint32_t kept_max);
+
+/* Put the entries that were put into the board's order, for whoever takes them from entries[0 .. count-1]
+ * instead of rdb_value_end_board. Members that are there twice are not found. */
+void rdb_value_sort(struct rdb_value *value);
 
 /* Fields of one hash. */
 void rdb_value_begin_hash(struct rdb_value *value);

@@ -11,6 +11,9 @@
  *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
  *     [REPLCONF PRESENT ...: quorum.h]   LB.SYNC <id> <first group>
  *
+ * What answers REPLCONF leaderboard with an error, but took what was before, is a Redis: the link ends, and
+ * says so (redis_follow.h goes on).
+ *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. The
  * link is on the engine's loop. Memory is taken for bytes that have come, never for sizes that are
@@ -100,6 +103,7 @@ struct master_link {
     struct buffer output;
     struct apply apply;
     bool is_retrying;    /* there was no memory for a step: it is tried again each second */
+    bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
     bool has_replaced;   /* a copy has replaced the keys: its owner clears it */
     bool wants_ack;      /* something was applied since the last REPLCONF ACK */
     uint64_t kept_group; /* the last one that was acknowledged as kept */

@@ -144,6 +144,11 @@ static void fail_with_answer(struct master_link *link, const char *what, struct 
 /* "+LEADERBOARD 4", or an error of a server that is none. */
 static void take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
+    if (begins_with(answer, "-ERR ") && !link->wants_failover) {
+        link->has_found_redis = true;
+        link->wake(link->context);
+        return;
+    }
     if (!begins_with(answer, "+LEADERBOARD ")) {
         fail_with_answer(link, "the master is no leaderboard server", answer);
         return;

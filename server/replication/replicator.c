@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include "server/durability/persistence.h"
+#include "server/network/tls_context.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
+#include "server/replication/redis_follow.h"
+#include "server/replication/redis_position.h"
 #include "server/system/log.h"
 
 enum {
@@ -25,8 +28,9 @@ struct replicator {
     struct feed *feed;
     struct master_link link;
     struct quorum *quorum; /* NULL: sync-replicas 0, or nothing is loaded yet */
-    bool has_begun;        /* the files are loaded */
-    bool is_void;          /* changes have no numbers, and the keys say so */
+    struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
+    bool has_begun;             /* the files are loaded */
+    bool is_void;               /* changes have no numbers, and the keys say so */
 };
 
 /* The server changes its keys itself from now on. */
@@ -97,6 +101,8 @@ static bool open_term(void *context, const struct term *id) {
 
 static void follow(void *context) {
     struct replicator *replicator = context;
+    redis_follow_end(replicator->redis);
+    replicator->link.has_found_redis = false;
     feed_forget_history(replicator->feed);
     registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
@@ -108,6 +114,7 @@ static void follow(void *context) {
 
 static void shift(void *context) {
     struct replicator *replicator = context;
+    redis_follow_end(replicator->redis);
     registry_set_passive(replicator->server->registry, true);
     tell_quorum(replicator, quorum_follow);
     master_link_stop(&replicator->link);
@@ -121,6 +128,11 @@ static void promote(void *context) {
         return; /* as if it had never been a replica */
     }
     master_link_stop(&replicator->link);
+    replicator->link.has_found_redis = false;
+    if (redis_follow_is_on(replicator->redis)) {
+        redis_follow_finish(replicator->redis);
+    }
+    redis_position_remove(server->registry);
     server->replication.group = persistence_last_group(server->persistence);
     if (replicator->quorum != NULL) {
         quorum_promote(replicator->quorum);
@@ -174,7 +186,27 @@ static void ask_acks(void *context) {
 
 static void drop(void *context) {
     struct replicator *replicator = context;
+    redis_follow_drop(replicator->redis);
     master_link_drop(&replicator->link, "closed by CLIENT KILL");
+}
+
+static void print_source(void *context, struct buffer *out) {
+    struct replicator *replicator = context;
+    redis_follow_print(replicator->redis, out);
+}
+
+/* The master is a Redis. What is applied of it are changes of this server's own, with groups of its own:
+ * another history than that of a leaderboard master that was followed before. */
+static void follow_redis(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
+    replicator->link.has_found_redis = false;
+    master_link_stop(&replicator->link);
+    persistence_set_following(server->persistence, false);
+    replication_change_id(server);
+    feed_write_history(replicator->feed);
+    feed_reset(replicator->feed, "a Redis is followed");
+    redis_follow_begin(replicator->redis, tls);
 }
 
 /* ---- the start ---- */
@@ -216,6 +248,9 @@ static void begin(struct replicator *replicator) {
     struct history history;
     bool has_history = history_read(server->registry, &history);
     replicator->has_begun = true;
+    if (!replication_is_replica(replication)) {
+        redis_position_remove(server->registry);
+    }
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
     bool is_in_quorum = server->settings.sync_replicas > 0;
@@ -269,6 +304,12 @@ bool replicator_begin_tick(struct replicator *replicator) {
         begin(replicator);
     }
     void_history(replicator);
+    if (replicator->link.has_found_redis) {
+        follow_redis(replicator);
+    }
+    if (redis_follow_is_on(replicator->redis)) {
+        return redis_follow_step(replicator->redis, STEP_BUDGET_NS);
+    }
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
     if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
@@ -291,7 +332,7 @@ bool replicator_end_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         return false;
     }
-    if (!replication_is_replica(&server->replication)) {
+    if (!replication_is_replica(&server->replication) || redis_follow_is_on(replicator->redis)) {
         server->replication.group = persistence_last_group(server->persistence);
     }
     bool has_more = feed_step(replicator->feed);
@@ -322,6 +363,13 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         memory_free(replicator);
         return NULL;
     }
+    replicator->redis = redis_follow_create(server, loop);
+    if (replicator->redis == NULL) {
+        master_link_deinit(&replicator->link);
+        feed_destroy(replicator->feed);
+        memory_free(replicator);
+        return NULL;
+    }
     replicator->link.wake = wake;
     replicator->link.context = context;
     server->replication.machine = (struct replication_machine){
@@ -336,6 +384,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .drop = drop,
         .present = present,
         .acknowledge = acknowledge,
+        .print_source = print_source,
     };
     registry_set_passive(server->registry, replication_is_replica(&server->replication));
     return replicator;
@@ -344,6 +393,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
 void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
+        redis_follow_close(replicator->redis);
         feed_stop(replicator->feed);
         quorum_stop(replicator->quorum);
     }
@@ -358,6 +408,7 @@ void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group) 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
         replicator->server->replication.machine = (struct replication_machine){.context = NULL};
+        redis_follow_destroy(replicator->redis);
         feed_destroy(replicator->feed);
         quorum_destroy(replicator->quorum);
         memory_free(replicator);

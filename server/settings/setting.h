@@ -191,6 +191,7 @@ struct settings {
     int64_t replica_announce_port; /* 0: the port */
     int64_t repl_timeout_s, repl_ping_replica_period_s;
     uint64_t repl_backlog_size;
+    uint64_t replica_spool_size; /* 0: no limit */
     int64_t repl_backlog_ttl_s;
     int64_t min_replicas_to_write, min_replicas_max_lag_s; /* 0: off */
     bool tls_replication;

@@ -8,6 +8,7 @@ import unittest
 from collections import namedtuple
 from unittest import mock
 
+import follow
 import servers
 
 MEMBERS = 2000 if os.environ.get("LEADERBOARD_TEST_SHORT") else 10000
@@ -101,32 +102,67 @@ class Moving(unittest.TestCase):
     """One section: heading. Its class has the two servers, old and new."""
 
     heading = None
-    sections = redis_server = leaderboard = None
+    sections = redis_server = leaderboard = follower = None
+    # Tests that the follower cannot take part in: scores beyond 64 bits with a sign, or of all digits
+    # that a double has; what reads or writes it as only Redis does.
+    not_followed = ()
+    unfollowed = None
 
     @classmethod
-    def begin(cls, sections, redis_server, leaderboard):
+    def begin(cls, sections, redis_server, leaderboard, follower=None):
+        """follower: a server that follows redis_server; the page's lines then read from it."""
         cls.sections, cls.redis_server, cls.leaderboard = sections, redis_server, leaderboard
+        cls.follower = follower
 
     def setUp(self):
         random.seed(f"{SEED} {self.id()}")
+        if self.follower is not None and self._testMethodName in self.not_followed:
+            self.skipTest("not for a follower")
         self.section = self.sections[self.heading]
         self.old, self.new = self.redis_server.client(), self.leaderboard.raw_client()
         self.old.flushall()
         self.new.flushall()
         self.names = {}
         shared = self.sections["What all of them share"].block("python", 0)
-        for port, server in (("port=6379", self.redis_server), ("port=7000", self.leaderboard)):
+        for port, server in (("port=6379", self.follower or self.redis_server),
+                             ("port=7000", self.leaderboard)):
             self.assertEqual(shared.count(port), 1)
             shared = shared.replace(port, f"port={server.port}")
         self.execute(shared, "what all share")
 
     def tearDown(self):
-        for client in (self.old, self.new, self.names["old"], self.names["new"]):
-            client.connection_pool.disconnect()
+        if self.follower is not None:
+            self.catch_up_again()
+        for client in (self.old, self.new, self.names.get("old"), self.names.get("new")):
+            if client is not None:
+                client.connection_pool.disconnect()
+
+    def catch_up_again(self):
+        """A test that failed leaves no stopped follower to the next one."""
+        client = self.follower.client()
+        if client.info("replication").get("source_state") == "stopped":
+            self.old.flushall()
+            client.execute_command("REPLICAOF", "127.0.0.1", self.redis_server.port)
+            follow.wait_until(lambda: follow.is_following(client))
+
+    def catch_up(self):
+        """The follower has all that Redis has."""
+        if self.follower is None:
+            return
+        client = self.follower.client()
+        offset = self.redis_server.client().info("replication")["master_repl_offset"]
+
+        def is_there():
+            info = client.info("replication")
+            self.assertEqual(info.get("master_link_error", ""), "")
+            return info["source_applied_offset"] >= offset
+
+        self.assertTrue(follow.wait_until(is_there))
 
     # ---- the page's lines ----
 
     def execute(self, text, name):
+        self.catch_up()
         exec(compile(text, f"<{self.heading}: {name}>", "exec"), self.names)
 
     def run_python(self, index, records=None, section=None):
@@ -136,7 +172,8 @@ class Moving(unittest.TestCase):
 
     def run_shell(self, index):
         text = self.section.block("sh", index)
-        for port, server in (("-p 6379", self.redis_server), ("-p 7000", self.leaderboard)):
+        self.catch_up()
+        for port, server in (("-p 6379", self.follower or self.redis_server), ("-p 7000", self.leaderboard)):
             self.assertEqual(text.count(port), 1)
             text = text.replace(port, f"-p {server.port}")
         done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=300,
@@ -193,10 +230,18 @@ class Moving(unittest.TestCase):
         wanted = {row.member: b"%d" % pack(*row.fields, row.ms) for row in rows}
         self.assertEqual({record[0]: record[-1] for record in self.board(key, "WITHKEY")}, wanted)
 
+    def scratch(self):
+        """A Redis that nobody follows, for scores of any kind."""
+        if self.follower is None:
+            return self.old
+        if Moving.unfollowed is None:
+            Moving.unfollowed = servers.start_redis()
+        return Moving.unfollowed.client()
+
     def kept_by_redis(self, number):
         """What Redis makes of a score."""
-        self.old.zadd("one", {"member": number})
-        return self.old.zscore("one", "member")
+        self.scratch().zadd("one", {"member": number})
+        return self.scratch().zscore("one", "member")
 
     def assert_redis_keeps_up_to(self, last, beyond):
         self.assertEqual(int(self.kept_by_redis(last)), last)

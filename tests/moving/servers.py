@@ -40,14 +40,14 @@ def end_with_the_test():
 
 
 class Server:
-    def __init__(self, program, environment=None):
+    def __init__(self, program, environment=None, arguments=()):
         self.held_port = hold_port()
         self.port = self.held_port.getsockname()[1]
         self.directory = tempfile.mkdtemp(prefix="leaderboard-moving-")
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.log = Path(self.directory) / "log"
         command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-                   "--appendonly", "no", "--dir", self.directory]
+                   "--appendonly", "no", "--dir", self.directory, *arguments]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 command, cwd=self.directory, env={**os.environ, "TZ": "UTC", **(environment or {})},
@@ -96,3 +96,19 @@ def start_leaderboard():
     program = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
     return Server(program, environment={"LD_PRELOAD": libraries[0], "FAKETIME": CLOCK,
                                         "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+
+
+def start_follower(source):
+    """Ours, following source, whose boards hold packed scores as Redis has them."""
+    source.client().config_set("repl-diskless-sync-delay", 0)
+    program = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
+    follower = Server(program, arguments=[
+        "--layout", "packed FIELD score 64 SIGNED", "--layout",
+        "decimal FIELD score 64 SIGNED SCALE 10", "--board", "sales decimal", "--board",
+        "* packed", "--replicaof", f"127.0.0.1 {source.port}"])
+    give_up_at = time.monotonic() + START_LIMIT_S
+    while follower.client().info("replication").get("source_state") != "follows":
+        if time.monotonic() > give_up_at:
+            raise SystemExit(f"it does not follow:\n{follower.log.read_text()}")
+        time.sleep(0.02)
+    return follower

@@ -10,6 +10,7 @@ MONTH_AGO = CLOCK_MS - 30 * DAY
 
 class TenDigits(Moving):
     heading = "Ten digits of unix time behind the score"
+    not_followed = ("test_above_scores_move_from_redis_and_all_of_it_from_records",)
 
     @staticmethod
     def pack(score, ms):
@@ -59,6 +60,11 @@ class TenDigits(Moving):
 
 class FractionOfTime(Moving):
     heading = "A score plus a fraction made of the time"
+    not_followed = (
+        "test_small_scores_move_from_redis_rounded_or_cut_off",
+        "test_large_scores_move_from_redis_and_all_of_it_from_records",
+        "test_in_redis_a_minute_is_one_time_and_int_takes_the_wrong_score",
+    )
 
     @staticmethod
     def pack(score, ms):
@@ -115,6 +121,11 @@ class FractionOfTime(Moving):
 
 class FractionOfEveryCall(Moving):
     heading = "Increments with a fraction made of the time"
+    not_followed = (
+        "test_points_move_from_redis_in_its_order",
+        "test_from_records_equals_stand_as_they_should",
+        "test_in_redis_who_was_called_often_is_ahead",
+    )
 
     def setUp(self):
         """Everybody's points come in one to six calls; the time of the last one counts."""
@@ -161,6 +172,8 @@ class FractionOfEveryCall(Moving):
 
 class ScoreFlagSeconds(Moving):
     heading = "Score, flag and seconds left as decimals"
+    not_followed = ("test_large_scores_and_flags_move_from_redis_and_all_of_it_from_records",
+                    "test_scores_that_grew_step_by_step_move_too")
     END_S = 1861891200
 
     def pack(self, score, flag, ms):

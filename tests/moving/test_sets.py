@@ -7,6 +7,8 @@ from servers import CLOCK_MS
 
 class ScoresAlone(Moving):
     heading = "Scores alone"
+    not_followed = ("test_decimals_come_over_with_a_scale",
+                    "test_redis_cli_does_so_with_plain_members")
 
     def setUp(self):
         super().setUp()

@@ -16,6 +16,8 @@ def pack(points, ms):
 
 class Votes(Moving):
     heading = "30 bits of points, 34 bits of milliseconds left, and WATCH"
+    not_followed = ("test_above_points_move_from_redis_and_all_of_it_from_records",
+                    "test_the_loop_runs_unchanged_and_one_command_replaces_it",)
 
     def begin_with(self, fields):
         self.run_transcript(0)

@@ -337,6 +337,9 @@ static void print_link(struct info *info) {
     if (replication->error[0] != '\0') {
         put(info, "master_link_error:%s", replication->error);
     }
+    if (replication->machine.print_source != NULL) {
+        replication->machine.print_source(replication->machine.context, info->out);
+    }
     put_i64(info, "slave_priority", replication_priority(server));
     put(info, "slave_read_only:1");
     put(info, "replica_announced:%d", server->settings.replica_announced);

@@ -30,6 +30,7 @@ static void follow(const struct call *call) {
     }
     bool is_same =
         replication_is_replica(replication) && replication->master_port == port &&
+        replication->link != REPLICATION_LINK_STOPPED &&
         bytes_equal_ignoring_case(call_arg(call, 1), bytes_from_text(replication->master_host));
     if (is_same) {
         reply_simple(call->reply, "OK Already connected to specified master");

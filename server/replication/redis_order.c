@@ -1,0 +1,230 @@
+/* Redis's order on a board: by score, then by the members' bytes. See redis_apply_parts.h.
+ *
+ *     place    0    1    2    3    4        lowest score first
+ *     score   10   20   20   20   30
+ *             ann  bob  kim  zoe  eve       equal scores by their bytes
+ *
+ * The members with one score are neighbours on the board, in another order. So places are found by score, and
+ * only a group of equal scores that is cut has to be looked at member by member. */
+#include <stdlib.h>
+
+#include "server/replication/redis_apply_parts.h"
+
+/* A group of equal scores, as places. */
+struct group {
+    uint32_t first, end;
+};
+
+static uint32_t rank_of(const struct board *board, uint32_t place) {
+    bool is_ascending = board_layout(board)->fields[0].is_ascending;
+    return is_ascending ? place : board_count(board) - 1 - place;
+}
+
+static uint64_t low_bits(const struct layout *layout) {
+    return (UINT64_C(1) << layout->fields[0].shift) - 1;
+}
+
+static struct group group_at(const struct board *board, uint32_t place) {
+    uint64_t key = board_at(board, rank_of(board, place)).key;
+    uint64_t low = low_bits(board_layout(board));
+    uint32_t rank = board_count_above(board, key | low);
+    uint32_t rank_end = board_count_from(board, key & ~low);
+    if (board_layout(board)->fields[0].is_ascending) {
+        return (struct group){.first = rank, .end = rank_end};
+    }
+    uint32_t count = board_count(board);
+    return (struct group){.first = count - rank_end, .end = count - rank};
+}
+
+/* ---- groups that are cut ---- */
+
+static int compare_picks(const void *a, const void *b) {
+    return redis_compare(((const struct redis_pick *)a)->member,
+                         ((const struct redis_pick *)b)->member);
+}
+
+/* Entries of places first .. end - 1, in whatever order. */
+static void read_places(const struct board *board, uint32_t first, uint32_t end,
+                        struct redis_pick *picks) {
+    uint32_t rank = rank_of(board, first);
+    uint32_t rank_end = rank_of(board, end - 1);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
+    for (uint32_t i = 0; i < end - first && board_cursor_read(&cursor, &entry); i++) {
+        picks[i] = (struct redis_pick){.member = entry.member, .key = entry.key};
+        board_cursor_next(&cursor);
+    }
+}
+
+/* The first, or the last, of a group: what ZPOPMIN and ZPOPMAX mostly want. */
+static struct redis_pick find_end(const struct board *board, struct group group, bool is_last) {
+    uint32_t rank = rank_of(board, group.first);
+    uint32_t rank_end = rank_of(board, group.end - 1);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    struct redis_pick found = {.key = 0};
+    board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
+    for (uint32_t i = group.first; i < group.end && board_cursor_read(&cursor, &entry); i++) {
+        int order = i > group.first ? redis_compare(entry.member, found.member) : 0;
+        if (i == group.first || (is_last ? order > 0 : order < 0)) {
+            found = (struct redis_pick){.member = entry.member, .key = entry.key};
+        }
+        board_cursor_next(&cursor);
+    }
+    return found;
+}
+
+/* Add members first .. end - 1 of the group. */
+static bool add_picks(struct redis_apply *apply, const struct board *board, struct group group,
+                      uint32_t first, uint32_t end, struct redis_selection *selection) {
+    uint32_t size = group.end - group.first;
+    uint32_t count = end - first;
+    bool is_at_end = count == 1 && (first == group.first || end == group.end);
+    if (is_at_end && selection->picks == NULL) {
+        selection->one = find_end(board, group, first != group.first);
+        selection->picks = &selection->one;
+        selection->pick_count = 1;
+        return true;
+    }
+    bool is_one = selection->picks == &selection->one;
+    struct redis_pick *picks = memory_resize(is_one ? NULL : selection->picks,
+                                             (selection->pick_count + size) * sizeof *picks);
+    if (picks == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    if (is_one) {
+        picks[0] = selection->one;
+    }
+    struct redis_pick *added = picks + selection->pick_count;
+    selection->picks = picks;
+    read_places(board, group.first, group.end, added);
+    qsort(added, size, sizeof *added, compare_picks);
+    memmove(added, added + (first - group.first), count * sizeof *added);
+    selection->pick_count += count;
+    return true;
+}
+
+void redis_selection_deinit(struct redis_selection *selection) {
+    if (selection->picks != &selection->one) {
+        memory_free(selection->picks);
+    }
+    selection->picks = NULL;
+}
+
+/* The names move to memory that does not change with the board. */
+static bool copy_names(struct redis_apply *apply, struct redis_selection *selection) {
+    size_t size = 0;
+    if (selection->pick_count == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < selection->pick_count; i++) {
+        size += selection->picks[i].member.size;
+    }
+    buffer_clear(&apply->scratch);
+    char *at = buffer_reserve(&apply->scratch, size);
+    if (at == NULL) {
+        redis_selection_deinit(selection);
+        return redis_apply_fail_memory(apply);
+    }
+    for (uint32_t i = 0; i < selection->pick_count; i++) {
+        struct bytes *member = &selection->picks[i].member;
+        memcpy(at, member->at, member->size);
+        member->at = at;
+        at += member->size;
+    }
+    return true;
+}
+
+bool redis_apply_select(struct redis_apply *apply, const struct board *board, uint32_t first,
+                        uint32_t last, bool is_copied, struct redis_selection *selection) {
+    *selection = (struct redis_selection){.count = 0};
+    uint32_t end = last + 1;
+    struct group low = group_at(board, first);
+    bool is_fine = true;
+    if (low.first < first) {
+        uint32_t low_end = low.end < end ? low.end : end;
+        is_fine = add_picks(apply, board, low, first, low_end, selection);
+        first = low_end;
+    }
+    if (is_fine && first < end) {
+        struct group high = group_at(board, last);
+        if (high.end > end) {
+            uint32_t high_first = high.first > first ? high.first : first;
+            is_fine = add_picks(apply, board, high, high_first, end, selection);
+            end = high_first;
+        }
+    }
+    if (!is_fine) {
+        redis_selection_deinit(selection);
+        return false;
+    }
+    selection->count = end - first;
+    if (selection->count > 0) {
+        uint32_t rank = rank_of(board, first);
+        uint32_t rank_last = rank_of(board, end - 1);
+        selection->rank = rank < rank_last ? rank : rank_last;
+    }
+    return !is_copied || copy_names(apply, selection);
+}
+
+/* ---- scores ---- */
+
+static bool is_below(const struct board *board, uint32_t place,
+                     const struct redis_score_bound *bound, bool is_upper) {
+    double score = redis_score_of(board_layout(board), board_at(board, rank_of(board, place)).key);
+    if (score != bound->score) {
+        return score < bound->score;
+    }
+    return is_upper ? !bound->is_excluded : bound->is_excluded;
+}
+
+/* The first place whose score is not below the bound. */
+static uint32_t find_place(const struct board *board, const struct redis_score_bound *bound,
+                           bool is_upper) {
+    uint32_t low = 0;
+    uint32_t high = board_count(board);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (is_below(board, middle, bound, is_upper)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
+                                const struct redis_score_bound *upper, uint32_t *first,
+                                uint32_t *end) {
+    *first = find_place(board, lower, false);
+    *end = find_place(board, upper, true);
+    *end = *end < *first ? *first : *end;
+}
+
+/* ---- everything ---- */
+
+struct redis_pick *redis_apply_list(struct redis_apply *apply, const struct board *board) {
+    uint32_t count = board_count(board);
+    struct redis_pick *picks = memory_allocate(count * sizeof *picks);
+    if (picks == NULL) {
+        (void)redis_apply_fail_memory(apply);
+        return NULL;
+    }
+    bool is_ascending = board_layout(board)->fields[0].is_ascending;
+    read_places(board, 0, count, picks);
+    for (uint32_t i = 0; i < count / 2 && !is_ascending; i++) {
+        struct redis_pick pick = picks[i];
+        picks[i] = picks[count - 1 - i];
+        picks[count - 1 - i] = pick;
+    }
+    uint64_t low = low_bits(board_layout(board));
+    for (uint32_t from = 0, at = 1; at <= count; at++) {
+        if (at == count || (picks[at].key & ~low) != (picks[from].key & ~low)) {
+            qsort(picks + from, at - from, sizeof *picks, compare_picks);
+            from = at;
+        }
+    }
+    return picks;
+}

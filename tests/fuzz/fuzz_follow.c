@@ -1,0 +1,67 @@
+/* Any bytes as what a Redis sends a replica, cut anywhere: an error or not, the keys are valid, and what is refused as a
+ * copy has changed nothing. The first byte picks: an empty copy in front, so that the rest is commands; the
+ * second the size of pieces. */
+#include <stdlib.h>
+
+#include "codec/check.h"
+#include "codec/little.h"
+#include "server/rdb/rdb_crc.h"
+#include "server/replication/redis_stream.h"
+#include "server/system/log.h"
+#include "tests/support/harness.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SIZE_MAX_TRIED = 65536, HEAD_SIZE = 9, COPY_SIZE = HEAD_SIZE + 1 + 8 };
+
+static void feed(struct redis_stream *stream, struct harness *h, struct bytes bytes, size_t piece) {
+    size_t at = 0;
+    while (stream->state != REDIS_STREAM_STOPPED &&
+           (at < bytes.size || redis_stream_has_work(stream))) {
+        size_t left = bytes.size - at;
+        at += redis_stream_take(
+            stream, (struct bytes){.at = bytes.at + at, .size = left < piece ? left : piece},
+            UINT64_MAX, h->server.clock.now_us);
+        CHECK(stream->filling.is_on == false);
+        if (stream->is_rewind_due) {
+            stream->is_rewind_due = false;
+            at = 0;
+        }
+        stream->is_copy_done = false;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct redis_stream stream;
+    if (size < 3 || size > SIZE_MAX_TRIED) {
+        return 0;
+    }
+    bool has_copy = data[0] % 4 != 0;
+    size_t piece = data[1] == 0 ? SIZE_MAX_TRIED : data[1];
+    size_t used = has_copy ? COPY_SIZE : 0;
+    char *bytes = malloc(used + size - 2);
+    CHECK(bytes != NULL);
+    if (has_copy) {
+        memcpy(bytes, "REDIS0011\xff", HEAD_SIZE + 1);
+        little_put_u64(bytes + HEAD_SIZE + 1, rdb_crc(0, bytes, HEAD_SIZE + 1));
+    }
+    memcpy(bytes + used, data + 2, size - 2);
+    struct harness *h = harness_create("layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\n"
+                                       "board z* money CAP 9\nboard y* default LIMIT 5\n");
+    struct session *s = harness_connect(h);
+    log_set_level(LOG_NOTHING);
+    harness_run(h, s, "HSET untouched f 1");
+    registry_set_passive(h->server.registry, true);
+    redis_stream_init(&stream, &h->server, 7);
+    redis_stream_restart(&stream, 0);
+    feed(&stream, h, (struct bytes){.at = bytes, .size = used + size - 2}, piece);
+    const char *reason;
+    if (stream.state == REDIS_STREAM_CHECKS) {
+        CHECK(strcmp(harness_run(h, s, "HGET untouched f"), "$1\r\n1\r\n") == 0);
+    }
+    redis_stream_deinit(&stream); /* lets go of rules, too */
+    CHECK(registry_validate(h->server.registry, &reason));
+    harness_destroy(h);
+    free(bytes);
+    return 0;
+}

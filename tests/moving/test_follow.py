@@ -1,0 +1,361 @@
+"""A Redis that runs is followed, and left: REPLICAOF, under every command that changes a sorted set."""
+import os
+import random
+import signal
+import tempfile
+import time
+import unittest
+
+import redis
+
+import follow
+import servers
+from moving import SEED, Moving, names
+from test_dump import Ours
+
+SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
+SECONDS = 4 if SHORT else 60
+RATE = 20000
+
+
+class Source(servers.Server):
+    """A redis-server that can be started again on its port."""
+
+    def __init__(self):
+        super().__init__(servers.shutil.which("redis-server"))
+
+    def restart(self, how):
+        self.process.send_signal(how)
+        self.process.wait(servers.START_LIMIT_S)
+        with open(self.log, "ab") as log:
+            self.process = servers.subprocess.Popen(
+                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir",
+                 self.directory, "--repl-diskless-sync-delay", "0"], stdin=servers.subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=servers.end_with_the_test)
+        assert follow.wait_until(self.answers, servers.START_LIMIT_S), self.log.read_text()
+
+    def answers(self):
+        try:
+            return super().answers()
+        except redis.BusyLoadingError:
+            return False
+
+
+class Followed(unittest.TestCase):
+    def setUp(self):
+        random.seed(f"{SEED} {self.id()}")
+        self.source = Source()
+        self.addCleanup(self.source.process.kill)
+        self.old = self.source.client()
+        self.old.config_set("repl-diskless-sync-delay", 0)
+        # With and without a disk at the source, a copy is framed in two ways.
+        self.old.config_set("repl-diskless-sync", random.choice(["yes", "no"]))
+        directory = tempfile.TemporaryDirectory(prefix="leaderboard-follow-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def start(self, *arguments):
+        self.server = Ours(self.directory, *arguments)
+        self.addCleanup(self.server.process.kill)
+        self.ours = self.server.client()
+        return self.ours
+
+    def follow(self):
+        self.assertEqual(self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port),
+                         b"OK")
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                        follow.source_info(self.ours))
+
+    def wait_for_offset(self):
+        offset = self.old.info("replication")["master_repl_offset"]
+        self.assertTrue(follow.wait_until(
+            lambda: int(follow.source_info(self.ours)["source_applied_offset"]) >= offset),
+            follow.source_info(self.ours))
+
+    def assert_equal_to_source(self, databases=(0,)):
+        for database in databases:
+            theirs = follow.content(redis.Redis(port=self.source.port, db=database), False)
+            found = follow.content(redis.Redis(port=self.server.port, db=database), True)
+            self.assertEqual(sorted(theirs), sorted(found))
+            for name, wanted in theirs.items():
+                self.assertEqual(wanted, found[name], name)
+            self.assertGreater(len(theirs), 0)
+
+    # ---- following ----
+
+    def test_every_command_with_links_that_break(self):
+        self.start(*follow.SETTINGS, "--appendonly", "yes")
+        writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE)
+        try:
+            time.sleep(0.5)
+            self.follow()
+            with self.assertRaises(redis.exceptions.ReadOnlyError):
+                self.ours.zadd("mine", {"ann": 1})
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                time.sleep(random.uniform(0.2, 1.2))
+                self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        finally:
+            rate = writers.stop()
+        print(f"{rate:.0f} commands a second", end=" ")
+        follow.cut_over(self.old, self.ours)
+        self.assert_equal_to_source((0, 3))
+        self.assertEqual(self.ours.info("replication")["role"], "master")
+        self.assertEqual(self.ours.zadd("mine", {"ann": 1}), 1)
+        before = follow.content(self.ours, True)
+        self.assertEqual(self.server.stop(), 0)
+        self.start(*follow.SETTINGS, "--appendonly", "yes")
+        self.assertEqual(follow.content(self.ours, True), before)
+
+    def test_the_link_goes_on_where_it_broke(self):
+        self.start()
+        self.old.zadd("board", {"ann": 1})
+        self.follow()
+        for number in range(3):
+            self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
+            self.old.zincrby("board", 1, "ann")
+            self.wait_for_offset()
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        info = follow.source_info(self.ours)
+        self.assertEqual((info["source_full_syncs"], self.ours.zscore("board", "ann")), (1, 4))
+        self.assertGreaterEqual(info["source_partial_syncs"], 1)
+
+    def test_a_source_that_is_killed_and_comes_back(self):
+        self.start()
+        self.old.zadd("board", {name: 5 for name in names(500)})
+        self.old.save()
+        self.follow()
+        self.old.zadd("board", {"lost": 1})
+        self.wait_for_offset()
+        self.assertEqual(self.ours.zscore("board", "lost"), 1)
+        self.source.restart(signal.SIGKILL)
+        self.assertTrue(follow.wait_until(
+            lambda: follow.source_info(self.ours).get("source_full_syncs") == 2 and
+            follow.is_following(self.ours)))
+        self.assertIsNone(self.ours.zscore("board", "lost"))
+        self.old.zadd("board", {"new": 2})
+        self.wait_for_offset()
+        self.assert_equal_to_source()
+
+    def test_a_source_that_is_restarted_cleanly_goes_on(self):
+        self.start()
+        self.old.config_set("save", "3600 1")
+        self.old.zadd("board", {"ann": 1, "bob": 2})
+        self.follow()
+        self.source.restart(signal.SIGTERM)
+        self.old.zincrby("board", 5, "ann")
+        self.assertTrue(follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6))
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+
+    def test_our_restart_goes_on_where_it_was(self):
+        """Killed under load, again and again: nothing is applied twice, nothing is left out."""
+        self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
+                   f"127.0.0.1 {self.source.port}")
+        self.old.config_set("repl-backlog-size", 1 << 28)
+        writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 2)
+        try:
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+                time.sleep(random.uniform(0.3, 1.0))
+                self.server.process.send_signal(how)
+                self.server.process.wait(servers.START_LIMIT_S)
+                self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
+                           f"127.0.0.1 {self.source.port}")
+                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                                follow.source_info(self.ours))
+        finally:
+            writers.stop()
+        follow.cut_over(self.old, self.ours)
+        self.assert_equal_to_source((0, 3))
+
+    def test_our_restart_needs_no_copy(self):
+        self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+        self.old.sadd("friends", "ann")
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        self.old.execute_command("SELECT", 3)
+        other = redis.Redis(port=self.source.port, db=3)
+        other.zadd("board", {"ann": 1})
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            self.wait_for_offset()
+            time.sleep(1.2)  # everysec
+            self.server.process.send_signal(how)
+            self.server.process.wait(servers.START_LIMIT_S)
+            other.zincrby("board", 1, "ann")
+            self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            self.wait_for_offset()
+            self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+        self.assertEqual(redis.Redis(port=self.server.port, db=3).zscore("board", "ann"), 3)
+        # What is a set was forgotten, so a copy is asked for.
+        self.old.zadd("sum", {"ann": 1})
+        self.old.zunionstore("sum", ["sum", "missing"])
+        self.assertTrue(follow.wait_until(
+            lambda: follow.source_info(self.ours)["source_full_syncs"] == 1 and
+            follow.is_following(self.ours)))
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        redis.Redis(port=self.server.port, db=3).zadd("board", {"bob": 9})
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+        self.assert_equal_to_source((3,))
+
+    # ---- the page ----
+
+    def test_the_page(self):
+        """Its commands, in its order, each with the ports of this test."""
+        section = Moving.sections["Without a stop"]
+        self.start()
+        self.old.zadd("arena", {"ann": 3, "bob": 5})
+
+        def run(index):
+            text = section.block("sh", index)
+            text = text.replace("6379", str(self.source.port))
+            text = text.replace("-p 7000", f"-p {self.server.port}")
+            return servers.subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
+                                          timeout=60, check=True).stdout.split()
+
+        self.assertEqual(run(0), ["OK"])
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        shown = run(1)
+        self.assertIn("source_state:follows", shown)
+        self.assertIn("master_link_status:up", shown)
+        self.old.zincrby("arena", 1, "bob")
+        self.wait_for_offset()
+        paused, theirs, applied = run(2)
+        self.assertEqual((paused, theirs.split(":")[1]), ("OK", applied.split(":")[1]))
+        self.assertEqual(run(3), ["OK"])
+        self.assertEqual(self.ours.zrevrange("arena", 0, -1, withscores=True),
+                         [(b"bob", 6), (b"ann", 3)])
+        self.assertEqual(self.ours.zadd("arena", {"cid": 9}), 1)
+
+    # ---- order ----
+
+    def test_equal_scores_of_the_copy_are_in_the_order_of_redis(self):
+        self.start(*follow.SETTINGS)
+        for key in ("plain", "money:1", "time:1"):
+            for size in (5, 300):
+                self.old.zadd(f"{key}:{size}", {name: random.choice([1, 1, 2]) for name in
+                                                names(size)})
+        self.follow()
+        for key in self.old.keys():
+            self.assertEqual(self.ours.zrange(key, 0, -1), self.old.zrange(key, 0, -1), key)
+            self.assertEqual(self.ours.zrevrange(key, 0, -1), self.old.zrevrange(key, 0, -1), key)
+
+    def test_later_ones_rank_behind_their_equals_and_go_by_name(self):
+        self.start()
+        self.old.zadd("board", {"m": 7})
+        self.follow()
+        for name in ("z", "a", "k"):
+            self.old.zadd("board", {name: 7})
+        self.wait_for_offset()
+        self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"z", b"a", b"k"])
+        self.assertEqual(self.old.zpopmin("board"), [(b"a", 7)])
+        self.assertEqual(self.old.zpopmax("board"), [(b"z", 7)])
+        self.wait_for_offset()
+        self.assertEqual(self.ours.zrevrange("board", 0, -1), [b"m", b"k"])
+
+    # ---- what stops it ----
+
+    def assert_stopped(self, *words):
+        self.assertTrue(follow.wait_until(
+            lambda: follow.source_info(self.ours).get("source_state") == "stopped"))
+        error = follow.source_info(self.ours)["master_link_error"]
+        for word in words:
+            self.assertIn(word, error)
+            self.assertIn(word, self.server.log.read_text())
+        self.assertEqual(self.ours.execute_command("ROLE")[3], b"stopped")
+
+    def test_a_score_that_the_board_cannot_hold(self):
+        self.start()
+        self.old.zadd("board", {"ann": 1})
+        self.follow()
+        self.old.zadd("board", {"bob": 0.5, "cid": 2})
+        self.old.zadd("board", {"dan": 3})
+        self.assert_stopped("'board'", "'bob'", "0.5")
+        self.assertEqual(self.ours.zrange("board", 0, -1), [b"ann"])
+        with self.assertRaises(redis.exceptions.ReadOnlyError):
+            self.ours.zadd("board", {"ann": 2})
+        self.old.zrem("board", "bob")
+        self.follow()
+        self.assert_equal_to_source()
+
+    def test_a_copy_that_cannot_be_held_leaves_everything(self):
+        self.start()
+        self.ours.zadd("mine", {"ann": 1})
+        self.ours.hset("profile", "a", "b")
+        self.old.zadd("first", {"ann": 1})
+        self.old.zadd("board", {"bob": 1e300})
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
+        self.assert_stopped("'board'", "'bob'")
+        self.assertEqual((self.ours.keys("*") and sorted(self.ours.keys("*")),
+                          self.ours.zscore("mine", "ann")), ([b"mine", b"profile"], 1))
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.assertEqual(self.ours.zadd("mine", {"bob": 1}), 1)
+
+    def test_the_union_with_a_set(self):
+        self.start()
+        self.old.sadd("friends", "ann", "bob")
+        self.old.zadd("board", {"ann": 1})
+        self.follow()
+        self.old.zinterstore("mixed", {"board": 1, "friends": 0})
+        self.assert_stopped("'friends'", "sets are not followed")
+
+    # ---- what is passed over ----
+
+    def test_other_types_are_counted(self):
+        self.start()
+        self.old.set("text", 1)
+        self.old.rpush("list", 1, 2)
+        self.old.sadd("set", 1)
+        self.old.zadd("board", {"ann": 1})
+        self.follow()
+        self.old.xadd("stream", {"a": 1})
+        self.old.sadd("set", 2)
+        listener = self.ours.pubsub()
+        listener.subscribe("news")
+        self.assertEqual(listener.get_message(timeout=5)["type"], "subscribe")
+        self.old.publish("news", "hello")
+        self.wait_for_offset()
+        info = follow.source_info(self.ours)
+        self.assertEqual([info.get(f"source_skipped_keys_{kind}") for kind in
+                          ("strings", "lists", "sets")], [1, 1, 1])
+        self.assertEqual(info["source_skipped_command_xadd"], 1)
+        self.assertEqual(listener.get_message(timeout=5)["data"], b"hello")
+        self.assertEqual(self.ours.keys("*"), [b"board"])
+
+    def test_tls(self):
+        def openssl(*words):
+            servers.subprocess.run(["openssl", *words], cwd=self.source.directory, check=True,
+                                   stdout=servers.subprocess.DEVNULL,
+                                   stderr=servers.subprocess.DEVNULL)
+
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",
+                "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+        held = servers.hold_port()
+        port = held.getsockname()[1]
+        at = self.source.directory
+        try:
+            self.old.execute_command("CONFIG", "SET", "tls-cert-file", f"{at}/cert.pem",
+                                     "tls-key-file", f"{at}/key.pem", "tls-ca-cert-file",
+                                     f"{at}/cert.pem", "tls-auth-clients", "no", "tls-port", port)
+        except redis.ResponseError as error:
+            self.skipTest(f"redis-server has no TLS: {error}")
+        self.old.zadd("board", {name: 1 for name in names(3000)})
+        self.start("--tls-replication", "yes", "--tls-ca-cert-file", f"{at}/cert.pem")
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", port)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                        follow.source_info(self.ours))
+        self.old.zadd("board", {"later": 2})
+        self.wait_for_offset()
+        self.assert_equal_to_source()
+
+    def test_a_password_and_a_name(self):
+        self.old.execute_command("ACL", "SETUSER", "mover", "on", ">secret", "+psync", "+replconf",
+                                 "+ping")
+        self.old.config_set("requirepass", "other")
+        self.old = redis.Redis(port=self.source.port, password="other")
+        self.old.zadd("board", {"ann": 1})
+        self.start("--masteruser", "mover", "--masterauth", "secret")
+        self.follow()
+        self.assertEqual(self.ours.zscore("board", "ann"), 1)

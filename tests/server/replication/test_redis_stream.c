@@ -1,0 +1,312 @@
+/* What a Redis sends, applied: copies and commands, however they are cut; what cannot be held. The results of
+ * all commands under load are compared with those of a real redis-server by tests/moving/test_follow.py. */
+#include "tests/server/rdb/rdb_maker.h"
+
+#include "server/replication/redis_stream.h"
+#include "server/system/log.h"
+#include "tests/support/harness.h"
+
+#define BUDGET_NS UINT64_MAX
+#define SETTINGS                                                                                   \
+    "layout wide FIELD score 48 SIGNED SCALE 2 TIME 16 D\nboard z* wide\n"                         \
+    "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"                                \
+    "board top* default CAP 2\nboard few* default LIMIT 2\n"
+
+struct follower {
+    struct harness *h;
+    struct session *s;
+    struct redis_stream stream;
+};
+
+static void begin(struct follower *follower) {
+    log_set_level(LOG_NOTHING);
+    follower->h = harness_create(SETTINGS);
+    follower->s = harness_connect(follower->h);
+    harness_run(follower->h, follower->s, "PING"); /* reads the clock */
+    redis_stream_init(&follower->stream, &follower->h->server, 7);
+    redis_stream_restart(&follower->stream, 1000);
+}
+
+static void end(struct follower *follower) {
+    const char *reason = "";
+    redis_stream_deinit(&follower->stream); /* lets go of rules, too */
+    assert_true(registry_validate(follower->h->server.registry, &reason));
+    harness_destroy(follower->h);
+}
+
+/* As redis_follow.c does, in pieces of this size; from what is rewound on again. */
+static void feed(struct follower *follower, struct bytes bytes, size_t piece) {
+    struct redis_stream *stream = &follower->stream;
+    size_t at = 0;
+    while (stream->state != REDIS_STREAM_STOPPED &&
+           (at < bytes.size || redis_stream_has_work(stream))) {
+        size_t left = bytes.size - at;
+        at += redis_stream_take(
+            stream, (struct bytes){.at = bytes.at + at, .size = left < piece ? left : piece},
+            BUDGET_NS, follower->h->server.clock.now_us);
+        if (stream->is_rewind_due) {
+            stream->is_rewind_due = false;
+            at = 0;
+        }
+    }
+}
+
+static void feed_text(struct follower *follower, const char *commands) {
+    feed(follower, bytes_from_text(commands), SIZE_MAX);
+}
+
+static void begin_file(struct buffer *out) {
+    buffer_init(out, 0);
+    MAKE_RAW(out, "REDIS0011");
+}
+
+/* Follows an empty copy. */
+static void begin_empty(struct follower *follower) {
+    struct buffer file;
+    begin(follower);
+    begin_file(&file);
+    make_end(&file);
+    feed(follower, (struct bytes){.at = file.at, .size = file.size}, SIZE_MAX);
+    assert_int_equal(follower->stream.state, REDIS_STREAM_FOLLOWS);
+    buffer_deinit(&file);
+}
+
+static void expect(struct follower *follower, const char *line, const char *reply) {
+    assert_string_equal(harness_run(follower->h, follower->s, line), reply);
+}
+
+static void expect_stopped(struct follower *follower, const char *first, const char *second) {
+    assert_int_equal(follower->stream.state, REDIS_STREAM_STOPPED);
+    assert_non_null(strstr(follower->stream.error, first));
+    assert_non_null(strstr(follower->stream.error, second));
+}
+
+TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
+    struct buffer file;
+    buffer_init(&file, 0);
+    make_file(&file);
+    const char commands[] = "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
+                            "*4\r\n$4\r\nZADD\r\n$2\r\nz9\r\n$3\r\n1.5\r\n$3\r\nann\r\n"
+                            "*1\r\n$5\r\nMULTI\r\n"
+                            "*4\r\n$7\r\nzincrby\r\n$2\r\nz9\r\n$1\r\n1\r\n$3\r\nann\r\n"
+                            "*1\r\n$4\r\nEXEC\r\n";
+    size_t copy_size = file.size;
+    MAKE_RAW(&file, commands);
+    for (size_t piece = 1; piece <= file.size; piece = piece < 90 ? piece + 1 : piece * 3) {
+        struct follower f;
+        begin(&f);
+        feed(&f, (struct bytes){.at = file.at, .size = file.size}, piece);
+        assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+        assert_int_equal(f.stream.offset, 1000 + file.size - copy_size);
+        assert_int_equal(f.stream.board_count, MADE_ZSETS);
+        expect(&f, "ZREVRANGE z0 0 -1",
+               "*4\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\nbob\r\n$2\r\n-7\r\n");
+        expect(&f, "PEXPIRETIME z4", ":4102444800000\r\n");
+        expect(&f, "HGET h1 a", "$1\r\n1\r\n");
+        expect(&f, "SELECT 3", "+OK\r\n");
+        expect(&f, "ZSCORE z9 ann", "$3\r\n2.5\r\n");
+        end(&f);
+    }
+    buffer_deinit(&file);
+}
+
+TEST(a_damaged_copy_leaves_what_is_there) {
+    struct buffer file;
+    buffer_init(&file, 0);
+    make_file(&file);
+    for (size_t at = 0; at < file.size; at++) {
+        struct follower f;
+        begin(&f);
+        harness_run(f.h, f.s, "ZADD mine 1 ann");
+        file.at[at] = (char)(file.at[at] ^ 0x55);
+        feed(&f, (struct bytes){.at = file.at, .size = file.size}, SIZE_MAX);
+        file.at[at] = (char)(file.at[at] ^ 0x55);
+        assert_int_not_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+        assert_int_not_equal(f.stream.state, REDIS_STREAM_LOADS);
+        expect(&f, "ZSCORE mine ann", "$1\r\n1\r\n");
+        expect(&f, "DBSIZE", ":1\r\n");
+        end(&f);
+    }
+    buffer_deinit(&file);
+}
+
+TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {
+    struct follower f;
+    struct buffer file;
+    begin_file(&file);
+    make_key(&file, 5, "few:1");
+    make_length(&file, 1);
+    make_text(&file, "ann");
+    make_double(&file, 0.25);
+    make_end(&file);
+    begin(&f);
+    harness_run(f.h, f.s, "ZADD mine 1 ann");
+    feed(&f, (struct bytes){.at = file.at, .size = file.size}, 7);
+    expect_stopped(&f, "key 'few:1' of database 0: member 'ann'", "0.25");
+    expect(&f, "DBSIZE", ":1\r\n");
+    end(&f);
+    buffer_deinit(&file);
+}
+
+TEST(equal_scores_go_by_name_and_stay_in_order_of_arrival) {
+    struct follower f;
+    begin_empty(&f);
+    feed_text(
+        &f, "ZADD low 5 zoe 5 ann 5 kim 4 bob 6 eve\r\nZADD high 5 zoe 5 ann 5 kim 4 bob 6 eve\r\n"
+            "ZREMRANGEBYRANK low 1 1\r\nZPOPMAX high 2\r\n");
+    expect(&f, "ZRANGE low 0 -1", "*4\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\neve\r\n");
+    expect(&f, "ZREVRANGE high 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nkim\r\n$3\r\nbob\r\n");
+    feed_text(&f, "ZREMRANGEBYRANK high 1 -1\r\nZPOPMIN high\r\n");
+    expect(&f, "EXISTS high", ":0\r\n");
+    end(&f);
+}
+
+TEST(scores_are_added_and_weighed_as_doubles) {
+    struct follower f;
+    begin_empty(&f);
+    feed_text(&f, "ZADD z1 0.5 ann 3 bob\r\nZADD z2 0.25 ann\r\nZINCRBY z1 0.25 ann\r\n"
+                  "ZADD z1 GT 0.7 ann\r\nZADD z1 XX LT INCR -0.5 ann\r\nZADD z1 NX 9 bob\r\n"
+                  "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
+                  "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
+                  "ZINTERSTORE z6 2 z1 z0\r\n");
+    expect(&f, "ZRANGE z3 0 -1 WITHSCORES",
+           "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
+    expect(&f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
+    expect(&f, "EXISTS z5 z6", ":0\r\n");
+    end(&f);
+}
+
+TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
+    static const char *const cases[][3] = {
+        {"ZADD b 1 ann 1.5 bob\r\n", "'b' of database 0: member 'bob'", "1.5"},
+        {"ZADD b inf ann\r\n", "'ann'", "inf"},
+        {"ZINCRBY b 4294967295 old\r\n", "'old'", "4294967296"},
+        {"ZADD few 1 a 2 b 3 c\r\n", "'few'", "at most 2"},
+        {"SADD s 1\r\nZUNIONSTORE out 2 b s\r\n", "'s'", "sets are not followed"},
+        {"SELECT 16\r\nZADD b 1 ann\r\n", "database 16", "16 here"},
+        {"HSET b f v\r\n", "'b'", "refused here"},
+        {"EVAL x 0\r\n", "EVAL", "cannot be followed"},
+        {"GEOSEARCHSTORE a b FROMMEMBER x\r\n", "GEOSEARCHSTORE", "cannot be followed"},
+        {"ZADD b what ann\r\n", "ZADD", "not understood"},
+        {"ZADD b 1\r\n", "ZADD", "not understood"},
+        {"*1\r\n:7\r\n", "stream", "not made of commands"},
+        {"RESTORE b 0 nonsense-of-some-length REPLACE\r\n", "'b'", "RDB version"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct follower f;
+        begin_empty(&f);
+        feed_text(&f, "ZADD b 1 old\r\n");
+        feed_text(&f, cases[i][0]);
+        feed_text(&f, "DEL b\r\n");
+        expect_stopped(&f, cases[i][1], cases[i][2]);
+        expect(&f, "ZRANGE b 0 -1 WITHSCORES", "*2\r\n$3\r\nold\r\n$1\r\n1\r\n");
+        end(&f);
+    }
+}
+
+TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
+    static const char *const overwriting[] = {
+        "SET k 1",
+        "SETEX k 5 x",
+        "GETSET k 1",
+        "MSET a 1 k 2",
+        "DEL a k",
+        "UNLINK k",
+        "RENAME text k",
+        "COPY text k REPLACE",
+        "SORT l STORE k",
+        "BITOP OR k a b",
+        "SUNIONSTORE k s",
+        "FLUSHDB",
+        "FLUSHALL",
+        "PSETEX k 5 x",
+        "SETNX k 1",
+        "RENAME k other",
+        "SWAPDB 0 5",
+        "MOVE k 4",
+        "ZREM k ann",
+        "ZREMRANGEBYSCORE k (0 1",
+        "ZPOPMIN k 9",
+        "ZDIFFSTORE k 1 x",
+        "GETDEL k",
+        "ZREMRANGEBYLEX k [a (b",
+        "ZRANGESTORE k x 0 -1",
+    };
+    for (size_t i = 0; i < sizeof overwriting / sizeof overwriting[0]; i++) {
+        struct follower f;
+        begin_empty(&f);
+        feed_text(&f, "ZADD k 1 ann\r\nAPPEND k x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
+        feed_text(&f, overwriting[i]);
+        feed_text(&f, "\r\n");
+        assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+        assert_int_equal(f.stream.apply.skipped_count, 3);
+        assert_string_equal(f.stream.apply.skipped[1].name, "lpush");
+        assert_int_equal(f.stream.apply.skipped[1].count, 2);
+        expect(&f, "EXISTS k", ":0\r\n");
+        end(&f);
+    }
+}
+
+TEST(keys_that_expire_stay_until_the_source_says_so) {
+    struct follower f;
+    begin_empty(&f);
+    registry_set_passive(f.h->server.registry, true);
+    feed_text(&f, "ZADD k 1 ann\r\nPEXPIREAT k 1000\r\n");
+    expect(&f, "EXISTS k", ":0\r\n");
+    feed_text(&f, "ZADD k XX 2 ann\r\nPERSIST k\r\n");
+    expect(&f, "ZSCORE k ann", "$1\r\n2\r\n");
+    end(&f);
+}
+
+TEST(a_cap_keeps_the_best) {
+    struct follower f;
+    begin_empty(&f);
+    feed_text(&f, "ZADD top 1 a 2 b 3 c\r\nZADD top 5 d\r\n");
+    expect(&f, "ZREVRANGE top 0 -1", "*2\r\n$1\r\nd\r\n$1\r\nc\r\n");
+    end(&f);
+}
+
+TEST(a_transaction_waits_for_its_end_and_is_applied_as_a_whole) {
+    struct follower f;
+    begin_empty(&f);
+    feed_text(&f, "MULTI\r\nZADD k 1 ann\r\n");
+    expect(&f, "EXISTS k", ":0\r\n");
+    assert_int_equal(f.stream.offset, 1000);
+    feed_text(&f, "EXEC\r\n");
+    expect(&f, "ZCARD k", ":1\r\n");
+    assert_int_equal(f.stream.offset, 1000 + 7 + 14 + 6);
+    end(&f);
+}
+
+TEST(names_of_sets_are_held_as_a_naive_list_holds_them) {
+    enum { NAMES = 300, STEPS = 20000 };
+    struct redis_names names = {.seed = 5};
+    bool held[NAMES] = {false};
+    uint64_t random = 12345;
+    uint64_t count = 0;
+    for (int step = 0; step < STEPS; step++) {
+        char text[16];
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        unsigned which = (unsigned)(random >> 33) % NAMES;
+        struct bytes name = {.at = text, .size = (size_t)snprintf(text, sizeof text, "s%u", which)};
+        if ((random >> 60) < 8) {
+            redis_names_put(&names, name);
+            count += !held[which];
+            held[which] = true;
+        } else {
+            assert_int_equal(redis_names_remove(&names, name), held[which]);
+            count -= held[which];
+            held[which] = false;
+        }
+        assert_int_equal(names.count, count);
+        assert_int_equal(redis_names_hold(&names, name), held[which]);
+    }
+    for (unsigned which = 0; which < NAMES; which++) {
+        char text[16];
+        struct bytes name = {.at = text, .size = (size_t)snprintf(text, sizeof text, "s%u", which)};
+        assert_int_equal(redis_names_hold(&names, name), held[which]);
+    }
+    redis_names_deinit(&names);
+}
+
+TEST_MAIN(NULL, NULL)
