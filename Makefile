@@ -63,7 +63,11 @@ sources = $(sort $(shell find $(1) -name '$(or $(2),*.c)' -not -path '*/node_mod
 KEYSPACE_SOURCES := $(call sources,skiplist/keyspace)
 ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skiplist))
 PROTOCOL_SOURCES := $(call sources,protocol)
-SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c,$(call sources,server))
+# The same handlers in Redis and Valkey, where these take the place of what a server alone has.
+MODULE_SOURCES   := $(call sources,server/module)
+MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
+                    server/system/digest.c
+SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -409,6 +413,22 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 endif
+
+# One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
+MODULE      := $(B)/leaderboard.so
+MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
+        server/commands/scanning.c server/commands/writing.c server/dispatch/% server/settings/% \
+        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c,$(SERVER_SOURCES)) \
+    $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(B)/module/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
+	@echo "  LINK  $@"
+	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
 
 # What --version says: main.c alone is compiled anew when it changes. A tarball made by git archive, or
 # by make deb, has it in the file VERSION.
