@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/module/host_raw.h"
+
 enum { TEXT_MAX = 1024 };
 
 /* The line from at on, without its end; *next: behind it. */
@@ -104,6 +106,11 @@ void host_reply(struct host_context *ctx, const struct buffer *output) {
     }
     const char *at = output->at;
     const char *end = at + output->size;
+    /* Only aggregates, and exact decimals: the host counts errors, which it must see as such. */
+    bool is_raw = output->size >= HOST_RAW_MIN && strchr("*%~", *at) != NULL;
+    if (is_raw && host_raw_reply(ctx, (struct bytes){.at = at, .size = output->size})) {
+        return;
+    }
     while (at < end) {
         at = reply_value(ctx, at, end);
     }
