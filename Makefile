@@ -426,7 +426,18 @@ $(B)/module/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
+# The same with a clock that tests set (tests/support/shadow.h).
+MODULE_TEST  := $(B)/leaderboard-test.so
+MODULE_TEST_SOURCES := server/module/module.c server/module/module_table.c
+$(B)/module/%-test.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) -DMODULE_TEST $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
 $(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
+$(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS))) \
+    $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
+$(MODULE) $(MODULE_TEST):
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
 

@@ -6,9 +6,9 @@
 #include "server/module/module.h"
 
 enum {
-    SMALL_MIN = 32, /* every size from here to LARGE_MIN - 1 ... */
+    SMALL_MIN = HOST_RAW_MIN, /* every size from here to LARGE_MIN - 1, but SMALL_NONE ... */
+    SMALL_NONE = 16,          /* the echo of 9 bytes takes 15, of 10 bytes 17 */
     LARGE_MIN = 64, /* ... and every power of two from here */
-    LARGE_LOG_MIN = 6,
     LARGE_LOG_MAX = 16,
     FRAME_SIZE = 5, /* '$', and two line ends */
 };
@@ -49,11 +49,11 @@ static unsigned log_of(size_t size) {
 /* The size of the next envelope, so that what is left after it fills one, too. */
 static size_t next_size(size_t left) {
     if (left < LARGE_MIN) {
-        return left;
+        return left == SMALL_NONE ? SMALL_NONE / 2 : left;
     }
     size_t size = (size_t)1 << log_of(left);
     if (left - size > 0 && left - size < SMALL_MIN) {
-        size = size > LARGE_MIN ? size / 2 : SMALL_MIN;
+        size /= 2;
     }
     return size;
 }

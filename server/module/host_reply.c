@@ -9,7 +9,10 @@
 
 #include "server/module/host_raw.h"
 
-enum { TEXT_MAX = 1024 };
+enum {
+    TEXT_MAX = 1024,
+    LONG_MIN_SIZE = 64, /* a shorter reply is as fast value by value */
+};
 
 /* The line from at on, without its end; *next: behind it. */
 static struct bytes read_line(const char *at, const char *end, const char **next) {
@@ -99,15 +102,16 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     }
 }
 
-void host_reply(struct host_context *ctx, const struct buffer *output) {
+void host_reply(struct host_context *ctx, const struct buffer *output, unsigned protocol) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
         return;
     }
     const char *at = output->at;
     const char *end = at + output->size;
-    /* Only aggregates, and exact decimals: the host counts errors, which it must see as such. */
-    bool is_raw = output->size >= HOST_RAW_MIN && strchr("*%~", *at) != NULL;
+    /* Not errors, which the host counts. In RESP3 there are decimals. */
+    bool is_raw = output->size >= HOST_RAW_MIN && strchr("*%~,", *at) != NULL &&
+                  (protocol == 3 || output->size >= LONG_MIN_SIZE);
     if (is_raw && host_raw_reply(ctx, (struct bytes){.at = at, .size = output->size})) {
         return;
     }

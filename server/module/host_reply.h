@@ -5,7 +5,7 @@
 #include "protocol/buffer.h"
 #include "server/module/host_api.h"
 
-/* output: one value. A broken buffer is an error reply. */
-void host_reply(struct host_context *ctx, const struct buffer *output);
+/* output: one value in this version of RESP. A broken buffer is an error reply. */
+void host_reply(struct host_context *ctx, const struct buffer *output, unsigned protocol);
 
 #endif

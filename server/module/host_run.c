@@ -116,7 +116,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
         return HOST_ERROR;
     }
-    host_reply(ctx, &current.output);
+    host_reply(ctx, &current.output, module.session.protocol);
     if (current.output.capacity > OUTPUT_KEPT_MAX) {
         buffer_deinit(&current.output);
     }

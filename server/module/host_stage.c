@@ -81,19 +81,56 @@ static bool put_on_stage(struct host_slot *slot, struct bytes name) {
     return slot->key != NULL && registry_admit(module.server.registry, slot->key);
 }
 
+/* If this is an archive's name, the name of its board (the same as registry_roll.c finds). */
+static bool find_base(struct bytes name, struct bytes *base) {
+    size_t size_max = name.size < PERIOD_NAME_TEXT_MAX + 1 ? name.size : PERIOD_NAME_TEXT_MAX + 1;
+    for (size_t size = 1; size <= size_max; size++) {
+        if (name.at[name.size - size] == '@') {
+            *base = (struct bytes){.at = name.at, .size = name.size - size};
+            return base->size > 0;
+        }
+    }
+    return false;
+}
+
+static void release_name(const struct host_stage *stage, struct host_string *name,
+                         bool is_own_name) {
+    if (is_own_name) {
+        host_FreeString(stage->ctx, name);
+    }
+}
+
+static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name);
+
+/* An archive may only come to be now, because its board is due. */
 bool host_stage_key(struct host_stage *stage, struct host_string *name) {
+    struct bytes base;
+    if (!stage->applies && find_base(host_bytes(name), &base)) {
+        struct host_string *base_name = host_CreateString(stage->ctx, base.at, base.size);
+        if (!stage_key(stage, base_name, true)) {
+            return false;
+        }
+    }
+    return stage_key(stage, name, false);
+}
+
+/* is_own_name: the name is freed with the stage. */
+static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name) {
     struct bytes text = host_bytes(name);
     if (text.size == 0 || text.size > REGISTRY_KEY_MAX + PERIOD_NAME_TEXT_MAX) {
+        release_name(stage, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
     }
     if (stage->count > 0 && registry_guest_find(module.server.registry, text) != NULL) {
+        release_name(stage, name, is_own_name);
         return true;
     }
     if (!reserve_slot(stage)) {
+        release_name(stage, name, is_own_name);
         return false;
     }
     struct host_slot *slot = &stage->slots[stage->count++];
-    *slot = (struct host_slot){.name = name};
+    *slot = (struct host_slot){.name = name, .is_own_name = is_own_name};
     slot->opened = host_OpenKey(stage->ctx, name, stage->writes ? HOST_READ | HOST_WRITE : HOST_READ);
     if (slot->opened == NULL) {
         return true; /* reading: there is none */
@@ -227,6 +264,7 @@ void host_stage_end(struct host_stage *stage) {
                 host_SignalKeyAsReady(stage->ctx, slot->name);
             }
         }
+        release_name(stage, slot->name, slot->is_own_name);
     }
     if (registry_guest_first(module.server.registry) != NULL) {
         give_new_keys(stage);

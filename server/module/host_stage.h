@@ -13,7 +13,8 @@
 #include "skiplist/keyspace/effect.h"
 
 struct host_slot {
-    struct host_string *name; /* borrowed from the command */
+    struct host_string *name; /* borrowed from the command, or */
+    bool is_own_name;         /* freed with the stage */
     struct host_key *opened;
     struct host_value *value; /* NULL: the host has no board there */
     struct registry_key *key; /* on stage when it began; NULL: none */

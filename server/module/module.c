@@ -60,8 +60,33 @@ static const struct memory_host allocator = {.name = "host",
 
 /* ---- time, and freeing ---- */
 
+#ifdef MODULE_TEST
+static int64_t test_us, test_monotonic_ms;
+
+void module_set_test_time(int64_t now_us, int64_t monotonic_ms) {
+    test_us = now_us;
+    test_monotonic_ms = monotonic_ms;
+}
+
+static bool use_test_time(struct clock *clock) {
+    if (test_us != 0) {
+        clock->now_us = test_us;
+        clock->now_ms = test_us / 1000;
+        clock->monotonic_ms = test_monotonic_ms;
+    }
+    return test_us != 0;
+}
+#else
+static bool use_test_time(struct clock *clock) {
+    (void)clock;
+    return false;
+}
+#endif
+
 void module_update_time(void) {
-    clock_update(&module.server.clock);
+    if (!use_test_time(&module.server.clock)) {
+        clock_update(&module.server.clock);
+    }
 }
 
 static void free_again(struct host_context *ctx, void *context) {

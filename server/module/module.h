@@ -34,5 +34,9 @@ extern struct module module;
 void module_free_step(void);
 /* Read the clock. Before each command. */
 void module_update_time(void);
+#ifdef MODULE_TEST
+/* From now on this is the time. */
+void module_set_test_time(int64_t now_us, int64_t monotonic_ms);
+#endif
 
 #endif

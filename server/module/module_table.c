@@ -140,7 +140,26 @@ static int run_type(struct host_context *ctx, struct host_string **argv, int arg
     return host_ReplyWithSimpleString(ctx, name);
 }
 
+#ifdef MODULE_TEST
+/* LB.TESTCLOCK unix-us monotonic-ms: from now on this is the time (tests/support/shadow.h). */
+static int run_test_clock(struct host_context *ctx, struct host_string **argv, int argc) {
+    int64_t now_us;
+    int64_t now_ms;
+    if (argc != 3 || !bytes_parse_i64(host_bytes(argv[1]), &now_us) ||
+        !bytes_parse_i64(host_bytes(argv[2]), &now_ms)) {
+        return host_ReplyWithError(ctx, "ERR LB.TESTCLOCK unix-us monotonic-ms");
+    }
+    module_set_test_time(now_us, now_ms);
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
+#endif
+
 bool module_table_register(struct host_context *ctx) {
+#ifdef MODULE_TEST
+    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK) {
+        return false;
+    }
+#endif
     for (uint32_t i = 0; i < NUMBERS; i++) {
         if (!register_one(ctx, i)) {
             return false;
