@@ -66,7 +66,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
-                    server/system/digest.c
+                    server/system/digest.c server/system/log.c
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
@@ -418,7 +418,7 @@ endif
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
-        server/commands/scanning.c server/commands/writing.c server/dispatch/% server/settings/% \
+        server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c

@@ -36,6 +36,7 @@ enum {
     HOST_IN_MULTI = 1 << 1,
     HOST_IS_MASTER = 1 << 2,
     HOST_IS_CLUSTER = 1 << 5,
+    HOST_IS_REPLICATED = 1 << 12, /* the command came from the master */
     HOST_IS_LOADING = 1 << 13,
     HOST_DENIES_BLOCKING = 1 << 21,
     HOST_IS_RESP3 = 1 << 22,

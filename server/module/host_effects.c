@@ -242,7 +242,7 @@ static bool apply_blob(struct host_stage *stage, struct bytes blob) {
     if (time_us < 0 || !check_chunk(stage, &decoder, chunk)) {
         return false;
     }
-    clock_raise(&module.server.clock, time_us);
+    module_raise_clock(stage->ctx, time_us);
     return apply_chunk(stage, &decoder, chunk);
 }
 

@@ -69,7 +69,7 @@ bool host_filter_register(struct host_context *ctx) {
     for (uint32_t i = 0; i < command_count(); i++) {
         char text[COMMAND_FULL_NAME_MAX + 8];
         const struct command *command = command_by_index(i);
-        if (strncmp(command->name, "LB.", 3) != 0) {
+        if (strcmp(command->group, "sorted-set") == 0) {
             int size = snprintf(text, sizeof text, "LB.%s", command->name);
             new_names[i] = host_CreateString(NULL, text, (size_t)size);
         }

@@ -8,6 +8,7 @@
 
 enum {
     RETRY_MS = 1000,       /* on a replica, and while nothing may change */
+    SLEEP_MAX_MS = 1000,   /* the clock may be set, or follow that of a master */
     ROLLS_A_TURN = 64,     /* each takes some microseconds */
     NOTES_MAX = 16 * 1024 * 1024,
 };
@@ -82,6 +83,7 @@ static bool reserve(void) {
 static void on_timer(struct host_context *ctx, void *context);
 
 static void set_timer(struct host_context *ctx, int64_t delay_ms) {
+    delay_ms = delay_ms < 1 ? 1 : delay_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : delay_ms;
     if (notes.has_timer) {
         host_StopTimer(ctx, notes.timer, NULL);
     }
@@ -128,8 +130,7 @@ static void on_timer(struct host_context *ctx, void *context) {
     }
     module_free_step();
     if (notes.count > 0 && !notes.has_timer) {
-        int64_t delay_ms = notes.at[0]->end_ms - now_ms;
-        set_timer(ctx, delay_ms > 1 ? delay_ms : 1);
+        set_timer(ctx, notes.at[0]->end_ms - now_ms);
     }
 }
 
@@ -150,8 +151,7 @@ void host_period_note_name(struct bytes name, const struct rules *rules, int dat
     notes.at[notes.count++] = note;
     sift_up(notes.count - 1);
     if (!notes.has_timer || note->end_ms < notes.timer_ms) {
-        int64_t delay_ms = note->end_ms - module.server.clock.now_ms;
-        set_timer(module.timer_context, delay_ms > 1 ? delay_ms : 1);
+        set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
     }
 }
 

@@ -144,7 +144,7 @@ static bool load_head(struct type_loading *loading, int version) {
     if (loading->count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
         return refuse(loading, "damaged");
     }
-    clock_raise(&module.server.clock, (int64_t)time_us);
+    module_raise_clock(module.timer_context, (int64_t)time_us);
     return true;
 }
 

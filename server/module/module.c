@@ -89,6 +89,15 @@ void module_update_time(void) {
     }
 }
 
+void module_raise_clock(struct host_context *ctx, int64_t time_us) {
+    struct clock *clock = &module.server.clock;
+    bool is_believed = (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
+    module_update_time();
+    if (is_believed || time_us - (clock->now_us - clock->lead_us) < CLOCK_STEP_US) {
+        clock_raise(clock, time_us);
+    }
+}
+
 static void free_again(struct host_context *ctx, void *context) {
     (void)ctx;
     (void)context;

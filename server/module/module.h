@@ -32,6 +32,9 @@ extern struct module module;
 
 /* Free some of what was removed, and go on later if there is more. After each command. */
 void module_free_step(void);
+/* Time that came with a board or with effects: the clock never shows less. What does not come from the
+ * master or from the host's own files is believed only near the machine's clock. */
+void module_raise_clock(struct host_context *ctx, int64_t time_us);
 /* Read the clock. Before each command. */
 void module_update_time(void);
 #ifdef MODULE_TEST

@@ -14,6 +14,8 @@
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
+    X("generic", dump)                                                                             \
+    X("generic", restore)                                                                          \
     X("leaderboard", lb_add)                                                                       \
     X("leaderboard", lb_alter)                                                                     \
     X("leaderboard", lb_around)                                                                    \

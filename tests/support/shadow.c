@@ -63,7 +63,7 @@ static const struct {
     {"RENAME", COMPARE},      {"RENAMENX", COMPARE},    {"COPY", RUN},
     {"FLUSHALL", RUN},        {"FLUSHDB", RUN},         {"MULTI", COMPARE},
     {"DISCARD", COMPARE},     {"EXEC", RUN},            {"WATCH", RUN},
-    {"UNWATCH", RUN},         {"SELECT", RUN},          {"RESTORE", END},
+    {"UNWATCH", RUN},         {"SELECT", RUN},          {"RESTORE", END},         {"DUMP", SKIP},  
     {"HSET", RUN},            {"HMSET", RUN},           {"HDEL", RUN},
     {"HSETNX", RUN},          {"HINCRBY", RUN},         {"HINCRBYFLOAT", RUN},
     {"SWAPDB", RUN},          {"MOVE", RUN},            {"LB.INFO", RUN}, /* its memory */
