@@ -109,17 +109,25 @@ WITHOUT_PRELOAD := $(filter-out %/clock,$(INTEGRATION))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
+# The tests of commands on boards once more, each command through redis-server with the module, too.
+SHADOWED    := $(filter $(B)/tests/server/commands/zset/% %/test_lb_add %/test_lb_alter %/test_lb_around \
+                 %/test_lb_create %/test_lb_get %/test_lb_info %/test_lb_model %/test_lb_quantile %/test_lb_range \
+                 %/test_lb_roll %/test_lb_submit %/lb/test_period %/test_writing %/test_writing_model,$(UNITS)) \
+               $(B)/tests/integration/twin
+SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
+    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
+
 NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/module/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-long torture check nightly sanitize sanitize-address \
+.PHONY: help build module module-test run test test-long torture check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -143,6 +151,16 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
 
+module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/cluster.md)
+	@.ci/install-packages build
+	@$(PARALLEL) $(MODULE)
+
+module-test: ## the tests of the module alone, in their short forms
+	@.ci/install-packages test
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server
+	@$(RUN_SHORT) tests/module/run
+	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
+
 test: ## install what is missing, build, run all tests in their short forms (minutes)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
@@ -150,6 +168,8 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@$(RUN_SHORT) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS) --alone tests/torture/run
 	@echo "once more with io-threads 2:"
 	@LEADERBOARD_TEST_IO_THREADS=2 $(RUN_SHORT) $(IO_THREADED)
+	@echo "once more in redis-server, with the module:"
+	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
@@ -484,7 +504,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server haproxy $(NODE_MODULES)
+tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(UNITS) $(INTEGRATION) redis-server haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)

@@ -44,9 +44,9 @@ enum {
 /* SetModuleOptions. */
 enum {
     HOST_HANDLES_IO_ERRORS = 1 << 0,
-    HOST_SIGNALS_ITSELF = 1 << 1,         /* says which keys have changed */
-    HOST_LOADS_ASYNC = 1 << 2,            /* diskless replication with swapdb */
-    HOST_MIGRATES_SLOTS = 1 << 5,         /* Valkey 9: atomic slot migration */
+    HOST_SIGNALS_ITSELF = 1 << 1, /* says which keys have changed */
+    HOST_LOADS_ASYNC = 1 << 2,    /* diskless replication with swapdb */
+    HOST_MIGRATES_SLOTS = 1 << 5, /* Valkey 9: atomic slot migration */
 };
 /* Classes of keyspace events. */
 enum {
@@ -162,8 +162,7 @@ struct host_type_methods {
     X(REQUIRED, void, DigestAddLongLong, (struct host_digest *, long long))                        \
     X(REQUIRED, void, DigestEndSequence, (struct host_digest *))                                   \
     X(REQUIRED, void, Log, (struct host_context *, const char *, const char *, ...))               \
-    X(REQUIRED, uint64_t, CreateTimer,                                                             \
-      (struct host_context *, int64_t, host_timer *, void *))                                      \
+    X(REQUIRED, uint64_t, CreateTimer, (struct host_context *, int64_t, host_timer *, void *))     \
     X(REQUIRED, int, StopTimer, (struct host_context *, uint64_t, void **))                        \
     X(REQUIRED, struct host_blocked *, BlockClientOnKeys,                                          \
       (struct host_context *, host_command *, host_command *, host_free *, long long,              \

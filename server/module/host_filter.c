@@ -11,7 +11,7 @@
 
 static struct host_filter *filter;
 static struct host_string *new_names[MODULE_COMMANDS_MAX]; /* by command_index; NULL: stays */
-static struct host_string *type_name;                       /* LB.TYPE */
+static struct host_string *type_name;                      /* LB.TYPE */
 
 static struct bytes argument(struct host_filter_input *input, int index) {
     struct host_string *text = host_CommandFilterArgGet(input, index);

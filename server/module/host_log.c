@@ -8,7 +8,8 @@
 
 void log_write(enum log_level level, const char *format, ...) {
     enum { LINE_MAX = 1024 };
-    static const char *const levels[] = {"debug", "verbose", "notice", "warning", "warning", "notice"};
+    static const char *const levels[] = {"debug",   "verbose", "notice",
+                                         "warning", "warning", "notice"};
     char line[LINE_MAX];
     va_list arguments;
     va_start(arguments, format);

@@ -7,9 +7,9 @@
 #include "server/module/host_notify.h"
 
 enum {
-    RETRY_MS = 1000,       /* on a replica, and while nothing may change */
-    SLEEP_MAX_MS = 1000,   /* the clock may be set, or follow that of a master */
-    ROLLS_A_TURN = 64,     /* each takes some microseconds */
+    RETRY_MS = 1000,     /* on a replica, and while nothing may change */
+    SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
+    ROLLS_A_TURN = 64,   /* each takes some microseconds */
     NOTES_MAX = 16 * 1024 * 1024,
 };
 
@@ -72,7 +72,7 @@ static bool reserve(void) {
     }
     uint32_t capacity = notes.capacity > 0 ? notes.capacity * 2 : 64;
     struct note **at =
-        notes.count < NOTES_MAX ? memory_resize(notes.at, capacity * sizeof *at) : NULL;
+        notes.count < NOTES_MAX ? memory_resize(notes.at, capacity * sizeof(struct note *)) : NULL;
     if (at != NULL) {
         notes.at = at;
         notes.capacity = capacity;
@@ -194,10 +194,11 @@ bool host_period_refuses(const struct call *call) {
         return false;
     }
     struct bytes name = call_arg(call, 1);
-    bool is_by_name = strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
-    bool has_period = is_by_name ? asks_for_period(call)
-                                 : settings_rules_for(&module.server.settings, name)->period.unit !=
-                                       PERIOD_NONE;
+    bool is_by_name =
+        strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
+    bool has_period =
+        is_by_name ? asks_for_period(call)
+                   : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
     if (!has_period || has_tag(name)) {
         return false;
     }

@@ -8,7 +8,7 @@
 enum {
     SMALL_MIN = HOST_RAW_MIN, /* every size from here to LARGE_MIN - 1, but SMALL_NONE ... */
     SMALL_NONE = 16,          /* the echo of 9 bytes takes 15, of 10 bytes 17 */
-    LARGE_MIN = 64, /* ... and every power of two from here */
+    LARGE_MIN = 64,           /* ... and every power of two from here */
     LARGE_LOG_MAX = 16,
     FRAME_SIZE = 5, /* '$', and two line ends */
 };

@@ -159,8 +159,8 @@ int host_run_again(struct host_context *ctx, struct host_string **argv, int argc
     enum { PREFIX_SIZE = 3 }; /* "LB." */
     struct bytes name = host_bytes(argv[0]);
     CHECK(name.size > PREFIX_SIZE);
-    const struct command *command = command_find(
-        (struct bytes){.at = name.at + PREFIX_SIZE, .size = name.size - PREFIX_SIZE});
+    const struct command *command =
+        command_find((struct bytes){.at = name.at + PREFIX_SIZE, .size = name.size - PREFIX_SIZE});
     CHECK(command != NULL);
     return run(ctx, argv, argc, command_index(command));
 }

@@ -131,7 +131,8 @@ static bool stage_key(struct host_stage *stage, struct host_string *name, bool i
     }
     struct host_slot *slot = &stage->slots[stage->count++];
     *slot = (struct host_slot){.name = name, .is_own_name = is_own_name};
-    slot->opened = host_OpenKey(stage->ctx, name, stage->writes ? HOST_READ | HOST_WRITE : HOST_READ);
+    slot->opened =
+        host_OpenKey(stage->ctx, name, stage->writes ? HOST_READ | HOST_WRITE : HOST_READ);
     if (slot->opened == NULL) {
         return true; /* reading: there is none */
     }

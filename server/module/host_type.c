@@ -170,9 +170,8 @@ static bool load_members(struct type_loading *loading) {
 
 static struct host_value *take_board(struct type_loading *loading) {
     struct registry *registry = module.server.registry;
-    struct registry_key *key =
-        registry_guest_create(registry, loading->name, REGISTRY_BOARD,
-                              rules_of(board_layout(&loading->board)));
+    struct registry_key *key = registry_guest_create(registry, loading->name, REGISTRY_BOARD,
+                                                     rules_of(board_layout(&loading->board)));
     struct host_value *value = key != NULL ? host_value_create(key) : NULL;
     if (value == NULL) {
         memory_free(key);

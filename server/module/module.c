@@ -142,12 +142,11 @@ static bool read_settings(struct host_string **argv, int argc, char *error) {
     struct settings *settings = &module.server.settings;
     struct buffer text;
     buffer_init(&text, 0);
-    bool is_read =
-        settings_init(settings) && print_lines(argv, argc, &text, error) &&
-        (text.size == 0 ||
-         settings_load_text(settings, (struct bytes){.at = text.at, .size = text.size},
-                            "loadmodule", error)) &&
-        settings_finish(settings, error);
+    bool is_read = settings_init(settings) && print_lines(argv, argc, &text, error) &&
+                   (text.size == 0 ||
+                    settings_load_text(settings, (struct bytes){.at = text.at, .size = text.size},
+                                       "loadmodule", error)) &&
+                   settings_finish(settings, error);
     buffer_deinit(&text);
     /* The host decides who gets events, and reports misses itself. */
     settings->notify_keyspace_events = SETTING_EVENT_ALL | SETTING_EVENT_NEW;

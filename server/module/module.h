@@ -14,7 +14,7 @@
 struct module {
     struct server server; /* settings, clock, statistics, registry; no clients */
     struct session session;
-    struct host_context *context; /* of the command that runs; NULL: none */
+    struct host_context *context;       /* of the command that runs; NULL: none */
     struct host_context *timer_context; /* for what has no command; lives as long as the module */
     struct host_type *type;
     bool is_cluster;

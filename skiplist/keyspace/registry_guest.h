@@ -18,9 +18,8 @@ MUST_CHECK struct registry_key *registry_guest_create(struct registry *registry,
 MUST_CHECK struct registry_key *registry_guest_rename(struct registry *registry,
                                                       struct registry_key *key, struct bytes name);
 /* A copy of a board's key under another name, in no database. NULL: no memory. */
-MUST_CHECK struct registry_key *registry_guest_copy(struct registry *registry,
-                                                    const struct registry_key *key,
-                                                    struct bytes name);
+MUST_CHECK struct registry_key *
+registry_guest_copy(struct registry *registry, const struct registry_key *key, struct bytes name);
 /* Free a key with its value at once. The rules of its board are still held, and returned: release
  * them in the registry's thread with registry_guest_release. Any thread. NULL: it had none. */
 const struct rules *registry_guest_free(struct registry_key *key);

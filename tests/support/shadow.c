@@ -55,18 +55,16 @@ static const struct {
     const char *name;
     enum treatment treatment;
 } treatments[] = {
-    {"BZMPOP", SKIP},         {"BZPOPMAX", SKIP},       {"BZPOPMIN", SKIP},
-    {"ZRANDMEMBER", SKIP},    {"ZSCAN", SKIP},          {"LB.WHERE", SKIP},
-    {"LB.LIST", SKIP},        {"LB.BANS", SKIP},        {"LB.FORGET", END},
-    {"LB.MOVE", END},         {"LB.BAN", END},          {"LB.UNBAN", END},
-    {"DEL", COMPARE},         {"UNLINK", COMPARE},      {"EXISTS", COMPARE},
-    {"RENAME", COMPARE},      {"RENAMENX", COMPARE},    {"COPY", RUN},
-    {"FLUSHALL", RUN},        {"FLUSHDB", RUN},         {"MULTI", COMPARE},
-    {"DISCARD", COMPARE},     {"EXEC", RUN},            {"WATCH", RUN},
-    {"UNWATCH", RUN},         {"SELECT", RUN},          {"RESTORE", END},         {"DUMP", SKIP},  
-    {"HSET", RUN},            {"HMSET", RUN},           {"HDEL", RUN},
-    {"HSETNX", RUN},          {"HINCRBY", RUN},         {"HINCRBYFLOAT", RUN},
-    {"SWAPDB", RUN},          {"MOVE", RUN},            {"LB.INFO", RUN}, /* its memory */
+    {"BZMPOP", SKIP},      {"BZPOPMAX", SKIP},    {"BZPOPMIN", SKIP},  {"ZRANDMEMBER", SKIP},
+    {"ZSCAN", SKIP},       {"LB.WHERE", SKIP},    {"LB.LIST", SKIP},   {"LB.BANS", SKIP},
+    {"LB.FORGET", END},    {"LB.MOVE", END},      {"LB.BAN", END},     {"LB.UNBAN", END},
+    {"DEL", COMPARE},      {"UNLINK", COMPARE},   {"EXISTS", COMPARE}, {"RENAME", COMPARE},
+    {"RENAMENX", COMPARE}, {"COPY", RUN},         {"FLUSHALL", RUN},   {"FLUSHDB", RUN},
+    {"MULTI", COMPARE},    {"DISCARD", COMPARE},  {"EXEC", RUN},       {"WATCH", RUN},
+    {"UNWATCH", RUN},      {"SELECT", RUN},       {"RESTORE", END},    {"DUMP", SKIP},
+    {"HSET", RUN},         {"HMSET", RUN},        {"HDEL", RUN},       {"HSETNX", RUN},
+    {"HINCRBY", RUN},      {"HINCRBYFLOAT", RUN}, {"SWAPDB", RUN},     {"MOVE", RUN},
+    {"LB.INFO", RUN}, /* its memory */
 };
 
 static enum treatment treatment_of(const struct command *command) {
@@ -105,10 +103,11 @@ static int split_settings(char *text, const char **args, int count) {
 
 static void start_server(struct shadow *shadow, const char *module, const char *settings) {
     static const char *program = "redis-server";
-    const char *args[ARGS_MAX] = {program,          "--port", "0",   "--unixsocket", shadow->path,
-                                  "--save",         "",       "--dir", shadow->directory,
-                                  "--loglevel",     "warning", "--loadmodule", module};
+    const char *args[ARGS_MAX] = {
+        program, "--port",          "0",          "--unixsocket", shadow->path,   "--save", "",
+        "--dir", shadow->directory, "--loglevel", "warning",      "--loadmodule", module};
     char *text = strdup(settings != NULL ? settings : "");
+    assert_non_null(text);
     int count = split_settings(text, args, 13);
     args[count] = NULL;
     shadow->server = fork();
@@ -325,8 +324,8 @@ static void keep_state(struct shadow *shadow, const struct server *server,
         ask_words(shadow, client->fd, "HELLO", session->protocol, 0, false);
         client->protocol = session->protocol;
     }
-    ask_words(shadow, client->fd, "LB.TESTCLOCK", server->clock.now_us,
-              server->clock.monotonic_ms, true);
+    ask_words(shadow, client->fd, "LB.TESTCLOCK", server->clock.now_us, server->clock.monotonic_ms,
+              true);
 }
 
 void shadow_run(struct shadow *shadow, const struct server *server, const struct session *session,
@@ -346,12 +345,12 @@ void shadow_run(struct shadow *shadow, const struct server *server, const struct
         return;
     }
     struct shadow_client *client = client_of(shadow, session);
-    bool is_in_multi = session->transaction.is_open ||
-                       strcmp(command->name, "EXEC") == 0 || strcmp(command->name, "DISCARD") == 0;
+    bool is_in_multi = session->transaction.is_open || strcmp(command->name, "EXEC") == 0 ||
+                       strcmp(command->name, "DISCARD") == 0;
     keep_state(shadow, server, session, client, is_in_multi);
-    struct bytes got = ask(shadow, client->fd,
-                           treatment == COMPARE_LB || treatment == RUN_LB ? "LB." : "",
-                           request->args, request->count);
+    struct bytes got =
+        ask(shadow, client->fd, treatment == COMPARE_LB || treatment == RUN_LB ? "LB." : "",
+            request->args, request->count);
     bool is_compared = treatment == COMPARE || treatment == COMPARE_LB;
     if (is_compared && !session->has_strings && !is_known_difference(got)) {
         shadow->compared++;
