@@ -102,12 +102,13 @@ static int split_settings(char *text, const char **args, int count) {
 }
 
 static void start_server(struct shadow *shadow, const char *module, const char *settings) {
-    static const char *program = "redis-server";
+    const char *own = getenv("LEADERBOARD_REDIS_SERVER");
+    const char *program = own != NULL ? own : "redis-server";
     const char *args[ARGS_MAX] = {
         program, "--port",          "0",          "--unixsocket", shadow->path,   "--save", "",
         "--dir", shadow->directory, "--loglevel", "warning",      "--loadmodule", module};
     char *text = strdup(settings != NULL ? settings : "");
-    assert_non_null(text);
+    CHECK(text != NULL);
     int count = split_settings(text, args, 13);
     args[count] = NULL;
     shadow->server = fork();
@@ -115,9 +116,7 @@ static void start_server(struct shadow *shadow, const char *module, const char *
     if (shadow->server == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)!freopen("/dev/null", "w", stdout);
-        execvp(getenv("LEADERBOARD_REDIS_SERVER") != NULL ? getenv("LEADERBOARD_REDIS_SERVER")
-                                                          : program,
-               (char *const *)(uintptr_t)args);
+        execvp(program, (char *const *)(uintptr_t)args);
         _exit(127);
     }
     free(text);
