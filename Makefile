@@ -66,7 +66,8 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
-                    server/system/digest.c server/system/log.c
+                    server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
+                    process.c probe.c service.c surroundings.c worker.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
@@ -110,9 +111,9 @@ FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
-SHADOWED    := $(filter $(B)/tests/server/commands/zset/% %/test_lb_add %/test_lb_alter %/test_lb_around \
+SHADOWED    := $(filter-out %/test_zset_model,$(filter $(B)/tests/server/commands/zset/% %/test_lb_add %/test_lb_alter %/test_lb_around \
                  %/test_lb_create %/test_lb_get %/test_lb_info %/test_lb_model %/test_lb_quantile %/test_lb_range \
-                 %/test_lb_roll %/test_lb_submit %/lb/test_period %/test_writing %/test_writing_model,$(UNITS)) \
+                 %/test_lb_roll %/test_lb_submit %/lb/test_period %/test_writing %/test_writing_model,$(UNITS))) \
                $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"

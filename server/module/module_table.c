@@ -143,15 +143,18 @@ static int run_type(struct host_context *ctx, struct host_string **argv, int arg
 }
 
 #ifdef MODULE_TEST
-/* LB.TESTCLOCK unix-us monotonic-ms: from now on this is the time (tests/support/shadow.h). */
+/* LB.TESTCLOCK unix-us monotonic-ms [lead-us state]: from now on this is the time, and what struct clock
+ * says of it (tests/support/shadow.h). */
 static int run_test_clock(struct host_context *ctx, struct host_string **argv, int argc) {
-    int64_t now_us;
-    int64_t now_ms;
-    if (argc != 3 || !bytes_parse_i64(host_bytes(argv[1]), &now_us) ||
-        !bytes_parse_i64(host_bytes(argv[2]), &now_ms)) {
-        return host_ReplyWithError(ctx, "ERR LB.TESTCLOCK unix-us monotonic-ms");
+    int64_t numbers[4] = {0};
+    for (int i = 1; i < argc && i <= 4; i++) {
+        if (!bytes_parse_i64(host_bytes(argv[i]), &numbers[i - 1])) {
+            return host_ReplyWithError(ctx, "ERR not a number");
+        }
     }
-    module_set_test_time(now_us, now_ms);
+    module_set_test_time(numbers[0], numbers[1]);
+    module.server.clock.lead_us = numbers[2];
+    module.server.clock.state = (enum clock_state)numbers[3];
     return host_ReplyWithSimpleString(ctx, "OK");
 }
 #endif

@@ -23,9 +23,11 @@ BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
           "board", "daily:*", "default", "board", "m:*", "money", "board", "*{b}*", "default"]
 
 
-def program(name="redis-server"):
-    peers = Path(SERVER).resolve().parent / "peers" / name
-    return str(peers) if peers.exists() else shutil.which(name) or shutil.which("redis-check-rdb")
+def program():
+    own = os.environ.get("LEADERBOARD_REDIS_SERVER")
+    peers = Path(SERVER).resolve().parent / "peers" / "redis-server"
+    return own or (str(peers) if peers.exists() else
+                   shutil.which("redis-server") or shutil.which("redis-check-rdb"))
 
 
 def directory():

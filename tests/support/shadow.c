@@ -250,15 +250,11 @@ static struct bytes ask(struct shadow *shadow, int fd, const char *prefix, const
     return (struct bytes){.at = shadow->input, .size = size};
 }
 
-static void ask_words(struct shadow *shadow, int fd, const char *first, int64_t a, int64_t b,
-                      bool has_b) {
-    char texts[2][32];
-    struct bytes args[3] = {bytes_from_text(first)};
-    snprintf(texts[0], sizeof texts[0], "%lld", (long long)a);
-    snprintf(texts[1], sizeof texts[1], "%lld", (long long)b);
-    args[1] = bytes_from_text(texts[0]);
-    args[2] = bytes_from_text(texts[1]);
-    struct bytes reply = ask(shadow, fd, "", args, has_b ? 3 : 2);
+static void ask_words(struct shadow *shadow, int fd, const char *first, unsigned number) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", number);
+    const struct bytes args[] = {bytes_from_text(first), bytes_from_text(text)};
+    struct bytes reply = ask(shadow, fd, "", args, 2);
     if (reply.at[0] == '-') {
         print_error("%s: %.*s\n", first, (int)reply.size, reply.at);
         fail();
@@ -313,6 +309,17 @@ static bool is_known_difference(struct bytes got) {
     return false;
 }
 
+static void set_clock(struct shadow *shadow, int fd, const struct clock *clock) {
+    const int64_t numbers[] = {clock->now_us, clock->monotonic_ms, clock->lead_us, clock->state};
+    struct bytes args[5] = {BYTES("LB.TESTCLOCK")};
+    char texts[4][32];
+    for (uint32_t i = 0; i < 4; i++) {
+        snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
+        args[i + 1] = bytes_from_text(texts[i]);
+    }
+    assert_int_equal(ask(shadow, fd, "", args, 5).at[0], '+');
+}
+
 static void keep_state(struct shadow *shadow, const struct server *server,
                        const struct session *session, struct shadow_client *client,
                        bool is_in_multi) {
@@ -320,11 +327,18 @@ static void keep_state(struct shadow *shadow, const struct server *server,
         return;
     }
     if (client->protocol != session->protocol) {
-        ask_words(shadow, client->fd, "HELLO", session->protocol, 0, false);
+        ask_words(shadow, client->fd, "HELLO", session->protocol);
         client->protocol = session->protocol;
     }
-    ask_words(shadow, client->fd, "LB.TESTCLOCK", server->clock.now_us, server->clock.monotonic_ms,
-              true);
+    set_clock(shadow, client->fd, &server->clock);
+}
+
+/* EXPIRE with a time that is over removes the key. */
+static bool has_expired_at_once(const struct server *server, const struct session *session,
+                                const struct command *command, const struct request *request) {
+    return strstr(command->name, "EXPIRE") != NULL && request->count > 2 &&
+           registry_peek(server->registry, session->database, request->args[1],
+                         server->clock.now_ms) == NULL;
 }
 
 void shadow_run(struct shadow *shadow, const struct server *server, const struct session *session,
@@ -337,6 +351,9 @@ void shadow_run(struct shadow *shadow, const struct server *server, const struct
     enum treatment treatment = treatment_of(command);
     if (command_is_subcommand(index) || treatment == SKIP) {
         shadow->skipped++;
+        if (has_expired_at_once(server, session, command, request)) {
+            shadow_expire(shadow, session->database, request->args[1]);
+        }
         return;
     }
     if (treatment == END) {
@@ -368,6 +385,6 @@ void shadow_expire(struct shadow *shadow, uint32_t database, struct bytes name) 
     const struct session own = {.id = UINT64_MAX};
     struct shadow_client *client = client_of(shadow, &own);
     const struct bytes args[] = {BYTES("DEL"), name};
-    ask_words(shadow, client->fd, "SELECT", database, 0, false);
+    ask_words(shadow, client->fd, "SELECT", database);
     ask(shadow, client->fd, "", args, 2);
 }

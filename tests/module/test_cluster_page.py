@@ -13,7 +13,7 @@ def text(reply):
     return "nil" if reply is None else str(reply)
 
 
-class Page(unittest.TestCase):
+class ClusterPage(unittest.TestCase):
     def test_examples(self):
         page = (ROOT / "docs" / "cluster.md").read_text()
         words = re.search(r"^loadmodule \S+ (.*)$", page, re.M).group(1).split()
