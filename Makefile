@@ -440,7 +440,8 @@ MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
-        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c,$(SERVER_SOURCES)) \
+        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
+        server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@
 
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/loop/lookahead.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_notify.h"
 #include "server/module/host_period.h"
@@ -67,6 +68,20 @@ static bool put_on_stage(struct host_stage *stage, const struct command *command
     return is_staged;
 }
 
+/* The member's place and that of its new score are in different parts of memory: fetch both at once,
+ * as the server does for a group of requests. NULL: nothing to fetch. */
+static const struct lookup *look_ahead(const struct command *command,
+                                       const struct request *request) {
+    static struct lookahead_group group;
+    const struct queue_entry entry = {
+        .command = command_index(command), .session = &module.session, .request = *request};
+    if (command->score_arg == 0 && command->new_key == NULL) {
+        return NULL;
+    }
+    lookahead_entries(&module.server, &entry, 1, &group);
+    return group.ahead[0];
+}
+
 static void run_handler(const struct command *command, const struct request *request,
                         struct reply *reply) {
     struct server *server = &module.server;
@@ -77,6 +92,7 @@ static void run_handler(const struct command *command, const struct request *req
         .registry = server->registry,
         .session = &module.session,
         .server = server,
+        .ahead = look_ahead(command, request),
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
