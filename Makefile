@@ -30,6 +30,8 @@ TINY     ?=
 NO_SSE   ?=
 WERROR   ?=
 FUZZ_SECONDS ?= 15
+# The same inputs in the same order every time; 0: others every time.
+FUZZ_SEED ?= 1
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
@@ -303,7 +305,7 @@ check: ## everything CI asks of the code, beside make test
 
 nightly: ## the tests and the fuzzers at length, the checks, both sanitizers with both compilers (hours)
 	@$(MAKE) --no-print-directory test-long
-	@$(MAKE) --no-print-directory check FUZZ_SECONDS=1800
+	@$(MAKE) --no-print-directory check FUZZ_SECONDS=1800 FUZZ_SEED=0
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize CC=clang B=$(B)/clang-sanitize
 	@echo "nightly: all clean"
@@ -376,7 +378,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (15), with clang's libFuzzer
 	@.ci/install-packages check
 	@$(PARALLEL) fuzz-build CC=clang B=$(B)/fuzz \
 	    SANITIZE=fuzzer-no-link,address,undefined CFLAGS="-O1 -g"
-	@tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS)
+	@tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check
@@ -538,5 +540,4 @@ $(B)/peers/promtool:
 
 # Not what other builds, and the roots of other systems, have there.
 -include $(shell test -d $(B) && find $(B) \( -name '*-sanitize' -o -path '$(B)/tiny' -o -path '$(B)/fuzz' \
-    -o -path '$(B)/arm64' -o -path '$(B)/deb' -o -path '$(B)/deploy' -o -path '$(B)/container' \
-    -o -name sysroot \) -prune -o -type f -name '*.d' -print)
+    -o -name arm64 -o -name deb -o -name deploy -o -name container -o -name sysroot \) -prune -o -type f -name '*.d' -print)

@@ -3,7 +3,8 @@ of them hold up everybody else.
 
 Such a command runs in steps between the other clients' commands. PINGs of another client, from the
 other core, say how long it was before the server answered again; the longest tick, in CPU time of
-the engine's thread, says how long a step takes where nothing else takes the processor."""
+the engine's thread, says how long a step takes where nothing else takes the processor. As root,
+`chrt -f 10` before the command keeps the machine's other programs away from both cores."""
 import json
 import subprocess
 import time

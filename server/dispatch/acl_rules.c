@@ -171,12 +171,17 @@ static enum acl_status allow_first_arg(struct acl_selector *selector, struct byt
     return status != ACL_OK ? status : status_of(acl_list_add(&selector->first_args, arg, command));
 }
 
+/* A command of Redis that is not here, or a subcommand of one, whatever its word. */
+static bool is_absent_name(struct bytes name) {
+    return !has_space(name) && absent_is_known(name);
+}
+
 /* "+config|get", "+select|0": cut at the last bar. */
 static enum acl_status apply_divided(struct acl_selector *selector, struct bytes rule,
                                      struct bytes name, const char *bar) {
     struct bytes command_name = {.at = name.at, .size = (size_t)(bar - name.at)};
     struct bytes arg = behind(name, command_name.size + 1);
-    bool is_absent = absent_is_known(command_name);
+    bool is_absent = is_absent_name(command_name);
     uint32_t command = command_find_original(command_name);
     if (command == COMMAND_NONE && !is_absent) {
         return ACL_UNKNOWN_NAME;
@@ -194,7 +199,7 @@ static enum acl_status apply_divided(struct acl_selector *selector, struct bytes
         return allow_first_arg(selector, rule, command, arg);
     }
     uint32_t subcommand = command_find_original(name);
-    if (subcommand == COMMAND_NONE && !absent_is_known(name)) {
+    if (subcommand == COMMAND_NONE && !is_absent_name(name)) {
         return ACL_UNKNOWN_NAME;
     }
     if (subcommand != COMMAND_NONE) {
@@ -219,7 +224,7 @@ static enum acl_status apply_command(struct acl_selector *selector, struct bytes
         return apply_divided(selector, rule, name, bar);
     }
     uint32_t command = command_find_original(name);
-    if (command == COMMAND_NONE && !absent_is_known(name)) {
+    if (command == COMMAND_NONE && !is_absent_name(name)) {
         return ACL_UNKNOWN_NAME;
     }
     if (command != COMMAND_NONE) {

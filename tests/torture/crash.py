@@ -5,9 +5,11 @@ was shown) is there after the restart; nothing is there that was not sent; a com
 is there whole or not at all; ranks, ties, reach times, expiries and options are what they were."""
 import random
 import shutil
+import subprocess
 import threading
 import time
-from collections import Counter
+from collections import Counter, namedtuple
+from datetime import datetime, timezone
 from pathlib import Path
 
 import dump
@@ -18,6 +20,9 @@ import rolling
 import servers
 
 WIPE_EVERY = 50  # cycles on one directory
+
+# What was there at a moment at which nothing was written; the minute is that of reading it.
+Moment = namedtuple("Moment", "time_s minute seen")
 
 
 class Trouble(Exception):
@@ -33,6 +38,7 @@ class Arena:
         self.seed, self.player_count = seed, player_count
         self.counts = Counter()
         self.load = None
+        self.moments = []  # to go back to, where superseded files are kept
         self.keep = None  # a directory for copies of the files as every crash left them
         self.life = 0
         self.begin_anew()
@@ -42,6 +48,7 @@ class Arena:
         shutil.rmtree(self.server.directory, ignore_errors=True)
         self.server.directory.mkdir(parents=True)
         self.server.log.unlink(missing_ok=True)
+        self.moments.clear()
         self.life += 1
         self.players = [player.Player(i, f"{self.seed}/{self.life}", self.server.is_redis)
                         for i in range(self.player_count)]
@@ -124,11 +131,39 @@ def snapshot_command(arena):
     return ("BGREWRITEAOF",)
 
 
+def has_kept_files(arena):
+    """Every other life of a server with a journal keeps superseded files, and never stops to."""
+    return arena.life % 2 == 1 and arena.server.policy != "off" and not arena.server.is_redis
+
+
 def random_settings(arena):
     """Settings of one start: sometimes the journal is rewritten again and again by itself."""
+    settings = ("--appendonly-keep-days", "7") if has_kept_files(arena) else ()
     if arena.random.random() < 0.3:
-        return ("--auto-aof-rewrite-min-size", "64kb", "--auto-aof-rewrite-percentage", "20")
-    return ()
+        settings += ("--auto-aof-rewrite-min-size", "64kb", "--auto-aof-rewrite-percentage", "20")
+    return settings
+
+
+def go_back(arena):
+    """Restore one of the moments from current and kept files, and compare what is there."""
+    moment = arena.random.choice(arena.moments)
+    target = arena.server.directory.parent / (arena.server.directory.name + ".restored")
+    shutil.rmtree(target, ignore_errors=True)
+    until = datetime.fromtimestamp(moment.time_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    done = subprocess.run([arena.server.program, "--restore", arena.server.directory, target,
+                           "--until", until], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Trouble(f"--restore --until {until}: {done.stderr}")
+    restored = servers.Server(arena.server.program, target, arena.server.policy)
+    restored.start()
+    try:
+        compare_dumps(moment.seen, dump.take(restored.port, False), moment.minute)
+    except Trouble as trouble:
+        raise Trouble(f"back to {until}: {trouble}") from None
+    finally:
+        restored.kill()
+        shutil.rmtree(target)
+    arena.counts["restored"] += 1
 
 
 def kill_under_load(arena):
@@ -186,8 +221,12 @@ def still_cycle(arena):
     arena.load.run(time.monotonic() + arena.random.uniform(0.05, 0.2))
     arena.disconnect()
     before, window = arena.read()
+    if has_kept_files(arena):
+        arena.moments.append(Moment(time.time(), window.first_ms // rolling.MINUTE_MS, before))
     arena.server.kill()
     arena.keep_copy()
+    if arena.moments:
+        go_back(arena)
     arena.server.start(*random_settings(arena))
     after, _ = arena.read()
     compare_dumps(before, after, window.first_ms // rolling.MINUTE_MS)
@@ -231,7 +270,7 @@ def shutdown_cycle(arena):
 
 def run_cycles(arena, cycles, until_s=float("inf"), progress=lambda done: None):
     """So many cycles, or until the time (time.monotonic) has come. Raises Trouble."""
-    arena.server.start()
+    arena.server.start(*random_settings(arena))
     try:
         for done in range(cycles):
             if time.monotonic() > until_s:
@@ -239,7 +278,7 @@ def run_cycles(arena, cycles, until_s=float("inf"), progress=lambda done: None):
             if done > 0 and done % WIPE_EVERY == 0:
                 arena.server.kill()
                 arena.begin_anew()
-                arena.server.start()
+                arena.server.start(*random_settings(arena))
             cycle = arena.random.choices((crash_cycle, still_cycle, shutdown_cycle),
                                          (90, 7, 3))[0]
             try:

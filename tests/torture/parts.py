@@ -124,7 +124,8 @@ def run_crash(options, policy):
     counts, _, trouble = cut_into_jobs(options, f"crash {policy}", options.cycles or 1000, run_job)
     note = (f"{counts['half bases']} within a snapshot, {counts['new bases']} behind one, "
             f"{counts['kills at start']} more at start; {counts['still']} times all read before "
-            f"and after; {counts['shutdowns']} SIGTERM")
+            f"and after; {counts['restored']} times back to a moment; "
+            f"{counts['shutdowns']} SIGTERM")
     return report.Row("kill -9", policy, counts["cycles"], counts["acked"], counts["lost"], note,
                       trouble)
 
