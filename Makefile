@@ -113,10 +113,9 @@ FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
-SHADOWED    := $(filter-out %/test_zset_model,$(filter $(B)/tests/server/commands/zset/% %/test_lb_add %/test_lb_alter %/test_lb_around \
-                 %/test_lb_create %/test_lb_get %/test_lb_info %/test_lb_model %/test_lb_quantile %/test_lb_range \
-                 %/test_lb_roll %/test_lb_submit %/lb/test_period %/test_writing %/test_writing_model,$(UNITS))) \
-               $(B)/tests/integration/twin
+SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
+                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_create lb_get lb_model \
+                   lb_quantile lb_range lb_roll lb_submit writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 

@@ -31,6 +31,7 @@ struct shadow_client {
 };
 
 struct shadow {
+    char *settings;
     pid_t server;
     char directory[64];
     char path[96]; /* of the socket */
@@ -141,13 +142,68 @@ static int connect_to(const struct shadow *shadow) {
     return -1;
 }
 
+static struct bytes ask(struct shadow *shadow, int fd, const char *prefix, const struct bytes *args,
+                        uint32_t count);
+static struct shadow_client *client_of(struct shadow *shadow, const struct session *session);
+
+/* The server of the last harness, for the next one with the same settings. */
+static struct {
+    char *settings; /* NULL: none */
+    pid_t server;
+    char directory[sizeof((struct shadow *)0)->directory];
+    char path[sizeof((struct shadow *)0)->path];
+} kept;
+
+static void stop_kept(void) {
+    if (kept.settings != NULL) {
+        kill(kept.server, SIGKILL);
+        waitpid(kept.server, NULL, 0);
+        unlink(kept.path);
+        rmdir(kept.directory);
+        free(kept.settings);
+        kept.settings = NULL;
+    }
+}
+
+static bool take_kept(struct shadow *shadow, const char *settings) {
+    if (kept.settings == NULL || strcmp(kept.settings, settings) != 0) {
+        return false;
+    }
+    shadow->server = kept.server;
+    memcpy(shadow->directory, kept.directory, sizeof kept.directory);
+    memcpy(shadow->path, kept.path, sizeof kept.path);
+    shadow->settings = kept.settings;
+    kept.settings = NULL;
+    return true;
+}
+
+static void keep(struct shadow *shadow) {
+    static bool is_registered;
+    if (!is_registered) {
+        is_registered = atexit(stop_kept) == 0;
+    }
+    stop_kept();
+    kept.settings = shadow->settings;
+    kept.server = shadow->server;
+    memcpy(kept.directory, shadow->directory, sizeof kept.directory);
+    memcpy(kept.path, shadow->path, sizeof kept.path);
+}
+
 struct shadow *shadow_create(const char *settings) {
     const char *module = getenv("LEADERBOARD_MODULE");
+    const char *text = settings != NULL ? settings : "";
     if (module == NULL) {
         return NULL;
     }
     struct shadow *shadow = calloc(1, sizeof *shadow);
     assert_non_null(shadow);
+    if (take_kept(shadow, text)) {
+        const struct session own = {.id = UINT64_MAX};
+        const struct bytes args[] = {BYTES("FLUSHALL")};
+        assert_int_equal(ask(shadow, client_of(shadow, &own)->fd, "", args, 1).at[0], '+');
+        return shadow;
+    }
+    shadow->settings = strdup(text);
     snprintf(shadow->directory, sizeof shadow->directory, "/tmp/leaderboard-shadow-XXXXXX");
     assert_non_null(mkdtemp(shadow->directory));
     snprintf(shadow->path, sizeof shadow->path, "%s/socket", shadow->directory);
@@ -159,16 +215,12 @@ void shadow_destroy(struct shadow *shadow) {
     if (shadow == NULL) {
         return;
     }
-    int status;
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         if (shadow->clients[i].id != 0) {
             close(shadow->clients[i].fd);
         }
     }
-    kill(shadow->server, SIGTERM);
-    waitpid(shadow->server, &status, 0);
-    unlink(shadow->path);
-    rmdir(shadow->directory);
+    keep(shadow);
     if (getenv("LEADERBOARD_MODULE_SHOW") != NULL) {
         print_message("module: %llu replies compared, %llu skipped%s\n",
                       (unsigned long long)shadow->compared, (unsigned long long)shadow->skipped,
@@ -367,7 +419,8 @@ void shadow_run(struct shadow *shadow, const struct server *server, const struct
     struct bytes got =
         ask(shadow, client->fd, treatment == COMPARE_LB || treatment == RUN_LB ? "LB." : "",
             request->args, request->count);
-    bool is_compared = treatment == COMPARE || treatment == COMPARE_LB;
+    /* A test may break the harness's output. */
+    bool is_compared = (treatment == COMPARE || treatment == COMPARE_LB) && reply.size > 0;
     if (is_compared && !session->has_strings && !is_known_difference(got)) {
         shadow->compared++;
         if (!bytes_equal(got, reply)) {
@@ -375,6 +428,12 @@ void shadow_run(struct shadow *shadow, const struct server *server, const struct
         }
     } else {
         shadow->skipped++;
+    }
+}
+
+void shadow_end(struct shadow *shadow) {
+    if (shadow != NULL) {
+        shadow->is_over = true;
     }
 }
 
