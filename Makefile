@@ -65,7 +65,12 @@ sources = $(sort $(shell find $(1) -name '$(or $(2),*.c)' -not -path '*/node_mod
 KEYSPACE_SOURCES := $(call sources,skiplist/keyspace)
 ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skiplist))
 PROTOCOL_SOURCES := $(call sources,protocol)
-SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c,$(call sources,server))
+# The same handlers in Redis and Valkey, where these take the place of what a server alone has.
+MODULE_SOURCES   := $(call sources,server/module)
+MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
+                    server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
+                    process.c probe.c service.c surroundings.c worker.c)
+SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
@@ -114,14 +119,22 @@ WEB_TABLE := $(B)/web_table.o
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
 # The integration tests that are no C programs.
 SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run tests/web/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run tests/web/run \
+               tests/module/run
+
+# The tests of commands on boards once more, each command through redis-server with the module, too.
+SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
+                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_create lb_get lb_model \
+                   lb_quantile lb_range lb_roll lb_submit writing),$(UNITS)) $(B)/tests/integration/twin
+SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
+    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-long torture failover check nightly sanitize sanitize-address \
+.PHONY: help build module module-test run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -151,6 +164,16 @@ demo: ## a server with a contest that goes on, and the address of its page (ARGS
 	@$(PARALLEL) $(SERVER)
 	@exec demo/run $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
+module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/cluster.md)
+	@.ci/install-packages build
+	@$(PARALLEL) $(MODULE)
+
+module-test: ## the tests of the module alone, in their short forms
+	@.ci/install-packages test
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server
+	@$(RUN_SHORT) tests/module/run
+	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
+
 test: ## install what is missing, build, run all tests in their short forms (minutes)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
@@ -158,6 +181,8 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@$(RUN_SHORT) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS) --alone tests/torture/run
 	@echo "once more with io-threads 2:"
 	@LEADERBOARD_TEST_IO_THREADS=2 $(RUN_SHORT) $(IO_THREADED)
+	@echo "once more in redis-server, with the module:"
+	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
@@ -444,6 +469,34 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 endif
 
+# One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
+MODULE      := $(B)/leaderboard.so
+MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
+    $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
+        server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
+        server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
+        server/loop/lookahead.c,$(SERVER_SOURCES)) \
+    $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(B)/module/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+# The same with a clock that tests set (tests/support/shadow.h).
+MODULE_TEST  := $(B)/leaderboard-test.so
+MODULE_TEST_SOURCES := server/module/module.c server/module/module_table.c
+$(B)/module/%-test.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) -DMODULE_TEST $(CFLAGS) -fPIC -fvisibility=hidden $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
+$(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS))) \
+    $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
+$(MODULE) $(MODULE_TEST):
+	@echo "  LINK  $@"
+	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
+
 # What --version says: main.c alone is compiled anew when it changes. A tarball made by git archive, or
 # by make deb, has it in the file VERSION.
 COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)),$(shell \
@@ -487,7 +540,8 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server redis-sentinel haproxy $(NODE_MODULES)
+tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(UNITS) $(INTEGRATION) redis-server redis-sentinel haproxy \
+    $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)

@@ -625,6 +625,14 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     return create_key(number, name, kind, is_periodic);
 }
 
+bool registry_reserve_place(struct registry *registry, uint32_t database, bool is_periodic) {
+    return database_reserve(registry_database(registry, database), is_periodic);
+}
+
+void registry_put_quietly(struct registry *registry, struct registry_key *key) {
+    put(registry, key, REGISTRY_WALK_DONE);
+}
+
 /* Remove an existing key of that name, without giving back what was reserved. */
 static void clear_destination(struct registry *registry, const struct registry_key *key,
                               int64_t now_ms) {

@@ -10,6 +10,7 @@
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
+ *     registry_guest.c    keys of another host, in the registry while a command runs
  *     effect.c            applying effects */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
 #define SKIPLIST_REGISTRY_PARTS_H
@@ -153,6 +154,12 @@ MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, 
 /* Move the value of a key, which is in its database, to another one of its kind, which is not yet. */
 void registry_move_value(struct registry *registry, struct registry_key *key,
                          struct registry_key *to);
+/* Make room in a database for one more key, and for its PERIOD. false: no memory. */
+MUST_CHECK bool registry_reserve_place(struct registry *registry, uint32_t database,
+                                       bool is_periodic);
+/* Insert a key with its value, for which there is room and whose name is free; nothing is
+ * reported. */
+void registry_put_quietly(struct registry *registry, struct registry_key *key);
 /* Insert it with its value, replacing an existing key of its name, and report it. state: its state
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,

@@ -14,6 +14,7 @@
 #include "codec/memory.h"
 #include "server/clients/session.h"
 #include "tests/support/harness.h"
+#include "tests/support/shadow.h"
 
 static const char zset_settings[] =
     "layout laps FIELD ms 32 ASC TIME 31 S\n"
@@ -239,6 +240,7 @@ static inline uint64_t zset_packed(struct harness *harness, const char *key, con
 static inline void zset_set_field(struct harness *harness, const char *key, const char *member,
                                   unsigned index, uint64_t ordinal) {
     struct board *board = zset_board(harness, key);
+    shadow_end(harness->shadow);
     uint64_t packed =
         layout_with_ordinal(board_layout(board), zset_packed(harness, key, member), index, ordinal);
     assert_int_equal(board_put(board, bytes_from_text(member), packed), BOARD_OK);

@@ -1,9 +1,11 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
+#include "server/clients/notify.h"
 #include "server/commands/table.h"
 #include "server/dispatch/acl_file.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
+#include "tests/support/shadow.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,6 +49,14 @@ static void load_settings(struct harness *harness, const char *text) {
     }
 }
 
+/* For the module, which has a clock of its own for expiry. */
+static void on_expired(void *context, uint32_t database, struct bytes name) {
+    struct server *server = context; /* the first member */
+    struct harness *harness = (struct harness *)server;
+    shadow_expire(harness->shadow, database, name);
+    notify(server, SETTING_EVENT_EXPIRED, "expired", database, name);
+}
+
 struct harness *harness_create(const char *settings) {
     uint64_t live_count_before = memory_live_count();
     struct harness *harness = memory_allocate_zeroed(sizeof *harness);
@@ -64,6 +74,10 @@ struct harness *harness_create(const char *settings) {
     CHECK(server_init(&harness->server, command_count()));
     harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
+    harness->shadow = shadow_create(settings);
+    if (harness->shadow != NULL) {
+        registry_set_expired_listener(harness->server.registry, on_expired);
+    }
     return harness;
 }
 
@@ -84,6 +98,7 @@ void harness_destroy(struct harness *harness) {
     if (!registry_validate(harness->server.registry, &reason)) {
         stop_test(reason);
     }
+    shadow_destroy(harness->shadow);
     server_deinit(&harness->server);
     settings_deinit(&harness->server.settings);
     tzdata_deinit();
@@ -118,6 +133,7 @@ struct session *harness_connect(struct harness *harness) {
 }
 
 void harness_disconnect(struct harness *harness, struct session *session) {
+    shadow_disconnect(harness->shadow, session);
     server_remove_session(&harness->server, session);
     session_deinit(session);
     memory_free(session);
@@ -156,8 +172,14 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
     reply_init(&reply, &harness->reply, session->protocol);
     session_shape_reply(session, &reply);
     if (status == RESP_REQUEST) {
+        size_t size_before = harness->reply.size;
         server_update_time(&harness->server);
         harness_execute(&harness->server, session, &request, &reply);
+        if (harness->shadow != NULL) {
+            shadow_run(harness->shadow, &harness->server, session, &request,
+                       (struct bytes){.at = harness->reply.at + size_before,
+                                      .size = harness->reply.size - size_before});
+        }
         return !session->is_killed && !session->is_close_after_reply;
     }
     if (status == RESP_ERROR) {

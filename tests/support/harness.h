@@ -31,6 +31,7 @@ struct harness {
     int64_t seen_us, monotonic_us; /* of the monotonic clock */
     struct resp_arena arena;
     struct buffer reply;
+    struct shadow *shadow;      /* the module beside it (tests/support/shadow.h); NULL: none */
     uint64_t live_count_before; /* allocations: harness_destroy finds leaks by it */
 };
 

@@ -1,0 +1,39 @@
+/* The host's functions, by name. See host_api.h. */
+#include "server/module/host_api.h"
+
+#include <string.h>
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a type and a list of parameters cannot be in them */
+#define HOST_DEFINE(need, result, name, parameters) result(*host_##name) parameters;
+HOST_API(HOST_DEFINE)
+#undef HOST_DEFINE
+
+bool host_is_valkey;
+
+typedef int get_api(const char *name, void *function);
+
+enum { REQUIRED = true, OPTIONAL = false };
+
+static const struct {
+    const char *name;
+    void *function; /* where its address goes */
+    bool is_required;
+} functions[] = {
+#define HOST_ROW(need, result, name, parameters) {"RedisModule_" #name, &host_##name, (need)},
+    HOST_API(HOST_ROW)
+#undef HOST_ROW
+};
+
+bool host_api_load(struct host_context *ctx, const char **missing) {
+    get_api *get;
+    void (*probe)(void) = NULL;
+    memcpy(&get, ctx, sizeof get); /* the first word of a context */
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (get(functions[i].name, functions[i].function) != HOST_OK && functions[i].is_required) {
+            *missing = functions[i].name;
+            return false;
+        }
+    }
+    host_is_valkey = get("ValkeyModule_Alloc", &probe) == HOST_OK;
+    return true;
+}

@@ -1,0 +1,187 @@
+/* What a Redis or Valkey server offers to modules, as its public documentation describes it
+ * (https://redis.io/docs/latest/develop/reference/modules/modules-api-ref/): the functions that we
+ * use, declared here. Nothing is vendored and no header is needed to build.
+ *
+ *     leaderboard.so  -- RedisModule_OnLoad(ctx) -->  host_api_load: the first word of a context is
+ *                                                     GetApi, which finds each function by name
+ *
+ * A function that this server does not have stays NULL; those marked OPTIONAL may be missing. */
+#ifndef SERVER_MODULE_HOST_API_H
+#define SERVER_MODULE_HOST_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Opaque to us. */
+struct host_context;      /* of a call: RedisModuleCtx */
+struct host_string;       /* RedisModuleString */
+struct host_key;          /* RedisModuleKey */
+struct host_type;         /* RedisModuleType */
+struct host_io;           /* RedisModuleIO */
+struct host_digest;       /* RedisModuleDigest */
+struct host_blocked;      /* RedisModuleBlockedClient */
+struct host_filter;       /* RedisModuleCommandFilter */
+struct host_filter_input; /* RedisModuleCommandFilterCtx */
+struct host_call_reply;   /* RedisModuleCallReply */
+struct host_key_context;  /* RedisModuleKeyOptCtx */
+
+enum { HOST_OK = 0, HOST_ERROR = 1 };
+enum { HOST_READ = 1, HOST_WRITE = 2 };
+/* Types of keys. */
+enum { HOST_KEY_EMPTY = 0, HOST_KEY_MODULE = 6 };
+/* GetContextFlags. */
+enum {
+    HOST_IN_SCRIPT = 1 << 0,
+    HOST_IN_MULTI = 1 << 1,
+    HOST_IS_MASTER = 1 << 2,
+    HOST_IS_CLUSTER = 1 << 5,
+    HOST_IS_REPLICATED = 1 << 12, /* the command came from the master */
+    HOST_IS_LOADING = 1 << 13,
+    HOST_DENIES_BLOCKING = 1 << 21,
+    HOST_IS_RESP3 = 1 << 22,
+};
+/* SetModuleOptions. */
+enum {
+    HOST_HANDLES_IO_ERRORS = 1 << 0,
+    HOST_SIGNALS_ITSELF = 1 << 1, /* says which keys have changed */
+    HOST_LOADS_ASYNC = 1 << 2,    /* diskless replication with swapdb */
+    HOST_MIGRATES_SLOTS = 1 << 5, /* Valkey 9: atomic slot migration */
+};
+/* Classes of keyspace events. */
+enum {
+    HOST_NOTIFY_GENERIC = 1 << 2,
+    HOST_NOTIFY_ZSET = 1 << 7,
+    HOST_NOTIFY_MODULE = 1 << 13,
+    HOST_NOTIFY_NEW = 1 << 14,
+};
+enum { HOST_POSTPONED_LENGTH = -1 };
+
+typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
+typedef void host_timer(struct host_context *ctx, void *context);
+typedef void host_filter_function(struct host_filter_input *input);
+typedef void host_free(struct host_context *ctx, void *context);
+typedef int host_key_event(struct host_context *ctx, int class, const char *event,
+                           struct host_string *key);
+
+/* RedisModuleTypeMethods, version 4 (Redis 7.0). */
+struct host_type_methods {
+    uint64_t version;
+    void *(*rdb_load)(struct host_io *io, int encoding_version);
+    void (*rdb_save)(struct host_io *io, void *value);
+    void (*aof_rewrite)(struct host_io *io, struct host_string *key, void *value);
+    size_t (*mem_usage)(const void *value);
+    void (*digest)(struct host_digest *digest, void *value);
+    void (*free)(void *value);
+    int (*aux_load)(struct host_io *io, int encoding_version, int when);
+    void (*aux_save)(struct host_io *io, int when);
+    int aux_save_triggers;
+    size_t (*free_effort)(struct host_string *key, const void *value);
+    void (*unlink)(struct host_string *key, const void *value);
+    void *(*copy)(struct host_string *from, struct host_string *to, const void *value);
+    int (*defrag)(void *ctx, struct host_string *key, void **value);
+    size_t (*mem_usage2)(struct host_key_context *ctx, const void *value, size_t samples);
+    size_t (*free_effort2)(struct host_key_context *ctx, const void *value);
+    void (*unlink2)(struct host_key_context *ctx, const void *value);
+    void *(*copy2)(struct host_key_context *ctx, const void *value);
+};
+
+/* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
+#define HOST_API(X)                                                                                \
+    X(REQUIRED, int, SetModuleAttribs, (struct host_context *, const char *, int, int))            \
+    X(REQUIRED, int, IsModuleNameBusy, (const char *))                                             \
+    X(REQUIRED, void, SetModuleOptions, (struct host_context *, int))                              \
+    X(REQUIRED, void *, Alloc, (size_t))                                                           \
+    X(OPTIONAL, void *, TryAlloc, (size_t))                                                        \
+    X(REQUIRED, void *, Calloc, (size_t, size_t))                                                  \
+    X(OPTIONAL, void *, TryCalloc, (size_t, size_t))                                               \
+    X(REQUIRED, void *, Realloc, (void *, size_t))                                                 \
+    X(OPTIONAL, void *, TryRealloc, (void *, size_t))                                              \
+    X(REQUIRED, void, Free, (void *))                                                              \
+    X(OPTIONAL, size_t, MallocUsableSize, (void *))                                                \
+    X(REQUIRED, size_t, MallocSize, (void *))                                                      \
+    X(REQUIRED, int, CreateCommand,                                                                \
+      (struct host_context *, const char *, host_command *, const char *, int, int, int))          \
+    X(REQUIRED, int, IsKeysPositionRequest, (struct host_context *))                               \
+    X(REQUIRED, void, KeyAtPos, (struct host_context *, int))                                      \
+    X(REQUIRED, int, GetContextFlags, (struct host_context *))                                     \
+    X(REQUIRED, int, AvoidReplicaTraffic, (void))                                                  \
+    X(REQUIRED, struct host_context *, GetDetachedThreadSafeContext, (struct host_context *))      \
+    X(REQUIRED, int, GetSelectedDb, (struct host_context *))                                       \
+    X(REQUIRED, int, SelectDb, (struct host_context *, int))                                       \
+    X(REQUIRED, const char *, StringPtrLen, (const struct host_string *, size_t *))                \
+    X(REQUIRED, struct host_string *, CreateString, (struct host_context *, const char *, size_t)) \
+    X(REQUIRED, void, FreeString, (struct host_context *, struct host_string *))                   \
+    X(REQUIRED, void, RetainString, (struct host_context *, struct host_string *))                 \
+    X(REQUIRED, struct host_key *, OpenKey, (struct host_context *, struct host_string *, int))    \
+    X(REQUIRED, void, CloseKey, (struct host_key *))                                               \
+    X(REQUIRED, int, KeyType, (struct host_key *))                                                 \
+    X(REQUIRED, int, DeleteKey, (struct host_key *))                                               \
+    X(REQUIRED, int, SetAbsExpire, (struct host_key *, int64_t))                                   \
+    X(REQUIRED, int, ModuleTypeSetValue, (struct host_key *, struct host_type *, void *))          \
+    X(REQUIRED, struct host_type *, ModuleTypeGetType, (struct host_key *))                        \
+    X(REQUIRED, void *, ModuleTypeGetValue, (struct host_key *))                                   \
+    X(REQUIRED, struct host_type *, CreateDataType,                                                \
+      (struct host_context *, const char *, int, struct host_type_methods *))                      \
+    X(REQUIRED, int, SignalModifiedKey, (struct host_context *, struct host_string *))             \
+    X(REQUIRED, void, SignalKeyAsReady, (struct host_context *, struct host_string *))             \
+    X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \
+      (struct host_context *, int, const char *, struct host_string *))                            \
+    X(REQUIRED, int, SubscribeToKeyspaceEvents, (struct host_context *, int, host_key_event *))    \
+    X(REQUIRED, int, Replicate, (struct host_context *, const char *, const char *, ...))          \
+    X(REQUIRED, int, ReplicateVerbatim, (struct host_context *))                                   \
+    X(REQUIRED, struct host_call_reply *, Call,                                                    \
+      (struct host_context *, const char *, const char *, ...))                                    \
+    X(REQUIRED, void, FreeCallReply, (struct host_call_reply *))                                   \
+    X(REQUIRED, const char *, CallReplyProto, (struct host_call_reply *, size_t *))                \
+    X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
+    X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
+    X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \
+    X(REQUIRED, int, ReplyWithError, (struct host_context *, const char *))                        \
+    X(REQUIRED, int, ReplyWithStringBuffer, (struct host_context *, const char *, size_t))         \
+    X(REQUIRED, int, ReplyWithVerbatimString, (struct host_context *, const char *, size_t))       \
+    X(REQUIRED, int, ReplyWithDouble, (struct host_context *, double))                             \
+    X(REQUIRED, int, ReplyWithBool, (struct host_context *, int))                                  \
+    X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
+    X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \
+    X(REQUIRED, int, ReplyWithSet, (struct host_context *, long))                                  \
+    X(REQUIRED, int, ReplyWithNull, (struct host_context *))                                       \
+    X(REQUIRED, int, ReplyWithNullArray, (struct host_context *))                                  \
+    X(REQUIRED, void, SaveUnsigned, (struct host_io *, uint64_t))                                  \
+    X(REQUIRED, uint64_t, LoadUnsigned, (struct host_io *))                                        \
+    X(REQUIRED, void, SaveStringBuffer, (struct host_io *, const char *, size_t))                  \
+    X(REQUIRED, char *, LoadStringBuffer, (struct host_io *, size_t *))                            \
+    X(REQUIRED, int, IsIOError, (struct host_io *))                                                \
+    X(REQUIRED, void, LogIOError, (struct host_io *, const char *, const char *, ...))             \
+    X(REQUIRED, const struct host_string *, GetKeyNameFromIO, (struct host_io *))                  \
+    X(REQUIRED, int, GetDbIdFromIO, (struct host_io *))                                            \
+    X(REQUIRED, const struct host_string *, GetToKeyNameFromOptCtx, (struct host_key_context *))   \
+    X(REQUIRED, int, GetToDbIdFromOptCtx, (struct host_key_context *))                             \
+    X(REQUIRED, void, EmitAOF, (struct host_io *, const char *, const char *, ...))                \
+    X(REQUIRED, void, DigestAddStringBuffer, (struct host_digest *, const char *, size_t))         \
+    X(REQUIRED, void, DigestAddLongLong, (struct host_digest *, long long))                        \
+    X(REQUIRED, void, DigestEndSequence, (struct host_digest *))                                   \
+    X(REQUIRED, void, Log, (struct host_context *, const char *, const char *, ...))               \
+    X(REQUIRED, uint64_t, CreateTimer, (struct host_context *, int64_t, host_timer *, void *))     \
+    X(REQUIRED, int, StopTimer, (struct host_context *, uint64_t, void **))                        \
+    X(REQUIRED, struct host_blocked *, BlockClientOnKeys,                                          \
+      (struct host_context *, host_command *, host_command *, host_free *, long long,              \
+       struct host_string **, int, void *))                                                        \
+    X(REQUIRED, struct host_filter *, RegisterCommandFilter,                                       \
+      (struct host_context *, host_filter_function *, int))                                        \
+    X(REQUIRED, int, UnregisterCommandFilter, (struct host_context *, struct host_filter *))       \
+    X(REQUIRED, int, CommandFilterArgsCount, (struct host_filter_input *))                         \
+    X(REQUIRED, struct host_string *, CommandFilterArgGet, (struct host_filter_input *, int))      \
+    X(REQUIRED, int, CommandFilterArgReplace,                                                      \
+      (struct host_filter_input *, int, struct host_string *))
+
+#define HOST_DECLARE(need, result, name, parameters) extern result(*host_##name) parameters;
+HOST_API(HOST_DECLARE)
+#undef HOST_DECLARE
+
+/* Find every function. false: this server lacks one that we need, whose name is *missing. */
+bool host_api_load(struct host_context *ctx, const char **missing);
+/* Is it Valkey? */
+extern bool host_is_valkey;
+
+#endif

@@ -1,0 +1,94 @@
+/* The filter of commands. See host_filter.h.
+ *
+ * It runs before every command of the host, so a name that is none of ours must cost next to nothing:
+ * the first letter decides for nearly all. */
+#include "server/module/host_filter.h"
+
+#include "codec/glob.h"
+#include "server/dispatch/command.h"
+#include "server/module/host_stage.h"
+#include "server/module/module_table.h"
+
+static struct host_filter *filter;
+static struct host_string *new_names[MODULE_COMMANDS_MAX]; /* by command_index; NULL: stays */
+static struct host_string *type_name;                      /* LB.TYPE */
+
+static struct bytes argument(struct host_filter_input *input, int index) {
+    struct host_string *text = host_CommandFilterArgGet(input, index);
+    return text != NULL ? host_bytes(text) : (struct bytes){.at = "", .size = 0};
+}
+
+static bool is_board(struct bytes key) {
+    const struct settings *settings = &module.server.settings;
+    for (uint32_t i = 0; i < settings->rule_count; i++) {
+        if (glob_matches(bytes_from_text(settings->rules[i].pattern), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Can a name that begins so be ours? ZADD, BZPOPMIN, TYPE. */
+static inline bool is_likely(struct bytes name) {
+    char first = name.size > 0 ? (char)(name.at[0] & ~0x20) : '\0';
+    char second = name.size > 1 ? (char)(name.at[1] & ~0x20) : '\0';
+    return first == 'Z' || (first == 'B' && second == 'Z') || (first == 'T' && second == 'Y');
+}
+
+static struct host_string *find_new_name(struct host_filter_input *input, struct bytes name) {
+    if (type_name != NULL && bytes_is(name, "TYPE")) {
+        return is_board(argument(input, 1)) ? type_name : NULL;
+    }
+    const struct command *command = command_find(name);
+    if (command == NULL || new_names[command_index(command)] == NULL) {
+        return NULL;
+    }
+    bool is_counted = command->first_key == 0;
+    int key_index = is_counted ? command->key_count_arg + 1 : command->first_key;
+    return key_index < host_CommandFilterArgsCount(input) && is_board(argument(input, key_index))
+               ? new_names[command_index(command)]
+               : NULL;
+}
+
+static void run_filter(struct host_filter_input *input) {
+    if (host_CommandFilterArgsCount(input) < 2) {
+        return;
+    }
+    struct bytes name = argument(input, 0);
+    struct host_string *new_name = is_likely(name) ? find_new_name(input, name) : NULL;
+    if (new_name != NULL) {
+        host_RetainString(NULL, new_name); /* the host releases one */
+        host_CommandFilterArgReplace(input, 0, new_name);
+    }
+}
+
+bool host_filter_register(struct host_context *ctx) {
+    if (module.server.settings.rule_count == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < command_count(); i++) {
+        char text[COMMAND_FULL_NAME_MAX + 8];
+        const struct command *command = command_by_index(i);
+        if (strcmp(command->group, "sorted-set") == 0) {
+            int size = snprintf(text, sizeof text, "LB.%s", command->name);
+            new_names[i] = host_CreateString(NULL, text, (size_t)size);
+        }
+    }
+    type_name = host_CreateString(NULL, "LB.TYPE", 7);
+    filter = host_RegisterCommandFilter(ctx, run_filter, 0);
+    return filter != NULL;
+}
+
+void host_filter_unregister(struct host_context *ctx) {
+    if (filter != NULL) {
+        host_UnregisterCommandFilter(ctx, filter);
+    }
+    for (uint32_t i = 0; i < command_count(); i++) {
+        if (new_names[i] != NULL) {
+            host_FreeString(NULL, new_names[i]);
+        }
+    }
+    if (type_name != NULL) {
+        host_FreeString(NULL, type_name);
+    }
+}

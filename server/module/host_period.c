@@ -1,0 +1,208 @@
+/* The timer of periods. See host_period.h. */
+#include "server/module/host_period.h"
+
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+#include "server/module/host_effects.h"
+#include "server/module/host_notify.h"
+
+enum {
+    RETRY_MS = 1000,     /* on a replica, and while nothing may change */
+    SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
+    ROLLS_A_TURN = 64,   /* each takes some microseconds */
+    NOTES_MAX = 16 * 1024 * 1024,
+};
+
+struct note {
+    int64_t end_ms;
+    int database;
+    uint32_t name_size;
+    char name_at[];
+};
+
+/* A binary heap, the earliest first. */
+static struct {
+    struct note **at;
+    uint32_t count, capacity;
+    bool has_timer;
+    uint64_t timer;
+    int64_t timer_ms; /* when it fires, in server time */
+} notes;
+
+static void swap(uint32_t a, uint32_t b) {
+    struct note *note = notes.at[a];
+    notes.at[a] = notes.at[b];
+    notes.at[b] = note;
+}
+
+static void sift_up(uint32_t index) {
+    while (index > 0 && notes.at[index]->end_ms < notes.at[(index - 1) / 2]->end_ms) {
+        swap(index, (index - 1) / 2);
+        index = (index - 1) / 2;
+    }
+}
+
+static void sift_down(uint32_t index) {
+    for (;;) {
+        uint32_t least = index;
+        for (uint32_t child = 2 * index + 1; child <= 2 * index + 2 && child < notes.count;
+             child++) {
+            least = notes.at[child]->end_ms < notes.at[least]->end_ms ? child : least;
+        }
+        if (least == index) {
+            return;
+        }
+        swap(index, least);
+        index = least;
+    }
+}
+
+static struct note *take_first(void) {
+    struct note *first = notes.at[0];
+    notes.at[0] = notes.at[--notes.count];
+    if (notes.count > 0) {
+        sift_down(0);
+    }
+    return first;
+}
+
+static bool reserve(void) {
+    if (notes.count < notes.capacity) {
+        return true;
+    }
+    uint32_t capacity = notes.capacity > 0 ? notes.capacity * 2 : 64;
+    struct note **at =
+        notes.count < NOTES_MAX ? memory_resize(notes.at, capacity * sizeof(struct note *)) : NULL;
+    if (at != NULL) {
+        notes.at = at;
+        notes.capacity = capacity;
+    }
+    return at != NULL;
+}
+
+static void on_timer(struct host_context *ctx, void *context);
+
+static void set_timer(struct host_context *ctx, int64_t delay_ms) {
+    delay_ms = delay_ms < 1 ? 1 : delay_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : delay_ms;
+    if (notes.has_timer) {
+        host_StopTimer(ctx, notes.timer, NULL);
+    }
+    notes.timer_ms = module.server.clock.now_ms + delay_ms;
+    notes.timer = host_CreateTimer(ctx, delay_ms, on_timer, NULL);
+    notes.has_timer = true;
+}
+
+/* As a look-up would: what is due rolls over. */
+static void look_up(struct host_context *ctx, struct host_string *name) {
+    struct host_stage stage;
+    host_stage_begin(&stage, ctx, true, false);
+    host_effects_begin(&stage);
+    if (host_stage_key(&stage, name)) {
+        (void)registry_find(module.server.registry, 0, host_bytes(name),
+                            module.server.clock.now_ms);
+    }
+    host_effects_end();
+    host_stage_end(&stage);
+}
+
+static bool may_change(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
+}
+
+static void on_timer(struct host_context *ctx, void *context) {
+    (void)context;
+    notes.has_timer = false;
+    module_update_time();
+    int64_t now_ms = module.server.clock.now_ms;
+    if (!may_change(ctx)) {
+        set_timer(ctx, RETRY_MS);
+        return;
+    }
+    for (uint32_t i = 0; i < ROLLS_A_TURN && notes.count > 0 && notes.at[0]->end_ms <= now_ms;
+         i++) {
+        struct note *note = take_first();
+        struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
+        if (host_SelectDb(ctx, note->database) == HOST_OK) {
+            look_up(ctx, name);
+        }
+        host_FreeString(ctx, name);
+        memory_free(note);
+    }
+    module_free_step();
+    if (notes.count > 0 && !notes.has_timer) {
+        set_timer(ctx, notes.at[0]->end_ms - now_ms);
+    }
+}
+
+void host_period_note(const struct registry_key *key, int database) {
+    host_period_note_name(registry_name(key), registry_rules(key), database);
+}
+
+void host_period_note_name(struct bytes name, const struct rules *rules, int database) {
+    struct note *note = reserve() ? memory_allocate(sizeof *note + name.size) : NULL;
+    if (note == NULL || database < 0) {
+        memory_free(note);
+        return;
+    }
+    note->end_ms = rules->period_end_ms;
+    note->database = database;
+    note->name_size = (uint32_t)name.size;
+    memcpy(note->name_at, name.at, name.size);
+    notes.at[notes.count++] = note;
+    sift_up(notes.count - 1);
+    if (!notes.has_timer || note->end_ms < notes.timer_ms) {
+        set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
+    }
+}
+
+void host_period_deinit(void) {
+    while (notes.count > 0) {
+        memory_free(take_first());
+    }
+    memory_free(notes.at);
+    if (notes.has_timer) {
+        host_StopTimer(module.timer_context, notes.timer, NULL);
+    }
+}
+
+/* ---- in a cluster ---- */
+
+/* Is a part of the name in braces, so that an archive, whose name begins with it, is in the same
+ * slot? */
+static bool has_tag(struct bytes name) {
+    const char *open = memchr(name.at, '{', name.size);
+    if (open == NULL) {
+        return false;
+    }
+    size_t left = (size_t)(name.at + name.size - open - 1);
+    const char *close = memchr(open + 1, '}', left);
+    return close != NULL && close > open + 1;
+}
+
+static bool asks_for_period(const struct call *call) {
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        if (call_arg_is(call, i, "PERIOD")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool host_period_refuses(const struct call *call) {
+    const struct command *command = call->command;
+    if ((command->flags & COMMAND_WRITE) == 0 || command->first_key != 1) {
+        return false;
+    }
+    struct bytes name = call_arg(call, 1);
+    bool is_by_name =
+        strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
+    bool has_period =
+        is_by_name ? asks_for_period(call)
+                   : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
+    if (!has_period || has_tag(name)) {
+        return false;
+    }
+    reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "
+                             "that its archives are in its slot");
+    return true;
+}

@@ -1,0 +1,21 @@
+/* Boards with a PERIOD, by the time of its end: a timer of the host rolls them over, on masters only.
+ *
+ * A note is a hint: the board may have been renamed or removed since. What is found under the name
+ * then decides. A look-up rolls over what it finds due, so a board that lost its note rolls over at the
+ * next one. */
+#ifndef SERVER_MODULE_HOST_PERIOD_H
+#define SERVER_MODULE_HOST_PERIOD_H
+
+#include "server/module/module.h"
+
+/* Without memory for it nothing is noted. */
+void host_period_note(const struct registry_key *key, int database);
+void host_period_note_name(struct bytes name, const struct rules *rules, int database);
+/* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
+ * would be in other slots? Then the error was replied. */
+struct call;
+bool host_period_refuses(const struct call *call);
+/* Forget all notes, when the module is unloaded. */
+void host_period_deinit(void);
+
+#endif

@@ -1,0 +1,121 @@
+/* Replies, value by value. See host_reply.h.
+ *
+ * The host has a function for each type of RESP. Aggregates are their headers alone, so one loop over
+ * the bytes does it. */
+#include "server/module/host_reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/module/host_raw.h"
+
+enum {
+    TEXT_MAX = 1024,
+    LONG_MIN_SIZE = 64, /* a shorter reply is as fast value by value */
+};
+
+/* The line from at on, without its end; *next: behind it. */
+static struct bytes read_line(const char *at, const char *end, const char **next) {
+    const char *stop = memchr(at, '\r', (size_t)(end - at));
+    CHECK(stop != NULL);
+    *next = stop + 2;
+    return (struct bytes){.at = at, .size = (size_t)(stop - at)};
+}
+
+static const char *copy_text(struct bytes text, char *out) {
+    size_t size = text.size < TEXT_MAX - 1 ? text.size : TEXT_MAX - 1;
+    memcpy(out, text.at, size);
+    out[size] = '\0';
+    return out;
+}
+
+/* An exact decimal. A double of the host has 17 digits; a longer number goes as a string. */
+static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
+    enum { EXACT_DIGITS = 15 };
+    char copy[TEXT_MAX];
+    if (text.size > EXACT_DIGITS + 2) {
+        host_ReplyWithStringBuffer(ctx, text.at, text.size);
+    } else {
+        host_ReplyWithDouble(ctx, strtod(copy_text(text, copy), NULL));
+    }
+}
+
+static void reply_string(struct host_context *ctx, char type, struct bytes text) {
+    enum { VERBATIM_HEAD = 4 }; /* "txt:" */
+    if (type == '=') {
+        host_ReplyWithVerbatimString(ctx, text.at + VERBATIM_HEAD, text.size - VERBATIM_HEAD);
+    } else {
+        host_ReplyWithStringBuffer(ctx, text.at, text.size);
+    }
+}
+
+/* Returns where the next value begins. */
+static const char *reply_value(struct host_context *ctx, const char *at, const char *end) {
+    char type = *at;
+    char copy[TEXT_MAX];
+    const char *next;
+    struct bytes line = read_line(at + 1, end, &next);
+    int64_t number = 0;
+    bool is_number = bytes_parse_i64(line, &number);
+    switch (type) {
+    case '$':
+    case '=':
+        if (number < 0) {
+            host_ReplyWithNull(ctx);
+            return next;
+        }
+        reply_string(ctx, type, (struct bytes){.at = next, .size = (size_t)number});
+        return next + number + 2;
+    case ':':
+        CHECK(is_number);
+        host_ReplyWithLongLong(ctx, number);
+        return next;
+    case '*':
+        if (number < 0) {
+            host_ReplyWithNullArray(ctx);
+        } else {
+            host_ReplyWithArray(ctx, (long)number);
+        }
+        return next;
+    case '%':
+        host_ReplyWithMap(ctx, (long)number);
+        return next;
+    case '~':
+        host_ReplyWithSet(ctx, (long)number);
+        return next;
+    case '+':
+        host_ReplyWithSimpleString(ctx, copy_text(line, copy));
+        return next;
+    case '-':
+        host_ReplyWithError(ctx, copy_text(line, copy));
+        return next;
+    case '_':
+        host_ReplyWithNull(ctx);
+        return next;
+    case ',':
+        reply_decimal_of(ctx, line);
+        return next;
+    default:
+        CHECK(type == '#');
+        host_ReplyWithBool(ctx, line.at[0] == 't');
+        return next;
+    }
+}
+
+void host_reply(struct host_context *ctx, const struct buffer *output, unsigned protocol) {
+    if (output->is_broken) {
+        host_ReplyWithError(ctx, "OOM out of memory");
+        return;
+    }
+    const char *at = output->at;
+    const char *end = at + output->size;
+    /* Not errors, which the host counts. In RESP3 there are decimals. */
+    bool is_raw = output->size >= HOST_RAW_MIN && strchr("*%~,", *at) != NULL &&
+                  (protocol == 3 || output->size >= LONG_MIN_SIZE);
+    if (is_raw && host_raw_reply(ctx, (struct bytes){.at = at, .size = output->size})) {
+        return;
+    }
+    while (at < end) {
+        at = reply_value(ctx, at, end);
+    }
+}

@@ -1,0 +1,182 @@
+/* From the host's arguments to a handler, and back. See host_run.h. */
+#include "server/module/host_run.h"
+
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+#include "server/loop/lookahead.h"
+#include "server/module/host_effects.h"
+#include "server/module/host_notify.h"
+#include "server/module/host_period.h"
+#include "server/module/host_reply.h"
+#include "server/module/host_wait.h"
+
+enum {
+    ARGS_INLINE = 64,
+    OUTPUT_KEPT_MAX = 256 * 1024, /* of a longer reply the buffer is freed */
+};
+
+static struct {
+    struct host_stage stage;
+    struct host_stage *running;
+    struct buffer output;
+    struct bytes args[ARGS_INLINE];
+} current;
+
+struct host_stage *host_run_stage(void) {
+    return current.running;
+}
+
+void host_run_deinit(void) {
+    buffer_deinit(&current.output);
+}
+
+static int refuse_arity(struct host_context *ctx, uint32_t index) {
+    char text[COMMAND_FULL_NAME_MAX + 64];
+    snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
+             command_full_name(index));
+    return host_ReplyWithError(ctx, text);
+}
+
+/* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
+static int tell_positions(struct host_context *ctx, const struct command *command,
+                          const struct request *request) {
+    uint32_t *positions = memory_allocate(request->count * sizeof *positions);
+    int count = positions != NULL ? command_key_positions(command, request, positions) : -1;
+    for (int i = 0; i < count; i++) {
+        host_KeyAtPos(ctx, (int)positions[i]);
+    }
+    memory_free(positions);
+    return HOST_OK;
+}
+
+static bool put_on_stage(struct host_stage *stage, const struct command *command,
+                         const struct request *request, struct host_string **argv) {
+    bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
+    if (!is_counted && command->last_key == command->first_key) {
+        return command->first_key == 0 || host_stage_key(stage, argv[command->first_key]);
+    }
+    uint32_t *positions = memory_allocate(request->count * sizeof *positions);
+    if (positions == NULL) {
+        return false;
+    }
+    int count = command_key_positions(command, request, positions);
+    bool is_staged = true;
+    for (int i = 0; i < count && is_staged; i++) {
+        is_staged = host_stage_key(stage, argv[positions[i]]);
+    }
+    memory_free(positions);
+    return is_staged;
+}
+
+/* The member's place and that of its new score are in different parts of memory: fetch both at once,
+ * as the server does for a group of requests. NULL: nothing to fetch. */
+static const struct lookup *look_ahead(const struct command *command,
+                                       const struct request *request) {
+    static struct lookahead_group group;
+    const struct queue_entry entry = {
+        .command = command_index(command), .session = &module.session, .request = *request};
+    if (command->score_arg == 0 && command->new_key == NULL) {
+        return NULL;
+    }
+    lookahead_entries(&module.server, &entry, 1, &group);
+    return group.ahead[0];
+}
+
+static void run_handler(const struct command *command, const struct request *request,
+                        struct reply *reply) {
+    struct server *server = &module.server;
+    struct call call = {
+        .request = request,
+        .command = command,
+        .reply = reply,
+        .registry = server->registry,
+        .session = &module.session,
+        .server = server,
+        .ahead = look_ahead(command, request),
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+    if (!module.is_cluster || !host_period_refuses(&call)) {
+        command->run(&call);
+    }
+}
+
+/* HOST_ERROR: it has to wait, and nothing was replied. */
+static int run_staged(struct host_context *ctx, const struct command *command,
+                      const struct request *request, struct host_string **argv) {
+    struct host_stage *stage = &current.stage;
+    struct reply reply;
+    int flags = host_GetContextFlags(ctx);
+    module_update_time();
+    module.context = ctx;
+    module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
+    module.session.transaction.is_running =
+        (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
+    module.wait.is_asked = false;
+    buffer_clear(&current.output);
+    reply_init(&reply, &current.output, module.session.protocol);
+    host_stage_begin(stage, ctx, (command->flags & COMMAND_WRITE) != 0, false);
+    current.running = stage;
+    host_effects_begin(stage);
+    if (put_on_stage(stage, command, request, argv)) {
+        run_handler(command, request, &reply);
+    } else {
+        reply_error(&reply, "OOM out of memory");
+    }
+    host_effects_end();
+    host_stage_end(stage);
+    current.running = NULL;
+    host_notify_flush(ctx);
+    module_free_step();
+    if (module.wait.is_asked) {
+        module.wait.first_key = (uint32_t)(module.wait.names - request->args);
+        return HOST_ERROR;
+    }
+    host_reply(ctx, &current.output, module.session.protocol);
+    if (current.output.capacity > OUTPUT_KEPT_MAX) {
+        buffer_deinit(&current.output);
+    }
+    return HOST_OK;
+}
+
+static int run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
+    const struct command *command = command_by_index(index);
+    struct bytes *args = current.args;
+    int status;
+    if (argc > ARGS_INLINE) {
+        args = memory_allocate((size_t)argc * sizeof *args);
+        if (args == NULL) {
+            return host_ReplyWithError(ctx, "OOM out of memory");
+        }
+    }
+    for (int i = 0; i < argc; i++) {
+        args[i] = host_bytes(argv[i]);
+    }
+    const struct request request = {.count = (uint32_t)argc, .args = args};
+    bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
+    if (is_counted && host_IsKeysPositionRequest(ctx)) {
+        status = tell_positions(ctx, command, &request);
+    } else if (command_has_wrong_arity(command, &request)) {
+        status = refuse_arity(ctx, index);
+    } else {
+        status = run_staged(ctx, command, &request, argv);
+    }
+    if (args != current.args) {
+        memory_free(args);
+    }
+    return status;
+}
+
+int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
+    return run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_wait(ctx, argv);
+}
+
+int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
+    enum { PREFIX_SIZE = 3 }; /* "LB." */
+    struct bytes name = host_bytes(argv[0]);
+    CHECK(name.size > PREFIX_SIZE);
+    const struct command *command =
+        command_find((struct bytes){.at = name.at + PREFIX_SIZE, .size = name.size - PREFIX_SIZE});
+    CHECK(command != NULL);
+    return run(ctx, argv, argc, command_index(command));
+}

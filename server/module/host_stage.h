@@ -1,0 +1,50 @@
+/* The keys of one command, taken out of the host's keyspace and put on stage: into the registry, where
+ * handlers find them.
+ *
+ *     host_stage_begin --> host_stage_key ... --> handler --> host_stage_end
+ *
+ * At the end the host gets what has changed: new keys, removed keys, boards in place of others, and
+ * archives of boards that have rolled over. A key of the host's own types is on stage as an empty hash,
+ * so that handlers answer WRONGTYPE, and replace it where Redis would. */
+#ifndef SERVER_MODULE_HOST_STAGE_H
+#define SERVER_MODULE_HOST_STAGE_H
+
+#include "server/module/host_value.h"
+#include "skiplist/keyspace/effect.h"
+
+struct host_slot {
+    struct host_string *name; /* borrowed from the command, or */
+    bool is_own_name;         /* freed with the stage */
+    struct host_key *opened;
+    struct host_value *value; /* NULL: the host has no board there */
+    struct registry_key *key; /* on stage when it began; NULL: none */
+    bool is_changed;
+    bool is_replaced; /* the key that was there is removed, whatever is there now */
+};
+
+enum { HOST_SLOTS_INLINE = 8 };
+
+struct host_stage {
+    struct host_context *ctx;
+    struct host_slot *slots;
+    uint32_t count, capacity;
+    bool writes;
+    bool applies;
+    struct host_slot slots_inline[HOST_SLOTS_INLINE];
+};
+
+/* applies: the effects of a master, which has rolled boards over itself. */
+void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool writes,
+                      bool applies);
+/* Put a key on stage, unless it is there. false: no memory. */
+MUST_CHECK bool host_stage_key(struct host_stage *stage, struct host_string *name);
+/* Note a change, as effects report it. */
+void host_stage_note(struct host_stage *stage, const struct effect *effect);
+/* The name of the first key that has changed; NULL: none. */
+struct host_string *host_stage_first_changed(const struct host_stage *stage);
+/* Leave the stage. */
+void host_stage_end(struct host_stage *stage);
+
+struct bytes host_bytes(const struct host_string *string);
+
+#endif

@@ -1,0 +1,282 @@
+/* The data type of boards: saving, loading, copying and freeing values of the host's keys.
+ *
+ *     value   format (FILE_FORMAT), server time, count of members, chunk ...
+ *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first is OPEN,
+ *             the others are pieces, best members first
+ *
+ * What is loaded may come from a stranger (RESTORE): nothing is believed. */
+#include "server/durability/effect_bytes.h"
+#include "server/durability/file_format.h"
+#include "server/module/host_effects.h"
+#include "server/module/host_period.h"
+#include "server/module/host_value.h"
+#include "server/rdb/rdb_value.h"
+#include "skiplist/keyspace/registry_guest.h"
+
+enum {
+    TYPE_VERSION = 1,
+    CHUNK_SIZE = 64 * 1024,
+    PIECE_ENTRIES = 512,
+    MEMBERS_PER_EFFORT = 32, /* about a block */
+};
+
+/* ---- saving ---- */
+
+struct saving {
+    struct host_io *io;
+    struct effect_encoder encoder;
+    struct buffer chunk;
+};
+
+static void end_chunk(struct saving *saving, size_t size_min) {
+    if (saving->chunk.size > size_min) {
+        host_SaveStringBuffer(saving->io, saving->chunk.at, saving->chunk.size);
+        buffer_clear(&saving->chunk);
+        effect_encode_begin(&saving->encoder, &saving->chunk);
+    }
+}
+
+static void save_entries(struct saving *saving, const struct board *board) {
+    struct board_entry entries[PIECE_ENTRIES];
+    struct board_cursor cursor;
+    uint32_t count = 0;
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
+         board_cursor_next(&cursor)) {
+        if (++count == PIECE_ENTRIES) {
+            effect_encode_piece(&saving->encoder, entries, count);
+            end_chunk(saving, CHUNK_SIZE);
+            count = 0;
+        }
+    }
+    if (count > 0) {
+        effect_encode_piece(&saving->encoder, entries, count);
+    }
+    end_chunk(saving, 0);
+}
+
+static void type_save(struct host_io *io, void *context) {
+    const struct host_value *value = context;
+    static struct saving saving; /* one at a time: the main thread, or a child */
+    saving.io = io;
+    buffer_init(&saving.chunk, 0);
+    effect_encode_begin(&saving.encoder, &saving.chunk);
+    effect_encode_open(&saving.encoder, value->key, REGISTRY_NO_EXPIRY);
+    host_SaveUnsigned(io, FILE_FORMAT);
+    host_SaveUnsigned(io, (uint64_t)module.server.clock.now_us);
+    host_SaveUnsigned(io, board_count(&value->key->board));
+    end_chunk(&saving, 0);
+    save_entries(&saving, &value->key->board);
+    CHECK(!saving.chunk.is_broken);
+    buffer_deinit(&saving.chunk);
+}
+
+/* ---- loading ---- */
+
+struct type_loading {
+    struct host_io *io;
+    struct bytes name;
+    uint64_t count; /* members announced */
+    struct board board;
+    bool has_board;
+    struct rdb_value members;
+    struct effect_decoder *decoder;
+};
+
+static bool refuse(const struct type_loading *loading, const char *why) {
+    host_LogIOError(loading->io, "warning", "board '%s': %s", bytes_show(loading->name).text, why);
+    return false;
+}
+
+/* *read: all that the chunk has was taken. */
+static bool take_chunk(struct type_loading *loading, struct bytes chunk) {
+    struct effect_decoder *decoder = loading->decoder;
+    effect_decode_begin(decoder, chunk);
+    for (;;) {
+        enum effect_record record = effect_decode(decoder);
+        if (decoder->missing_zone != NULL) {
+            return refuse(loading, "its PERIOD is in a time zone that this machine does not know");
+        }
+        if (record == EFFECT_RECORD_END) {
+            return true;
+        }
+        if (record == EFFECT_RECORD_OPEN && !loading->has_board) {
+            if (!registry_create_board_like(module.server.registry, decoder->effect.rules,
+                                            &loading->board)) {
+                return refuse(loading, "out of memory");
+            }
+            loading->has_board = true;
+            rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
+        } else if (record == EFFECT_RECORD_ENTRIES && loading->has_board) {
+            for (uint32_t i = 0; i < decoder->entry_count; i++) {
+                const struct board_entry *entry = &decoder->entries[i];
+                if (rdb_value_put_key(&loading->members, entry->member, entry->key) !=
+                    RDB_VALUE_OK) {
+                    return refuse(loading, "a member does not fit, or there is no memory");
+                }
+            }
+        } else {
+            return refuse(loading, "damaged");
+        }
+    }
+}
+
+static bool load_chunk(struct type_loading *loading) {
+    size_t size = 0;
+    char *at = host_LoadStringBuffer(loading->io, &size);
+    if (at == NULL || host_IsIOError(loading->io)) {
+        return false;
+    }
+    bool is_taken = size > 0 && take_chunk(loading, (struct bytes){.at = at, .size = size});
+    host_Free(at);
+    return is_taken;
+}
+
+static bool load_head(struct type_loading *loading, int version) {
+    uint64_t format = host_LoadUnsigned(loading->io);
+    uint64_t time_us = host_LoadUnsigned(loading->io);
+    loading->count = host_LoadUnsigned(loading->io);
+    if (host_IsIOError(loading->io)) {
+        return false;
+    }
+    if (version != TYPE_VERSION || format < 1 || format > FILE_FORMAT) {
+        return refuse(loading, "a later version of the module has written it");
+    }
+    if (loading->count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
+        return refuse(loading, "damaged");
+    }
+    module_raise_clock(module.timer_context, (int64_t)time_us);
+    return true;
+}
+
+static bool load_members(struct type_loading *loading) {
+    if (!load_chunk(loading) || !loading->has_board) {
+        return false;
+    }
+    while (loading->members.count < loading->count) {
+        uint32_t before = loading->members.count;
+        if (!load_chunk(loading)) {
+            return false;
+        }
+        if (loading->members.count == before) {
+            return refuse(loading, "damaged");
+        }
+    }
+    if (loading->members.count != loading->count) {
+        return refuse(loading, "damaged");
+    }
+    return rdb_value_end_board(&loading->members, &loading->board, 0) == RDB_VALUE_OK ||
+           refuse(loading, "a member is there twice, or there is no memory");
+}
+
+static struct host_value *take_board(struct type_loading *loading) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *key = registry_guest_create(registry, loading->name, REGISTRY_BOARD,
+                                                     rules_of(board_layout(&loading->board)));
+    struct host_value *value = key != NULL ? host_value_create(key) : NULL;
+    if (value == NULL) {
+        memory_free(key);
+        return NULL;
+    }
+    board_move_to(&loading->board, &key->board);
+    loading->has_board = false;
+    if (key->is_periodic) {
+        host_period_note(key, host_GetDbIdFromIO(loading->io));
+    }
+    return value;
+}
+
+static void *type_load(struct host_io *io, int version) {
+    const struct host_string *name = host_GetKeyNameFromIO(io);
+    struct type_loading loading = {.io = io, .name = BYTES("?")};
+    struct host_value *value = NULL;
+    if (name != NULL && host_bytes(name).size > 0) {
+        loading.name = host_bytes(name);
+    }
+    loading.decoder = memory_allocate(sizeof *loading.decoder);
+    rdb_value_init(&loading.members, module.server.hash_seed);
+    if (loading.decoder != NULL && loading.name.size <= REGISTRY_NAME_MAX &&
+        load_head(&loading, version) && load_members(&loading)) {
+        value = take_board(&loading);
+    }
+    if (loading.has_board) {
+        registry_discard_board(module.server.registry, &loading.board);
+    }
+    rdb_value_deinit(&loading.members);
+    memory_free(loading.decoder);
+    return value;
+}
+
+/* ---- the others ---- */
+
+static void type_rewrite(struct host_io *io, struct host_string *name, void *context) {
+    const struct host_value *value = context;
+    host_effects_rewrite(io, name, value->key);
+}
+
+static size_t type_memory(const void *context) {
+    const struct host_value *value = context;
+    return memory_size(value) + memory_size(value->key) + board_memory_size(&value->key->board);
+}
+
+static void type_free(void *context) {
+    host_value_free(context);
+}
+
+static size_t type_effort(struct host_string *name, const void *context) {
+    const struct host_value *value = context;
+    (void)name;
+    return 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
+}
+
+static void *type_copy(struct host_key_context *ctx, const void *context) {
+    const struct host_value *value = context;
+    struct bytes name = host_bytes(host_GetToKeyNameFromOptCtx(ctx));
+    if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
+        return NULL;
+    }
+    struct registry_key *key = registry_guest_copy(module.server.registry, value->key, name);
+    struct host_value *copy = key != NULL ? host_value_create(key) : NULL;
+    if (copy == NULL) {
+        if (key != NULL) {
+            registry_guest_release(module.server.registry, registry_guest_free(key));
+        }
+        return NULL;
+    }
+    if (key->is_periodic) {
+        host_period_note(key, host_GetToDbIdFromOptCtx(ctx));
+    }
+    return copy;
+}
+
+/* In order: equal boards have equal digests, and only they. */
+static void type_digest(struct host_digest *digest, void *context) {
+    const struct host_value *value = context;
+    const struct board *board = &value->key->board;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    char layout[LAYOUT_TEXT_MAX];
+    size_t size = layout_print(board_layout(board), layout);
+    host_DigestAddStringBuffer(digest, layout, size);
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        host_DigestAddStringBuffer(digest, entry.member.at, entry.member.size);
+        host_DigestAddLongLong(digest, (long long)entry.key);
+    }
+    host_DigestEndSequence(digest);
+}
+
+bool host_type_register(struct host_context *ctx) {
+    struct host_type_methods methods = {
+        .version = 4,
+        .rdb_load = type_load,
+        .rdb_save = type_save,
+        .aof_rewrite = type_rewrite,
+        .mem_usage = type_memory,
+        .digest = type_digest,
+        .free = type_free,
+        .free_effort = type_effort,
+        .copy2 = type_copy,
+    };
+    module.type = host_CreateDataType(ctx, "LB-board1", TYPE_VERSION, &methods);
+    return module.type != NULL;
+}

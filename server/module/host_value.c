@@ -1,0 +1,55 @@
+/* Values of the host's keys. See host_value.h.
+ *
+ * The host frees values in other threads, too (UNLINK, FLUSHALL ASYNC). The members go there; what is
+ * shared, the rules, is released in the main thread, from a list that any thread may push to. */
+#include "server/module/host_value.h"
+
+#include <stdatomic.h>
+
+#include "skiplist/keyspace/registry_guest.h"
+
+static struct host_value *_Atomic freed;
+static _Atomic uint64_t live_count;
+
+struct host_value *host_value_create(struct registry_key *key) {
+    struct host_value *value = memory_allocate(sizeof *value);
+    if (value != NULL) {
+        *value = (struct host_value){.key = key};
+        atomic_fetch_add_explicit(&live_count, 1, memory_order_relaxed);
+    }
+    return value;
+}
+
+void host_value_discard(struct host_value *value) {
+    atomic_fetch_sub_explicit(&live_count, 1, memory_order_relaxed);
+    memory_free(value);
+}
+
+uint64_t host_value_count(void) {
+    return atomic_load_explicit(&live_count, memory_order_relaxed);
+}
+
+void host_value_free(struct host_value *value) {
+    if (value->key == NULL) {
+        host_value_discard(value);
+        return;
+    }
+    value->rules = registry_guest_free(value->key);
+    value->key = NULL;
+    value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
+                                                  memory_order_release, memory_order_relaxed)) {}
+}
+
+void host_value_settle(void) {
+    if (atomic_load_explicit(&freed, memory_order_relaxed) == NULL) {
+        return;
+    }
+    struct host_value *value = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
+    while (value != NULL) {
+        struct host_value *next = value->next_freed;
+        registry_guest_release(module.server.registry, value->rules);
+        host_value_discard(value);
+        value = next;
+    }
+}

@@ -1,0 +1,238 @@
+/* Loading of the module.
+ *
+ *     loadmodule leaderboard.so [layout NAME SPEC ...] [board PATTERN LAYOUT OPTIONS ...]
+ *                               [default-layout NAME]
+ *
+ * The words are those of leaderboard.conf; each of the three begins a line. */
+#include "server/module/module.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "server/clients/notify.h"
+#include "server/module/host_effects.h"
+#include "server/module/host_filter.h"
+#include "server/module/host_period.h"
+#include "server/module/host_raw.h"
+#include "server/module/host_run.h"
+#include "server/module/module_table.h"
+#include "server/system/version.h"
+
+enum { FREE_STEP = 100000 /* members: a few milliseconds at most */, FREE_AGAIN_MS = 1 };
+
+struct module module;
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc);
+EXPORT int RedisModule_OnUnload(struct host_context *ctx);
+
+/* ---- memory ---- */
+
+static void *allocate(size_t size) {
+    return host_TryAlloc != NULL ? host_TryAlloc(size) : host_Alloc(size);
+}
+
+static void *allocate_zeroed(size_t size) {
+    return host_TryCalloc != NULL ? host_TryCalloc(1, size) : host_Calloc(1, size);
+}
+
+static void *resize(void *at, size_t size) {
+    return host_TryRealloc != NULL ? host_TryRealloc(at, size) : host_Realloc(at, size);
+}
+
+static void release(void *at) {
+    host_Free(at);
+}
+
+/* The host's function only reads, though its parameter is not const. */
+static size_t usable_size(const void *at) {
+    void *allocation = (void *)(uintptr_t)at;
+    return host_MallocUsableSize != NULL ? host_MallocUsableSize(allocation)
+                                         : host_MallocSize(allocation);
+}
+
+static const struct memory_host allocator = {.name = "host",
+                                             .allocate = allocate,
+                                             .allocate_zeroed = allocate_zeroed,
+                                             .resize = resize,
+                                             .free = release,
+                                             .size = usable_size};
+
+/* ---- time, and freeing ---- */
+
+#ifdef MODULE_TEST
+static int64_t test_us, test_monotonic_ms;
+
+void module_set_test_time(int64_t now_us, int64_t monotonic_ms) {
+    test_us = now_us;
+    test_monotonic_ms = monotonic_ms;
+}
+
+static bool use_test_time(struct clock *clock) {
+    if (test_us != 0) {
+        clock->now_us = test_us;
+        clock->now_ms = test_us / 1000;
+        clock->monotonic_ms = test_monotonic_ms;
+    }
+    return test_us != 0;
+}
+#else
+static bool use_test_time(struct clock *clock) {
+    (void)clock;
+    return false;
+}
+#endif
+
+void module_update_time(void) {
+    if (!use_test_time(&module.server.clock)) {
+        clock_update(&module.server.clock);
+    }
+}
+
+void module_raise_clock(struct host_context *ctx, int64_t time_us) {
+    struct clock *clock = &module.server.clock;
+    bool is_believed = (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
+    module_update_time();
+    if (is_believed || time_us - (clock->now_us - clock->lead_us) < CLOCK_STEP_US) {
+        clock_raise(clock, time_us);
+    }
+}
+
+static void free_again(struct host_context *ctx, void *context) {
+    (void)ctx;
+    (void)context;
+    module.is_freeing = false;
+    module_free_step();
+}
+
+void module_free_step(void) {
+    host_value_settle();
+    if (registry_totals(module.server.registry)->unfreed > 0 && !module.is_freeing &&
+        registry_free_step(module.server.registry, FREE_STEP)) {
+        module.is_freeing = true;
+        (void)host_CreateTimer(module.timer_context, FREE_AGAIN_MS, free_again, NULL);
+    }
+}
+
+/* ---- settings ---- */
+
+static bool begins_line(struct bytes word) {
+    return bytes_is(word, "layout") || bytes_is(word, "board") || bytes_is(word, "default-layout");
+}
+
+/* The arguments as lines of leaderboard.conf. */
+static bool print_lines(struct host_string **argv, int argc, struct buffer *text, char *error) {
+    for (int i = 0; i < argc; i++) {
+        struct bytes word = host_bytes(argv[i]);
+        if (i == 0 && !begins_line(word)) {
+            snprintf(error, SETTING_ERROR_MAX,
+                     "'%s': arguments begin with layout, board or default-layout",
+                     bytes_show(word).text);
+            return false;
+        }
+        if (i > 0) {
+            buffer_append(text, begins_line(word) ? "\n" : " ", 1);
+        }
+        buffer_append(text, word.at, word.size);
+    }
+    return !text->is_broken;
+}
+
+static bool read_settings(struct host_string **argv, int argc, char *error) {
+    struct settings *settings = &module.server.settings;
+    struct buffer text;
+    buffer_init(&text, 0);
+    bool is_read = settings_init(settings) && print_lines(argv, argc, &text, error) &&
+                   (text.size == 0 ||
+                    settings_load_text(settings, (struct bytes){.at = text.at, .size = text.size},
+                                       "loadmodule", error)) &&
+                   settings_finish(settings, error);
+    buffer_deinit(&text);
+    /* The host decides who gets events, and reports misses itself. */
+    settings->notify_keyspace_events = SETTING_EVENT_ALL | SETTING_EVENT_NEW;
+    settings->notify_board_events = true;
+    return is_read;
+}
+
+/* ---- loading ---- */
+
+static void on_rolled(void *context, uint32_t database, struct bytes name,
+                      const struct bytes archive[2]) {
+    notify_board_rolled(context, database, name, archive);
+}
+
+static bool init_server(void) {
+    struct server *server = &module.server;
+    uint64_t seeds[2];
+    if (getrandom(seeds, sizeof seeds, 0) != (ssize_t)sizeof seeds) {
+        return false;
+    }
+    server->hash_seed = seeds[0] | 1;
+    server->random_state = seeds[1];
+    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
+    if (server->registry == NULL) {
+        return false;
+    }
+    registry_set_listener(server->registry, NULL, server);
+    registry_set_rolled_listener(server->registry, on_rolled);
+    session_init(&module.session, 1, 0);
+    module.session.is_unlimited = true;
+    module_update_time();
+    return host_effects_init();
+}
+
+static int refuse(struct host_context *ctx, const char *why) {
+    host_Log(ctx, "warning", "leaderboard: %s", why);
+    return HOST_ERROR;
+}
+
+/* A key may come to another name without a word to us: with a PERIOD, it is noted anew. */
+static int on_key_event(struct host_context *ctx, int class, const char *event,
+                        struct host_string *name) {
+    (void)class;
+    if (strcmp(event, "rename_to") == 0 || strcmp(event, "move_to") == 0) {
+        struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
+        if (key != NULL && host_KeyType(key) == HOST_KEY_MODULE &&
+            host_ModuleTypeGetType(key) == module.type) {
+            const struct host_value *value = host_ModuleTypeGetValue(key);
+            if (value->key->is_periodic) {
+                host_period_note_name(host_bytes(name), registry_rules(value->key),
+                                      host_GetSelectedDb(ctx));
+            }
+        }
+        if (key != NULL) {
+            host_CloseKey(key);
+        }
+    }
+    return HOST_OK;
+}
+
+int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc) {
+    enum { VERSION_NUMBER = 1, API_VERSION = 1 };
+    char error[SETTING_ERROR_MAX] = "out of memory";
+    const char *missing;
+    if (!host_api_load(ctx, &missing)) {
+        return HOST_ERROR; /* there may not even be a log */
+    }
+    host_SetModuleAttribs(ctx, "leaderboard", VERSION_NUMBER, API_VERSION);
+    memory_use_host(&allocator);
+    if (!read_settings(argv, argc, error)) {
+        return refuse(ctx, error);
+    }
+    module_table_init();
+    module.timer_context = host_GetDetachedThreadSafeContext(ctx);
+    if (!init_server()) {
+        return refuse(ctx, "out of memory");
+    }
+    module.is_cluster = (host_GetContextFlags(ctx) & HOST_IS_CLUSTER) != 0;
+    host_SetModuleOptions(ctx, HOST_HANDLES_IO_ERRORS | HOST_SIGNALS_ITSELF | HOST_LOADS_ASYNC |
+                                   (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
+    if (!host_type_register(ctx) || !module_table_register(ctx) || !host_filter_register(ctx) ||
+        host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC, on_key_event) != HOST_OK) {
+        return refuse(ctx, "the server refused the data type, a command or the filter");
+    }
+    host_raw_probe(ctx, "LB.TYPE");
+    host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
+             module.server.settings.rule_count, module.server.settings.layout_count);
+    return HOST_OK;
+}

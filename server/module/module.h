@@ -1,0 +1,45 @@
+/* The module: the server's handlers inside Redis or Valkey.
+ *
+ *     host's thread: command --host_run--> keys on stage --handler--> effects, reply
+ *                                                        --> keys back, LB.APPLY, reply to the host
+ *
+ * The handlers are the server's own, with a registry that is empty between two commands. Everything
+ * here runs in the host's main thread, except freeing of values (host_type.c). */
+#ifndef SERVER_MODULE_MODULE_H
+#define SERVER_MODULE_MODULE_H
+
+#include "server/clients/server.h"
+#include "server/module/host_api.h"
+
+struct module {
+    struct server server; /* settings, clock, statistics, registry; no clients */
+    struct session session;
+    struct host_context *context;       /* of the command that runs; NULL: none */
+    struct host_context *timer_context; /* for what has no command; lives as long as the module */
+    struct host_type *type;
+    bool is_cluster;
+    bool is_freeing; /* a timer goes on with it */
+    /* What the command that runs wants to wait for (BZPOPMIN): see host_wait.h. */
+    struct {
+        bool is_asked;
+        const struct bytes *names; /* arguments of the request */
+        uint32_t first_key, key_count;
+        int64_t due_ms; /* monotonic, or REGISTRY_NO_EXPIRY */
+    } wait;
+    uint64_t waiting_count; /* clients that may wait */
+};
+extern struct module module;
+
+/* Free some of what was removed, and go on later if there is more. After each command. */
+void module_free_step(void);
+/* Time that came with a board or with effects: the clock never shows less. What does not come from the
+ * master or from the host's own files is believed only near the machine's clock. */
+void module_raise_clock(struct host_context *ctx, int64_t time_us);
+/* Read the clock. Before each command. */
+void module_update_time(void);
+#ifdef MODULE_TEST
+/* From now on this is the time. */
+void module_set_test_time(int64_t now_us, int64_t monotonic_ms);
+#endif
+
+#endif

@@ -1,0 +1,176 @@
+/* Which commands the module has. See module_table.h.
+ *
+ * The host calls a function without saying for which command, so each has its own. */
+#include "server/module/module_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
+#include "server/module/host_effects.h"
+#include "server/module/host_raw.h"
+#include "server/module/host_run.h"
+
+/* X(group, entry) */
+#define COMMANDS(X)                                                                                \
+    X("generic", dump)                                                                             \
+    X("generic", restore)                                                                          \
+    X("leaderboard", lb_add)                                                                       \
+    X("leaderboard", lb_alter)                                                                     \
+    X("leaderboard", lb_around)                                                                    \
+    X("leaderboard", lb_create)                                                                    \
+    X("leaderboard", lb_get)                                                                       \
+    X("leaderboard", lb_hist)                                                                      \
+    X("leaderboard", lb_info)                                                                      \
+    X("leaderboard", lb_quantile)                                                                  \
+    X("leaderboard", lb_range)                                                                     \
+    X("leaderboard", lb_roll)                                                                      \
+    X("leaderboard", lb_submit)                                                                    \
+    X("sorted-set", bzmpop)                                                                        \
+    X("sorted-set", bzpopmax)                                                                      \
+    X("sorted-set", bzpopmin)                                                                      \
+    X("sorted-set", zadd)                                                                          \
+    X("sorted-set", zcard)                                                                         \
+    X("sorted-set", zcount)                                                                        \
+    X("sorted-set", zdiff)                                                                         \
+    X("sorted-set", zdiffstore)                                                                    \
+    X("sorted-set", zincrby)                                                                       \
+    X("sorted-set", zinter)                                                                        \
+    X("sorted-set", zintercard)                                                                    \
+    X("sorted-set", zinterstore)                                                                   \
+    X("sorted-set", zlexcount)                                                                     \
+    X("sorted-set", zmpop)                                                                         \
+    X("sorted-set", zmscore)                                                                       \
+    X("sorted-set", zpopmax)                                                                       \
+    X("sorted-set", zpopmin)                                                                       \
+    X("sorted-set", zrandmember)                                                                   \
+    X("sorted-set", zrange)                                                                        \
+    X("sorted-set", zrangebylex)                                                                   \
+    X("sorted-set", zrangebyscore)                                                                 \
+    X("sorted-set", zrangestore)                                                                   \
+    X("sorted-set", zrank)                                                                         \
+    X("sorted-set", zrem)                                                                          \
+    X("sorted-set", zremrangebylex)                                                                \
+    X("sorted-set", zremrangebyrank)                                                               \
+    X("sorted-set", zremrangebyscore)                                                              \
+    X("sorted-set", zrevrange)                                                                     \
+    X("sorted-set", zrevrangebylex)                                                                \
+    X("sorted-set", zrevrangebyscore)                                                              \
+    X("sorted-set", zrevrank)                                                                      \
+    X("sorted-set", zscan)                                                                         \
+    X("sorted-set", zscore)                                                                        \
+    X("sorted-set", zunion)                                                                        \
+    X("sorted-set", zunionstore)
+
+#define DECLARE(group, entry) extern const struct command command_##entry;
+COMMANDS(DECLARE)
+#undef DECLARE
+
+/* The position in the list, which is that in the table, and so its number. */
+enum number {
+#define NUMBER(group, entry) NUMBER_##entry,
+    COMMANDS(NUMBER)
+#undef NUMBER
+        NUMBERS
+};
+
+static const struct command_row rows[] = {
+#define ROW(group, entry) {group, &command_##entry},
+    COMMANDS(ROW)
+#undef ROW
+        {0},
+};
+
+#define FUNCTION(group, entry)                                                                     \
+    static int run_##entry(struct host_context *ctx, struct host_string **argv, int argc) {        \
+        return host_run(ctx, argv, argc, NUMBER_##entry);                                          \
+    }
+COMMANDS(FUNCTION)
+#undef FUNCTION
+
+static host_command *const functions[] = {
+#define POINTER(group, entry) run_##entry,
+    COMMANDS(POINTER)
+#undef POINTER
+};
+
+_Static_assert((int)NUMBERS <= (int)MODULE_COMMANDS_MAX, "the filter has room for every command");
+
+void module_table_init(void) {
+    execute_init(rows);
+    CHECK(command_count() == (uint32_t)NUMBERS);
+}
+
+static void print_flags(const struct command *command, char *out, size_t size) {
+    snprintf(out, size, "%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
+             (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
+             (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
+             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "");
+}
+
+static bool register_one(struct host_context *ctx, uint32_t number) {
+    enum { FLAGS_MAX = 64 };
+    const struct command *command = command_by_index(number);
+    char name[COMMAND_FULL_NAME_MAX + 8];
+    char flags[FLAGS_MAX];
+    bool is_native = strncmp(command->name, "LB.", 3) == 0;
+    snprintf(name, sizeof name, "%s%s", is_native ? "" : "LB.", command->name);
+    print_flags(command, flags, sizeof flags);
+    return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
+                              command->last_key, command->key_step) == HOST_OK;
+}
+
+/* What clients may know as zset; of any other key its own type. */
+static int run_type(struct host_context *ctx, struct host_string **argv, int argc) {
+    static const char *const names[] = {"none", "string", "list", "hash", "set", "zset"};
+    if (host_raw_answer_probe(ctx)) {
+        return HOST_OK;
+    }
+    if (argc != 2) {
+        return host_ReplyWithError(ctx, "ERR wrong number of arguments for 'type' command");
+    }
+    struct host_key *key = host_OpenKey(ctx, argv[1], HOST_READ);
+    int type = key != NULL ? host_KeyType(key) : HOST_KEY_EMPTY;
+    const char *name = type >= 0 && type < HOST_KEY_MODULE ? names[type] : "stream";
+    if (type == HOST_KEY_MODULE) {
+        name = host_ModuleTypeGetType(key) == module.type ? "zset" : "module";
+    }
+    if (key != NULL) {
+        host_CloseKey(key);
+    }
+    return host_ReplyWithSimpleString(ctx, name);
+}
+
+#ifdef MODULE_TEST
+/* LB.TESTCLOCK unix-us monotonic-ms [lead-us state]: from now on this is the time, and what struct clock
+ * says of it (tests/support/shadow.h). */
+static int run_test_clock(struct host_context *ctx, struct host_string **argv, int argc) {
+    int64_t numbers[4] = {0};
+    for (int i = 1; i < argc && i <= 4; i++) {
+        if (!bytes_parse_i64(host_bytes(argv[i]), &numbers[i - 1])) {
+            return host_ReplyWithError(ctx, "ERR not a number");
+        }
+    }
+    module_set_test_time(numbers[0], numbers[1]);
+    module.server.clock.lead_us = numbers[2];
+    module.server.clock.state = (enum clock_state)numbers[3];
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
+#endif
+
+bool module_table_register(struct host_context *ctx) {
+#ifdef MODULE_TEST
+    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK) {
+        return false;
+    }
+#endif
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        if (!register_one(ctx, i)) {
+            return false;
+        }
+    }
+    return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
+           host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
+                              2) == HOST_OK;
+}

@@ -1,0 +1,87 @@
+/* Keys that belong to another host. See registry_guest.h. */
+#include "skiplist/keyspace/registry_guest.h"
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_parts.h"
+
+struct registry_key *registry_guest_create(struct registry *registry, struct bytes name,
+                                           uint32_t kind, const struct rules *rules) {
+    bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
+    return registry_reserve_key(registry, 0, (struct registry_new_name){.first = name}, kind, false,
+                                is_periodic);
+}
+
+struct registry_key *registry_guest_rename(struct registry *registry, struct registry_key *key,
+                                           struct bytes name) {
+    struct registry_key *named =
+        registry_guest_create(registry, name, key->kind, registry_rules(key));
+    if (named != NULL) {
+        board_move_to(&key->board, &named->board);
+        memory_free(key);
+    }
+    return named;
+}
+
+struct registry_key *registry_guest_copy(struct registry *registry, const struct registry_key *key,
+                                         struct bytes name) {
+    struct registry_key *copy =
+        registry_guest_create(registry, name, key->kind, registry_rules(key));
+    if (copy != NULL && !key_kind_board.copy(registry, key, copy)) {
+        memory_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+const struct rules *registry_guest_free(struct registry_key *key) {
+    const struct rules *rules = NULL;
+    if (key->kind == REGISTRY_BOARD) {
+        rules = registry_rules(key);
+        board_deinit(&key->board);
+    }
+    memory_free(key);
+    return rules;
+}
+
+void registry_guest_release(struct registry *registry, const struct rules *rules) {
+    rules_release(&registry->rules, rules);
+}
+
+bool registry_admit(struct registry *registry, struct registry_key *key) {
+    bool is_periodic = key->is_periodic;
+    if (!registry_reserve_place(registry, 0, is_periodic)) {
+        return false;
+    }
+    registry->databases[0].recent = NULL;
+    registry_put_quietly(registry, key);
+    return true;
+}
+
+void registry_dismiss(struct registry *registry, struct registry_key *key) {
+    registry_take(registry, key);
+    key->expiry_place = EXPIRY_NOWHERE;
+    key->is_lasting = false;
+    if (registry->databases[0].count == 0) {
+        registry->roll_at_ms = INT64_MAX;
+    }
+}
+
+struct registry_key *registry_guest_first(const struct registry *registry) {
+    const struct database *database = registry_read(registry, 0);
+    return database->count > 0 ? registry_key_at(database, database->count - 1) : NULL;
+}
+
+struct registry_key *registry_guest_find(const struct registry *registry, struct bytes name) {
+    return registry_find_name(registry_read(registry, 0), name);
+}
+
+void registry_guest_settle(struct registry *registry) {
+    while (registry->remains.first != NULL) {
+        (void)board_free_step(registry->remains.first, UINT32_MAX);
+    }
+}
+
+void registry_guest_hold_rolls(struct registry *registry) {
+    registry->roll_at_ms = INT64_MAX;
+}

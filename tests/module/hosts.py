@@ -1,0 +1,162 @@
+"""redis-servers with the module, boards compared, and a load that knows what was acknowledged."""
+import atexit
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "moving"))
+import redis
+from servers import Server, end_with_the_test, hold_port
+
+SERVER = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
+MODULE = os.environ.get("LEADERBOARD_SO") or str(Path(SERVER).resolve().parent / "leaderboard.so")
+MODULE_TEST = str(Path(MODULE).with_name("leaderboard-test.so"))  # with a clock that is set
+SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
+LIMIT_S = 120
+BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
+          "board", "daily:*", "default", "board", "m:*", "money", "board", "*{b}*", "default"]
+
+
+def program():
+    own = os.environ.get("LEADERBOARD_REDIS_SERVER")
+    peers = Path(SERVER).resolve().parent / "peers" / "redis-server"
+    return own or (str(peers) if peers.exists() else
+                   shutil.which("redis-server") or shutil.which("redis-check-rdb"))
+
+
+def directory():
+    made = tempfile.mkdtemp(prefix="leaderboard-module-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def wait_until(is_so, what, limit_s=LIMIT_S):
+    give_up_at = time.monotonic() + limit_s
+    while True:
+        try:
+            if is_so():
+                return
+        except (redis.RedisError, OSError):
+            pass
+        if time.monotonic() > give_up_at:
+            raise AssertionError(f"it does not come to that: {what}")
+        time.sleep(0.02)
+
+
+class Host:
+    """A redis-server with the module (boards=None: without) in a directory of its own."""
+
+    def __init__(self, *options, boards=BOARDS, module=MODULE, is_cluster=False):
+        self.held = [hold_port(), hold_port()]
+        self.port, self.bus_port = (held.getsockname()[1] for held in self.held)
+        self.directory = directory()
+        self.log = Path(self.directory) / "log"
+        self.options, self.boards, self.module = options, boards, module
+        if is_cluster:
+            self.options += ("--cluster-port", self.bus_port)
+        self.start()
+
+    def start(self):
+        # Debian's package redis-tools has the whole server, under another name.
+        link = Path(self.directory) / "redis-server"
+        if not link.exists():
+            link.symlink_to(program())
+        words = [str(link), "--port", self.port, "--bind", "127.0.0.1", "--save", "",
+                 "--dir", self.directory, "--enable-debug-command", "yes",
+                 "--repl-diskless-sync-delay", "0", *self.options]
+        if self.boards is not None:
+            words += ["--loadmodule", self.module, *self.boards]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, preexec_fn=end_with_the_test)
+        wait_until(self.answers, lambda: self.log.read_text()[-2000:])
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"it has ended:\n{self.log.read_text()[-4000:]}")
+        return self.client().ping()
+
+    def client(self, **options):
+        return redis.Redis(port=self.port, **options)
+
+    def digest(self):
+        return self.client().execute_command("DEBUG", "DIGEST")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.kill()
+        for held in self.held:
+            held.close()
+
+
+def settled(master, replica):
+    """The replica has all that its master has."""
+    def is_settled():
+        ours, its = master.client().info("replication"), replica.client().info("replication")
+        return (its.get("master_link_status") == "up"
+                and its["slave_repl_offset"] == ours["master_repl_offset"])
+    wait_until(is_settled, "the replica follows")
+
+
+class Changes:
+    """Random changes of boards: every command that changes one, in and out of MULTI and Lua."""
+
+    def __init__(self, seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2")):
+        self.random, self.keys = random.Random(seed), list(keys)
+
+    def key(self):
+        return self.random.choice(self.keys)
+
+    def member(self):
+        return f"user:{self.random.randrange(300)}"
+
+    def next(self):
+        r = self.random
+        number = lambda: r.randrange(100)
+        return r.choice([
+            lambda: ["ZADD", self.key(), number(), self.member()],
+            lambda: ["ZADD", self.key(), *[word for _ in range(40)
+                                           for word in (number(), self.member())]],
+            lambda: ["ZINCRBY", self.key(), number(), self.member()],
+            lambda: ["ZREM", self.key(), self.member(), self.member()],
+            lambda: ["ZPOPMAX", self.key(), r.randrange(5)],
+            lambda: ["ZMPOP", 2, self.key(), self.key(), "MIN", "COUNT", 2],
+            lambda: ["ZREMRANGEBYRANK", self.key(), 100, 110],
+            lambda: ["ZREMRANGEBYSCORE", self.key(), number(), number()],
+            lambda: [r.choice(["ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE"]), self.key(), 2,
+                     self.key(), self.key()],
+            lambda: ["ZRANGESTORE", self.key(), self.key(), 0, 60],
+            lambda: ["DEL", self.key()] if number() < 20 else ["ZADD", self.key(), 1, "x"],
+            lambda: ["RENAME", self.key(), self.key()],
+            lambda: ["COPY", self.key(), self.key(), "REPLACE"],
+            lambda: ["LB.ADD", self.key(), "INCR", number(), self.member()],
+            lambda: ["LB.ROLL", self.key(), self.key()],
+            lambda: ["LB.ALTER", self.key(), "CAP", 50 + number()],
+            lambda: ["LB.CREATE", self.key()],
+            lambda: ["LB.SUBMIT", 2, self.key(), self.key(), "INCR", 1, self.member()],
+            lambda: ["EVAL", "redis.call('ZADD',KEYS[1],ARGV[1],ARGV[2]); "
+                             "return redis.call('ZINCRBY',KEYS[1],2,ARGV[2])", 1, self.key(),
+                     number(), self.member()],
+        ])()
+
+    def run(self, client, count):
+        """Returns the number of error replies."""
+        errors = 0
+        while count > 0:
+            pipe = client.pipeline(transaction=self.random.random() < 0.3)
+            for _ in range(min(count, 50)):
+                pipe.execute_command(*self.next())
+            count -= 50
+            errors += sum(isinstance(reply, redis.RedisError)
+                          for reply in pipe.execute(raise_on_error=False))
+        return errors

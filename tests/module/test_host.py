@@ -1,0 +1,368 @@
+"""What a board is in redis-server: types, keys, events, waiting, memory, files and copies of it."""
+import random
+import threading
+import time
+import unittest
+
+import redis
+
+from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, settled, wait_until
+
+COUNT = 5000 if SHORT else 100000
+
+
+class Alone(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = Host("--notify-keyspace-events", "KEA")
+        cls.addClassCleanup(cls.host.stop)
+        cls.client = cls.host.client(decode_responses=True)
+
+    def setUp(self):
+        self.client.flushall()
+
+    def expect_error(self, text, *command):
+        with self.assertRaisesRegex(redis.ResponseError, text):
+            self.client.execute_command(*command)
+
+    def test_existing_commands_reach_boards_by_pattern(self):
+        self.assertEqual(self.client.zadd("daily:1", {"ann": 7, "bob": 7, "kim": 9}), 3)
+        self.assertEqual(self.client.zrevrange("daily:1", 0, -1), ["kim", "ann", "bob"])
+        self.assertEqual(self.client.type("daily:1"), "zset")
+        self.assertEqual(self.client.execute_command("LB.ZREVRANK", "daily:1", "bob"), 2)
+        record = self.client.execute_command("LB.GET", "daily:1", 1, "bob")[0]
+        self.assertEqual((record[0], record[1], record[3]), ("bob", 2, 7))
+        self.client.zadd("other", {"ann": 7})
+        self.assertEqual(self.client.object("ENCODING", "other"), "listpack")
+
+    def test_a_board_and_a_sorted_set_are_of_different_types(self):
+        self.client.zadd("other", {"ann": 7})
+        self.client.execute_command("LB.ZADD", "daily:1", 1, "ann")
+        self.expect_error("WRONGTYPE", "LB.ZADD", "other", 1, "bob")
+        self.expect_error("WRONGTYPE", "LB.ZCARD", "other")
+        self.client.set("daily:text", "x")
+        self.expect_error("WRONGTYPE", "ZADD", "daily:text", 1, "x")
+        self.assertEqual(self.client.get("daily:text"), "x")
+        # A destination is replaced, whatever it was, as in Redis.
+        self.client.execute_command("ZUNIONSTORE", "daily:text", 1, "daily:1")
+        self.assertEqual(self.client.zrange("daily:text", 0, -1), ["ann"])
+
+    def test_errors_change_nothing(self):
+        self.expect_error("not a valid float", "ZADD", "daily:1", "x", "ann")
+        self.expect_error("wrong number of arguments for 'zadd'", "ZADD", "daily:1", "1")
+        self.expect_error("NX", "ZADD", "daily:1", "NX", "XX", "1", "ann")
+        self.assertEqual(self.client.exists("daily:1"), 0)
+        self.expect_error("score", "ZADD", "daily:1", 1, "ann", "5000000000", "bob")
+        self.assertEqual(self.client.exists("daily:1"), 0)
+
+    def test_exact_beyond_doubles(self):
+        self.client.execute_command("LB.CREATE", "daily:wide", "FIELD", "score", 64, "SIGNED")
+        self.client.execute_command("ZADD", "daily:wide", "9223372036854775807", "a",
+                                    "9223372036854775806", "b")
+        self.assertEqual(self.client.execute_command("LB.ZREVRANGE", "daily:wide", 0, -1,
+                                                     "WITHSCORES"),
+                         ["a", "9223372036854775807", "b", "9223372036854775806"])
+
+    def test_events_come_after_the_change(self):
+        listener = self.client.pubsub(ignore_subscribe_messages=True)
+        listener.psubscribe("__keyevent@0__:*")
+        time.sleep(0.1)
+        self.client.zadd("daily:1", {"ann": 7})
+        self.client.zincrby("daily:1", 1, "ann")
+        self.client.zrem("daily:1", "ann")
+        seen = []
+        wait_until(lambda: [seen.append(m["channel"].split(":")[1]) for m in
+                            [listener.get_message(timeout=0.1)] if m] is not None and
+                   "del" in seen, "events")
+        self.assertEqual([event for event in seen if event != "new"], ["zadd", "zincr", "zrem", "del"])
+
+    def test_watch_sees_changes_and_nothing_else(self):
+        with self.client.pipeline() as pipe:
+            self.client.zadd("daily:1", {"ann": 7})
+            pipe.watch("daily:1")
+            self.client.zadd("daily:1", {"ann": 7})  # unchanged
+            self.client.zrange("daily:1", 0, -1)
+            pipe.multi()
+            pipe.zadd("daily:1", {"ann": 8})
+            self.assertEqual(pipe.execute(), [0])
+            pipe.watch("daily:1")
+            self.client.zadd("daily:1", {"ann": 9})
+            pipe.multi()
+            pipe.zadd("daily:1", {"ann": 10})
+            with self.assertRaises(redis.WatchError):
+                pipe.execute()
+
+    def test_waiting_for_a_member(self):
+        got = []
+        waiting = threading.Thread(target=lambda: got.append(
+            self.host.client(decode_responses=True).bzpopmin(["daily:1", "daily:2"], 20)))
+        waiting.start()
+        wait_until(lambda: self.client.info("clients")["blocked_clients"] == 1, "it waits")
+        self.client.zadd("daily:2", {"ann": 7, "bob": 8})
+        waiting.join()
+        self.assertEqual([(got[0][0], got[0][1], float(got[0][2]))], [("daily:2", "ann", 7.0)])
+        self.assertEqual(self.client.zrange("daily:2", 0, -1), ["bob"])
+        self.assertIsNone(self.client.bzpopmax("daily:9", 0.05))
+        pipe = self.client.pipeline(transaction=True)
+        pipe.bzpopmax("daily:9", 0)
+        self.assertEqual(pipe.execute(), [None])
+
+    def test_keys_of_a_board_in_acl(self):
+        self.client.execute_command("ACL", "SETUSER", "player", "on", "nopass", "~daily:1",
+                                    "+lb.zadd", "+lb.zunionstore")
+        player = self.host.client(username="player", password="x")
+        self.assertEqual(player.execute_command("ZADD", "daily:1", 1, "ann"), 1)
+        for command in (["ZADD", "daily:2", 1, "ann"], ["ZRANGE", "daily:1", 0, -1],
+                        ["LB.ZUNIONSTORE", "daily:1", 1, "daily:2"]):
+            with self.assertRaises(redis.exceptions.NoPermissionError):
+                player.execute_command(*command)
+        self.client.execute_command("ACL", "DELUSER", "player")
+
+    def test_where_keys_are(self):
+        self.client.set_response_callback("COMMAND", lambda reply, **_: reply)
+        keys = lambda *command: self.client.execute_command("COMMAND", "GETKEYS", *command)
+        self.assertEqual(keys("LB.ZADD", "a", 1, "x"), ["a"])
+        self.assertEqual(keys("LB.ZUNIONSTORE", "d", 2, "a", "b"), ["d", "a", "b"])
+        self.assertEqual(keys("LB.ZMPOP", 2, "a", "b", "MIN"), ["a", "b"])
+        self.assertEqual(keys("LB.SUBMIT", 2, "a", "b", 5, "ann"), ["a", "b"])
+
+    def test_memory_is_the_hosts(self):
+        before = self.client.info("memory")["used_memory"]
+        pipe = self.client.pipeline(transaction=False)
+        for i in range(0, 20000, 100):
+            pipe.execute_command("ZADD", "daily:big", *[word for j in range(i, i + 100)
+                                                        for word in (j, f"user:{j:012d}")])
+        pipe.execute()
+        grown = self.client.info("memory")["used_memory"] - before
+        shown = self.client.memory_usage("daily:big")
+        self.assertGreater(grown, 20000 * 17)
+        self.assertLess(abs(shown - grown), grown / 5)
+        self.client.execute_command("UNLINK", "daily:big")
+        wait_until(lambda: self.client.info("memory")["used_memory"] - before < grown / 5, "freed")
+
+    def test_over_maxmemory_is_refused(self):
+        self.client.config_set("maxmemory", "1mb")
+        try:
+            self.expect_error("OOM", "ZADD", "daily:1", 1, "ann")
+        finally:
+            self.client.config_set("maxmemory", "0")
+
+    def test_the_module_stays_while_its_type_is_there(self):
+        self.client.zadd("daily:1", {"ann": 7})
+        with self.assertRaises(redis.RedisError):
+            self.client.module_unload("leaderboard")
+        self.assertEqual(self.client.zcard("daily:1"), 1)
+
+    def test_keys_expire_move_and_swap(self):
+        self.client.zadd("daily:1", {"ann": 7})
+        self.client.expire("daily:1", 100)
+        self.client.rename("daily:1", "daily:2")
+        self.assertEqual(self.client.zincrby("daily:2", 1, "ann"), 8)
+        self.assertGreater(self.client.ttl("daily:2"), 90)
+        self.client.move("daily:2", 3)
+        other = self.host.client(db=3, decode_responses=True)
+        self.assertEqual(other.zrange("daily:2", 0, -1), ["ann"])
+        self.client.swapdb(0, 3)
+        self.assertEqual(self.client.zrange("daily:2", 0, -1), ["ann"])
+        self.client.pexpire("daily:2", 1)
+        wait_until(lambda: self.client.exists("daily:2") == 0, "it expires")
+        # What a store replaces has no expiry any more.
+        self.client.zadd("daily:1", {"ann": 7})
+        self.client.expire("daily:1", 100)
+        self.client.zadd("daily:2", {"bob": 7})
+        self.client.zunionstore("daily:1", ["daily:2"])
+        self.assertEqual(self.client.ttl("daily:1"), -1)
+
+    def test_lb_apply_takes_nothing_damaged(self):
+        self.client.zadd("daily:1", {"ann": 7})
+        before = self.host.digest()
+        seed = random.randrange(1 << 30)
+        draw = random.Random(seed)
+        for _ in range(2000 if SHORT else 50000):
+            size = draw.randrange(60)
+            blob = bytes([3]) + bytes(draw.randrange(256) for _ in range(size))
+            try:
+                self.client.execute_command("LB.APPLY", "daily:2", blob)
+            except redis.ResponseError:
+                pass
+        self.client.delete("daily:2")
+        self.assertEqual(self.host.digest(), before, f"seed {seed}")
+
+
+class Files(unittest.TestCase):
+    """What is saved is loaded, and what is replicated is the same, to the last bit."""
+
+    def setUp(self):
+        self.seed = random.randrange(1 << 30)
+        print(f"seed {self.seed} ", end="", flush=True)
+
+    def host(self, *options, **more):
+        host = Host(*options, **more)
+        self.addCleanup(host.stop)
+        return host
+
+    def test_rdb_and_aof(self):
+        for preamble in ("yes", "no"):
+            host = self.host("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+            client = host.client()
+            changes = Changes(self.seed)
+            changes.run(client, COUNT)
+            digest = host.digest()
+            client.execute_command("DEBUG", "RELOAD")
+            self.assertEqual(host.digest(), digest)
+            client.execute_command("DEBUG", "LOADAOF")
+            self.assertEqual(host.digest(), digest)
+            client.bgrewriteaof()
+            changes.run(client, 500)
+            wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"] and
+                       not client.info("persistence")["aof_rewrite_scheduled"], "rewritten")
+            changes.run(client, 500)
+            digest = host.digest()
+            host.kill()
+            host.start()
+            self.assertEqual(host.digest(), digest)
+
+    def test_replicas(self):
+        master = self.host("--repl-backlog-size", "16mb")
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", "--appendonly", "yes",
+                            "--repl-diskless-load", "swapdb")
+        second = self.host("--replicaof", f"127.0.0.1 {replica.port}")
+        changes = Changes(self.seed)
+        changes.run(master.client(), COUNT)
+        settled(master, replica)
+        settled(master, second)
+        self.assertEqual(replica.digest(), master.digest())
+        self.assertEqual(second.digest(), master.digest())
+        # A break, and what was missed: a part only.
+        full = master.client().info("stats")["sync_full"]
+        replica.client().execute_command("CLIENT", "KILL", "TYPE", "master")
+        changes.run(master.client(), 500)
+        settled(master, replica)
+        self.assertEqual(replica.digest(), master.digest())
+        self.assertEqual(master.client().info("stats")["sync_full"], full)
+        replica.client().execute_command("DEBUG", "LOADAOF")
+        self.assertEqual(replica.digest(), master.digest())
+        # A copy under load.
+        third = self.host()
+        third.client().execute_command("REPLICAOF", "127.0.0.1", master.port)
+        changes.run(master.client(), COUNT // 4)
+        settled(master, third)
+        self.assertEqual(third.digest(), master.digest())
+        # The replica takes over and goes on where the master was.
+        master.kill()
+        replica.client().execute_command("REPLICAOF", "NO", "ONE")
+        changes.run(replica.client(), 500)
+        settled(replica, second)
+        self.assertEqual(second.digest(), replica.digest())
+
+    def test_periods_roll_over_by_a_timer_on_the_master(self):
+        master = self.host(module=MODULE_TEST)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
+        client = master.client(decode_responses=True)
+        end_us = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
+        for host in (master, replica):
+            host.client().execute_command("LB.TESTCLOCK", end_us - 300000, 1000)
+        client.execute_command("LB.CREATE", "hourly", "FIELD", "points", 20, "TIME", 42, "MS",
+                               "PERIOD", "HOUR")
+        client.execute_command("LB.ZADD", "hourly", 7, "ann")
+        client.rename("hourly", "daily:h")
+        settled(master, replica)
+        master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
+        wait_until(lambda: client.exists("daily:h@2026-11-20T11") == 1, "it rolls over")
+        settled(master, replica)
+        for host in (master, replica):
+            asked = host.client(decode_responses=True)
+            self.assertEqual(asked.execute_command("LB.ZCARD", "daily:h"), 0)
+            self.assertEqual(asked.execute_command("LB.ZRANGE", "daily:h@2026-11-20T11", 0, -1),
+                             ["ann"])
+        self.assertEqual(master.digest(), replica.digest())
+        # While a failover waits for the replicas, nothing rolls over, whoever looks.
+        client.execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6 - 300000, 2500)
+        client.zadd("daily:h", {"bob": 3})
+        client.rename("daily:h", "daily:i")
+        client.execute_command("CLIENT", "PAUSE", 1500, "WRITE")
+        master.client().execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 3000)
+        self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
+        self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
+        wait_until(lambda: client.exists("daily:i@2026-11-20T12") == 1, "it rolls over then")
+
+    def test_boards_move_between_the_server_and_the_module(self):
+        host, server = self.host(), Server(PROGRAM)
+        module, standalone = host.client(), redis.Redis(port=server.port)
+        changes = Changes(self.seed, ["m:1"])
+        while module.zcard("m:1") < 40:
+            changes.run(module, 50)
+        range_of = lambda client, key: client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY")
+        rules_of = lambda client, key: [
+            pair for pair in zip(*[iter(client.execute_command("LB.INFO", key))] * 2)
+            if pair[0] != b"memory"]
+        standalone.restore("there", 0, module.execute_command("LB.DUMP", "m:1"))
+        self.assertEqual(range_of(standalone, "there"), range_of(module, "m:1"))
+        self.assertEqual(rules_of(standalone, "there"), rules_of(module, "m:1"))
+        module.execute_command("LB.RESTORE", "back", 100000, standalone.dump("there"))
+        self.assertEqual(range_of(module, "back"), range_of(module, "m:1"))
+        self.assertGreater(module.ttl("back"), 90)
+        # A sorted set of the same redis-server becomes a board.
+        module.zadd("native", {"ann": 7, "bob": 9, "kim": 7})
+        module.execute_command("LB.RESTORE", "daily:n", 0, module.dump("native"))
+        self.assertEqual(module.zrevrange("daily:n", 0, -1), module.zrevrange("native", 0, -1))
+        replica = self.host("--replicaof", f"127.0.0.1 {host.port}")
+        settled(host, replica)
+        module.execute_command("LB.RESTORE", "back", 100000, standalone.dump("there"), "REPLACE")
+        settled(host, replica)
+        self.assertEqual(replica.digest(), host.digest())
+
+    def test_payloads(self):
+        host = self.host()
+        client = host.client()
+        changes = Changes(self.seed, ["daily:1"])
+        while client.zcard("daily:1") < 40:
+            changes.run(client, 50)
+        payload = client.dump("daily:1")
+        range_of = lambda key: client.execute_command("LB.RANGE", key, 0, -1, "WITHKEY")
+        client.restore("daily:copy", 0, payload)
+        self.assertEqual(range_of("daily:copy"), range_of("daily:1"))
+        draw = random.Random(self.seed)
+        restored = 0
+        client.config_set("sanitize-dump-payload", "yes")
+        crc = Crc()
+        for _ in range(3000 if SHORT else 100000):
+            damaged = bytearray(payload[:-8])
+            for _ in range(draw.randrange(1, 4)):
+                damaged[draw.randrange(2, len(damaged) - 2)] = draw.randrange(256)
+            if draw.random() < 0.2:
+                at = draw.randrange(2, len(damaged) - 2)
+                del damaged[at:at + draw.randrange(1, 9)]
+            damaged += crc.of(bytes(damaged)).to_bytes(8, "little")
+            try:
+                client.restore("daily:2", 0, bytes(damaged), replace=True)
+                restored += 1
+                members = client.execute_command("LB.ZRANGE", "daily:2", 0, -1)
+                self.assertEqual(len(members), len(set(members)))
+                client.execute_command("LB.ZADD", "daily:2", 1, "someone")
+            except redis.ResponseError:
+                pass
+        self.assertGreater(restored, 0)  # a changed letter of a name is no damage
+        self.assertEqual(range_of("daily:copy"), range_of("daily:1"))
+
+
+class Crc:
+    """CRC-64 of Redis (Jones), to give damaged payloads a right checksum."""
+
+    def __init__(self):
+        self.table = []
+        for byte in range(256):
+            crc = byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
+            self.table.append(crc)
+
+    def of(self, data):
+        crc = 0
+        for byte in data:
+            crc = self.table[(crc ^ byte) & 0xff] ^ crc >> 8
+        return crc
+
+
+if __name__ == "__main__":
+    unittest.main()

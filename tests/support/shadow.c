@@ -1,0 +1,449 @@
+/* See shadow.h. */
+#include "tests/support/shadow.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/dispatch/command.h"
+#include "tests/support/test.h"
+
+enum {
+    CLIENTS_MAX = 64,
+    ARGS_MAX = 512,
+    WAIT_MS = 10000, /* for a server to start */
+};
+
+struct shadow_client {
+    uint64_t id; /* of the session; 0: free */
+    int fd;
+    uint8_t protocol;
+    uint8_t database;
+};
+
+struct shadow {
+    char *settings;
+    pid_t server;
+    char directory[64];
+    char path[96]; /* of the socket */
+    struct shadow_client clients[CLIENTS_MAX];
+    char *input; /* of the reply that is read */
+    size_t size, capacity;
+    uint64_t compared, skipped;
+    bool is_over; /* the two have gone different ways */
+};
+
+/* What to do with a command. */
+enum treatment {
+    SKIP,       /* changes nothing that matters */
+    COMPARE,    /* the same command */
+    COMPARE_LB, /* with LB. in front */
+    RUN,        /* the same, but replies may differ */
+    RUN_LB,
+    END, /* the module does not have it, and it changes boards */
+};
+
+static const struct {
+    const char *name;
+    enum treatment treatment;
+} treatments[] = {
+    {"BZMPOP", SKIP},      {"BZPOPMAX", SKIP},    {"BZPOPMIN", SKIP},  {"ZRANDMEMBER", SKIP},
+    {"ZSCAN", SKIP},       {"LB.WHERE", SKIP},    {"LB.LIST", SKIP},   {"LB.BANS", SKIP},
+    {"LB.FORGET", END},    {"LB.MOVE", END},      {"LB.BAN", END},     {"LB.UNBAN", END},
+    {"DEL", COMPARE},      {"UNLINK", COMPARE},   {"EXISTS", COMPARE}, {"RENAME", COMPARE},
+    {"RENAMENX", COMPARE}, {"COPY", RUN},         {"FLUSHALL", RUN},   {"FLUSHDB", RUN},
+    {"MULTI", COMPARE},    {"DISCARD", COMPARE},  {"EXEC", RUN},       {"WATCH", RUN},
+    {"UNWATCH", RUN},      {"SELECT", RUN},       {"RESTORE", END},    {"DUMP", SKIP},
+    {"HSET", RUN},         {"HMSET", RUN},        {"HDEL", RUN},       {"HSETNX", RUN},
+    {"HINCRBY", RUN},      {"HINCRBYFLOAT", RUN}, {"SWAPDB", RUN},     {"MOVE", RUN},
+    {"LB.INFO", RUN}, /* its memory */
+};
+
+static enum treatment treatment_of(const struct command *command) {
+    for (size_t i = 0; i < sizeof treatments / sizeof treatments[0]; i++) {
+        if (strcmp(treatments[i].name, command->name) == 0) {
+            return treatments[i].treatment;
+        }
+    }
+    if (strcmp(command->group, "sorted-set") == 0) {
+        return COMPARE_LB;
+    }
+    return strcmp(command->group, "leaderboard") == 0 ? COMPARE : SKIP;
+}
+
+/* ---- the server ---- */
+
+/* The settings that the module has too, as its arguments. */
+static int split_settings(char *text, const char **args, int count) {
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        bool is_for_module = strncmp(line, "layout ", 7) == 0 || strncmp(line, "board ", 6) == 0 ||
+                             strncmp(line, "default-layout ", 15) == 0;
+        for (char *word = line; is_for_module && word != NULL && *word != '\0';) {
+            char *space = strchr(word, ' ');
+            if (space != NULL) {
+                *space = '\0';
+            }
+            assert_in_range(count, 0, ARGS_MAX - 2);
+            if (*word != '\0') {
+                args[count++] = word;
+            }
+            word = space != NULL ? space + 1 : NULL;
+        }
+    }
+    return count;
+}
+
+static void start_server(struct shadow *shadow, const char *module, const char *settings) {
+    const char *own = getenv("LEADERBOARD_REDIS_SERVER");
+    const char *program = own != NULL ? own : "redis-server";
+    const char *args[ARGS_MAX] = {
+        program, "--port",          "0",          "--unixsocket", shadow->path,   "--save", "",
+        "--dir", shadow->directory, "--loglevel", "warning",      "--loadmodule", module};
+    char *text = strdup(settings != NULL ? settings : "");
+    CHECK(text != NULL);
+    int count = split_settings(text, args, 13);
+    args[count] = NULL;
+    shadow->server = fork();
+    assert_int_not_equal(shadow->server, -1);
+    if (shadow->server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!freopen("/dev/null", "w", stdout);
+        execvp(program, (char *const *)(uintptr_t)args);
+        _exit(127);
+    }
+    free(text);
+}
+
+static int connect_to(const struct shadow *shadow) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", shadow->path);
+    for (int waited_ms = 0; waited_ms < WAIT_MS; waited_ms += 5) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
+            return fd;
+        }
+        close(fd);
+        if (waitpid(shadow->server, NULL, WNOHANG) == shadow->server) {
+            break;
+        }
+        usleep(5000);
+    }
+    print_error("redis-server with the module did not start\n");
+    fail();
+    return -1;
+}
+
+static struct bytes ask(struct shadow *shadow, int fd, const char *prefix, const struct bytes *args,
+                        uint32_t count);
+static struct shadow_client *client_of(struct shadow *shadow, const struct session *session);
+
+/* The server of the last harness, for the next one with the same settings. */
+static struct {
+    char *settings; /* NULL: none */
+    pid_t server;
+    char directory[sizeof((struct shadow *)0)->directory];
+    char path[sizeof((struct shadow *)0)->path];
+} kept;
+
+static void stop_kept(void) {
+    if (kept.settings != NULL) {
+        kill(kept.server, SIGKILL);
+        waitpid(kept.server, NULL, 0);
+        unlink(kept.path);
+        rmdir(kept.directory);
+        free(kept.settings);
+        kept.settings = NULL;
+    }
+}
+
+static bool take_kept(struct shadow *shadow, const char *settings) {
+    if (kept.settings == NULL || strcmp(kept.settings, settings) != 0) {
+        return false;
+    }
+    shadow->server = kept.server;
+    memcpy(shadow->directory, kept.directory, sizeof kept.directory);
+    memcpy(shadow->path, kept.path, sizeof kept.path);
+    shadow->settings = kept.settings;
+    kept.settings = NULL;
+    return true;
+}
+
+static void keep(struct shadow *shadow) {
+    static bool is_registered;
+    if (!is_registered) {
+        is_registered = atexit(stop_kept) == 0;
+    }
+    stop_kept();
+    kept.settings = shadow->settings;
+    kept.server = shadow->server;
+    memcpy(kept.directory, shadow->directory, sizeof kept.directory);
+    memcpy(kept.path, shadow->path, sizeof kept.path);
+}
+
+struct shadow *shadow_create(const char *settings) {
+    const char *module = getenv("LEADERBOARD_MODULE");
+    const char *text = settings != NULL ? settings : "";
+    if (module == NULL) {
+        return NULL;
+    }
+    struct shadow *shadow = calloc(1, sizeof *shadow);
+    assert_non_null(shadow);
+    if (take_kept(shadow, text)) {
+        const struct session own = {.id = UINT64_MAX};
+        const struct bytes args[] = {BYTES("FLUSHALL")};
+        assert_int_equal(ask(shadow, client_of(shadow, &own)->fd, "", args, 1).at[0], '+');
+        return shadow;
+    }
+    shadow->settings = strdup(text);
+    snprintf(shadow->directory, sizeof shadow->directory, "/tmp/leaderboard-shadow-XXXXXX");
+    assert_non_null(mkdtemp(shadow->directory));
+    snprintf(shadow->path, sizeof shadow->path, "%s/socket", shadow->directory);
+    start_server(shadow, module, settings);
+    return shadow;
+}
+
+void shadow_destroy(struct shadow *shadow) {
+    if (shadow == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        if (shadow->clients[i].id != 0) {
+            close(shadow->clients[i].fd);
+        }
+    }
+    keep(shadow);
+    if (getenv("LEADERBOARD_MODULE_SHOW") != NULL) {
+        print_message("module: %llu replies compared, %llu skipped%s\n",
+                      (unsigned long long)shadow->compared, (unsigned long long)shadow->skipped,
+                      shadow->is_over ? ", and then ended" : "");
+    }
+    free(shadow->input);
+    free(shadow);
+}
+
+/* ---- bytes ---- */
+
+static void send_all(int fd, const char *at, size_t size) {
+    while (size > 0) {
+        ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            print_error("redis-server with the module is gone\n");
+            fail();
+        }
+        at += sent;
+        size -= (size_t)sent;
+    }
+}
+
+static void send_request(int fd, const char *prefix, const struct bytes *args, uint32_t count) {
+    char head[64];
+    send_all(fd, head, (size_t)snprintf(head, sizeof head, "*%u\r\n", count));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *before = i == 0 ? prefix : "";
+        send_all(fd, head,
+                 (size_t)snprintf(head, sizeof head, "$%zu\r\n%s", strlen(before) + args[i].size,
+                                  before));
+        send_all(fd, args[i].at, args[i].size);
+        send_all(fd, "\r\n", 2);
+    }
+}
+
+/* Have at least size bytes. */
+static void receive(struct shadow *shadow, int fd, size_t size) {
+    while (shadow->size < size) {
+        if (shadow->size == shadow->capacity) {
+            shadow->capacity = shadow->capacity * 2 + 4096;
+            shadow->input = realloc(shadow->input, shadow->capacity);
+            assert_non_null(shadow->input);
+        }
+        ssize_t got = recv(fd, shadow->input + shadow->size, shadow->capacity - shadow->size, 0);
+        if (got <= 0) {
+            print_error("redis-server with the module is gone\n");
+            fail();
+        }
+        shadow->size += (size_t)got;
+    }
+}
+
+/* Returns where the value that begins at `at` ends. */
+static size_t receive_value(struct shadow *shadow, int fd, size_t at) {
+    size_t end = at;
+    do {
+        receive(shadow, fd, end + 2);
+    } while (memcmp(shadow->input + end++, "\r\n", 2) != 0);
+    end++;
+    char kind = shadow->input[at];
+    long count = strtol(shadow->input + at + 1, NULL, 10);
+    if ((kind == '$' || kind == '=') && count >= 0) {
+        end += (size_t)count + 2;
+        receive(shadow, fd, end);
+    } else if (strchr("*%~>", kind) != NULL && count > 0) {
+        for (long i = 0; i < (kind == '%' ? 2 * count : count); i++) {
+            end = receive_value(shadow, fd, end);
+        }
+    }
+    return end;
+}
+
+static struct bytes ask(struct shadow *shadow, int fd, const char *prefix, const struct bytes *args,
+                        uint32_t count) {
+    shadow->size = 0;
+    send_request(fd, prefix, args, count);
+    size_t size = receive_value(shadow, fd, 0);
+    return (struct bytes){.at = shadow->input, .size = size};
+}
+
+static void ask_words(struct shadow *shadow, int fd, const char *first, unsigned number) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", number);
+    const struct bytes args[] = {bytes_from_text(first), bytes_from_text(text)};
+    struct bytes reply = ask(shadow, fd, "", args, 2);
+    if (reply.at[0] == '-') {
+        print_error("%s: %.*s\n", first, (int)reply.size, reply.at);
+        fail();
+    }
+}
+
+/* ---- comparing ---- */
+
+static struct shadow_client *client_of(struct shadow *shadow, const struct session *session) {
+    struct shadow_client *unused = NULL;
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        if (shadow->clients[i].id == session->id) {
+            return &shadow->clients[i];
+        }
+        if (shadow->clients[i].id == 0 && unused == NULL) {
+            unused = &shadow->clients[i];
+        }
+    }
+    assert_non_null(unused);
+    *unused = (struct shadow_client){.id = session->id, .fd = connect_to(shadow), .protocol = 2};
+    return unused;
+}
+
+void shadow_disconnect(struct shadow *shadow, const struct session *session) {
+    for (uint32_t i = 0; shadow != NULL && i < CLIENTS_MAX; i++) {
+        if (shadow->clients[i].id == session->id) {
+            close(shadow->clients[i].fd);
+            shadow->clients[i].id = 0;
+        }
+    }
+}
+
+static void fail_over(const struct request *request, struct bytes expected, struct bytes got) {
+    print_error("the module answers differently:");
+    for (uint32_t i = 0; i < request->count && i < 20; i++) {
+        print_error(" %.*s", (int)request->args[i].size, request->args[i].at);
+    }
+    print_error("\n--- expected\n%.*s\n--- answered\n%.*s\n", (int)expected.size, expected.at,
+                (int)got.size, got.at);
+    fail();
+}
+
+/* Replies with these say where the module differs, and docs/cluster.md says so. */
+static bool is_known_difference(struct bytes got) {
+    static const char *const texts[] = {"-ERR DATA is not available", "-EXECABORT"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        size_t size = strlen(texts[i]);
+        if (got.size >= size && memcmp(got.at, texts[i], size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_clock(struct shadow *shadow, int fd, const struct clock *clock) {
+    const int64_t numbers[] = {clock->now_us, clock->monotonic_ms, clock->lead_us, clock->state};
+    struct bytes args[5] = {BYTES("LB.TESTCLOCK")};
+    char texts[4][32];
+    for (uint32_t i = 0; i < 4; i++) {
+        snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
+        args[i + 1] = bytes_from_text(texts[i]);
+    }
+    assert_int_equal(ask(shadow, fd, "", args, 5).at[0], '+');
+}
+
+static void keep_state(struct shadow *shadow, const struct server *server,
+                       const struct session *session, struct shadow_client *client,
+                       bool is_in_multi) {
+    if (is_in_multi) {
+        return;
+    }
+    if (client->protocol != session->protocol) {
+        ask_words(shadow, client->fd, "HELLO", session->protocol);
+        client->protocol = session->protocol;
+    }
+    set_clock(shadow, client->fd, &server->clock);
+}
+
+/* EXPIRE with a time that is over removes the key. */
+static bool has_expired_at_once(const struct server *server, const struct session *session,
+                                const struct command *command, const struct request *request) {
+    return strstr(command->name, "EXPIRE") != NULL && request->count > 2 &&
+           registry_peek(server->registry, session->database, request->args[1],
+                         server->clock.now_ms) == NULL;
+}
+
+void shadow_run(struct shadow *shadow, const struct server *server, const struct session *session,
+                const struct request *request, struct bytes reply) {
+    uint32_t index = command_find_request(request);
+    if (shadow == NULL || shadow->is_over || index == COMMAND_NONE) {
+        return;
+    }
+    const struct command *command = command_by_index(index);
+    enum treatment treatment = treatment_of(command);
+    if (command_is_subcommand(index) || treatment == SKIP) {
+        shadow->skipped++;
+        if (has_expired_at_once(server, session, command, request)) {
+            shadow_expire(shadow, session->database, request->args[1]);
+        }
+        return;
+    }
+    if (treatment == END) {
+        shadow->is_over = reply.size > 0 && reply.at[0] != '-';
+        return;
+    }
+    struct shadow_client *client = client_of(shadow, session);
+    bool is_in_multi = session->transaction.is_open || strcmp(command->name, "EXEC") == 0 ||
+                       strcmp(command->name, "DISCARD") == 0;
+    keep_state(shadow, server, session, client, is_in_multi);
+    struct bytes got =
+        ask(shadow, client->fd, treatment == COMPARE_LB || treatment == RUN_LB ? "LB." : "",
+            request->args, request->count);
+    /* A test may break the harness's output. */
+    bool is_compared = (treatment == COMPARE || treatment == COMPARE_LB) && reply.size > 0;
+    if (is_compared && !session->has_strings && !is_known_difference(got)) {
+        shadow->compared++;
+        if (!bytes_equal(got, reply)) {
+            fail_over(request, reply, got);
+        }
+    } else {
+        shadow->skipped++;
+    }
+}
+
+void shadow_end(struct shadow *shadow) {
+    if (shadow != NULL) {
+        shadow->is_over = true;
+    }
+}
+
+void shadow_expire(struct shadow *shadow, uint32_t database, struct bytes name) {
+    if (shadow == NULL || shadow->is_over || database >= REGISTRY_DATABASES) {
+        return;
+    }
+    const struct session own = {.id = UINT64_MAX};
+    struct shadow_client *client = client_of(shadow, &own);
+    const struct bytes args[] = {BYTES("DEL"), name};
+    ask_words(shadow, client->fd, "SELECT", database);
+    ask(shadow, client->fd, "", args, 2);
+}
