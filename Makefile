@@ -162,7 +162,7 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
 	@.ci/install-packages build
 	@$(PARALLEL) $(SERVER)
-	@exec demo/run $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
+	@exec deploy/demo $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valkey (docs/cluster.md)
 	@.ci/install-packages build

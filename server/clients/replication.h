@@ -44,7 +44,7 @@ enum replication_link {
     REPLICATION_LINK_HANDSHAKE,  /* "handshake": TLS, AUTH, REPLCONF */
     REPLICATION_LINK_SYNC,       /* "sync": a full copy is being received or loaded */
     REPLICATION_LINK_CONNECTED,  /* "connected": groups arrive; INFO's up */
-    REPLICATION_LINK_STOPPED,    /* "stopped": for good, until REPLICAOF is given again; error says why */
+    REPLICATION_LINK_STOPPED, /* "stopped": for good, until REPLICAOF is given again; error says why */
     REPLICATION_LINKS,
 };
 /* "connect"; of NONE "none". */

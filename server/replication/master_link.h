@@ -102,12 +102,12 @@ struct master_link {
     uint64_t next_group; /* to come */
     struct buffer output;
     struct apply apply;
-    bool is_retrying;    /* there was no memory for a step: it is tried again each second */
+    bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
-    bool has_replaced;   /* a copy has replaced the keys: its owner clears it */
-    bool wants_ack;      /* something was applied since the last REPLCONF ACK */
-    uint64_t kept_group; /* the last one that was acknowledged as kept */
-    uint64_t copy_group; /* of the copy that is loaded */
+    bool has_replaced;    /* a copy has replaced the keys: its owner clears it */
+    bool wants_ack;       /* something was applied since the last REPLCONF ACK */
+    uint64_t kept_group;  /* the last one that was acknowledged as kept */
+    uint64_t copy_group;  /* of the copy that is loaded */
     char reason[REPLICATION_ERROR_MAX];
     char logged_reason[REPLICATION_ERROR_MAX]; /* the last one that the log has */
     int64_t logged_at_ms;

@@ -27,7 +27,7 @@ struct replicator {
     struct server *server;
     struct feed *feed;
     struct master_link link;
-    struct quorum *quorum; /* NULL: sync-replicas 0, or nothing is loaded yet */
+    struct quorum *quorum;      /* NULL: sync-replicas 0, or nothing is loaded yet */
     struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
     bool has_begun;             /* the files are loaded */
     bool is_void;               /* changes have no numbers, and the keys say so */

@@ -553,8 +553,10 @@ const struct setting setting_table[] = {
      "How much of the latest changes a master keeps in memory, so that a replica that was away for "
      "a while needs no full copy. With appendonly yes what the journal on disk holds serves, too."},
     {"replica-spool-size", &replication, 0, SIZE(replica_spool_size, 0, "size"), "16gb", NULL,
-     "While a Redis is followed: how much of what it has sent may wait in a file in dir until it is "
-     "applied. When there is no room for more, nothing more is received, and the log says so. 0 is no "
+     "While a Redis is followed: how much of what it has sent may wait in a file in dir until it "
+     "is "
+     "applied. When there is no room for more, nothing more is received, and the log says so. 0 is "
+     "no "
      "limit. It counts from the next REPLICAOF on."},
     {"repl-backlog-ttl", &replication, 0, INTEGER(repl_backlog_ttl_s, 0, INT32_MAX, "seconds"),
      "3600", NULL,
