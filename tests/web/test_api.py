@@ -801,7 +801,7 @@ class Starts(unittest.TestCase):
         server.stop()
 
     def test_the_demo(self):
-        process = subprocess.Popen([ROOT / "demo" / "run", PROGRAM, "18080"], stdout=subprocess.PIPE, text=True,
+        process = subprocess.Popen([ROOT / "deploy" / "demo", PROGRAM, "18080"], stdout=subprocess.PIPE, text=True,
                                    preexec_fn=end_with_the_test)
         try:
             line = next(line for line in process.stdout if line.startswith("As JSON:"))
