@@ -84,7 +84,8 @@ static void move(struct quorum *quorum, enum quorum_event event) {
 
 static bool is_same(const struct promise *a, const struct promise *b) {
     return a->node == b->node && term_compare(&a->promised, &b->promised) == 0 &&
-           a->left == b->left && a->group == b->group && a->lease_ms == b->lease_ms;
+           a->left == b->left && a->group == b->group && a->lease_ms == b->lease_ms &&
+           memcmp(a->boot, b->boot, sizeof a->boot) == 0;
 }
 
 static void run_save(void *context) {
