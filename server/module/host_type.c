@@ -266,7 +266,7 @@ static void type_digest(struct host_digest *digest, void *context) {
 }
 
 bool host_type_register(struct host_context *ctx) {
-    struct host_type_methods methods = {
+    static struct host_type_methods methods = {
         .version = 4,
         .rdb_load = type_load,
         .rdb_save = type_save,
