@@ -94,10 +94,9 @@ static struct web_session *find_session(struct web *web, const struct http_excha
 
 void web_identify(struct web *web, const struct http_exchange *exchange,
                   struct web_identity *identity) {
-    char address[HTTP_ADDRESS_MAX];
     const struct web_session *session = find_session(web, exchange);
     *identity = (struct web_identity){.kind = WEB_ANYBODY};
-    identity->is_local = http_exchange_peer(exchange, address);
+    identity->is_local = http_exchange_is_local(exchange);
     if (session != NULL) {
         identity->kind = WEB_USER;
         memcpy(identity->user, session->user, sizeof identity->user);
@@ -321,14 +320,13 @@ void web_log_in(struct web *web, struct web_request *request) {
 void web_log_out(struct web *web, struct web_request *request) {
     struct web_identity identity;
     struct web_session *session = find_session(web, request->exchange);
-    char address[HTTP_ADDRESS_MAX];
     if (session != NULL) {
         web_identify(web, request->exchange, &identity);
         web_sessions_end(session);
         web_views_log_out(web, &identity);
     }
     identity = (struct web_identity){.kind = WEB_ANYBODY};
-    identity.is_local = http_exchange_peer(request->exchange, address);
+    identity.is_local = http_exchange_is_local(request->exchange);
     set_cookie(request, "", 0);
     reply_me(web, request, &identity);
 }
