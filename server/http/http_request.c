@@ -1,4 +1,6 @@
 /* What comes: a request, from its first line to the end of its reply. */
+#include <strings.h>
+
 #include "server/http/http_header.h"
 #include "server/http/http_server_parts.h"
 
@@ -12,6 +14,29 @@ static bool is_too_long(const struct http_exchange *exchange) {
                             bytes > (exchange->method == HTTP_POST ? HTTP_BODY_MAX : 0));
 }
 
+struct doubled {
+    unsigned hosts, sizes;
+    bool is_odd;
+};
+
+static enum MHD_Result look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                               const char *value) {
+    struct doubled *seen = own;
+    (void)kind;
+    (void)value;
+    seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    seen->sizes += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    seen->is_odd |= strpbrk(name, " \t") != NULL;
+    return MHD_YES;
+}
+
+/* What another program on the way may read otherwise: where the request ends, or whom it is for. */
+static bool is_ambiguous(const struct http_exchange *exchange) {
+    struct doubled seen = {.hosts = 0};
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, look_at, &seen);
+    return seen.hosts > 1 || seen.sizes > 1 || seen.is_odd;
+}
+
 /* Fill in why the request is refused. false: it is not. */
 static bool refuse(struct http_exchange *exchange, const char *method) {
     const struct http_server_options *options = &exchange->server->options;
@@ -19,8 +44,12 @@ static bool refuse(struct http_exchange *exchange, const char *method) {
     exchange->method = is_post                                     ? HTTP_POST
                        : strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? HTTP_HEAD
                                                                    : HTTP_GET;
-    if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
-                                 options->hosts)) {
+    if (is_ambiguous(exchange)) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "a header must not be there twice, or have blanks in its name\n");
+        exchange->reply.is_last = true;
+    } else if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+                                        options->hosts)) {
         http_exchange_fill(exchange, 421,
                            "this server does not know itself by that name: ask it by its address, "
                            "or add the name to %s\n",

@@ -12,14 +12,17 @@
 
 /* ---- replies ---- */
 
+/* Browsers that know it refuse to make elements of text, whatever a script does. */
+#define NO_HTML "require-trusted-types-for 'script'; trusted-types 'none'"
+
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'";
+    "form-action 'self'; frame-ancestors 'none'; " NO_HTML;
 static const char policy_of_frames[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors *";
+    "form-action 'none'; frame-ancestors *; " NO_HTML;
 
 void web_add_headers(struct http_reply *reply, bool may_frame) {
     http_reply_header(reply, "Content-Security-Policy", may_frame ? policy_of_frames : policy);
@@ -272,7 +275,7 @@ static bool is_path(const struct http_target *target, unsigned from, const char 
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
-/* A page of another site may neither read nor hold connections. */
+/* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
 static bool is_of_other_site(const struct http_exchange *exchange) {
     const char *site = http_exchange_header(exchange, "Sec-Fetch-Site");
     const char *mode = http_exchange_header(exchange, "Sec-Fetch-Mode");
@@ -280,7 +283,8 @@ static bool is_of_other_site(const struct http_exchange *exchange) {
     const char *host = http_exchange_header(exchange, "Host");
     bool is_navigation =
         exchange->method != HTTP_POST && mode != NULL && strcmp(mode, "navigate") == 0;
-    if (site != NULL && strcmp(site, "cross-site") == 0 && !is_navigation) {
+    bool is_own = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    if (!is_own && !is_navigation) {
         return true;
     }
     if (origin == NULL) {
@@ -314,7 +318,7 @@ static void handle_api(struct web *web, struct web_request *request,
         log_in_and_run(request);
         return;
     }
-    web_identify(web, exchange, &identity);
+    web_identify(web, request, &identity);
     run_as(request, &identity);
 }
 
