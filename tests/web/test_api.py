@@ -774,6 +774,45 @@ class Strangers(unittest.TestCase):
         self.server.run("DEL", "crowd")
 
 
+class Replicas(unittest.TestCase):
+    def follow(self, api, wanted):
+        """The server's replication, once it is as wanted."""
+        give_up_at = time.monotonic() + LIMIT_S
+        while not wanted(reply := api.get("/server")["replication"]):
+            self.assertLess(time.monotonic(), give_up_at, reply)
+            time.sleep(0.1)
+        return reply
+
+    def test_both_ends_are_told(self):
+        master = WebServer()
+        replica = WebServer("--replicaof", "127.0.0.1", str(master.port))
+        for i in range(10):
+            master.run("ZADD", "arena", i, f"member {i}")
+        follow = self.follow(Api(replica), lambda it: it["master"]["link"] == "connected")
+        self.assertEqual(follow["role"], "replica")
+        self.assertEqual((follow["master"]["address"], follow["master"]["error"], follow["master"]["down_ms"]),
+                         (f"127.0.0.1:{master.port}", None, 0))
+        self.assertGreaterEqual(follow["master"]["heard_ms"], 0)
+        lead = self.follow(Api(master), lambda it: [each["state"] for each in it["replicas"]] == ["online"]
+                           and it["replicas"][0]["lag_groups"] == 0)
+        self.assertEqual((lead["role"], lead["master"], lead["replica_count"], lead["failing_over"]),
+                         ("master", None, 1, False))
+        self.assertEqual(lead["replicas"][0]["address"], f"127.0.0.1:{replica.port}")
+        self.follow(Api(replica), lambda it: it["group"] == lead["group"] and it["master"]["unapplied_groups"] == 0)
+        stream = Api(replica).stream("/boards/arena/events")
+        self.assertEqual(stream.next()[1]["count"], 10)
+        master.run("ZADD", "arena", 99, "newest")
+        self.assertEqual(stream.next()[1]["rows"][0]["member"], "newest")  # a replica's page is live, too
+        stream.close()
+        master.stop()
+        lost = self.follow(Api(replica), lambda it: it["master"]["link"] != "connected")
+        self.assertEqual((lost["role"], lost["master"]["heard_ms"]), ("replica", -1))
+        self.follow(Api(replica), lambda it: it["master"]["down_ms"] > 0)
+        replica.run("REPLICAOF", "NO", "ONE")
+        self.assertEqual(Api(replica).get("/server")["replication"]["role"], "master")
+        replica.stop()
+
+
 class Starts(unittest.TestCase):
     def refused(self, *words):
         with self.assertRaises(AssertionError) as caught:

@@ -20,7 +20,7 @@ export async function showServer(state, context) {
     function draw(figures) {
         replace(tiles, tilesOf(figures));
         replicasPart.hidden = figures.replication.replica_count === 0;
-        replace(replicas, replicaTable(figures.replication));
+        replace(replicas, figures.replication.replica_count > 0 ? replicaTable(figures.replication) : []);
         replace(commands, commandTable(figures.commands));
     }
 
