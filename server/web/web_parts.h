@@ -121,6 +121,11 @@ struct web_history {
 };
 void web_history_step(struct web *web, int64_t now_ms);
 
+/* ---- the pace: web_pace.c; web.h has what queries need of it ---- */
+
+/* Ask what waits, as far as it may be asked now. */
+void web_pace_step(struct web *web);
+
 /* ---- web_replication.c ---- */
 
 /* "replication": {...} */
