@@ -7,7 +7,7 @@ import time
 import unittest
 
 from test_api import LIMIT_S, Api
-from web_server import WebServer
+from web_server import WebServer, hold_port
 
 
 def own_address():
@@ -187,6 +187,18 @@ class Forwarded(unittest.TestCase):
         self.assertEqual({stream.status for stream in streams}, {200})  # it may be a proxy: nobody is locked out
         for stream in streams:
             stream.close()
+        server.stop()
+
+    def test_nor_at_metrics_port(self):
+        held = hold_port()
+        port = held.getsockname()[1]
+        held.close()  # libmicrohttpd binds alone
+        server = WebServer("--metrics-port", str(port))
+        for headers, status in (({}, 200), ({"X-Forwarded-For": "203.0.113.7"}, 403)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+            connection.request("GET", "/metrics", headers=headers)
+            self.assertEqual(connection.getresponse().status, status)
+            connection.close()
         server.stop()
 
     def test_what_cannot_be_is_told_at_the_start(self):
