@@ -329,6 +329,16 @@ class Server(PageTest):
         self.assertGreaterEqual(page.value("document.querySelectorAll('.plot').length"), 5)
         page.wait("document.getElementById('live').innerText === 'Live'")
 
+    def test_words_of_slow_commands_keep_their_order(self):
+        server.run("ZADD", "ליגה", "1", "ann")
+        server.run("LB.QUANTILE", "ליגה", "1", "0.5", "0.25")
+        page = self.open(server.url("/server"), width=1280)
+        line = "Array.from(document.querySelectorAll('.command code')).find((it) => it.innerText.includes('QUANTILE'))"
+        page.wait(line)
+        self.assertEqual(page.value(f"{line}.innerText"), "LB.QUANTILE ליגה 1 0.5 0.25")
+        places = page.value(f"Array.from({line}.querySelectorAll('bdi'), (it) => it.getBoundingClientRect().x)")
+        self.assertEqual((len(places), places), (5, sorted(places)))
+
     def test_the_role_the_master_and_the_replicas(self):
         page = self.open(server.url("/server"))
         tile = "Array.from(document.querySelectorAll('.tile')).find((it) => it.innerText.startsWith('Replication'))"
@@ -390,7 +400,7 @@ class People(PageTest):
 
     def test_every_width_holds_without_scrolling_sideways(self):
         self.fill()
-        for path in self.views():
+        for path in [*self.views(), "/login", "/server/nothing"]:
             page = self.open(server.url(path), width=320, height=800)
             page.wait("document.querySelector('h1')")
             for width in (320, 390, 768, 1280, 3840):
@@ -412,6 +422,7 @@ class People(PageTest):
                 page.value("document.documentElement.style.background = '#20242c'; 0")
             for dark in (False, True):
                 page.media(dark, still=True)
+                page.size(320 if dark else 1280, 800)
                 time.sleep(0.5)
                 found, passes = page.value(
                     "axe.run().then((result) => [result.violations.map((it) =>"
@@ -429,6 +440,45 @@ class People(PageTest):
     def views(self):
         return ["/", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
                 "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear"]
+
+
+    def test_every_view_is_used_by_keys_on_a_narrow_screen(self):
+        """Tab leads through all there is, each with a name and a mark that is seen, and never stays."""
+        self.fill()
+        server.run("ZADD", "daily", "3600", "דניאל (לוס אנג'לס)")
+        look = """(() => {
+            const it = document.activeElement;
+            if (!it || it === document.body) { return null; }
+            const box = it.getBoundingClientRect();
+            const style = getComputedStyle(it);
+            const name = it.getAttribute("aria-label") || it.innerText || it.labels?.[0]?.innerText || it.title;
+            const x = Math.max(0, box.left) + Math.min(box.width, 8) / 2;
+            const y = Math.max(0, box.top) + Math.min(box.height, 8) / 2;
+            const top = document.elementFromPoint(x, y);
+            return { what: it.outerHTML.slice(0, 200), name: Boolean(name?.trim()),
+                marked: style.outlineStyle !== "none" || style.boxShadow !== "none",
+                inside: box.left < innerWidth && box.right > 0 && box.top < innerHeight && box.bottom > 0,
+                seen: Boolean(top) && (it.contains(top) || top.contains(it)) }; })()"""
+        for path in [*self.views(), "/login"]:
+            page = self.open(server.url(path), width=320, height=640, language="zh-CN", still=True)
+            page.wait("document.querySelector('h1')")
+            wanted, before = -1, -2
+            while wanted != before:  # until all is there
+                time.sleep(0.7)
+                before, wanted = wanted, page.value(
+                    "Array.from(document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]'))"
+                    ".filter((it) => it.checkVisibility() && !it.disabled).length")
+            count = 0
+            while count <= wanted + 20:
+                page.key("Tab", 9)
+                found = page.value(look)
+                if found is None:
+                    break
+                count += 1
+                self.assertEqual({key: found[key] for key in ("name", "marked", "inside", "seen")},
+                                 {"name": True, "marked": True, "inside": True, "seen": True}, (path, found))
+            # What scrolls is stopped at as well; of radio buttons and the like only one is.
+            self.assertTrue(wanted <= count <= wanted + 10, (path, wanted, count))
 
 
 class Embedded(PageTest):
