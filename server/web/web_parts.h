@@ -133,7 +133,8 @@ void web_put_replication(struct json *json, const struct figures_replication *fi
 
 /* ---- files: web_files.c ---- */
 
-/* Answer from the files of the page. false: there is no such file. */
+/* Answer from the files of the page; a browser that asks for a page gets one, which says that there is none. false:
+ * there is no such file. */
 MUST_CHECK bool web_files_answer(struct http_exchange *exchange, const struct http_target *target);
 
 /* ---- all ---- */

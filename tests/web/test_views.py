@@ -281,6 +281,32 @@ class Members(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('#main img, #main script').length"), 0)
         self.assertEqual([url for url in page.requested if not url.startswith((server.url(), "data:", "about:"))], [])
 
+    def test_what_strangers_write_is_text_in_every_view(self):
+        bad = "<img/src=x/onerror=alert(1)>"
+        today = datetime.datetime.now(datetime.timezone.utc)
+        day = (today - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
+        server.run("LB.CREATE", bad, "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
+        for board in (bad, f"{bad}@{day}"):
+            for score, member in enumerate((bad, "</script><script>alert(2)</script>", "javascript:alert(3)", "{{7*7}}")):
+                server.run("ZADD", board, score, member)
+        server.run("HSET", f"user:{bad}", bad, bad)
+        server.run("CLIENT", "SETNAME", bad)
+        server.run("ZADD", bad, "XX", "1", bad)
+        name, quoted = encoded(bad), encoded(f"'\">{bad}")
+        for path in (f"/?match={name}", f"/?match={quoted}", f"/boards/{name}?member={name}&hash=user:*&data={name}",
+                     f"/boards/{name}?view=spread&member={name}", f"/boards/{name}?view=periods", "/server",
+                     f"/boards/{quoted}", f"/login?to={quoted}", f"/{quoted}", f"/boards/{name}?view={quoted}&place={quoted}",
+                     f"/embed/{name}?title={quoted}&theme={quoted}&lang={quoted}", f"/boards/{name}@{day}"):
+            page = self.open(server.url(path))
+            page.wait("document.querySelector('h1')")
+            page.wait("document.querySelector('#main')")
+            time.sleep(0.5)
+            self.assertEqual(page.value("document.querySelectorAll('#main img, #main script, #main [onerror]').length"), 0)
+            self.assertEqual(page.value("Array.from(document.querySelectorAll('a[href]')).filter((it) =>"
+                                        " !['http:', 'https:'].includes(it.protocol) || it.origin !== location.origin).length"), 0)
+            self.assertEqual((page.dialogs, page.errors), ([], []), path)
+        server.run("CLIENT", "SETNAME", "")
+
     def test_a_million_members_on_one_score(self):
         members = 50000 if SHORT else 1000000
         pipe = server.client.pipeline(transaction=False)
