@@ -7,7 +7,6 @@
 #include "server/web/web_query.h"
 
 enum {
-    WEB_PROXIES_MAX = 64,
     WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
     WEB_SESSIONS_MAX = 1024,    /* logins */
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
@@ -151,10 +150,8 @@ struct web {
     struct web_sessions sessions;
     struct web_views views;
     struct web_history history;
-    uint64_t answered_ns;                   /* of the engine's time, since the start */
-    size_t memory_size;                     /* see WEB_MEMORY_MAX */
-    struct subnet proxies[WEB_PROXIES_MAX]; /* web-proxies */
-    unsigned proxy_count;
+    uint64_t answered_ns; /* of the engine's time, since the start */
+    size_t memory_size;   /* see WEB_MEMORY_MAX */
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
 };

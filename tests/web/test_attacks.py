@@ -202,9 +202,9 @@ class Forwarded(unittest.TestCase):
         server.stop()
 
     def test_what_cannot_be_is_told_at_the_start(self):
-        for words, why in ((("--web-proxies", "10.0.0.1 proxy.example"), "web-proxies: 'proxy.example' is no address"),
-                           (("--web-proxies", "10.0.0.1/8"), "web-proxies: '10.0.0.1/8' is no address"),
-                           (("--web-proxies", " ".join(["10.0.0.1"] * 65)), "web-proxies: at most 64"),
+        for words, why in ((("--web-proxies", "10.0.0.1 proxy.example"), "web-proxies: 'proxy.example' is not a network"),
+                           (("--web-proxies", "10.0.0.1/8"), "web-proxies: '10.0.0.1/8' is not a network"),
+                           (("--web-proxies", " ".join(["10.0.0.1"] * 17)), "web-proxies: at most 16"),
                            (("--web-max-connections-per-address", "-1"), "web-max-connections-per-address")):
             with self.assertRaises(AssertionError) as caught:
                 WebServer(*words)
