@@ -431,9 +431,13 @@ const struct setting setting_table[] = {
     {"web-public", &page, SETTING_FIXED,
      TEXT(STRING, web_public, 0, SETTING_STRING_MAX, "\"pattern pattern ...\""), "\"\"",
      "\"daily week:* user:*\"",
-     "Patterns of keys that anybody who reaches the web-port may see without a password: boards, "
-     "and the hashes that web-data shows beside their members. * is all. What they may do is to "
-     "read the page's boards, and nothing else; the server's figures are for users."},
+     "Patterns of keys, in all databases, that anybody who reaches the web-port may see without a "
+     "password: boards, "
+     "and the hashes that web-data shows beside their members, of which only its fields are shown. "
+     "* "
+     "is all. What they may do is to read the page's boards, and nothing else; the server's "
+     "figures "
+     "are for users."},
     {"web-data", &page, SETTING_FIXED,
      TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",

@@ -257,6 +257,26 @@ class Rights(unittest.TestCase):
                                   self.api.ask(f"/api/v1/boards/open:1/{path}{mark}data=token&hash={pattern}")[1])
                 self.assertNotIn("hush", text)
 
+    def test_everybody_sees_the_fields_of_web_data_and_no_others(self):
+        server = WebServer("--web-public", "open user:*", "--web-data", "user:* name country", password="secret")
+        api = Api(server)
+        server.run("ZADD", "open", "1", "ann")
+        server.run("HSET", "user:ann", "name", "Ann", "country", "NO", "email", "ann@example.com")
+        server.run("ZADD", "user:board", "1", "ann")
+        for query, data in (("", {"name": "Ann", "country": "NO"}), ("?data=country", {"country": "NO"}),
+                            ("?hash=user:*&data=name", {"name": "Ann"}), ("?data=", None)):
+            self.assertEqual(api.get(f"/boards/open/page{query}")["rows"][0].get("data"), data, query)
+        for query in ("data=email", "data=name,email", "hash=user:*&data=email", "hash=user:**&data=name",
+                      "hash=open*&data=name", "data=Name", "data=name%00"):
+            for path in ("page", "member/ann", "search?q=a", "archives"):
+                status, reply, _ = api.ask(f"/api/v1/boards/open/{path}{'&' if '?' in path else '?'}{query}")
+                self.assertEqual((status, reply["code"]), (401, "login_needed"), (path, query))
+                self.assertNotIn("example.com", json.dumps(reply))
+            self.assertEqual(api.stream(f"/boards/open/events?{query}").next()[0], "gone", query)
+        self.assertEqual(api.get("/boards/open/page?data=email", user="default:secret")["rows"][0]["data"],
+                         {"email": "ann@example.com"})
+        server.stop()
+
     def test_hashes_of_web_data_that_may_not_be_read_are_left_out(self):
         for board, options in (("open:1", {}), ("arena", {"user": "few:p"})):
             page = self.api.get(f"/boards/{board}/page", **options)
