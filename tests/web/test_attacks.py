@@ -7,7 +7,7 @@ import time
 import unittest
 
 from test_api import LIMIT_S, Api
-from web_server import WebServer, hold_port
+from web_server import ROOT, WebServer, hold_port
 
 
 def own_address():
@@ -222,7 +222,9 @@ class Rights(unittest.TestCase):
             run("ZADD", board, "5", "bob", "6", "secret:1", "7", "den")
         run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "3")
         run("ZADD", "daily", "1", "ann")
-        run("LB.ROLL", "daily", "daily@old")
+        cls.yesterday = "daily@" + time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86400))
+        run("LB.ROLL", "daily", cls.yesterday)
+        run("ZADD", "daily", "1", "ann")
         for key in ("user:bob", "secret:1", "hidden:bob"):
             run("HSET", key, "name", "N", "token", "hush")
         setuser = ("ACL", "SETUSER")
@@ -299,7 +301,7 @@ class Rights(unittest.TestCase):
 
     def test_archives_are_for_those_who_may_read_them(self):
         self.assertEqual(self.api.get("/boards/daily/archives")["archives"], [])
-        self.assertEqual(self.api.status("/boards/daily@old"), 401)
+        self.assertEqual(self.api.status(f"/boards/{self.yesterday}"), 401)
 
     def test_users_see_what_their_commands_and_keys_allow(self):
         may = {
@@ -323,6 +325,25 @@ class Rights(unittest.TestCase):
                     self.assertEqual(is_shown, path in boards.get(board, ()), (user, board, path))
             for path in ("/server", "/server/history", "/slowlog"):
                 self.assertEqual(self.api.status(path, user=user), 403, (user, path))
+
+    def test_the_user_for_the_page_as_the_docs_have_it(self):
+        text = (ROOT / "docs" / "web.md").read_text()
+        words = next(line for line in text.splitlines() if line.startswith("ACL SETUSER viewer")).split()
+        run = self.server.run
+        self.assertEqual(run(*words), b"OK")
+        self.addCleanup(run, "ACL", "DELUSER", "viewer")
+        for path in (*self.PATHS[:-1], "/member/ann"):
+            self.assertEqual(self.api.status(f"/boards/daily{path}".replace("bob", "ann"), user="viewer:secret"), 200, path)
+            self.assertEqual(self.api.status(f"/boards/hidden{path}", user="viewer:secret"), 403, path)
+        self.assertEqual([board["name"] for board in self.api.get("/boards", user="viewer:secret")["boards"]][:1], ["daily"])
+        self.assertEqual(len(self.api.get("/boards/daily/archives", user="viewer:secret")["archives"]), 1)
+        self.assertEqual(self.api.get("/boards/daily/page", user="viewer:secret")["data_fields"], ["name"])
+        for path in ("/server", "/server/history", "/slowlog"):
+            self.assertEqual(self.api.status(path, user="viewer:secret"), 200, path)
+        client = self.server.client.__class__(port=self.server.port, username="viewer", password="secret")
+        for command in (("ZADD", "daily", "1", "x"), ("HGETALL", "secret:1"), ("CONFIG", "GET", "*"), ("FLUSHALL",)):
+            with self.assertRaisesRegex(Exception, "(?i)permission"):
+                client.execute_command(*command)
 
     def test_a_default_user_who_is_off_lets_nobody_in(self):
         server = WebServer("--user", "boss", "on", ">b", "~*", "+@all", "--web-public", "open")
