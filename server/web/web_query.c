@@ -287,8 +287,9 @@ static bool is_refused(struct web_query *query) {
         return true;
     case WEB_NOT_FROM_THERE:
         web_error(query, 403, "forbidden",
-                  "not from %s: without a password (requirepass) only this machine is let in "
-                  "while protected-mode is on, but for boards that web-public names",
+                  "not from %s: without a password (requirepass) only this machine is let in, and "
+                  "nobody through a proxy, while protected-mode is on, but for boards that "
+                  "web-public names",
                   query->address);
         return true;
     case WEB_LOADING:

@@ -197,7 +197,10 @@ class Forwarded(unittest.TestCase):
         for headers, status in (({}, 200), ({"X-Forwarded-For": "203.0.113.7"}, 403)):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
             connection.request("GET", "/metrics", headers=headers)
-            self.assertEqual(connection.getresponse().status, status)
+            reply = connection.getresponse()
+            self.assertEqual(reply.status, status)
+            if status == 403:
+                self.assertIn(b"nobody through a proxy", reply.read())
             connection.close()
         server.stop()
 
