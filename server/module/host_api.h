@@ -25,11 +25,16 @@ struct host_filter;       /* RedisModuleCommandFilter */
 struct host_filter_input; /* RedisModuleCommandFilterCtx */
 struct host_call_reply;   /* RedisModuleCallReply */
 struct host_key_context;  /* RedisModuleKeyOptCtx */
+struct host_user;         /* RedisModuleUser */
+struct host_scan_cursor;  /* RedisModuleScanCursor */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
 /* Types of keys. */
-enum { HOST_KEY_EMPTY = 0, HOST_KEY_MODULE = 6 };
+enum { HOST_KEY_EMPTY = 0, HOST_KEY_HASH = 3, HOST_KEY_MODULE = 6 };
+enum { HOST_HASH_NONE = 0 };
+/* What is done with a key, for ACLCheckKeyPermissions. */
+enum { HOST_KEY_ACCESS = 1 << 4, HOST_KEY_UPDATE = 1 << 5, HOST_KEY_DELETE = 1 << 7 };
 /* GetContextFlags. */
 enum {
     HOST_IN_SCRIPT = 1 << 0,
@@ -63,6 +68,12 @@ typedef void host_filter_function(struct host_filter_input *input);
 typedef void host_free(struct host_context *ctx, void *context);
 typedef int host_key_event(struct host_context *ctx, int class, const char *event,
                            struct host_string *key);
+
+/* A key of a scan, or a field of a hash. key: NULL if it would have to be opened. */
+typedef void host_scan_key(struct host_context *ctx, struct host_string *name, struct host_key *key,
+                           void *context);
+typedef void host_scan_field(struct host_key *key, struct host_string *field,
+                             struct host_string *value, void *context);
 
 /* RedisModuleTypeMethods, version 4 (Redis 7.0). */
 struct host_type_methods {
@@ -123,6 +134,20 @@ struct host_type_methods {
     X(REQUIRED, void *, ModuleTypeGetValue, (struct host_key *))                                   \
     X(REQUIRED, struct host_type *, CreateDataType,                                                \
       (struct host_context *, const char *, int, struct host_type_methods *))                      \
+    X(REQUIRED, int, HashGet, (struct host_key *, int, ...))                                       \
+    X(REQUIRED, struct host_scan_cursor *, ScanCursorCreate, (void))                               \
+    X(REQUIRED, void, ScanCursorDestroy, (struct host_scan_cursor *))                              \
+    X(REQUIRED, void, ScanCursorRestart, (struct host_scan_cursor *))                              \
+    X(REQUIRED, int, Scan,                                                                         \
+      (struct host_context *, struct host_scan_cursor *, host_scan_key *, void *))                 \
+    X(REQUIRED, int, ScanKey,                                                                      \
+      (struct host_key *, struct host_scan_cursor *, host_scan_field *, void *))                   \
+    X(REQUIRED, uint64_t, GetClientId, (struct host_context *))                                    \
+    X(REQUIRED, struct host_string *, GetClientUserNameById, (struct host_context *, uint64_t))    \
+    X(REQUIRED, struct host_string *, GetCurrentUserName, (struct host_context *))                 \
+    X(REQUIRED, struct host_user *, GetModuleUserFromUserName, (struct host_string *))             \
+    X(REQUIRED, int, FreeModuleUser, (struct host_user *))                                         \
+    X(REQUIRED, int, ACLCheckKeyPermissions, (struct host_user *, struct host_string *, int))      \
     X(REQUIRED, int, SignalModifiedKey, (struct host_context *, struct host_string *))             \
     X(REQUIRED, void, SignalKeyAsReady, (struct host_context *, struct host_string *))             \
     X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \

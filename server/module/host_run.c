@@ -4,6 +4,7 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/loop/lookahead.h"
+#include "server/module/host_data.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_notify.h"
 #include "server/module/host_period.h"
@@ -127,6 +128,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     host_stage_end(stage);
     current.running = NULL;
     host_notify_flush(ctx);
+    host_data_clear();
     module_free_step();
     if (module.wait.is_asked) {
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
