@@ -159,6 +159,10 @@ struct host_type_methods {
       (struct host_context *, const char *, const char *, ...))                                    \
     X(REQUIRED, void, FreeCallReply, (struct host_call_reply *))                                   \
     X(REQUIRED, const char *, CallReplyProto, (struct host_call_reply *, size_t *))                \
+    X(REQUIRED, struct host_call_reply *, CallReplyArrayElement,                                   \
+      (struct host_call_reply *, size_t))                                                          \
+    X(REQUIRED, size_t, CallReplyLength, (struct host_call_reply *))                               \
+    X(REQUIRED, const char *, CallReplyStringPtr, (struct host_call_reply *, size_t *))            \
     X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
     X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
     X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \

@@ -110,6 +110,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     int flags = host_GetContextFlags(ctx);
     module_update_time();
     module.context = ctx;
+    module.database = (uint32_t)host_GetSelectedDb(ctx);
     module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
     module.session.transaction.is_running =
         (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;

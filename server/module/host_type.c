@@ -277,6 +277,6 @@ bool host_type_register(struct host_context *ctx) {
         .free_effort = type_effort,
         .copy2 = type_copy,
     };
-    module.type = host_CreateDataType(ctx, "LB-board1", TYPE_VERSION, &methods);
+    module.type = host_CreateDataType(ctx, HOST_TYPE_NAME, TYPE_VERSION, &methods);
     return module.type != NULL;
 }

@@ -192,13 +192,10 @@ static int on_key_event(struct host_context *ctx, int class, const char *event,
     (void)class;
     if (strcmp(event, "rename_to") == 0 || strcmp(event, "move_to") == 0) {
         struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
-        if (key != NULL && host_KeyType(key) == HOST_KEY_MODULE &&
-            host_ModuleTypeGetType(key) == module.type) {
-            const struct host_value *value = host_ModuleTypeGetValue(key);
-            if (value->key->is_periodic) {
-                host_period_note_name(host_bytes(name), registry_rules(value->key),
-                                      host_GetSelectedDb(ctx));
-            }
+        const struct host_value *value = key != NULL ? host_value_of(key) : NULL;
+        if (value != NULL && value->key->is_periodic) {
+            host_period_note_name(host_bytes(name), registry_rules(value->key),
+                                  host_GetSelectedDb(ctx));
         }
         if (key != NULL) {
             host_CloseKey(key);

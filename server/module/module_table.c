@@ -11,6 +11,7 @@
 #include "server/module/host_effects.h"
 #include "server/module/host_raw.h"
 #include "server/module/host_run.h"
+#include "server/module/host_value.h"
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
@@ -23,6 +24,7 @@
     X("leaderboard", lb_get)                                                                       \
     X("leaderboard", lb_hist)                                                                      \
     X("leaderboard", lb_info)                                                                      \
+    X("leaderboard", lb_list)                                                                      \
     X("leaderboard", lb_quantile)                                                                  \
     X("leaderboard", lb_range)                                                                     \
     X("leaderboard", lb_roll)                                                                      \
@@ -134,7 +136,7 @@ static int run_type(struct host_context *ctx, struct host_string **argv, int arg
     int type = key != NULL ? host_KeyType(key) : HOST_KEY_EMPTY;
     const char *name = type >= 0 && type < HOST_KEY_MODULE ? names[type] : "stream";
     if (type == HOST_KEY_MODULE) {
-        name = host_ModuleTypeGetType(key) == module.type ? "zset" : "module";
+        name = host_value_of(key) != NULL ? "zset" : "module";
     }
     if (key != NULL) {
         host_CloseKey(key);
