@@ -36,3 +36,7 @@ void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes
 uint32_t keyspace_number(uint32_t database) {
     return database;
 }
+
+bool keyspace_has_number(int64_t number) {
+    return number >= 0 && number < REGISTRY_DATABASES;
+}
