@@ -37,6 +37,6 @@ uint32_t keyspace_number(uint32_t database) {
     return database;
 }
 
-bool keyspace_has_number(int64_t number) {
-    return number >= 0 && number < REGISTRY_DATABASES;
+uint32_t keyspace_database_count(void) {
+    return REGISTRY_DATABASES;
 }

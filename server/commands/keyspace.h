@@ -19,7 +19,7 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
 void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name);
 /* The number by which clients know a database of the registry. */
 uint32_t keyspace_number(uint32_t database);
-/* May there be a database of this number? */
-bool keyspace_has_number(int64_t number);
+/* How many databases clients have. */
+uint32_t keyspace_database_count(void);
 
 #endif

@@ -45,6 +45,7 @@ enum {
     HOST_IS_LOADING = 1 << 13,
     HOST_DENIES_BLOCKING = 1 << 21,
     HOST_IS_RESP3 = 1 << 22,
+    HOST_IS_LOADING_BESIDE = 1 << 23,
 };
 /* SetModuleOptions. */
 enum {
@@ -61,11 +62,36 @@ enum {
     HOST_NOTIFY_NEW = 1 << 14,
 };
 enum { HOST_POSTPONED_LENGTH = -1 };
+/* Events of the server, and their kinds. */
+struct host_event {
+    uint64_t id, version;
+};
+enum { HOST_EVENT_ROLE = 0, HOST_ROLE_MASTER = 0, HOST_ROLE_REPLICA = 1 };
+enum {
+    HOST_EVENT_LOADING = 3,
+    HOST_LOADING_RDB = 0,
+    HOST_LOADING_AOF = 1,
+    HOST_LOADING_REPLICATION = 2,
+    HOST_LOADING_ENDED = 3,
+    HOST_LOADING_FAILED = 4,
+};
+enum { HOST_EVENT_SWAPDB = 11 };
+enum { HOST_EVENT_FORK = 13, HOST_FORK_BORN = 0 };
+/* A copy of the master is loaded beside the keys (diskless, swapdb). */
+enum {
+    HOST_EVENT_BESIDE = 14,
+    HOST_BESIDE_STARTED = 0,
+    HOST_BESIDE_ABORTED = 1,
+    HOST_BESIDE_COMPLETED = 2,
+};
 
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);
 typedef void host_free(struct host_context *ctx, void *context);
+typedef void host_disconnected(struct host_context *ctx, struct host_blocked *blocked);
+typedef void host_server_event(struct host_context *ctx, struct host_event event, uint64_t subevent,
+                               void *details);
 typedef int host_key_event(struct host_context *ctx, int class, const char *event,
                            struct host_string *key);
 
@@ -75,7 +101,7 @@ typedef void host_scan_key(struct host_context *ctx, struct host_string *name, s
 typedef void host_scan_field(struct host_key *key, struct host_string *field,
                              struct host_string *value, void *context);
 
-/* RedisModuleTypeMethods, version 4 (Redis 7.0). */
+/* RedisModuleTypeMethods, version 5. Redis 7.0 has version 4, and reads no further. */
 struct host_type_methods {
     uint64_t version;
     void *(*rdb_load)(struct host_io *io, int encoding_version);
@@ -95,7 +121,9 @@ struct host_type_methods {
     size_t (*free_effort2)(struct host_key_context *ctx, const void *value);
     void (*unlink2)(struct host_key_context *ctx, const void *value);
     void *(*copy2)(struct host_key_context *ctx, const void *value);
+    void (*aux_save2)(struct host_io *io, int when); /* version 5 (Redis 7.2) */
 };
+enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
 
 /* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
 #define HOST_API(X)                                                                                \
@@ -196,6 +224,13 @@ struct host_type_methods {
     X(REQUIRED, struct host_blocked *, BlockClientOnKeys,                                          \
       (struct host_context *, host_command *, host_command *, host_free *, long long,              \
        struct host_string **, int, void *))                                                        \
+    X(REQUIRED, struct host_blocked *, BlockClient,                                                \
+      (struct host_context *, host_command *, host_command *, host_free *, long long))             \
+    X(REQUIRED, int, UnblockClient, (struct host_blocked *, void *))                               \
+    X(REQUIRED, void *, GetBlockedClientPrivateData, (struct host_context *))                      \
+    X(REQUIRED, void, SetDisconnectCallback, (struct host_blocked *, host_disconnected *))         \
+    X(REQUIRED, int, SubscribeToServerEvent,                                                       \
+      (struct host_context *, struct host_event, host_server_event *))                             \
     X(REQUIRED, struct host_filter *, RegisterCommandFilter,                                       \
       (struct host_context *, host_filter_function *, int))                                        \
     X(REQUIRED, int, UnregisterCommandFilter, (struct host_context *, struct host_filter *))       \

@@ -90,3 +90,7 @@ uint32_t keyspace_number(uint32_t database) {
     (void)database; /* on stage everything is in database 0 */
     return module.database;
 }
+
+uint32_t keyspace_database_count(void) {
+    return module.database_count;
+}

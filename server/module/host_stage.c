@@ -15,6 +15,7 @@ struct bytes host_bytes(const struct host_string *string) {
 
 void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool writes,
                       bool applies) {
+    module.database = (uint32_t)host_GetSelectedDb(ctx);
     stage->ctx = ctx;
     stage->slots = stage->slots_inline;
     stage->count = 0;

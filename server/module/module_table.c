@@ -11,6 +11,7 @@
 #include "server/module/host_effects.h"
 #include "server/module/host_raw.h"
 #include "server/module/host_run.h"
+#include "server/module/host_state.h"
 #include "server/module/host_value.h"
 
 /* X(group, entry) */
@@ -20,15 +21,21 @@
     X("leaderboard", lb_add)                                                                       \
     X("leaderboard", lb_alter)                                                                     \
     X("leaderboard", lb_around)                                                                    \
+    X("leaderboard", lb_ban)                                                                       \
+    X("leaderboard", lb_bans)                                                                      \
     X("leaderboard", lb_create)                                                                    \
+    X("leaderboard", lb_forget)                                                                    \
     X("leaderboard", lb_get)                                                                       \
     X("leaderboard", lb_hist)                                                                      \
     X("leaderboard", lb_info)                                                                      \
     X("leaderboard", lb_list)                                                                      \
+    X("leaderboard", lb_move)                                                                      \
     X("leaderboard", lb_quantile)                                                                  \
     X("leaderboard", lb_range)                                                                     \
     X("leaderboard", lb_roll)                                                                      \
     X("leaderboard", lb_submit)                                                                    \
+    X("leaderboard", lb_unban)                                                                     \
+    X("leaderboard", lb_where)                                                                     \
     X("sorted-set", bzmpop)                                                                        \
     X("sorted-set", bzpopmax)                                                                      \
     X("sorted-set", bzpopmin)                                                                      \
@@ -105,10 +112,11 @@ void module_table_init(void) {
 }
 
 static void print_flags(const struct command *command, char *out, size_t size) {
-    snprintf(out, size, "%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
+    snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
              (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
              (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
-             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "");
+             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "",
+             (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
 }
 
 static bool register_one(struct host_context *ctx, uint32_t number) {
@@ -173,6 +181,8 @@ bool module_table_register(struct host_context *ctx) {
         }
     }
     return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
+           host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
+                              0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
                               2) == HOST_OK;
 }

@@ -86,7 +86,7 @@ bool player_read_match(const struct call *call, uint32_t index, void *target) {
 
 static void set_database(struct player_walk *walk, uint32_t number) {
     walk->first_database = walk->is_all ? 0 : number;
-    walk->end_database = walk->is_all ? REGISTRY_DATABASES : number + 1;
+    walk->end_database = walk->is_all ? keyspace_database_count() : number + 1;
     walk->database = walk->first_database;
     walk->keys_left = UINT32_MAX;
 }
@@ -133,7 +133,11 @@ static struct player_walk *create(const struct call *call) {
     buffer_init(&walk->data, 0);
     buffer_init(&walk->records,
                 call->server->settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes);
-    if (!parse(&own, walk)) {
+    bool is_parsed = parse(&own, walk);
+    if (!is_parsed || !player_pass_begin(call->server, walk)) {
+        if (is_parsed) {
+            call_out_of_memory(call);
+        }
         destroy_walk(walk);
         return NULL;
     }
@@ -142,7 +146,6 @@ static struct player_walk *create(const struct call *call) {
 
 static void begin(struct server *server, struct session *session, bool is_silent,
                   struct player_walk *walk) {
-    player_pass_begin(server, walk);
     job_begin(server, session, walk->action->writes ? &writing : &reading, is_silent, &walk->job);
 }
 
@@ -231,7 +234,8 @@ static bool read_order(const struct registry_key *key, struct bytes *args, uint3
     struct bytes value;
     if (key->kind != REGISTRY_HASH || key->name_size != PLAYER_ORDER_NAME_SIZE ||
         !hash_find(&key->hash, bytes_from_text("db"), &value) ||
-        !bytes_parse_i64(value, database) || !keyspace_has_number(*database)) {
+        !bytes_parse_i64(value, database) || *database < 0 ||
+        *database >= keyspace_database_count()) {
         return false;
     }
     *count = 0;

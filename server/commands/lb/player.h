@@ -76,7 +76,8 @@ void player_run(struct call *call);
 void player_resume(struct server *server);
 
 /* The pass: server/commands/lb/player_pass.c, and in the module server/module/host_player.c. */
-void player_pass_begin(struct server *server, struct player_walk *walk);
+/* false: no memory. */
+MUST_CHECK bool player_pass_begin(struct server *server, struct player_walk *walk);
 /* Look at some keys, or act on one board. false: nothing is left. */
 MUST_CHECK bool player_pass_step(struct server *server, struct player_walk *walk);
 /* May come twice, or without a beginning. */

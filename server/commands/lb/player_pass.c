@@ -108,10 +108,11 @@ bool player_pass_step(struct server *server, struct player_walk *walk) {
     return false;
 }
 
-void player_pass_begin(struct server *server, struct player_walk *walk) {
+bool player_pass_begin(struct server *server, struct player_walk *walk) {
     walk->registry = server->registry;
     walk->listener = (struct effect_listener){.receive = receive, .context = walk};
     effect_listener_add(server->registry, &walk->listener);
+    return true;
 }
 
 void player_pass_end(struct player_walk *walk) {
