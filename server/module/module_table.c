@@ -167,11 +167,20 @@ static int run_test_clock(struct host_context *ctx, struct host_string **argv, i
     module.server.clock.state = (enum clock_state)numbers[3];
     return host_ReplyWithSimpleString(ctx, "OK");
 }
+
+/* LB.TESTCLEAR: no bans, no orders. */
+static int run_test_clear(struct host_context *ctx, struct host_string **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    host_state_clear();
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
 #endif
 
 bool module_table_register(struct host_context *ctx) {
 #ifdef MODULE_TEST
-    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK) {
+    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK ||
+        host_CreateCommand(ctx, "LB.TESTCLEAR", run_test_clear, "readonly", 0, 0, 0) != HOST_OK) {
         return false;
     }
 #endif
