@@ -45,7 +45,6 @@ enum {
     HOST_IS_LOADING = 1 << 13,
     HOST_DENIES_BLOCKING = 1 << 21,
     HOST_IS_RESP3 = 1 << 22,
-    HOST_IS_LOADING_BESIDE = 1 << 23,
 };
 /* SetModuleOptions. */
 enum {

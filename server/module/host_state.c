@@ -26,6 +26,7 @@ static struct {
     struct buffer blob;
     bool has_effects;
     bool is_applying;
+    bool is_beside; /* a copy of the master is being loaded beside the keys */
     /* Blobs of a file that is loaded beside the keys: size (4 bytes), bytes. */
     struct buffer loaded;
 } state;
@@ -274,8 +275,7 @@ int host_state_load(struct host_io *io, int version, int when) {
         is_loaded = load_blob(io, decoder, &is_last);
     }
     memory_free(decoder);
-    bool is_beside = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING_BESIDE) != 0;
-    if (is_loaded && !is_beside) {
+    if (is_loaded && !state.is_beside) {
         is_loaded = take_loaded() || refuse(io, "they do not fit, or there is no memory");
     }
     return is_loaded ? HOST_OK : HOST_ERROR;
@@ -286,15 +286,14 @@ static void on_loading(struct host_context *ctx, struct host_event event, uint64
                        void *details) {
     (void)event;
     (void)details;
-    int flags = host_GetContextFlags(ctx);
-    if ((flags & HOST_IS_LOADING_BESIDE) != 0) {
+    if (state.is_beside) {
         return;
     }
     if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
         host_state_clear();
     } else {
         host_player_rewind();
-        if ((flags & HOST_IS_MASTER) != 0) {
+        if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
             host_job_resume();
         }
     }
@@ -305,6 +304,7 @@ static void on_loading_beside(struct host_context *ctx, struct host_event event,
     (void)ctx;
     (void)event;
     (void)details;
+    state.is_beside = kind == HOST_BESIDE_STARTED;
     if (kind == HOST_BESIDE_COMPLETED) {
         CHECK(take_loaded()); /* it was checked; without memory the host would end, too */
         host_player_rewind();
