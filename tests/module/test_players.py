@@ -303,6 +303,27 @@ class Bans(Hosts):
         self.assertGreater(checked, 100)
 
 
+class Leaving(Hosts):
+    def test_a_server_without_boards_can_leave_the_module(self):
+        host = self.host("--appendonly", "no")
+        client = host.client(decode_responses=True)
+        client.set("text", "x")
+        client.zadd("daily:1", {"ann": 7})
+        client.execute_command("LB.BAN", "bob")
+        client.delete("daily:1")
+        client.execute_command("LB.UNBAN", "bob")
+        client.config_set("aof-use-rdb-preamble", "no")
+        client.config_set("appendonly", "yes")
+        wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 0 and
+                   client.info("persistence")["aof_rewrite_scheduled"] == 0, "it is written")
+        host.kill()
+        host.boards = None
+        host.options = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")
+        host.start()
+        self.assertEqual(client.get("text"), "x")
+        self.assertEqual(client.keys(), ["text"])
+
+
 class Orders(Hosts):
     def test_a_kill_is_followed_by_the_rest(self):
         host = self.host("--appendonly", "yes", "--appendfsync", "always")
