@@ -7,6 +7,7 @@
 #include "skiplist/keyspace/hash.h"
 
 static struct hash copies[LB_DATA_GROUP];
+static unsigned copy_count; /* that may have fields */
 
 static bool put(struct hash *copy, struct bytes field, struct bytes value) {
     const struct bytes args[] = {field, value};
@@ -73,11 +74,9 @@ static bool copy_hash(const struct lb_data *data, struct bytes name, struct hash
 }
 
 void host_data_clear(void) {
-    for (unsigned i = 0; i < LB_DATA_GROUP; i++) {
-        uint32_t work;
-        do {
-            work = UINT32_MAX;
-        } while (!hash_free_step(&copies[i], &work));
+    while (copy_count > 0) {
+        uint32_t work = UINT32_MAX;
+        copy_count -= hash_free_step(&copies[copy_count - 1], &work);
     }
 }
 
@@ -88,6 +87,7 @@ bool lb_data_find(const struct call *call, const struct lb_data *data, const str
     (void)call;
     CHECK(count <= LB_DATA_GROUP);
     host_data_clear();
+    copy_count = count;
     buffer_init(&name, 0);
     for (unsigned i = 0; i < count && is_found; i++) {
         size_t size = data->pattern.size - 1 + members[i].size;

@@ -365,8 +365,3 @@ bool host_state_init(struct host_context *ctx) {
     }
     return true;
 }
-
-void host_state_deinit(void) {
-    buffer_deinit(&state.blob);
-    buffer_deinit(&state.loaded);
-}

@@ -15,7 +15,6 @@
 
 /* false: no memory, or the host refused. */
 MUST_CHECK bool host_state_init(struct host_context *ctx);
-void host_state_deinit(void);
 static inline bool host_state_owns(const struct effect *effect) {
     return effect->database >= REGISTRY_SYSTEM;
 }

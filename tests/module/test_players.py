@@ -3,6 +3,7 @@ import random
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import redis
 
@@ -301,6 +302,70 @@ class Bans(Hosts):
                     self.assertEqual(client.execute_command("LB.WHERE", member), [], member)
                     checked += 1
         self.assertGreater(checked, 100)
+
+
+class Damage(Hosts):
+    def blobs(self, host):
+        """What LB.APPLYSTATE got, from an AOF of commands."""
+        found = []
+        for path in Path(host.directory, "appendonlydir").glob("*.incr.aof"):
+            aof, mark = path.read_bytes(), b"$13\r\nLB.APPLYSTATE\r\n$"
+            for part in aof.split(mark)[1:]:
+                size, rest = part.split(b"\r\n", 1)
+                found.append(rest[:int(size)])
+        return found
+
+    def test_damaged_state_is_refused(self):
+        host = self.host("--appendonly", "yes", "--appendfsync", "always",
+                         "--aof-use-rdb-preamble", "no")
+        client = host.client()
+        for number in range(30):
+            client.execute_command("LB.BAN", f"cheat{number}", "EX", 1000, "MATCH", f"b{number}:*")
+        client.execute_command("LB.UNBAN", "cheat7")
+        blobs = self.blobs(host)
+        self.assertGreaterEqual(len(blobs), 31)
+        draw, taken = random.Random(self.seed), 0
+        for _ in range(3000 if SHORT else 100000):
+            damaged = bytearray(draw.choice(blobs))
+            for _ in range(draw.randrange(1, 4)):
+                damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+            if draw.random() < 0.3:
+                del damaged[draw.randrange(len(damaged)):]
+            try:
+                client.execute_command("LB.APPLYSTATE", bytes(damaged))
+                taken += 1
+            except redis.ResponseError as error:
+                self.assertIn("Bad data format", str(error))
+        self.assertGreater(taken, 0)  # a changed letter of a name is no damage
+        client.execute_command("LB.BANS", "COUNT", 10000)
+        client.execute_command("DEBUG", "RELOAD")
+        client.zadd("daily:1", {"ann": 7})
+
+    def test_damaged_files_are_refused(self):
+        host = self.host("--rdbchecksum", "no")
+        client = host.client(decode_responses=True)
+        for number in range(30):
+            client.execute_command("LB.BAN", f"cheat{number}", "MATCH", f"b{number}:*")
+        client.save()
+        path = Path(host.directory, "dump.rdb")
+        whole, draw, refused = path.read_bytes(), random.Random(self.seed), 0
+        begin = whole.index(b"cheat") - 40
+        for _ in range(25 if SHORT else 400):
+            damaged = bytearray(whole)
+            damaged[draw.randrange(begin, len(whole) - 10)] ^= 1 << draw.randrange(8)
+            host.kill()
+            path.write_bytes(damaged)
+            try:
+                host.start()
+                host.client().execute_command("LB.BANS", "COUNT", 10000)
+            except AssertionError as error:
+                self.assertNotRegex(str(error), "crashed|BUG REPORT|signal")
+                refused += 1
+        self.assertGreater(refused, 0)
+        host.kill()
+        path.write_bytes(whole)
+        host.start()
+        self.assertEqual(len(client.execute_command("LB.BANS", "COUNT", 10000)[1]), 30)
 
 
 class Leaving(Hosts):
