@@ -203,7 +203,8 @@ class Files(unittest.TestCase):
 
     def test_rdb_and_aof(self):
         for preamble in ("yes", "no"):
-            host = self.host("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+            host = self.host("--appendonly", "yes", "--appendfsync", "always",
+                             "--aof-use-rdb-preamble", preamble)
             client = host.client()
             changes = Changes(self.seed, has_players=True)
             changes.run(client, COUNT)
