@@ -122,18 +122,22 @@ void feed_reset(struct feed *feed, const char *reason) {
 struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
                          void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
-    if (feed != NULL) {
-        feed->server = server;
-        feed->loop = loop;
-        feed->wake = wake;
-        feed->context = context;
-        backlog_init(&feed->backlog, 0);
-        feed_disk_init(&feed->disk, feed_take_read, feed);
+    if (feed == NULL || uv_timer_init(loop, &feed->timer) != 0) {
+        memory_free(feed);
+        return NULL;
     }
+    feed->server = server;
+    feed->loop = loop;
+    feed->timer.data = feed;
+    feed->wake = wake;
+    feed->context = context;
+    backlog_init(&feed->backlog, 0);
+    feed_disk_init(&feed->disk, feed_take_read, feed);
     return feed;
 }
 
 void feed_stop(struct feed *feed) {
+    uv_close((uv_handle_t *)&feed->timer, NULL);
     feed_disk_deinit(&feed->disk);
 }
 
@@ -154,15 +158,7 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
-/* Which it acknowledges. */
-static void ping(struct feed *feed, struct replica *replica) {
-    if (feed_unsent(replica) < FEED_UNSENT_MAX) {
-        wire_put_ping(feed_output(feed, replica), feed->server->clock.now_us, replica->sent_group);
-    }
-}
-
 bool feed_step(struct feed *feed) {
-    struct replication *replication = feed_replication(feed);
     bool has_more = false;
     if (!feed->is_open) {
         return false;
@@ -173,17 +169,7 @@ bool feed_step(struct feed *feed) {
     }
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
     has_more |= feed_step_copies(feed);
-    for (struct replica *replica = replication->replicas; replica != NULL;
-         replica = replica->next) {
-        if (!feed_is_lost(replica) && feed_place_of(replica)->is_streaming) {
-            feed_note_online(replica);
-            has_more |= feed_send_groups(feed, replica);
-            if (feed->wants_ping) {
-                ping(feed, replica);
-            }
-        }
-    }
-    feed->wants_ping = false;
+    has_more |= feed_stream(feed);
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;
@@ -209,7 +195,7 @@ void feed_second(struct feed *feed) {
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else {
-            ping(feed, replica);
+            feed_ping(feed, replica);
         }
     }
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;

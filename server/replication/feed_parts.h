@@ -45,10 +45,10 @@ bool feed_is_at_hand(const struct feed *feed, uint64_t group);
 struct buffer *feed_output(struct feed *feed, struct replica *replica);
 /* The thread that reads the journal has read for a place, or could not. */
 void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);
-/* true: there is more to do at once. */
-bool feed_send_groups(struct feed *feed, struct replica *replica);
-/* It has acknowledged its full copy. */
-void feed_note_online(struct replica *replica);
+/* What replicas are to get in this tick. true: there is more to do at once. */
+bool feed_stream(struct feed *feed);
+/* Ask for an acknowledgement. */
+void feed_ping(struct feed *feed, struct replica *replica);
 
 /* ---- feed_copy.c ---- */
 

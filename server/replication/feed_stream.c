@@ -5,7 +5,11 @@
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
 
-enum { READ_MAX = 256 * 1024 };
+enum {
+    READ_MAX = 256 * 1024,
+    GATHERED_MAX = 64 * 1024, /* of groups: more leave at once */
+    GATHER_MS = 1,
+};
 
 /* ---- where groups are ---- */
 
@@ -103,7 +107,7 @@ static void bound_lag(struct feed *feed, struct replica *replica) {
 }
 
 /* true: there is more to do at once. */
-bool feed_send_groups(struct feed *feed, struct replica *replica) {
+static bool send_groups(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     struct backlog *backlog = &feed->backlog;
     if (place->cursor.chunk == NULL && feed->disk.place != &place->disk &&
@@ -123,13 +127,14 @@ bool feed_send_groups(struct feed *feed, struct replica *replica) {
         buffer_append(feed_output(feed, replica), at, size);
         replica->sent_group = last_group;
         place->next_group = last_group + 1;
+        feed->sent_at_ms = feed->server->clock.monotonic_ms;
         feed_replication(feed)->counters.streamed_size += size;
     }
     bound_lag(feed, replica);
     return false; /* the loop turns when its socket has taken some */
 }
 
-void feed_note_online(struct replica *replica) {
+static void note_online(struct replica *replica) {
     const struct feed_place *place = feed_place_of(replica);
     if (replica->state == REPLICA_COPIES && place->is_streaming &&
         replica->ack_group >= place->online_from) {
@@ -138,4 +143,56 @@ void feed_note_online(struct replica *replica) {
                   (unsigned long long)replica->session->id, replica->session->address,
                   replica->ack_group);
     }
+}
+
+/* ---- the tick ---- */
+
+static void on_timer(uv_timer_t *timer) {
+    struct feed *feed = timer->data;
+    feed->wake(feed->context);
+}
+
+/* May groups wait for the next ones? Not where somebody waits for them. */
+static bool may_gather(const struct feed *feed) {
+    const struct server *server = feed->server;
+    return feed->sent_at_ms == server->clock.monotonic_ms && !feed->wants_ping &&
+           feed->quorum == NULL && !server->is_shutdown_asked && !server->retiring.is_begun;
+}
+
+/* Are they few, and all that it has not been sent? */
+static bool gathers(const struct feed *feed, const struct replica *replica) {
+    const struct backlog_cursor *cursor = &feed_place_of(replica)->cursor;
+    return cursor->chunk != NULL && backlog_unread(&feed->backlog, cursor) < GATHERED_MAX;
+}
+
+void feed_ping(struct feed *feed, struct replica *replica) {
+    if (feed_unsent(replica) < FEED_UNSENT_MAX) {
+        wire_put_ping(feed_output(feed, replica), feed->server->clock.now_us, replica->sent_group);
+    }
+}
+
+bool feed_stream(struct feed *feed) {
+    bool has_more = false;
+    bool is_gathering = false;
+    bool is_early = may_gather(feed);
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (feed_is_lost(replica) || !feed_place_of(replica)->is_streaming) {
+            continue;
+        }
+        note_online(replica);
+        if (is_early && gathers(feed, replica)) {
+            is_gathering |= backlog_unread(&feed->backlog, &feed_place_of(replica)->cursor) > 0;
+            continue;
+        }
+        has_more |= send_groups(feed, replica);
+        if (feed->wants_ping) {
+            feed_ping(feed, replica);
+        }
+    }
+    feed->wants_ping = false;
+    if (is_gathering && !uv_is_active((uv_handle_t *)&feed->timer)) {
+        (void)uv_timer_start(&feed->timer, on_timer, GATHER_MS, 0);
+    }
+    return has_more;
 }

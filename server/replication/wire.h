@@ -88,6 +88,8 @@ struct wire_message {
 /* Read the message at the beginning of size bytes. A group's checksum is verified. */
 MUST_CHECK enum wire_status wire_read(const char *at, size_t size, struct wire_message *message,
                                       const char **reason);
+/* The same for a message that was read before: it is known to be valid, and its whole_size. */
+void wire_read_again(const char *at, struct wire_message *message);
 /* The payload of a group. */
 static inline const char *wire_payload(const struct wire_message *message) {
     return message->at + JOURNAL_GROUP_HEAD;
