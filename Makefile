@@ -95,7 +95,7 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 # The skiplist's tests, and those of what is kept, once more with tiny limits: blocks and pieces of a
 # few entries give bugs a chance.
 TINY_SOURCES := $(call sources,tests/skiplist) \
-                $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
+                $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c %/test_apply.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
 THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connection %/test_ring %/test_acceptor %/test_gates %/test_journal \
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \

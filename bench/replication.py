@@ -1,13 +1,16 @@
 """full.py's part `replication`: what replicas cost their master and themselves, and how far behind they
 are.
 
-    stream  pipelined ZADDs with 0, 1 and 2 replicas: CPU of the master and of a replica per ZADD
+    stream  pipelined ZADDs at a steady rate; 0, 1 and 2 replicas follow in turn, a second each: CPU of the
+            master and of a replica per ZADD. A replica that is not to follow is stopped and its link closed,
+            so that all figures are of one master, seconds apart: nothing else of the machine drifts so fast
     copy    a full copy of a large board to a new replica: seconds, MB/s, the master's longest tick
     lag     ZADD and then WAIT 1, beside a steady stream of other ZADDs: how long until a replica has
             the write in memory and the master knows; so the replica has it earlier
 
 All servers have journals (everysec). The master has one core; replicas and the client share the other,
-so the rates are those of a busy machine, and CPU per operation is what counts."""
+and CPU per operation is what counts."""
+import signal
 import socket
 import statistics
 import subprocess
@@ -19,13 +22,19 @@ from servers import OURS, SETTLE_S, Server, cores, markdown_table, pinned, say
 MILLION = 1000000
 ZADD = f"--score-range {MILLION} ZADD board __score_int__ user:000__rand_int__"
 JOURNAL = ["--appendonly", "yes", "--appendfsync", "everysec"]
+BACKLOG = ["--repl-backlog-size", "512mb"]  # stopped replicas go on where they were
 REPLICAS = (0, 1, 2)
+STREAM_RATE = 500000
+SLICES = 8  # of each number of replicas, in a round
+SLICE_S = 1.0
+BEHIND = 300  # groups that are not acknowledged, of one that has caught up
 LAG_RATE = 50000
 LAG_ASKED = 2000
 WAIT_LIMIT_S = 300
 NOTES = [
     "CPU, user and system, of the whole server per ZADD of the client: the master's holds requests and"
-    " replies, a replica's only the change. The master is on one core, replicas and client on the other",
+    " replies, a replica's only the change. The master is on one core, replicas and client on the other."
+    " Replicas come and go while the ZADDs go on: each row is the median of its seconds",
     "Lag: from sending a ZADD to the answer of WAIT 1 behind it, so two ways of the network, the"
     " replica's tick and the master's are in it",
 ]
@@ -34,9 +43,9 @@ NOTES = [
 class Cluster:
     """A master and its replicas."""
 
-    def __init__(self, part, replicas):
+    def __init__(self, part, replicas, settings=()):
         self.program = part.programs[OURS]
-        self.master = Server("master", self.program, JOURNAL)
+        self.master = Server("master", self.program, [*JOURNAL, *settings])
         self.replicas = [self.follow() for _ in range(replicas)]
 
     def follow(self):
@@ -56,32 +65,74 @@ class Cluster:
                 time.sleep(0.01)
 
     def stop(self):
+        for replica in self.replicas:
+            replica.process.send_signal(signal.SIGCONT)
         for server in [self.master, *self.replicas]:
             server.stop()
 
 
-def measure_stream(part, cluster, members, requests):
-    """CPU of each server per ZADD, until the replicas have all of them."""
-    cluster.wait_in_sync()
-    before = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
-    told = part.generator.run(cluster.master, ZADD, requests, members)
-    cluster.wait_in_sync()
-    after = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
-    used = [(b - a) / 1000 / told["requests"] for a, b in zip(before, after)]
-    return {"us": used[0], "replica_us": statistics.mean(used[1:]) if used[1:] else 0.0,
-            "per_second": told["per_second"], "busy": told["busy"]}
+def wait_until_followed(cluster, count):
+    give_up_at = time.monotonic() + WAIT_LIMIT_S
+    while True:
+        info = cluster.master.info("replication")
+        lines = [info.get(f"slave{i}", "") for i in range(int(info["connected_slaves"]))]
+        behind = [int(info["master_repl_offset"]) - int(line.split("offset=")[1].split(",")[0])
+                  for line in lines if "state=online" in line]
+        if len(lines) == count == len(behind) and all(groups <= BEHIND for groups in behind):
+            return
+        if time.monotonic() > give_up_at:
+            raise SystemExit(f"{count} replicas do not follow: {info}")
+        time.sleep(0.02)
+
+
+def let_follow(cluster, count):
+    """The first of the replicas, and no others."""
+    for replica in cluster.replicas[count:]:
+        replica.process.send_signal(signal.SIGSTOP)
+    cluster.master.ask("CLIENT KILL TYPE replica")
+    for replica in cluster.replicas[:count]:
+        replica.process.send_signal(signal.SIGCONT)
+    wait_until_followed(cluster, count)
+    time.sleep(SLICE_S / 4)
+
+
+def measure_slice(cluster, count):
+    servers = [cluster.master, *cluster.replicas[:count]]
+
+    def figures():
+        done = cluster.master.info("stats")["total_commands_processed"]
+        return [int(done), *(server.cpu_ns() for server in servers)]
+    before = figures()
+    begun_at = time.monotonic()
+    time.sleep(SLICE_S)
+    after = figures()
+    seconds = time.monotonic() - begun_at
+    requests, *used = [b - a for a, b in zip(before, after)]
+    us = [ns / 1000 / requests for ns in used]
+    return {"us": us[0], "replica_us": statistics.mean(us[1:]) if count else 0.0,
+            "per_second": requests / seconds, "busy": used[0] / 1e9 / seconds}
 
 
 def stream(part, members):
-    requests = part.scaled(2 * MILLION)
+    rate = part.scaled(STREAM_RATE)
+    slices = SLICES if part.options.scale >= 1 else 1
     cells = {count: [] for count in REPLICAS}
     for _ in range(part.options.rounds):
-        for count in REPLICAS:
-            cluster = Cluster(part, count)
-            part.versions[OURS] = cluster.master.version()
-            part.generator.run(cluster.master, ZADD, members, members)
-            cells[count].append(measure_stream(part, cluster, members, requests))
-            cluster.stop()
+        cluster = Cluster(part, max(REPLICAS), BACKLOG)
+        part.versions[OURS] = cluster.master.version()
+        part.generator.run(cluster.master, ZADD, members, members)
+        cluster.wait_in_sync()
+        words = part.generator.words(cluster.master, f"--rate {rate} {ZADD}", rate * 3600, members)
+        words.remove("--wait")
+        words.remove("1")
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL,
+                              preexec_fn=pinned(cores()[1])) as load:
+            for _ in range(slices):
+                for count in REPLICAS:
+                    let_follow(cluster, count)
+                    cells[count].append(measure_slice(cluster, count))
+            load.terminate()
+        cluster.stop()
     result = []
     for count in REPLICAS:
         cell = {name: statistics.median(cell[name] for cell in cells[count])
