@@ -588,6 +588,38 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     check_equal(REPLICA, MASTER);
 }
 
+/* Each reply is waited for, so that every write is a group of its own, and several fall into one
+ * millisecond. */
+IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
+    enum { WRITES = 40 };
+    int count = 0;
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, without_journal);
+    follow(REPLICA, MASTER);
+    for (int i = 0; i < (is_short_run() ? 4 : 12); i++) {
+        wait_synced(REPLICA, MASTER);
+        for (int k = 0; k < WRITES; k++) {
+            char command[64];
+            snprintf(command, sizeof command, "ZADD last %d m%d", k, count++);
+            wire_check(&MASTER->wire, command, ":1");
+        }
+        if (i % 2 == 0) {
+            end_node(MASTER, SIGTERM);
+        } else {
+            wire_send_text(&MASTER->wire, "SHUTDOWN\r\n");
+            assert_true(process_wait(&MASTER->server, PROCESS_STOP_LIMIT_MS));
+            wire_close(&MASTER->wire);
+            MASTER->is_running = false;
+        }
+        int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+        while (is_up(REPLICA) && process_now_ms() < give_up_at) {
+            process_sleep_ms(2);
+        }
+        assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD last"), count);
+        start_with(MASTER, with_journal);
+    }
+}
+
 static const char *const with_short_backlog[] = {"--appendonly",
                                                  "yes",
                                                  "--repl-backlog-size",
