@@ -58,6 +58,23 @@ static void take_replicas(const struct server *server, struct figures_replicatio
     }
 }
 
+static void take_sync(const struct server *server, struct figures_replication *figures) {
+    const struct sync *sync = &server->replication.sync;
+    bool is_open = sync->state == SYNC_OPEN;
+    bool is_closed = sync_is_closed(sync);
+    figures->sync = (struct figures_sync){
+        .state = sync->state,
+        .has_forgotten = sync->has_forgotten,
+        .wanted = (uint64_t)server->settings.sync_replicas,
+        .counted = is_open ? sync->counted : 0,
+        .promises = is_closed ? sync->promise_count : 0,
+        .promises_needed = is_closed ? sync->promises_needed : 0,
+        .unsafe =
+            is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
+        .held_ms = sync_held_ms(sync),
+    };
+}
+
 static void take_replication(const struct server *server, struct figures *all) {
     const struct replication *replication = &server->replication;
     struct figures_replication *figures = &all->replication;
@@ -76,6 +93,7 @@ static void take_replication(const struct server *server, struct figures *all) {
             is_replica && !is_up ? server->clock.monotonic_ms - replication->link_down_at_ms : 0,
         .counters = replication->counters,
     };
+    take_sync(server, figures);
     take_replicas(server, figures);
 }
 

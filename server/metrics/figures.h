@@ -27,6 +27,14 @@ struct figures_replication {
     uint64_t replicas, good_replicas;
     uint64_t backlog_size;
     int64_t down_ms; /* of the link; of a master 0 */
+    struct figures_sync {
+        enum sync_state state;
+        bool has_forgotten;
+        uint64_t wanted, counted; /* replicas: sync-replicas; those whose acknowledgements count */
+        uint64_t promises, promises_needed;
+        uint64_t unsafe; /* groups whose answers wait */
+        int64_t held_ms;
+    } sync;
     struct replication_counters counters;
     uint32_t shown;
     struct figures_replica shown_replicas[FIGURES_REPLICAS_MAX];

@@ -138,6 +138,8 @@ static void open_term(struct quorum *quorum) {
     }
     quorum_move(quorum, QUORUM_OPENED);
     sync->safe_group = 0;
+    sync->counted = 0;
+    sync->held_since_ms = 0;
     sync->lease_end_ms = 0;
     sync->has_lease = settings_of(quorum)->sync_replicas_lease_ms > 0;
     quorum->probed_ms = 0;

@@ -20,6 +20,19 @@ static bool counts(const struct replica *replica) {
     return true;
 }
 
+/* For INFO and the metrics. */
+static void note_held(struct quorum *quorum, bool is_progress) {
+    struct sync *sync = sync_of(quorum);
+    int64_t now = now_ms();
+    bool is_held = sync->safe_group < quorum_last_group(quorum) ||
+                   (sync->has_lease && now >= sync->lease_end_ms);
+    if (!is_held) {
+        sync->held_since_ms = 0;
+    } else if (is_progress || sync->held_since_ms == 0) {
+        sync->held_since_ms = now;
+    }
+}
+
 static void count_acks(struct quorum *quorum) {
     struct sync *sync = sync_of(quorum);
     const struct settings *settings = settings_of(quorum);
@@ -34,10 +47,13 @@ static void count_acks(struct quorum *quorum) {
         }
     }
     uint64_t safe_group = election_safe_group(UINT64_MAX, acks, count, replicas);
+    bool is_progress = safe_group > sync->safe_group;
+    sync->counted = count;
     sync->safe_group = safe_group > sync->safe_group ? safe_group : sync->safe_group;
     int64_t lease_end_ms =
         election_lease_end(sent_ms, count, replicas, settings->sync_replicas_lease_ms);
     sync->lease_end_ms = lease_end_ms > sync->lease_end_ms ? lease_end_ms : sync->lease_end_ms;
+    note_held(quorum, is_progress);
 }
 
 int64_t quorum_probe_period_ms(const struct quorum *quorum) {
