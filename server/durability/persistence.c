@@ -98,6 +98,7 @@ struct persistence {
     struct effect_listener listener;
     enum state journaling, saving;
     struct store store; /* directory -1: none is open */
+    bool had_manifest;  /* the store, before what is being saved: a thread may be making one */
     struct store_state
         files;        /* the store's, as the loop knows it: a thread may be changing that one */
     bool is_reserved; /* the store was opened by persistence_prepare_settings, undecided */
@@ -350,6 +351,16 @@ static void move(struct persistence *persistence, enum state *machine, enum even
     if (row->act != NULL) {
         row->act(persistence);
     }
+}
+
+/* From now on threads may change what the store says of its files. */
+static void begin_saving(struct persistence *persistence, enum event event) {
+    persistence->had_manifest = persistence->store.has_manifest;
+    move(persistence, &persistence->saving, event);
+}
+
+static bool has_manifest(const struct persistence *persistence) {
+    return is_saving(persistence) ? persistence->had_manifest : persistence->store.has_manifest;
 }
 
 /* The process must end before anything more is answered. */
@@ -675,8 +686,7 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
         return PERSISTENCE_FAILED;
     }
     follow_keep(&persistence->store, persistence->settings);
-    move(persistence, &persistence->saving,
-         is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
+    begin_saving(persistence, is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -704,7 +714,7 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
     persistence->is_streaming = true;
     persistence->is_streamed = false;
     persistence->snapshot.is_overrun = false;
-    move(persistence, &persistence->saving, SAVE_ASKED);
+    begin_saving(persistence, SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -1297,7 +1307,7 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
     if (!open_store(persistence, persistence->settings, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (!persistence->store.has_manifest) {
+    if (!has_manifest(persistence)) {
         if (is_saving(persistence)) {
             return PERSISTENCE_BUSY;
         }
@@ -1341,7 +1351,7 @@ static void adopt_received(struct persistence *persistence) {
         return; /* its threads wake the loop */
     }
     follow_keep(&persistence->store, persistence->settings);
-    move(persistence, &persistence->saving, ADOPTION_ASKED);
+    begin_saving(persistence, ADOPTION_ASKED);
     received_adopt(received,
                    persistence->settings->appendonly || persistence->journaling == BROKEN);
 }
