@@ -469,6 +469,23 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 endif
 
+# The server as it would be if only the version of its files and streams were another: what replicas and
+# masters of different versions do is tested with these.
+FORMAT_SOURCES := $(shell grep -rlE 'FILE_FORMAT|file_format_|WIRE_VERSION' server --include='*.c' | grep -v '^server/module/')
+define format_server
+$(B)/format-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	@echo "  CC    $$@"
+	@$(CC) $(FLAGS) -DTEST_FILE_FORMAT=$(1) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
+$(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
+	@echo "  LINK  $$@"
+	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
+endef
+$(eval $(call format_server,5))
+$(eval $(call format_server,6))
+FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-6
+$(B)/tests/integration/replication: | $(FORMAT_SERVERS)
+
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \

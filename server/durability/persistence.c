@@ -106,7 +106,8 @@ struct persistence {
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
-    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
+    unsigned stream_format;
+    bool has_reader; /* from persistence_begin_stream to persistence_end_stream */
     struct stream stream;
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
@@ -644,7 +645,8 @@ static bool begin_snapshot(struct persistence *persistence) {
         return snapshot_begin(&persistence->snapshot, now_us);
     }
     if (stream->state != STREAM_OPEN ||
-        !snapshot_begin_stream(&persistence->snapshot, stream->writer, now_us)) {
+        !snapshot_begin_stream(&persistence->snapshot, stream->writer, persistence->stream_format,
+                               now_us)) {
         return false;
     }
     stream->writer = -1;
@@ -697,7 +699,8 @@ bool persistence_may_stream(const struct persistence *persistence) {
            persistence->stream.state == STREAM_UNUSED;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
+                                                 char *error) {
     settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
@@ -711,6 +714,7 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
         return PERSISTENCE_FAILED;
     }
     persistence->has_reader = true;
+    persistence->stream_format = format;
     persistence->is_streaming = true;
     persistence->is_streamed = false;
     persistence->snapshot.is_overrun = false;

@@ -139,6 +139,9 @@ void feed_reset(struct feed *feed, const char *reason) {
     if (feed->is_open) {
         close_feed(feed);
     }
+    if (feed->quorum != NULL) {
+        feed_open(feed); /* a term goes on: none of its changes may be without a number */
+    }
 }
 
 static void take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);
@@ -459,13 +462,27 @@ static void fail_copy(struct feed *feed, const char *reason) {
     end_copy(feed);
 }
 
+/* That all who wait understand. */
+static unsigned find_format(const struct feed *feed) {
+    unsigned format = WIRE_VERSION;
+    for (const struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_WAITS && replica->format_version != 0 &&
+            replica->format_version < format) {
+            format = replica->format_version;
+        }
+    }
+    return format;
+}
+
 static void begin_copy(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
     if (!persistence_may_stream(persistence)) {
         return;
     }
-    enum persistence_status status = persistence_begin_stream(persistence, error);
+    enum persistence_status status =
+        persistence_begin_stream(persistence, find_format(feed), error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }
