@@ -79,7 +79,7 @@ struct registry {
     bool is_passive; /* see registry_set_passive */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
-    int64_t offset_ms; /* that of durations */
+    int64_t offset_ms;    /* that of durations */
     /* registry_set_offset was told so much more than offset_ms; while the registry is passive, and until
      * it is told next, that is not settled. */
     int64_t offset_passed_ms;
