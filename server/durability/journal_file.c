@@ -39,7 +39,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
         return false;
     }
     char head[JOURNAL_FILE_HEAD];
-    file_format_put(head, journal_prefix);
+    file_format_put(head, journal_prefix, FILE_FORMAT);
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));

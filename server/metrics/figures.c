@@ -51,11 +51,48 @@ static void take_replicas(const struct server *server, struct figures_replicatio
         char address[REPLICATION_HOST_MAX + 1];
         replication_print_address(replica, address);
         snprintf(shown->address, sizeof shown->address, "%s:%u", address, replica->port);
+        shown->state = replica->state;
         shown->is_online = replica->state == REPLICA_ONLINE;
         shown->lag_groups =
             figures->group > replica->ack_group ? figures->group - replica->ack_group : 0;
         shown->lag_ms = server->clock.monotonic_ms - replica->ack_at_ms;
     }
+}
+
+static void take_link(const struct server *server, struct figures_replication *figures) {
+    const struct replication *replication = &server->replication;
+    if (!figures->is_replica) {
+        return;
+    }
+    figures->link = replication->link;
+    snprintf(figures->master, sizeof figures->master, "%s:%u", replication->master_host,
+             replication->master_port);
+    figures->heard_ms = figures->is_up ? server->clock.monotonic_ms - replication->heard_at_ms : -1;
+    figures->unapplied_groups = replication->read_group > replication->group
+                                    ? replication->read_group - replication->group
+                                    : 0;
+    if (figures->is_copying) {
+        figures->copy_size = replication->copy_size;
+        figures->copy_read_size = replication->copy_read_size;
+    }
+    snprintf(figures->error, sizeof figures->error, "%s", replication->error);
+}
+
+static void take_sync(const struct server *server, struct figures_replication *figures) {
+    const struct sync *sync = &server->replication.sync;
+    bool is_open = sync->state == SYNC_OPEN;
+    bool is_closed = sync_is_closed(sync);
+    figures->sync = (struct figures_sync){
+        .state = sync->state,
+        .has_forgotten = sync->has_forgotten,
+        .wanted = (uint64_t)server->settings.sync_replicas,
+        .counted = is_open ? sync->counted : 0,
+        .promises = is_closed ? sync->promise_count : 0,
+        .promises_needed = is_closed ? sync->promises_needed : 0,
+        .unsafe =
+            is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
+        .held_ms = sync_held_ms(sync),
+    };
 }
 
 static void take_replication(const struct server *server, struct figures *all) {
@@ -77,6 +114,8 @@ static void take_replication(const struct server *server, struct figures *all) {
         .counters = replication->counters,
     };
     take_replicas(server, figures);
+    take_link(server, figures);
+    take_sync(server, figures);
 }
 
 void figures_take(const struct server *server, struct figures *figures) {

@@ -92,6 +92,15 @@ static void close_feed(struct feed *feed) {
     feed->is_open = false;
 }
 
+/* The backlog, but not the history: a term goes on, and none of its changes may be without a number. */
+static void begin_anew(struct feed *feed) {
+    feed_end_copy(feed);
+    backlog_clear(&feed->backlog);
+    backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
+    feed->has_gap = false;
+    feed->jump_count = feed->server->clock.jump_count;
+}
+
 void feed_give_up(struct feed *feed, struct replica *replica, const char *reason) {
     struct feed_place *place = feed_place_of(replica);
     if (replica->is_failed) {
@@ -114,7 +123,9 @@ void feed_drop_replicas(struct feed *feed, const char *reason) {
 
 void feed_reset(struct feed *feed, const char *reason) {
     feed_drop_replicas(feed, reason);
-    if (feed->is_open) {
+    if (feed->is_open && feed->quorum != NULL) {
+        begin_anew(feed);
+    } else if (feed->is_open) {
         close_feed(feed);
     }
 }

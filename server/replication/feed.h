@@ -87,7 +87,8 @@ void feed_write_history(struct feed *feed);
 void feed_close_tick(struct feed *feed);
 /* It becomes a replica: what was owed never was. */
 void feed_forget_history(struct feed *feed);
-/* All that it has is of another history: close it, and all replicas, which come again. */
+/* What it has is of another history, or not all of this one: close it, and all replicas, which come
+ * again. */
 void feed_reset(struct feed *feed, const char *reason);
 /* Close all replicas, which come again. */
 void feed_drop_replicas(struct feed *feed, const char *reason);

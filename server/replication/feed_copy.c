@@ -39,13 +39,27 @@ static void fail_copy(struct feed *feed, const char *reason) {
     feed_end_copy(feed);
 }
 
+/* That all who wait understand. */
+static unsigned find_format(const struct feed *feed) {
+    unsigned format = WIRE_VERSION;
+    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_WAITS && replica->format_version != 0 &&
+            replica->format_version < format) {
+            format = replica->format_version;
+        }
+    }
+    return format;
+}
+
 static void begin_copy(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
     if (!persistence_may_stream(persistence)) {
         return;
     }
-    enum persistence_status status = persistence_begin_stream(persistence, error);
+    enum persistence_status status =
+        persistence_begin_stream(persistence, find_format(feed), error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }

@@ -79,8 +79,9 @@ struct master_link {
     void (*wake)(void *context); /* let the tick run: something has come */
     void *context;
     enum master_link_state state;
-    struct quorum *quorum; /* NULL: sync-replicas 0 */
-    bool wants_failover;   /* LB.SYNC ... FAILOVER */
+    struct quorum *quorum;   /* NULL: sync-replicas 0 */
+    bool wants_failover;     /* LB.SYNC ... FAILOVER */
+    uint32_t master_version; /* of its stream, as it has said */
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
     uint16_t pull_port;

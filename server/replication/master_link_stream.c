@@ -240,10 +240,12 @@ static void take_history(struct master_link *link) {
 /* The keys do not fit the stream: only a full copy helps. */
 static void give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
+    bool is_older = link->master_version > WIRE_VERSION;
     log_write(LOG_WARNING,
               "replica: %s: the keys here are not those of the master; a full copy "
-              "will replace them",
-              link->apply.error);
+              "will replace them%s",
+              link->apply.error,
+              is_older ? " advice=\"the master is of a newer version: upgrade this server\"" : "");
     replication_make_id(link->server, replication->id); /* which nobody knows */
     if (link->quorum != NULL) {
         quorum_doubt(link->quorum);
