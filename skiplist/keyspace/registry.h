@@ -190,7 +190,8 @@ MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
                                                     struct registry_key *key, int64_t expire_at_ms,
                                                     bool is_lasting);
 /* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
- * as durations shift by the same amount. */
+ * as durations shift by the same amount; not while the registry is passive: then they are what the
+ * effects said that were emitted of them, whatever the clock does that is followed. */
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
