@@ -52,6 +52,7 @@ void feed_close_tick(struct feed *feed) {
 void feed_forget_history(struct feed *feed) {
     struct replication *replication = replication_of(feed);
     struct history history;
+    feed_close_tick(feed); /* what this tick has changed is of the new history already */
     if (feed->owes_history && history_read(feed->server->registry, &history)) {
         memcpy(replication->id, history.id, sizeof history.id);
         memcpy(replication->second_id, history.second_id, sizeof history.second_id);

@@ -78,7 +78,7 @@ void feed_open(struct feed *feed);
 void feed_write_history(struct feed *feed);
 /* Before the tick's group is complete: with the first change, what is owed is written. */
 void feed_close_tick(struct feed *feed);
-/* It becomes a replica: what was owed never was. */
+/* It becomes a replica: what was owed never was, unless this tick has changed something. */
 void feed_forget_history(struct feed *feed);
 /* All that it has is of another history: close it, and all replicas, which come again. */
 void feed_reset(struct feed *feed, const char *reason);

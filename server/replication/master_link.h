@@ -15,8 +15,9 @@
  * says so (redis_follow.h goes on).
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
- * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. The
- * link is on the engine's loop. Memory is taken for bytes that have come, never for sizes that are
+ * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
+ * connection is lost, what has come whole is applied before the next attempt. The link is on the engine's
+ * loop. Memory is taken for bytes that have come, never for sizes that are
  * announced. */
 #ifndef SERVER_MASTER_LINK_H
 #define SERVER_MASTER_LINK_H

@@ -246,6 +246,7 @@ static void give_up_keys(struct master_link *link) {
     if (link->quorum != NULL) {
         quorum_doubt(link->quorum);
     }
+    master_link_drop_groups(link);
     master_link_fail(link, "%s", link->apply.error);
 }
 
@@ -292,7 +293,9 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
         if (spent_ns >= budget_ns) {
             return true;
         }
-        if (persistence_is_behind(persistence)) {
+        if (budget_ns == UINT64_MAX) {
+            persistence_make_room(persistence);
+        } else if (persistence_is_behind(persistence)) {
             return false; /* the loop is woken when the disk has taken some */
         }
         if (!link->apply.is_going) {
@@ -329,6 +332,9 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
         return step_copy(link, budget_ns);
     }
     bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
+    if (link->state == LINK_WAITS && master_link_has_groups(link)) {
+        return master_link_apply(link, budget_ns) || is_clearing;
+    }
     if (link->state != LINK_STREAMING) {
         return is_clearing;
     }
