@@ -633,6 +633,18 @@ bool feed_step(struct feed *feed) {
     return has_more;
 }
 
+/* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */
+static bool is_stuck(const struct feed *feed, struct replica *replica) {
+    struct feed_place *place = place_of(replica);
+    int64_t now_ms = feed->server->clock.monotonic_ms;
+    size_t size = takes_copy(replica) ? unsent(replica) : 0;
+    if (size <= UNSENT_MAX || size != place->untaken_size) {
+        place->untaken_size = size;
+        place->taken_at_ms = now_ms;
+    }
+    return now_ms - place->taken_at_ms > feed->server->settings.repl_timeout_s * SECOND_MS;
+}
+
 void feed_second(struct feed *feed) {
     const struct server *server = feed->server;
     struct replication *replication = replication_of(feed);
@@ -652,6 +664,8 @@ void feed_second(struct feed *feed) {
         }
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             give_up(feed, replica, "it said nothing for repl-timeout");
+        } else if (is_stuck(feed, replica)) {
+            give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
         } else {
             ping(feed, replica);
         }

@@ -9,6 +9,7 @@
 
 #include "server/system/clock.h"
 #include "tests/support/nodes.h"
+#include "tests/support/random.h"
 
 enum {
     LARGE = 600000, /* their groups are more than a tick may hand to the disk */
@@ -170,6 +171,52 @@ IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) 
     node_wait_synced(&replica, &master);
     assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
     check_whole();
+}
+
+/* ---- replicas that do not read ---- */
+
+/* Names that do not compress: more than what sockets hold. */
+static void fill_with_noise(struct node *node) {
+    enum { COMMANDS = 300, MEMBERS = 1000, NAME = 32 };
+    struct random numbers = random_begin("takeover");
+    struct text text = {0};
+    for (int i = 0; i < COMMANDS; i++) {
+        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$5\r\nnoise\r\n", 2 + 2 * MEMBERS);
+        for (int k = 0; k < MEMBERS; k++) {
+            text_format(&text, "$1\r\n1\r\n$%d\r\n", NAME);
+            for (int part = 0; part < NAME / 16; part++) {
+                text_format(&text, "%016llx", (unsigned long long)random_next(&numbers));
+            }
+            text_add(&text, "\r\n", 2);
+        }
+    }
+    wire_send(&node->wire, text.at, text.size);
+    for (int i = 0; i < COMMANDS; i++) {
+        assert_int_equal(wire_reply(&node->wire)[0], ':');
+    }
+    text_free(&text);
+}
+
+/* It goes on acknowledging, and would hold up everybody's copies and snapshots. */
+IN_FIXTURE(a_replica_that_takes_nothing_of_its_copy_is_closed) {
+    const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "3", NULL};
+    const int small = 4096;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    node_start(&master, words);
+    node_start(&replica, with_journal);
+    fill_with_noise(&master);
+    struct wire stuck = wire_open(process_connect_tcp(&master.server));
+    assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
+    wire_wait_info(&master.wire, "connected_slaves", 1);
+    node_follow(&replica, &master);
+    while (!node_is_up(&replica)) {
+        (void)wire_push(&stuck, "REPLCONF ACK 0\r\n", sizeof "REPLCONF ACK 0\r\n" - 1, 50);
+        process_sleep_ms(200);
+        assert_true(process_now_ms() < give_up_at);
+    }
+    wire_check(&master.wire, "SAVE", "OK");
+    wire_close(&stuck);
 }
 
 TEST_MAIN(NULL, NULL)
