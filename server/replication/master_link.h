@@ -106,6 +106,7 @@ struct master_link {
     bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
     bool has_replaced;    /* a copy has replaced the keys: its owner clears it */
+    bool wants_time;      /* the master's time was not heard on this connection */
     bool wants_ack;       /* something was applied since the last REPLCONF ACK */
     uint64_t kept_group;  /* the last one that was acknowledged as kept */
     uint64_t copy_group;  /* of the copy that is loaded */
