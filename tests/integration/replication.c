@@ -140,6 +140,93 @@ static int commands_count(void) {
     return is_short_run() ? COMMANDS_SHORT : COMMANDS;
 }
 
+/* Of the commands that only this server has, and on boards, members and hashes of their own. */
+enum { NATIVE_BOARDS = 6, NATIVE_MEMBERS = 30, NATIVE_VALUES = 200 };
+
+static int some_board(void) {
+    return (int)below(NATIVE_BOARDS);
+}
+
+static int some_member(void) {
+    return (int)below(NATIVE_MEMBERS);
+}
+
+static const char *one_of(const char *const *texts, size_t count) {
+    return texts[below(count)];
+}
+#define ONE_OF(...)                                                                                \
+    one_of((const char *const[]){__VA_ARGS__},                                                     \
+           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void add_of_boards(struct text *text) {
+    int board = some_board();
+    switch (below(8)) {
+    case 0:
+        text_command(text, "LB.CREATE n%d %s", board,
+                     ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
+                            "FIELD a 20 TIME 40 MS LATEST",
+                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"));
+        break;
+    case 1:
+        text_command(text, "LB.ALTER n%d %s", board,
+                     ONE_OF("CAP 5", "CAP NONE", "KEEP BEST", "KEEP LAST", "LIMIT 500", "FREEZE",
+                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000"));
+        break;
+    case 2:
+        text_command(text, "LB.ALTER n%d THAW", board);
+        break;
+    case 3:
+        text_command(text, "LB.ROLL n%d old%d EX 1000", board, some_board());
+        break;
+    case 4:
+        text_command(text, "LB.ADD n%d PACKED %d p%d", board, (int)below(NATIVE_VALUES) * 1000003,
+                     some_member());
+        break;
+    case 5:
+        text_command(text, "COPY n%d n%d DB %d REPLACE", board, some_board(), (int)below(3));
+        break;
+    case 6:
+        text_command(text, "RENAME n%d n%d", board, some_board());
+        break;
+    default:
+        text_command(text, "PEXPIRE n%d 100000", board);
+    }
+}
+
+static void add_of_members(struct text *text) {
+    int member = some_member();
+    int value = (int)below(NATIVE_VALUES);
+    switch (below(8)) {
+    case 0:
+        text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
+        break;
+    case 1:
+        text_command(text, "LB.UNBAN p%d", member);
+        break;
+    case 2:
+        text_command(text, "LB.FORGET p%d DATA d:*", member);
+        break;
+    case 3:
+        text_command(text, "LB.MOVE p%d p%d MATCH n* %s", member, some_member(),
+                     ONE_OF("SUM", "BEST"));
+        break;
+    case 4:
+        text_command(text, "LB.SUBMIT 2 n%d n%d %s %d p%d", some_board(), some_board(),
+                     ONE_OF("SET", "INCR", "BEST"), value, member);
+        break;
+    case 5:
+        text_command(text, "HSET d:p%d name x%d f%d %d", member, value, (int)below(9), value);
+        break;
+    case 6:
+        text_command(text, "HDEL d:p%d f%d name", member, (int)below(9));
+        break;
+    default:
+        text_command(text, "LB.ADD n%d %s %d%s p%d", some_board(),
+                     ONE_OF("SET", "INCR", "BEST", "SET TOUCH", "SET KEEPTIME"), value,
+                     ONE_OF("", " 7"), member);
+    }
+}
+
 /* Random commands of all kinds, also in transactions; what they answer does not matter. */
 static void write_some(struct node *master, int count) {
     struct text text = {0};
@@ -149,6 +236,11 @@ static void write_some(struct node *master, int count) {
         size_t sizes[TWIN_REQUESTS_ARGS_MAX];
         const char *words[TWIN_REQUESTS_ARGS_MAX];
         bool is_multi = below(50) == 0;
+        if (below(3) == 0) {
+            add_of_boards(&text);
+            add_of_members(&text);
+            asked += 2;
+        }
         twin_requests_make(&requests, now_us);
         for (uint32_t k = 0; k < requests.arg_count; k++) {
             words[k] = requests.args[k].at;
