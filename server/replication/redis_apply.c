@@ -7,6 +7,7 @@
 
 #include "server/clients/notify.h"
 #include "server/replication/redis_apply_parts.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_hash.h"
 
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
@@ -270,15 +271,28 @@ bool redis_apply_end_board(struct redis_apply *apply, struct bytes name, uint32_
     return true;
 }
 
+/* With the model's rules as they are, also the period that it is in. NULL: no memory. */
+static struct registry_key *find_or_create_model(struct redis_apply *apply, struct bytes name) {
+    struct registry_key *key = redis_apply_find(apply, name);
+    const struct effect creation = {.kind = EFFECT_CREATE,
+                                    .database = redis_apply_database(apply),
+                                    .name = name,
+                                    .rules = rules_of(board_layout(&apply->model))};
+    uint32_t applied;
+    if (key != NULL) {
+        return key;
+    }
+    return effect_apply(apply->registry, &creation, 1, &applied) == EFFECT_OK
+               ? redis_apply_find(apply, name)
+               : NULL;
+}
+
 bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count, uint32_t from,
                       uint32_t to) {
-    bool is_new;
-    const struct rules *rules = rules_of(board_layout(&apply->model));
-    if (count == 0 && !(apply->is_exact && rules->is_created)) {
+    if (count == 0 && !(apply->is_exact && rules_of(board_layout(&apply->model))->is_created)) {
         return true;
     }
-    struct registry_key *key = registry_find_or_create_like(
-        apply->registry, redis_apply_database(apply), name, rules, REDIS_APPLY_LONG_AGO, &is_new);
+    struct registry_key *key = find_or_create_model(apply, name);
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
