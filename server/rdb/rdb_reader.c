@@ -462,8 +462,8 @@ enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
 
 /* A number of a module's value, *from bytes ahead, and *from then behind it. */
 static enum found find_module_number(struct rdb_reader *reader, size_t *from, uint64_t *number) {
-    uint64_t opcode;
-    size_t size;
+    uint64_t opcode = 0;
+    size_t size = 0;
     enum found found = find_plain_length(reader, *from, &opcode, &size);
     if (found == FOUND && opcode != MODULE_UNSIGNED) {
         return refuse(reader, "damaged board");
@@ -479,7 +479,7 @@ static enum found find_module_number(struct rdb_reader *reader, size_t *from, ui
 /* from: behind the type's number. */
 static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
     enum { NUMBERS = 3, VERSION_MASK = 1023 };
-    uint64_t numbers[NUMBERS];
+    uint64_t numbers[NUMBERS] = {0};
     for (unsigned i = 0; i < NUMBERS; i++) {
         enum found found = find_module_number(reader, &from, &numbers[i]);
         if (found != FOUND) {
@@ -503,10 +503,10 @@ static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t i
 
 /* FOUND in RDB_AT_CHUNK: a chunk is next; *is_over: nothing is. */
 static enum found begin_chunk(struct rdb_reader *reader, bool *is_over) {
-    uint64_t opcode;
-    size_t from;
-    struct text text;
-    struct bytes chunk;
+    uint64_t opcode = 0;
+    size_t from = 0;
+    struct text text = {.head = 0};
+    struct bytes chunk = {.at = NULL};
     *is_over = rdb_board_is_whole(reader->board);
     enum found found = find_plain_length(reader, 0, &opcode, &from);
     if (found == FOUND && opcode != (*is_over ? MODULE_END : MODULE_TEXT)) {
@@ -804,8 +804,8 @@ static enum found read_name(struct rdb_reader *reader) {
 
 /* A board, or something to be passed over. */
 static enum found read_module(struct rdb_reader *reader, enum rdb_event *event) {
-    uint64_t id;
-    size_t size;
+    uint64_t id = 0;
+    size_t size = 0;
     enum found found = find_plain_length(reader, 0, &id, &size);
     if (found != FOUND) {
         return found;

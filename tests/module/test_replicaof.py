@@ -301,11 +301,24 @@ class Moving(unittest.TestCase):
         for name in self.old.keys("daily:*"):
             self.ours.restore(name, 0, self.old.dump(name))
             self.assertEqual(self.ours.dump(name), self.old.execute_command("LB.DUMP", name), name)
+            self.ours.delete(name)
+            self.old.execute_command("MIGRATE", "127.0.0.1", self.server.port, name, 0, 60000, "COPY")
+            self.assertEqual(self.ours.dump(name), self.old.execute_command("LB.DUMP", name), name)
             # The same for a board beside it in the module.
             self.old.execute_command("LB.RESTORE", b"again", 0, self.old.dump(name))
             self.assertEqual(self.old.execute_command("LB.RANGE", "again", 0, -1),
                              self.old.execute_command("LB.RANGE", name, 0, -1))
             self.old.delete("again")
+
+    def test_redis_is_no_replica_of_the_server(self):
+        self.start_server()
+        self.ours.zadd("daily:1", {"ann": 1})
+        self.start_host()
+        self.old.zadd("daily:2", {"ann": 1})
+        self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
+        wait_until(lambda: "no replication to Redis here" in self.host.log.read_text(),
+                   "the server says why")
+        self.assertEqual(self.old.keys(), [b"daily:2"])
 
     def test_damaged_payloads_are_refused(self):
         self.start_host()

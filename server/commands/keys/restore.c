@@ -136,7 +136,7 @@ const struct command command_dump = {
     .syntax = "key",
     .summary =
         "A key's value as bytes for RESTORE: a hash as Redis has it, a board with its layout, "
-        "options and times, which only this server restores",
+        "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = cost_count_whole,
@@ -586,7 +586,9 @@ const struct command command_restore = {
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
     .options = restore_options,
-    .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set or a hash",
+    .summary =
+        "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or a "
+        "board of the module",
     .complexity =
         "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
         "not in order",
