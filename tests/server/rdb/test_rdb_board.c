@@ -188,89 +188,91 @@ static void expect_refused(struct harness *h, struct buffer *file, const char *t
     buffer_deinit(file);
 }
 
-TEST(what_is_no_board_is_refused) {
+TEST(a_head_of_no_board_is_refused) {
+    static const struct {
+        uint64_t version, format, time_us, count;
+        const char *told;
+    } cases[] = {
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT + 1, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION, 0, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION + 1, FILE_FORMAT, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, (uint64_t)1 << 63, 0, "damaged board"},
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, TIME_US, (uint64_t)1 << 33, "damaged board"},
+    };
+    struct harness *h = harness_create("");
+    struct buffer file;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin_file(&file);
+        make_key(&file, 7, "k");
+        make_length(&file, rdb_board_type_id() - RDB_BOARD_TYPE_VERSION + cases[i].version);
+        make_number(&file, cases[i].format);
+        make_number(&file, cases[i].time_us);
+        make_number(&file, cases[i].count);
+        expect_refused(h, &file, cases[i].told);
+    }
+    begin_file(&file); /* a text instead of a number */
+    make_key(&file, 7, "k");
+    make_length(&file, rdb_board_type_id());
+    make_length(&file, 5);
+    make_text(&file, "x");
+    expect_refused(h, &file, "damaged board");
+    harness_destroy(h);
+}
+
+/* Two pieces of at most two entries behind so many OPENs, and the value's end. */
+struct wrong_board {
+    uint64_t count;
+    int open_count;
+    struct board_entry pieces[2][2];
+    const char *told;
+};
+
+static void make_wrong_board(struct buffer *file, const struct wrong_board *wrong,
+                             const struct registry_key *key) {
+    begin_file(file);
+    make_board_head(file, "k", FILE_FORMAT, TIME_US, wrong->count);
+    for (int i = 0; i < wrong->open_count; i++) {
+        make_open(file, key);
+    }
+    for (int i = 0; i < 2; i++) {
+        uint32_t count = 0;
+        while (count < 2 && wrong->pieces[i][count].member.size > 0) {
+            count++;
+        }
+        if (count > 0) {
+            make_piece(file, wrong->pieces[i], count);
+        }
+    }
+    make_byte(file, 0);
+}
+
+TEST(chunks_of_no_board_are_refused) {
+    const struct board_entry ann = {.key = 9, .member = BYTES("ann")};
+    const struct board_entry bob = {.key = 7, .member = BYTES("bob")};
+    const struct board_entry too_wide = {.key = (uint64_t)1 << 20, .member = BYTES("ann")};
+    const struct wrong_board cases[] = {
+        {2, 0, {{ann, bob}}, "damaged board"},   /* no OPEN */
+        {2, 2, {{ann, bob}}, "damaged board"},   /* two */
+        {1, 1, {{ann, bob}}, "damaged board"},   /* more than are announced */
+        {1, 1, {{ann}, {bob}}, "damaged board"}, /* in another chunk */
+        {3, 1, {{ann, bob}}, "damaged board"},   /* fewer */
+        {2, 1, {{bob, ann}}, "damaged board"},   /* out of order */
+        {2, 1, {{bob}, {ann}}, "damaged board"}, /* across two chunks */
+        {1, 1, {{too_wide}}, "damaged board"},   {2, 1, {{ann, ann}}, "there twice"},
+    };
     struct harness *h = harness_create("");
     struct session *s = harness_connect(h);
     struct buffer file;
     harness_run(h, s, "LB.CREATE k FIELD a 20");
-    harness_run(h, s, "ZADD k 9 ann 7 bob");
-    const struct registry_key *key = find(h, "k");
-    struct board_entry both[2];
-    struct board_cursor cursor;
-    board_seek(&key->board, 0, &cursor);
-    assert_true(board_cursor_read(&cursor, &both[0]));
-    board_cursor_next(&cursor);
-    assert_true(board_cursor_read(&cursor, &both[1]));
-
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_wrong_board(&file, &cases[i], find(h, "k"));
+        expect_refused(h, &file, cases[i].told);
+    }
     begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT + 1, TIME_US, 0);
-    expect_refused(h, &file, "a later version has written");
-    begin_file(&file);
-    make_board_head(&file, "k", 0, TIME_US, 0);
-    expect_refused(h, &file, "a later version has written");
-    begin_file(&file);
-    make_key(&file, 7, "k");
-    make_length(&file, rdb_board_type_id() + 1);
-    make_number(&file, FILE_FORMAT);
-    make_number(&file, TIME_US);
-    make_number(&file, 0);
-    expect_refused(h, &file, "a later version has written");
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, (uint64_t)1 << 63, 0);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, (uint64_t)1 << 33);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* entries without OPEN */
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 2);
-    make_piece(&file, both, 2);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* OPEN twice */
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 2);
-    make_open(&file, key);
-    make_open(&file, key);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* more than are announced */
     make_board_head(&file, "k", FILE_FORMAT, TIME_US, 1);
-    make_open(&file, key);
-    make_piece(&file, both, 2);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* fewer */
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 3);
-    make_open(&file, key);
-    make_piece(&file, both, 2);
-    make_byte(&file, 0);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* an empty chunk */
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 1);
-    make_open(&file, key);
+    make_open(&file, find(h, "k"));
     make_chunk(&file, &(struct buffer){.at = NULL});
     expect_refused(h, &file, "damaged board");
-    const struct board_entry wrong_order[2] = {both[1], both[0]};
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 2);
-    make_open(&file, key);
-    make_piece(&file, wrong_order, 2);
-    expect_refused(h, &file, "damaged board");
-    begin_file(&file); /* also across two chunks */
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 2);
-    make_open(&file, key);
-    make_piece(&file, &both[1], 1);
-    make_piece(&file, &both[0], 1);
-    expect_refused(h, &file, "damaged board");
-    const struct board_entry too_wide = {.key = (uint64_t)1 << 20, .member = both[0].member};
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 1);
-    make_open(&file, key);
-    make_piece(&file, &too_wide, 1);
-    expect_refused(h, &file, "damaged board");
-    const struct board_entry twins[2] = {both[0], both[0]};
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 2);
-    make_open(&file, key);
-    make_piece(&file, twins, 2);
-    make_byte(&file, 0);
-    expect_refused(h, &file, "there twice");
     harness_destroy(h);
 }
 
