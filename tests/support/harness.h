@@ -31,7 +31,7 @@ struct harness {
     int64_t seen_us, monotonic_us; /* of the monotonic clock */
     struct resp_arena arena;
     struct buffer reply;
-    struct shadow *shadow;      /* the module beside it (tests/support/shadow.h); NULL: none */
+    struct shadow *shadow; /* the module beside it (tests/support/shadow.h); NULL: none */
     /* Allocations: harness_destroy finds leaks by it. 0: not by this one, of two at a time, which is
      * destroyed first. */
     uint64_t live_count_before;

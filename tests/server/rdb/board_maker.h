@@ -13,14 +13,20 @@ static inline void make_number(struct buffer *out, uint64_t value) {
     make_length(out, value);
 }
 
-/* The type, the key's name, and what stands before the chunks. */
-static inline void make_board_head(struct buffer *out, const char *name, uint64_t format,
-                                   uint64_t time_us, uint64_t count) {
-    make_key(out, 7, name);
+/* What stands before the chunks. */
+static inline void make_value_head(struct buffer *out, uint64_t format, uint64_t time_us,
+                                   uint64_t count) {
     make_length(out, rdb_board_type_id());
     make_number(out, format);
     make_number(out, time_us);
     make_number(out, count);
+}
+
+/* The same behind the type and the key's name. */
+static inline void make_board_head(struct buffer *out, const char *name, uint64_t format,
+                                   uint64_t time_us, uint64_t count) {
+    make_key(out, 7, name);
+    make_value_head(out, format, time_us, count);
 }
 
 static inline void make_chunk(struct buffer *out, const struct buffer *chunk) {
@@ -49,14 +55,14 @@ static inline void make_piece(struct buffer *out, const struct board_entry *entr
     buffer_deinit(&chunk);
 }
 
-/* All of a board, with so many members in each chunk (at most 512). */
-static inline void make_board(struct buffer *out, const char *name, const struct registry_key *key,
-                              uint64_t time_us, uint32_t members_per_chunk) {
+/* All of a board's value, with so many members in each chunk (at most 512). */
+static inline void make_value(struct buffer *out, const struct registry_key *key, uint64_t time_us,
+                              uint32_t members_per_chunk) {
     enum { ENTRIES_MAX = 512 };
     struct board_entry entries[ENTRIES_MAX];
     struct board_cursor cursor;
     uint32_t count = 0;
-    make_board_head(out, name, FILE_FORMAT, time_us, board_count(&key->board));
+    make_value_head(out, FILE_FORMAT, time_us, board_count(&key->board));
     make_open(out, key);
     for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
          board_cursor_next(&cursor)) {
@@ -69,6 +75,12 @@ static inline void make_board(struct buffer *out, const char *name, const struct
         make_piece(out, entries, count);
     }
     make_byte(out, 0);
+}
+
+static inline void make_board(struct buffer *out, const char *name, const struct registry_key *key,
+                              uint64_t time_us, uint32_t members_per_chunk) {
+    make_key(out, 7, name);
+    make_value(out, key, time_us, members_per_chunk);
 }
 
 #endif
