@@ -24,7 +24,7 @@ class Load(Changes):
     """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys."""
 
     def __init__(self, seed):
-        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "late:1"))
+        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "late:1", "daily:p"))
         self.others = follow.Writer(seed)
 
     def next(self):
@@ -46,12 +46,14 @@ class Load(Changes):
             lambda: ["LB.ZUNIONSTORE", self.key(), 1, self.key()],
             lambda: ["LB.CREATE", "late:1", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M",
                      "LATEST"],
+            lambda: ["LB.CREATE", self.key(), "PERIOD", "DAY", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
+            lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["HOUR", "NONE"])],
             lambda: ["LB.ADD", "late:1", r.randrange(9), r.randrange(3), self.member()],
             lambda: ["LB.ADD", "late:1", "*", r.randrange(3), self.member()],
             lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],
             lambda: ["LB.ALTER", self.key(), "CAP", "NONE"],
             lambda: ["LB.ALTER", self.key(), "FREEZE" if r.random() < 0.3 else "THAW"],
-            lambda: ["ZADD", self.key(), *[word for _ in range(1000)
+            lambda: ["ZADD", self.key(), *[word for _ in range(200)
                                            for word in (r.randrange(100), self.member())]],
             lambda: ["EVAL", "local v = redis.call('DUMP', KEYS[1]); if v then "
                              "redis.call('RESTORE', KEYS[2], 0, v, 'REPLACE') end", 2, self.key(),
@@ -61,38 +63,16 @@ class Load(Changes):
             else ["PING"],
         ])()
 
+    def batch(self):
+        commands = [self.next() for _ in range(follow.BATCH)]
+        if self.random.random() < 0.3:
+            commands = [["MULTI"], *commands, ["EXEC"]]
+        return b"".join(follow.encode(command) for command in commands)
+
 
 def raw(client):
     client.response_callbacks.clear()
     return client
-
-
-class Loads:
-    """Threads that write at about a rate, until they are stopped."""
-
-    def __init__(self, host, count=3):
-        self.is_stopped, self.total, self.errors = threading.Event(), 0, 0
-        self.rate = RATE / count
-        self.began = time.monotonic()
-        self.threads = [threading.Thread(target=self.run, args=(host, f"{SEED} {i}"))
-                        for i in range(count)]
-        for thread in self.threads:
-            thread.start()
-
-    def run(self, host, seed):
-        load, done = Load(seed), 0
-        client = raw(host.client())
-        while not self.is_stopped.is_set():
-            self.errors += load.run(client, 500)
-            done += 500
-            self.total += 500
-            self.is_stopped.wait(max(0, done / self.rate - (time.monotonic() - self.began)))
-
-    def stop(self):
-        self.is_stopped.set()
-        for thread in self.threads:
-            thread.join()
-        return self.total / (time.monotonic() - self.began)
 
 
 class Moving(unittest.TestCase):
@@ -193,7 +173,7 @@ class Moving(unittest.TestCase):
         self.start_host()
         self.start_server(*SETTINGS, "--appendonly", "yes")
         self.old.zadd("daily:9", {f"m{i}": i for i in range(2000)})
-        loads = Loads(self.host)
+        writers = follow.Writers(self.host.port, SEED, count=3, rate=RATE, writer=Load)
         try:
             time.sleep(0.5)
             self.follow()
@@ -202,8 +182,8 @@ class Moving(unittest.TestCase):
                 time.sleep(random.uniform(0.2, 1.2))
                 self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
         finally:
-            rate = loads.stop()
-        print(f"{rate:.0f} commands a second, {loads.errors * 100 // loads.total}% refused", end=" ")
+            rate = writers.stop()
+        print(f"{rate:.0f} commands a second", end=" ")
         follow.cut_over(self.old, self.ours)
         self.assert_equal((0, 3))
         # What was never followed is there, too: the journal has it.
