@@ -1,6 +1,7 @@
 """Boards move from a redis-server with the module to the server: REPLICAOF under load, a dump file, payloads."""
 import random
-import subprocess
+import signal
+import socket
 import tempfile
 import threading
 import time
@@ -8,7 +9,7 @@ import unittest
 
 import redis
 
-from hosts import MODULE_TEST, Changes, Host, SERVER, SHORT, wait_until
+from hosts import MODULE_TEST, Changes, Host, SHORT, wait_until
 import follow
 from test_dump import Ours, run_import
 
@@ -191,6 +192,26 @@ class Moving(unittest.TestCase):
         self.start_server(*SETTINGS, "--appendonly", "yes")
         self.assert_equal((0, 3))
 
+    def test_killed_under_load_again_and_again(self):
+        """Nothing is applied twice, nothing is left out."""
+        print(f"seed {SEED}", end=" ")
+        self.start_host("--repl-backlog-size", "256mb")
+        options = [*SETTINGS, "--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.host.port}"]
+        self.start_server(*options)
+        writers = follow.Writers(self.host.port, SEED, count=2, rate=RATE / 2, writer=Load)
+        try:
+            for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                                follow.source_info(self.ours))
+                time.sleep(random.uniform(0.3, 1.0))
+                self.server.process.send_signal(how)
+                self.server.process.wait()
+                self.start_server(*options)
+        finally:
+            writers.stop()
+        follow.cut_over(self.old, self.ours)
+        self.assert_equal((0, 3))
+
     def test_a_copy_and_the_link_that_goes_on(self):
         self.start_host()
         self.fill()
@@ -342,7 +363,6 @@ class FakeSource:
     """A master with an empty copy, and these commands behind it."""
 
     def __init__(self, commands):
-        import socket
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.commands = commands
