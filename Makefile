@@ -494,6 +494,7 @@ MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
+        server/durability/effect_blob.c \
         server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c

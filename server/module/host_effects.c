@@ -1,16 +1,14 @@
 /* Effects out to LB.APPLY, and back. See host_effects.h. */
 #include "server/module/host_effects.h"
 
-#include "codec/little.h"
-#include "server/durability/file_format.h"
+#include "server/durability/effect_blob.h"
 #include "server/module/host_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
-    HEAD_SIZE = 1 + 8,
+    BLOB_FIRST = 64,    /* room that is there from the beginning */
     BLOB_MAX = 1 << 20, /* a FILL is cut into such pieces */
-    BATCH = 64,
     MORE_KEYS_MAX = 64,
 };
 
@@ -27,16 +25,8 @@ static struct {
 
 /* ---- out ---- */
 
-void host_effects_begin_blob(struct effect_encoder *encoder, struct buffer *blob) {
-    char head[HEAD_SIZE] = {FILE_FORMAT};
-    little_put_u64(head + 1, (uint64_t)module.server.clock.now_us);
-    buffer_clear(blob);
-    buffer_append(blob, head, sizeof head);
-    effect_encode_begin(encoder, blob);
-}
-
 static void begin_blob(void) {
-    host_effects_begin_blob(&effects.encoder, &effects.blob);
+    effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
     effects.has_effects = false;
 }
 
@@ -128,7 +118,7 @@ bool host_effects_init(void) {
     buffer_init(&effects.blob, 0);
     effects.listener.receive = receive;
     effect_listener_add(module.server.registry, &effects.listener);
-    return buffer_reserve(&effects.blob, HEAD_SIZE) != NULL;
+    return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
 }
 
 void host_effects_deinit(void) {
@@ -190,7 +180,8 @@ static bool is_on_stage(const struct host_stage *stage, struct bytes name) {
 }
 
 /* Effects on boards that the command names. */
-static bool is_allowed(const struct host_stage *stage, const struct effect *effect) {
+static bool is_allowed(void *context, const struct effect *effect) {
+    const struct host_stage *stage = context;
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
@@ -198,66 +189,21 @@ static bool is_allowed(const struct host_stage *stage, const struct effect *effe
            (!moves || (effect->to_database == 0 && is_on_stage(stage, effect->to_name)));
 }
 
-/* Decode the whole chunk, before anything changes. */
-static bool check_chunk(const struct host_stage *stage, struct effect_decoder *decoder,
-                        struct bytes chunk) {
-    effect_decode_begin(decoder, chunk);
-    for (;;) {
-        enum effect_record record = effect_decode(decoder);
-        if (record == EFFECT_RECORD_END) {
-            return true;
-        }
-        if (record != EFFECT_RECORD_EFFECT || !is_allowed(stage, &decoder->effect)) {
-            return false;
-        }
-    }
-}
-
-static bool apply_batch(const struct effect *batch, uint32_t count) {
-    uint32_t applied;
-    return count == 0 || effect_apply(module.server.registry, batch, count, &applied) == EFFECT_OK;
-}
-
-/* PUTs point only into the chunk, so several can be applied together. */
-static bool apply_chunk(struct host_stage *stage, struct effect_decoder *decoder,
-                        struct bytes chunk) {
-    struct effect batch[BATCH];
-    uint32_t count = 0;
-    effect_decode_begin(decoder, chunk);
-    while (effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
-        host_stage_note(stage, &decoder->effect);
-        bool is_put = decoder->effect.kind == EFFECT_PUT;
-        if ((!is_put || count == BATCH) && !apply_batch(batch, count)) {
-            return false;
-        }
-        count = !is_put || count == BATCH ? 0 : count;
-        if (is_put) {
-            batch[count++] = decoder->effect;
-        } else if (!apply_batch(&decoder->effect, 1)) {
-            return false;
-        }
-    }
-    return apply_batch(batch, count);
-}
-
-bool host_effects_read_head(struct bytes blob, struct bytes *chunk, int64_t *time_us) {
-    if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
-        return false;
-    }
-    *chunk = (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
-    *time_us = (int64_t)little_get_u64(blob.at + 1);
-    return *time_us >= 0;
+static bool note(void *context, struct effect *effect) {
+    host_stage_note(context, effect);
+    return true;
 }
 
 static bool apply_blob(struct host_stage *stage, struct bytes blob) {
     static struct effect_decoder decoder;
     struct bytes chunk;
     int64_t time_us;
-    if (!host_effects_read_head(blob, &chunk, &time_us) || !check_chunk(stage, &decoder, chunk)) {
+    if (!effect_blob_open(blob, &time_us, &chunk) ||
+        !effect_blob_check(&decoder, chunk, is_allowed, stage)) {
         return false;
     }
     module_raise_clock(stage->ctx, time_us);
-    return apply_chunk(stage, &decoder, chunk);
+    return effect_blob_apply(module.server.registry, &decoder, chunk, note, stage) == EFFECT_OK;
 }
 
 static const char *apply_all(struct host_stage *stage, struct host_string **argv, int argc) {

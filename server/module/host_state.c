@@ -3,7 +3,7 @@
 
 #include "server/commands/ban.h"
 #include "server/commands/lb/player.h"
-#include "server/durability/effect_bytes.h"
+#include "server/durability/effect_blob.h"
 #include "server/durability/file_format.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_job.h"
@@ -38,7 +38,7 @@ void host_state_note(const struct effect *effect) {
         return;
     }
     if (!state.has_effects) {
-        host_effects_begin_blob(&state.encoder, &state.blob);
+        effect_blob_begin(&state.encoder, &state.blob, module.server.clock.now_us);
         state.has_effects = true;
     }
     effect_encode(&state.encoder, effect);
@@ -83,7 +83,7 @@ static bool is_allowed(const struct effect *effect) {
 static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
                        int64_t *time_us) {
     enum effect_record record;
-    if (!host_effects_read_head(blob, chunk, time_us)) {
+    if (!effect_blob_open(blob, time_us, chunk)) {
         return false;
     }
     effect_decode_begin(decoder, *chunk);
@@ -145,7 +145,7 @@ struct saving {
 };
 
 static void begin_blob(struct saving *saving) {
-    host_effects_begin_blob(&saving->encoder, &saving->blob);
+    effect_blob_begin(&saving->encoder, &saving->blob, module.server.clock.now_us);
 }
 
 static void end_blob(struct saving *saving) {

@@ -422,6 +422,7 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     put(out, "source_full_syncs:%" PRIu64, view->full_syncs);
     put(out, "source_partial_syncs:%" PRIu64, view->partial_syncs);
     put(out, "source_copied_boards:%" PRIu64, stream->board_count);
+    put(out, "source_copied_module_boards:%" PRIu64, stream->module_board_count);
     put(out, "source_copied_members:%" PRIu64, stream->member_count);
     put(out, "source_copied_hashes:%" PRIu64, stream->hash_count);
     put(out, "source_copied_fields:%" PRIu64, stream->field_count);
