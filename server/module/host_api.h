@@ -57,6 +57,15 @@ enum {
 };
 enum { HOST_POSTPONED_LENGTH = -1 };
 
+/* SubscribeToServerEvent: it became a master (0) or a replica (1). Passed by value. */
+struct host_event {
+    uint64_t id, version;
+};
+#define HOST_EVENT_ROLE_CHANGED ((struct host_event){.id = 0, .version = 1})
+enum { HOST_NOW_MASTER = 0 };
+
+typedef void host_event_function(struct host_context *ctx, struct host_event event,
+                                 uint64_t subevent, void *about);
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);
@@ -128,19 +137,20 @@ struct host_type_methods {
     X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \
       (struct host_context *, int, const char *, struct host_string *))                            \
     X(REQUIRED, int, SubscribeToKeyspaceEvents, (struct host_context *, int, host_key_event *))    \
+    X(REQUIRED, int, SubscribeToServerEvent,                                                       \
+      (struct host_context *, struct host_event, host_event_function *))                           \
     X(REQUIRED, int, Replicate, (struct host_context *, const char *, const char *, ...))          \
     X(REQUIRED, int, ReplicateVerbatim, (struct host_context *))                                   \
     X(REQUIRED, struct host_call_reply *, Call,                                                    \
       (struct host_context *, const char *, const char *, ...))                                    \
     X(REQUIRED, void, FreeCallReply, (struct host_call_reply *))                                   \
-    X(REQUIRED, const char *, CallReplyProto, (struct host_call_reply *, size_t *))                \
-    X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
     X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
     X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \
     X(REQUIRED, int, ReplyWithError, (struct host_context *, const char *))                        \
     X(REQUIRED, int, ReplyWithStringBuffer, (struct host_context *, const char *, size_t))         \
     X(REQUIRED, int, ReplyWithVerbatimString, (struct host_context *, const char *, size_t))       \
     X(REQUIRED, int, ReplyWithDouble, (struct host_context *, double))                             \
+    X(REQUIRED, int, ReplyWithLongDouble, (struct host_context *, long double))                    \
     X(REQUIRED, int, ReplyWithBool, (struct host_context *, int))                                  \
     X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
     X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \

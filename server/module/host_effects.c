@@ -4,6 +4,7 @@
 #include "codec/little.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
+#include "server/module/host_trial.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -192,7 +193,7 @@ static bool is_allowed(const struct host_stage *stage, const struct effect *effe
 
 /* Decode the whole chunk, before anything changes. */
 static bool check_chunk(const struct host_stage *stage, struct effect_decoder *decoder,
-                        struct bytes chunk) {
+                        struct bytes chunk, struct host_trial *trial) {
     effect_decode_begin(decoder, chunk);
     for (;;) {
         enum effect_record record = effect_decode(decoder);
@@ -202,6 +203,7 @@ static bool check_chunk(const struct host_stage *stage, struct effect_decoder *d
         if (record != EFFECT_RECORD_EFFECT || !is_allowed(stage, &decoder->effect)) {
             return false;
         }
+        host_trial_judge(trial, &decoder->effect);
     }
 }
 
@@ -232,33 +234,121 @@ static bool apply_chunk(struct host_stage *stage, struct effect_decoder *decoder
     return apply_batch(batch, count);
 }
 
-static bool apply_blob(struct host_stage *stage, struct bytes blob) {
-    static struct effect_decoder decoder;
-    if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
-        return false;
+static struct bytes chunk_of(struct bytes blob) {
+    return (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
+}
+
+static int64_t time_of(struct bytes blob) {
+    return (int64_t)little_get_u64(blob.at + 1);
+}
+
+static bool check_blob(const struct host_stage *stage, struct effect_decoder *decoder,
+                       struct bytes blob, struct host_trial *trial) {
+    return blob.size >= HEAD_SIZE && blob.at[0] >= 1 && blob.at[0] <= FILE_FORMAT &&
+           time_of(blob) >= 0 && check_chunk(stage, decoder, chunk_of(blob), trial);
+}
+
+/* The keys after the first may have none. */
+static bool has_blob(struct host_string **argv, int index) {
+    return index == 2 || host_bytes(argv[index]).size > 0;
+}
+
+static bool check_all(const struct host_stage *stage, struct effect_decoder *decoder,
+                      struct host_string **argv, int argc, struct host_trial *trial) {
+    for (int i = 2; i < argc; i += 2) {
+        if (has_blob(argv, i) && !check_blob(stage, decoder, host_bytes(argv[i]), trial)) {
+            return false;
+        }
     }
-    struct bytes chunk = {.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
-    int64_t time_us = (int64_t)little_get_u64(blob.at + 1);
-    if (time_us < 0 || !check_chunk(stage, &decoder, chunk)) {
-        return false;
+    return true;
+}
+
+static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
+                        struct host_string **argv, int argc) {
+    for (int i = 2; i < argc; i += 2) {
+        struct bytes blob = host_bytes(argv[i]);
+        if (has_blob(argv, i)) {
+            module_raise_clock(stage->ctx, time_of(blob));
+            if (!apply_chunk(stage, decoder, chunk_of(blob))) {
+                return false;
+            }
+        }
     }
-    module_raise_clock(stage->ctx, time_us);
-    return apply_chunk(stage, &decoder, chunk);
+    return true;
+}
+
+/* Does it come from the master, or from the host's own files? */
+static bool is_trusted(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
 }
 
 static const char *apply_all(struct host_stage *stage, struct host_string **argv, int argc) {
+    static struct effect_decoder decoder;
+    static struct host_trial trial;
+    static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
+    host_trial_init(&trial);
     for (int i = 1; i < argc; i += 2) {
         if (!host_stage_key(stage, argv[i])) {
             return "OOM out of memory";
         }
     }
+    if (!check_all(stage, &decoder, argv, argc, &trial)) {
+        return unfit;
+    }
+    if (trial.is_doubtful && !is_trusted(stage->ctx) && !host_trial_begin(&trial, stage)) {
+        return "OOM out of memory";
+    }
+    if (!apply_blobs(stage, &decoder, argv, argc)) {
+        host_trial_undo(&trial, stage);
+        return unfit;
+    }
+    host_trial_keep(&trial, stage);
+    return NULL;
+}
+
+/* Replicas believe the time in a blob. A client's that is ahead of our clock becomes that of our clock. */
+static struct host_string *bound_time(struct host_context *ctx, struct bytes blob) {
+    struct buffer bound;
+    int64_t now_us = module.server.clock.now_us;
+    char head[HEAD_SIZE];
+    memcpy(head, blob.at, sizeof head);
+    little_put_u64(head + 1, (uint64_t)(time_of(blob) < now_us ? time_of(blob) : now_us));
+    buffer_init(&bound, 0);
+    buffer_append(&bound, head, sizeof head);
+    buffer_append(&bound, blob.at + HEAD_SIZE, blob.size - HEAD_SIZE);
+    CHECK(!bound.is_broken); /* the host would end here, too */
+    struct host_string *string = host_CreateString(ctx, bound.at, bound.size);
+    buffer_deinit(&bound);
+    return string;
+}
+
+static bool is_any_ahead(struct host_string **argv, int argc) {
     for (int i = 2; i < argc; i += 2) {
-        struct bytes blob = host_bytes(argv[i]);
-        if ((i == 2 || blob.size > 0) && !apply_blob(stage, blob)) {
-            return "ERR Bad data format, or effects that do not fit the key";
+        if (has_blob(argv, i) && time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+static void replicate_request(struct host_context *ctx, struct host_string **argv, int argc) {
+    if (!is_any_ahead(argv, argc)) {
+        host_ReplicateVerbatim(ctx);
+        return;
+    }
+    struct host_string **args = memory_allocate((size_t)argc * sizeof(struct host_string *));
+    CHECK(args != NULL);
+    for (int i = 1; i < argc; i++) {
+        bool is_blob = i % 2 == 0 && has_blob(argv, i);
+        args[i] = is_blob ? bound_time(ctx, host_bytes(argv[i])) : argv[i];
+    }
+    host_Replicate(ctx, "LB.APPLY", "v", args + 1, (size_t)argc - 1);
+    for (int i = 2; i < argc; i += 2) {
+        if (args[i] != argv[i]) {
+            host_FreeString(ctx, args[i]);
+        }
+    }
+    memory_free(args);
 }
 
 int host_effects_apply(struct host_context *ctx, struct host_string **argv, int argc) {
@@ -276,6 +366,6 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }
-    host_ReplicateVerbatim(ctx);
+    replicate_request(ctx, argv, argc);
     return host_ReplyWithSimpleString(ctx, "OK");
 }

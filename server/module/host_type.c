@@ -19,6 +19,7 @@ enum {
     PIECE_ENTRIES = 512,
     MEMBERS_PER_EFFORT = 32, /* about a block */
 };
+#define DAY_US (INT64_C(86400) * 1000000)
 
 /* ---- saving ---- */
 
@@ -131,6 +132,14 @@ static bool load_chunk(struct type_loading *loading) {
     return is_taken;
 }
 
+/* RESTORE is in the AOF as it came, and what the AOF says is believed when it is loaded: nobody may move
+ * the clock by more than a day that way. */
+static bool is_too_far_ahead(int64_t time_us) {
+    bool is_loading = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING) != 0;
+    module_update_time();
+    return !is_loading && time_us - module.server.clock.now_us > DAY_US;
+}
+
 static bool load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
@@ -143,6 +152,9 @@ static bool load_head(struct type_loading *loading, int version) {
     }
     if (loading->count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
         return refuse(loading, "damaged");
+    }
+    if (is_too_far_ahead((int64_t)time_us)) {
+        return refuse(loading, "its time is more than a day ahead of this server's");
     }
     module_raise_clock(module.timer_context, (int64_t)time_us);
     return true;

@@ -6,6 +6,7 @@ import unittest
 
 import redis
 
+from crc import Crc
 from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, settled, wait_until
 
 COUNT = 5000 if SHORT else 100000
@@ -344,24 +345,6 @@ class Files(unittest.TestCase):
                 pass
         self.assertGreater(restored, 0)  # a changed letter of a name is no damage
         self.assertEqual(range_of("daily:copy"), range_of("daily:1"))
-
-
-class Crc:
-    """CRC-64 of Redis (Jones), to give damaged payloads a right checksum."""
-
-    def __init__(self):
-        self.table = []
-        for byte in range(256):
-            crc = byte
-            for _ in range(8):
-                crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
-            self.table.append(crc)
-
-    def of(self, data):
-        crc = 0
-        for byte in data:
-            crc = self.table[(crc ^ byte) & 0xff] ^ crc >> 8
-        return crc
 
 
 if __name__ == "__main__":
