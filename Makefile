@@ -124,7 +124,7 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_create lb_get lb_model \
+                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_create lb_get lb_info lb_model \
                    lb_quantile lb_range lb_roll lb_submit writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"

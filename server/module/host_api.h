@@ -151,6 +151,7 @@ struct host_type_methods {
     X(REQUIRED, int, ReplyWithVerbatimString, (struct host_context *, const char *, size_t))       \
     X(REQUIRED, int, ReplyWithDouble, (struct host_context *, double))                             \
     X(REQUIRED, int, ReplyWithLongDouble, (struct host_context *, long double))                    \
+    X(REQUIRED, int, ReplyWithBigNumber, (struct host_context *, const char *, size_t))            \
     X(REQUIRED, int, ReplyWithBool, (struct host_context *, int))                                  \
     X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
     X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \

@@ -245,7 +245,8 @@ static int64_t time_of(struct bytes blob) {
 static bool check_blob(const struct host_stage *stage, struct effect_decoder *decoder,
                        struct bytes blob, struct host_trial *trial) {
     return blob.size >= HEAD_SIZE && blob.at[0] >= 1 && blob.at[0] <= FILE_FORMAT &&
-           time_of(blob) >= 0 && check_chunk(stage, decoder, chunk_of(blob), trial);
+           time_of(blob) >= 0 && time_of(blob) <= MODULE_TIME_MAX_US &&
+           check_chunk(stage, decoder, chunk_of(blob), trial);
 }
 
 /* The keys after the first may have none. */

@@ -108,6 +108,9 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     case ',':
         reply_decimal_of(ctx, line);
         return next;
+    case '(':
+        host_ReplyWithBigNumber(ctx, line.at, line.size);
+        return next;
     default:
         CHECK(type == '#');
         host_ReplyWithBool(ctx, line.at[0] == 't');

@@ -150,7 +150,7 @@ static bool load_head(struct type_loading *loading, int version) {
     if (version != TYPE_VERSION || format < 1 || format > FILE_FORMAT) {
         return refuse(loading, "a later version of the module has written it");
     }
-    if (loading->count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
+    if (loading->count > BOARD_MEMBERS_MAX || time_us > MODULE_TIME_MAX_US) {
         return refuse(loading, "damaged");
     }
     if (is_too_far_ahead((int64_t)time_us)) {

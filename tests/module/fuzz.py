@@ -111,8 +111,13 @@ class Waiting:
         if words and self.draw.random() < 0.5:
             at = 0 if name == "BZMPOP" else -1
             words[at] = self.draw.choice([b"0", b"0.2", b"5"])
+        number = client.ask("CLIENT", "ID")
         client.send(self.draw.choice([name, "LB." + name]), *words)
         self.clients.append(client)
+        # It has run, or it waits: nothing of it comes between two commands of others.
+        control = self.host.client()
+        wait_until(lambda: client.has_reply() or "b" in control.client_list(client_id=[number])[0]["flags"],
+                   "it waits")
 
     def end(self):
         for client in self.clients:
@@ -243,8 +248,10 @@ class Fuzzer:
         return reply
 
     def ask_and_see(self, connection, words):
-        """An error has changed nothing, if nothing expired meanwhile."""
+        """An error has changed nothing, if nothing expired meanwhile, and no period had ended."""
         expired = lambda: self.control.info("stats")["expired_keys"]
+        for word in words[1:]:
+            connection.ask("LB.ZCARD", word)
         before, gone = self.master.digest(), expired()
         reply = self.ask(connection, *words)
         if isinstance(reply, redis.RedisError) and self.master.digest() != before and expired() == gone:
