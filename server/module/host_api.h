@@ -25,6 +25,7 @@ struct host_filter;       /* RedisModuleCommandFilter */
 struct host_filter_input; /* RedisModuleCommandFilterCtx */
 struct host_call_reply;   /* RedisModuleCallReply */
 struct host_key_context;  /* RedisModuleKeyOptCtx */
+struct host_defrag;       /* RedisModuleDefragCtx */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
@@ -88,7 +89,7 @@ struct host_type_methods {
     size_t (*free_effort)(struct host_string *key, const void *value);
     void (*unlink)(struct host_string *key, const void *value);
     void *(*copy)(struct host_string *from, struct host_string *to, const void *value);
-    int (*defrag)(void *ctx, struct host_string *key, void **value);
+    int (*defrag)(struct host_defrag *ctx, struct host_string *key, void **value);
     size_t (*mem_usage2)(struct host_key_context *ctx, const void *value, size_t samples);
     size_t (*free_effort2)(struct host_key_context *ctx, const void *value);
     void (*unlink2)(struct host_key_context *ctx, const void *value);
@@ -172,6 +173,10 @@ struct host_type_methods {
     X(REQUIRED, void, DigestAddStringBuffer, (struct host_digest *, const char *, size_t))         \
     X(REQUIRED, void, DigestAddLongLong, (struct host_digest *, long long))                        \
     X(REQUIRED, void, DigestEndSequence, (struct host_digest *))                                   \
+    X(REQUIRED, void *, DefragAlloc, (struct host_defrag *, void *))                               \
+    X(REQUIRED, int, DefragShouldStop, (struct host_defrag *))                                     \
+    X(REQUIRED, int, DefragCursorSet, (struct host_defrag *, unsigned long))                       \
+    X(REQUIRED, int, DefragCursorGet, (struct host_defrag *, unsigned long *))                     \
     X(REQUIRED, void, Log, (struct host_context *, const char *, const char *, ...))               \
     X(REQUIRED, uint64_t, CreateTimer, (struct host_context *, int64_t, host_timer *, void *))     \
     X(REQUIRED, int, StopTimer, (struct host_context *, uint64_t, void **))                        \

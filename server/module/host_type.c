@@ -11,6 +11,7 @@
 #include "server/module/host_period.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_value.h"
+#include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     CHUNK_SIZE = 64 * 1024,
     PIECE_ENTRIES = 512,
     MEMBERS_PER_EFFORT = 32, /* about a block */
+    BLOCKS_PER_STEP = 64,    /* of activedefrag: some microseconds */
 };
 #define DAY_US (INT64_C(86400) * 1000000)
 
@@ -260,6 +262,41 @@ static void *type_copy(struct host_key_context *ctx, const void *context) {
     return copy;
 }
 
+static void *move_allocation(void *ctx, void *allocation) {
+    return host_DefragAlloc(ctx, allocation);
+}
+
+static void move_value(struct host_defrag *ctx, struct host_value **value) {
+    struct host_value *moved = host_DefragAlloc(ctx, *value);
+    *value = moved != NULL ? moved : *value;
+    struct registry_key *key = host_DefragAlloc(ctx, (*value)->key);
+    if (key != NULL) {
+        (*value)->key = key;
+        board_relocated(&key->board);
+    }
+}
+
+/* activedefrag: a large board in steps. 1: call again. */
+static int type_defrag(struct host_defrag *ctx, struct host_string *name, void **context) {
+    struct host_value *value = *context;
+    unsigned long position = 0;
+    (void)name;
+    (void)host_DefragCursorGet(ctx, &position); /* a small value is done at once, and has none */
+    if (position == 0) {
+        move_value(ctx, &value);
+        *context = value;
+    }
+    do {
+        position = board_relocate(&value->key->board, (uint32_t)position, BLOCKS_PER_STEP,
+                                  move_allocation, ctx);
+        if (position != 0 && host_DefragShouldStop(ctx)) {
+            (void)host_DefragCursorSet(ctx, position);
+            return 1;
+        }
+    } while (position != 0);
+    return 0;
+}
+
 /* In order: equal boards have equal digests, and only they. */
 static void type_digest(struct host_digest *digest, void *context) {
     const struct host_value *value = context;
@@ -287,6 +324,7 @@ bool host_type_register(struct host_context *ctx) {
         .digest = type_digest,
         .free = type_free,
         .free_effort = type_effort,
+        .defrag = type_defrag,
         .copy2 = type_copy,
     };
     module.type = host_CreateDataType(ctx, "LB-board1", TYPE_VERSION, &methods);

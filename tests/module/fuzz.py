@@ -116,7 +116,7 @@ class Waiting:
         self.clients.append(client)
         # It has run, or it waits: nothing of it comes between two commands of others.
         control = self.host.client()
-        wait_until(lambda: client.has_reply() or "b" in control.client_list(client_id=[number])[0]["flags"],
+        wait_until(lambda: client.has_reply() or "b" in control.client_list(client_id=[str(number)])[0]["flags"],
                    "it waits")
 
     def end(self):
