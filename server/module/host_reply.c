@@ -53,13 +53,20 @@ static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
     }
 }
 
-static void reply_string(struct host_context *ctx, char type, struct bytes text) {
-    enum { VERBATIM_HEAD = 4 }; /* "txt:" */
-    if (type == '=') {
-        host_ReplyWithVerbatimString(ctx, text.at + VERBATIM_HEAD, text.size - VERBATIM_HEAD);
-    } else {
-        host_ReplyWithStringBuffer(ctx, text.at, text.size);
+static void reply_verbatim(struct host_context *ctx, struct bytes text) {
+    enum { HEAD_SIZE = 4 }; /* "txt:" */
+    host_ReplyWithVerbatimString(ctx, text.at + HEAD_SIZE, text.size - HEAD_SIZE);
+}
+
+/* Nearly all values of long replies are strings. The text is our own, so it is right. */
+static const char *reply_plain_string(struct host_context *ctx, const char *at) {
+    size_t size = 0;
+    for (at++; *at != '\r'; at++) {
+        size = 10 * size + (size_t)(*at - '0');
     }
+    at += 2;
+    host_ReplyWithStringBuffer(ctx, at, size);
+    return at + size + 2;
 }
 
 /* Returns where the next value begins. */
@@ -67,17 +74,18 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     char type = *at;
     char copy[TEXT_MAX];
     const char *next;
+    if (type == '$' && at[1] != '-') {
+        return reply_plain_string(ctx, at);
+    }
     struct bytes line = read_line(at + 1, end, &next);
     int64_t number = 0;
     bool is_number = bytes_parse_i64(line, &number);
     switch (type) {
     case '$':
+        host_ReplyWithNull(ctx);
+        return next;
     case '=':
-        if (number < 0) {
-            host_ReplyWithNull(ctx);
-            return next;
-        }
-        reply_string(ctx, type, (struct bytes){.at = next, .size = (size_t)number});
+        reply_verbatim(ctx, (struct bytes){.at = next, .size = (size_t)number});
         return next + number + 2;
     case ':':
         CHECK(is_number);
