@@ -3,8 +3,10 @@
 viewers who are told of its changes. bench/web.py [--viewers 500] [--writes 100000] [--rounds 8]
 
 The engine's processor time per write (the kernel's count of its thread), the HTTP thread's time, updates per
-viewer and second, and the bytes that they are. The writer sends a pipeline every 10 ms; its own time does not
-count. The table goes to bench/results/DATE-web.md with --results."""
+viewer and second, and the bytes that they are. All of the server is on one core, the HTTP thread beside the engine;
+writer and viewers are on the other one. The writer sends a pipeline every 10 ms; its own time does not count. The
+table goes to bench/results/DATE-web.md with --results. As root, and on a machine that does something else as well:
+chrt -f 10 bench/web.py."""
 import argparse
 import datetime
 import http.client
@@ -20,12 +22,13 @@ import time
 from multiprocessing import Process, Value
 from pathlib import Path
 
-from servers import commit, free_port, machine, markdown_table
+from servers import commit, cores, free_port, machine, markdown_table, pinned
 
 ROOT = Path(__file__).resolve().parents[1]
 STEP_S = 0.01
 MEMBERS = 100000
 TOP = 25
+EVENT = b"event: page"
 
 
 def encode(*words):
@@ -94,9 +97,10 @@ class Writer:
         return written
 
 
-def view(port, count, updates, received, is_over):
-    """A process that holds so many streams and reads them."""
+def view(port, count, updates, most, received, is_over):
+    """A process that holds so many streams and reads them. updates: of all; most: of one of them."""
     selector = selectors.DefaultSelector()
+    counts, ends = {}, {}
     for _ in range(count):
         stream = socket.create_connection(("127.0.0.1", port))
         stream.sendall(f"GET /api/v1/boards/hot/events?count={TOP} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
@@ -105,8 +109,12 @@ def view(port, count, updates, received, is_over):
     while not is_over.value:
         for key, _ in selector.select(0.1):
             part = key.fileobj.recv(1 << 18)
+            text = ends.get(key.fd, b"") + part
+            ends[key.fd] = text[-len(EVENT) + 1:]  # an event's name may lie in two parts
+            counts[key.fd] = counts.get(key.fd, 0) + text.count(EVENT)
             received.value += len(part)
-            updates.value += part.count(b"event: page")
+            updates.value += text.count(EVENT)
+            most.value = max(most.value, counts[key.fd])
 
 
 def main():
@@ -121,29 +129,34 @@ def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
     port, web_port = free_port(), free_port()
+    server_core, client_core = cores()
+    where = machine()
+    if server_core is not None:
+        os.sched_setaffinity(0, {client_core})
     with tempfile.TemporaryDirectory() as directory:
         server = subprocess.Popen(
             [options.server, "--port", str(port), "--web-port", str(web_port), "--save", "", "--dir", directory,
-             "--web-max-connections", str(options.viewers * 2)], stdout=subprocess.DEVNULL)
+             "--web-max-connections", str(options.viewers * 2)], stdout=subprocess.DEVNULL,
+            preexec_fn=pinned(server_core))
         try:
             time.sleep(1)
-            measure(options, server.pid, port, web_port)
+            measure(options, server.pid, port, web_port, where)
         finally:
             server.terminate()
             server.wait()
 
 
 def one_round(options, pid, writer, web_port, viewers):
-    updates, received, is_over = Value("Q", 0), Value("Q", 0), Value("b", 0)
+    updates, most, received, is_over = Value("Q", 0), Value("Q", 0), Value("Q", 0), Value("b", 0)
     process = None
     if viewers:
-        process = Process(target=view, args=(web_port, viewers, updates, received, is_over))
+        process = Process(target=view, args=(web_port, viewers, updates, most, received, is_over))
         process.start()
         while updates.value < viewers:  # everybody has seen the board once
             writer.run(0.1)
     writer.run(0.3)
     before, began = thread_times(pid), time.monotonic()
-    updates_before, received_before = updates.value, received.value
+    updates_before, most_before, received_before = updates.value, most.value, received.value
     answers_before = answer_ns(web_port)
     written = writer.run(options.seconds)
     answers = answer_ns(web_port) - answers_before
@@ -155,6 +168,7 @@ def one_round(options, pid, writer, web_port, viewers):
         "answer_ns": answers / written,
         "http_share": (after["leaderboard-web"] - before["leaderboard-web"]) / 1e9 / seconds,
         "updates": (updates.value - updates_before) / seconds / viewers if viewers else 0,
+        "most": (most.value - most_before) / seconds,
         "bytes": (received.value - received_before) / seconds if viewers else 0,
     }
     if process:
@@ -164,7 +178,7 @@ def one_round(options, pid, writer, web_port, viewers):
     return row
 
 
-def measure(options, pid, port, web_port):
+def measure(options, pid, port, web_port, where):
     writer = Writer(port, options.writes)
     writer.fill()
     rows = {0: [], options.viewers: []}
@@ -180,10 +194,10 @@ def measure(options, pid, port, web_port):
     for viewers, measured in rows.items():
         table.append([str(viewers), *(f(statistics.median(row[key] for row in measured)) for key, f in (
             ("writes", "{:.0f}".format), ("engine_ns", "{:.0f}".format), ("answer_ns", "{:.2f}".format), ("http_share", "{:.1%}".format),
-            ("updates", "{:.2f}".format), ("bytes", lambda value: f"{value / 1e6:.1f}")))])
+            ("updates", "{:.2f}".format), ("most", "{:.2f}".format), ("bytes", lambda value: f"{value / 1e6:.1f}")))])
     ratios = [b["engine_ns"] / a["engine_ns"] for a, b in zip(rows[0], rows[options.viewers])]
     body = markdown_table(["viewers", "writes/s", "engine, ns a write", "of which answers to the page", "HTTP thread, of a core",
-                           "updates a viewer and second", "MB/s"], table)
+                           "updates a viewer and second", "the most", "MB/s"], table)
     line = (f"The engine's time a write with viewers is {statistics.median(ratios):.3f} times that without: the "
             f"median of {len(ratios)} pairs of rounds, which lie between {min(ratios):.3f} and {max(ratios):.3f}.")
     row = {key: statistics.median(each[key] for each in rows[options.viewers]) for key in ("answer_ns", "engine_ns")}
@@ -192,7 +206,7 @@ def measure(options, pid, port, web_port):
     print(line)
     if options.results:
         path = ROOT / "bench" / "results" / f"{datetime.date.today()}-web.md"
-        path.write_text(f"# Viewers of a hot board\n\n{__doc__.strip()}\n\n{body}\n\n{line}\n\n{machine()}, "
+        path.write_text(f"# Viewers of a hot board\n\n{__doc__.strip()}\n\n{body}\n\n{line}\n\n{where}, "
                         f"commit {commit()}\n")
         print(path)
 

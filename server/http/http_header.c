@@ -119,3 +119,49 @@ unsigned http_header_quality(const char *accept, const char *type) {
     }
     return quality;
 }
+
+/* ---- X-Forwarded-For ---- */
+
+static struct bytes trim(struct bytes text) {
+    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    while (text.size > 0 && (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t')) {
+        text.size--;
+    }
+    return text;
+}
+
+/* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
+static struct bytes without_port(struct bytes text) {
+    const char *colon = memchr(text.at, ':', text.size);
+    if (text.size > 0 && text.at[0] == '[') {
+        const char *end = memchr(text.at, ']', text.size);
+        size_t size = end != NULL ? (size_t)(end - text.at) - 1 : text.size - 1;
+        return (struct bytes){.at = text.at + 1, .size = size};
+    }
+    if (colon != NULL && memchr(text.at, '.', (size_t)(colon - text.at)) != NULL) {
+        text.size = (size_t)(colon - text.at);
+    }
+    return text;
+}
+
+bool http_header_take_forwarded(const char *header, size_t *size,
+                                uint8_t address[SUBNET_ADDRESS_SIZE]) {
+    struct subnet taken;
+    size_t begin = *size;
+    while (begin > 0 && header[begin - 1] != ',') {
+        begin--;
+    }
+    if (*size == 0) {
+        return false;
+    }
+    struct bytes word =
+        without_port(trim((struct bytes){.at = header + begin, .size = *size - begin}));
+    *size = begin > 0 ? begin - 1 : 0;
+    if (word.size == 0 || memchr(word.at, '/', word.size) != NULL || !subnet_parse(word, &taken)) {
+        return false;
+    }
+    memcpy(address, taken.address, SUBNET_ADDRESS_SIZE);
+    return true;
+}

@@ -7,6 +7,7 @@ struct http_login_ask *http_login_create(const struct http_exchange *exchange) {
     struct http_login_ask *login = memory_allocate_zeroed(sizeof *login);
     if (login != NULL) {
         login->given.is_local = http_exchange_peer(exchange, login->given.address);
+        login->given.is_client_local = http_exchange_is_local(exchange);
         login->given.is_secure = http_server_is_secure(exchange->server);
     }
     return login;

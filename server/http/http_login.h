@@ -19,7 +19,8 @@ enum http_verdict {
 /* Who asks. */
 struct http_login {
     char address[HTTP_ADDRESS_MAX]; /* the peer's, without a port */
-    bool is_local;                  /* it is of this machine */
+    bool is_local;                  /* the connection is of this machine */
+    bool is_client_local;           /* so is the client: no proxy passes it on */
     bool is_secure;                 /* over TLS */
     bool has_password;              /* user and password were given */
     char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];

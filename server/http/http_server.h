@@ -20,6 +20,7 @@
 
 #include <uv.h>
 
+#include "codec/subnet.h"
 #include "protocol/buffer.h"
 #include "server/http/ask.h"
 #include "server/http/http_listen.h"
@@ -39,7 +40,7 @@ enum {
 
 struct http_server;
 struct MHD_Connection;
-struct peer;
+struct http_peer;
 
 /* A text that several streams send. Counted; the HTTP thread's alone. */
 struct http_text {
@@ -63,6 +64,7 @@ struct http_reply {
     struct http_header headers[HTTP_HEADERS_MAX]; /* name NULL: none */
     unsigned header_count;
     bool is_kept;         /* no "Cache-Control: no-store": a header of its own says so */
+    bool is_last;         /* the connection ends with it */
     bool is_login_wanted; /* the browser is to ask for user and password (401) */
 };
 void http_reply_header(struct http_reply *reply, const char *name, const char *value);
@@ -87,7 +89,7 @@ struct http_exchange {
     void *own; /* the handler's */
     /* private */
     struct MHD_Connection *connection;
-    struct peer *peer;
+    struct http_peer *peer;
     struct http_exchange *next, *previous; /* of those that wait, or stream */
     enum http_stage stage;
     bool is_begun, is_suspended, is_refused, is_stream_over;
@@ -122,7 +124,13 @@ struct http_server_options {
         *place; /* set before the thread begins, so that the handler finds the server */
     unsigned connections_max, streams_max;
     size_t sending_max; /* bytes of replies that are being sent, of all connections; 0: no limit */
-    const char *hosts;  /* names of this server (http_header.h); "" for none */
+    /* Connections of one address, and where that is set; 0: no limit. There is none for this machine and
+     * for proxies: of those it holds for each client that they name, and what it asks at the same time. */
+    unsigned address_connections_max;
+    const char *address_setting;
+    const struct subnet *proxies; /* whose X-Forwarded-For is believed */
+    unsigned proxy_count;
+    const char *hosts;         /* names of this server (http_header.h); "" for none */
     const char *hosts_setting; /* where they are set */
     bool takes_posts;
     /* PEM texts; certificate NULL: without TLS. */
@@ -171,8 +179,12 @@ void http_stream_end(struct http_exchange *exchange);
 
 /* A header; NULL: it has none. */
 const char *http_exchange_header(const struct http_exchange *exchange, const char *name);
-/* The peer's address without a port (HTTP_ADDRESS_MAX). Returns whether it is of this machine. */
+/* The client's address without a port (HTTP_ADDRESS_MAX): the peer's, or whom a proxy of the options names.
+ * Returns whether the connection comes from this machine. */
 bool http_exchange_peer(const struct http_exchange *exchange, char *address);
+/* Is the client on this machine, too? Not if a program on this machine passes on what others ask: if the
+ * request has a header that proxies add. Such a header gives nobody more than without it. */
+bool http_exchange_is_local(const struct http_exchange *exchange);
 /* User and password of HTTP Basic; *has_password says whether they were given. false: what was given
  * fits no user. */
 MUST_CHECK bool http_exchange_credentials(const struct http_exchange *exchange, char *user,

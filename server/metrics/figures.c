@@ -51,10 +51,40 @@ static void take_replicas(const struct server *server, struct figures_replicatio
         char address[REPLICATION_HOST_MAX + 1];
         replication_print_address(replica, address);
         snprintf(shown->address, sizeof shown->address, "%s:%u", address, replica->port);
+        shown->state = replica->state;
         shown->is_online = replica->state == REPLICA_ONLINE;
         shown->lag_groups =
             figures->group > replica->ack_group ? figures->group - replica->ack_group : 0;
         shown->lag_ms = server->clock.monotonic_ms - replica->ack_at_ms;
+    }
+}
+
+static void take_link(const struct server *server, struct figures_replication *figures) {
+    const struct replication *replication = &server->replication;
+    if (!figures->is_replica) {
+        return;
+    }
+    figures->link = replication->link;
+    snprintf(figures->master, sizeof figures->master, "%s:%u", replication->master_host,
+             replication->master_port);
+    figures->heard_ms = figures->is_up ? server->clock.monotonic_ms - replication->heard_at_ms : -1;
+    figures->unapplied_groups = replication->read_group > replication->group
+                                    ? replication->read_group - replication->group
+                                    : 0;
+    if (figures->is_copying) {
+        figures->copy_size = replication->copy_size;
+        figures->copy_read_size = replication->copy_read_size;
+    }
+    snprintf(figures->error, sizeof figures->error, "%s", replication->error);
+}
+
+static void take_sync(const struct server *server, struct figures_replication *figures) {
+    const struct sync *sync = &server->replication.sync;
+    figures->sync = sync->state;
+    figures->promises = sync->promise_count;
+    figures->promises_needed = sync->promises_needed;
+    if (sync->state == SYNC_OPEN && figures->group > sync->safe_group) {
+        figures->unsafe_groups = figures->group - sync->safe_group;
     }
 }
 
@@ -77,6 +107,8 @@ static void take_replication(const struct server *server, struct figures *all) {
         .counters = replication->counters,
     };
     take_replicas(server, figures);
+    take_link(server, figures);
+    take_sync(server, figures);
 }
 
 void figures_take(const struct server *server, struct figures *figures) {

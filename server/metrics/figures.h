@@ -16,6 +16,7 @@ struct figures_database {
 struct figures_replica {
     char address[REPLICATION_HOST_MAX + 8]; /* "10.0.0.2:6379" */
     bool is_online;
+    enum replica_state state;
     uint64_t lag_groups; /* that it has not acknowledged */
     int64_t lag_ms;      /* since its last acknowledgement */
 };
@@ -27,6 +28,17 @@ struct figures_replication {
     uint64_t replicas, good_replicas;
     uint64_t backlog_size;
     int64_t down_ms; /* of the link; of a master 0 */
+    /* of a replica */
+    enum replication_link link;
+    char master[REPLICATION_HOST_MAX + 8]; /* "10.0.0.1:6379" */
+    int64_t heard_ms;                   /* since the master's last byte; -1: the link is not up */
+    uint64_t unapplied_groups;          /* that have come, and are not in memory yet */
+    uint64_t copy_size, copy_read_size; /* of a full copy that comes; 0: not known */
+    char error[REPLICATION_ERROR_MAX];  /* why the link stopped; "": it did not */
+    /* sync-replicas */
+    enum sync_state sync;
+    uint32_t promises, promises_needed;
+    uint64_t unsafe_groups; /* that are not acknowledged by enough */
     struct replication_counters counters;
     uint32_t shown;
     struct figures_replica shown_replicas[FIGURES_REPLICAS_MAX];

@@ -114,7 +114,7 @@ static enum http_verdict check_login(void *context, struct http_login *login) {
         if (outcome != LOGIN_RIGHT) {
             return outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED : HTTP_LOGIN_TOO_SOON;
         }
-    } else if (server->settings.protected_mode && !login->is_local) {
+    } else if (server->settings.protected_mode && !login->is_client_local) {
         return HTTP_LOGIN_REFUSED;
     }
     return acl_check(user, command_find_full_name(BYTES("info")), &info, &position) == ACL_ALLOWED

@@ -205,7 +205,8 @@ struct settings {
     char *web_public;                           /* patterns; NULL: none */
     char *web_data;                             /* a pattern and fields; NULL: none */
     char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
-    int64_t web_max_connections;
+    int64_t web_max_connections, web_max_connections_per_address; /* of an address 0: no limit */
+    char *web_proxies;                                            /* networks; NULL: none */
     int64_t web_session_timeout_s;
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */

@@ -454,6 +454,19 @@ const struct setting setting_table[] = {
      "1000", NULL,
      "How many browsers' connections the web-port holds, with 16 kB each; three quarters of them "
      "may be viewers that are told of changes."},
+    {"web-max-connections-per-address", &page, SETTING_FIXED,
+     INTEGER(web_max_connections_per_address, 0, 20000, ""), "100", NULL,
+     "How many of them one address may have; an IPv6 network of 64 bits is one address. Further "
+     "ones "
+     "get 429. This machine, and what web-proxies names, may have any number: there each client "
+     "that a proxy names has this limit. 0 means no limit."},
+    {"web-proxies", &page, SETTING_FIXED,
+     TEXT(STRING, web_proxies, 0, SETTING_STRING_MAX, "\"network network ...\""), "\"\"",
+     "\"127.0.0.1 ::1\"",
+     "Proxies in front of the web-port, as addresses or networks. The client of their requests is "
+     "the "
+     "last address in X-Forwarded-For that is none of them: for limits, wrong passwords, "
+     "protected-mode and logs. Nobody else's header is believed."},
     {"web-session-timeout", &page, SETTING_FIXED,
      INTEGER(web_session_timeout_s, 60, 31536000, "seconds"), "43200", NULL,
      "A login in the page ends after this many seconds without a request."},

@@ -12,14 +12,17 @@
 
 /* ---- replies ---- */
 
+/* Browsers that know it refuse to make elements of text, whatever a script does. */
+#define NO_HTML "require-trusted-types-for 'script'; trusted-types 'none'"
+
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'";
+    "form-action 'self'; frame-ancestors 'none'; " NO_HTML;
 static const char policy_of_frames[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors *";
+    "form-action 'none'; frame-ancestors *; " NO_HTML;
 
 void web_add_headers(struct http_reply *reply, bool may_frame) {
     http_reply_header(reply, "Content-Security-Policy", may_frame ? policy_of_frames : policy);
@@ -83,104 +86,6 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
     reply->body = query->out;
     query->out = body;
     http_exchange_ready(exchange);
-}
-
-/* ---- the pace ---- */
-
-static void refill(struct web *web) {
-    enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
-    static const int64_t shares[2] = {WEB_REQUEST_SHARE, WEB_VIEW_SHARE};
-    int64_t now_ms = http_server_now(web->http);
-    int64_t passed_ms = now_ms - web->budgets_at_ms;
-    web->budgets_at_ms = now_ms;
-    for (int i = 0; i < 2; i++) {
-        int64_t most = (int64_t)BURST_MS * NS_PER_MS / shares[i];
-        passed_ms = passed_ms < SECOND_MS ? passed_ms : SECOND_MS;
-        web->budgets_ns[i] += passed_ms * NS_PER_MS / shares[i];
-        web->budgets_ns[i] = web->budgets_ns[i] < most ? web->budgets_ns[i] : most;
-    }
-}
-
-static void ask(struct web *web, struct web_query *query) {
-    enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
-    web->budgets_ns[query->is_view] -= EXPECTED_NS;
-    query->state = WEB_QUERY_ASKED;
-    http_server_ask(web->http, &query->ask);
-}
-
-void web_note_answer(struct web *web, const struct web_query *query) {
-    enum { EXPECTED_NS = 20000 };
-    web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
-    web->answered_ns += query->elapsed_ns;
-}
-
-/* Those that wait, in order, as far as the budgets go. */
-static void ask_pending(struct web *web) {
-    struct web_query **at = &web->pending_first;
-    web->pending_last = NULL;
-    while (*at != NULL) {
-        struct web_query *query = *at;
-        if (web->budgets_ns[query->is_view] > 0) {
-            *at = query->next;
-            web->pending_count--;
-            ask(web, query);
-        } else {
-            web->pending_last = query;
-            at = &query->next;
-        }
-    }
-}
-
-void web_put(struct web *web, struct web_query *query) {
-    refill(web);
-    if (web->pending_first == NULL && web->budgets_ns[query->is_view] > 0) {
-        ask(web, query);
-        return;
-    }
-    query->state = WEB_QUERY_WAITS;
-    query->next = NULL;
-    web->pending_count++;
-    /* What is begun is finished first: so under load some are, and not none. */
-    if (query->round > 0) {
-        query->next = web->pending_first;
-        web->pending_first = query;
-        web->pending_last = web->pending_last != NULL ? web->pending_last : query;
-        return;
-    }
-    if (web->pending_last != NULL) {
-        web->pending_last->next = query;
-    } else {
-        web->pending_first = query;
-    }
-    web->pending_last = query;
-}
-
-bool web_take_memory(struct web *web, size_t size) {
-    if (web->memory_size + size > WEB_MEMORY_MAX) {
-        return false;
-    }
-    web->memory_size += size;
-    return true;
-}
-
-void web_give_memory(struct web *web, size_t size) {
-    CHECK(web->memory_size >= size);
-    web->memory_size -= size;
-}
-
-void web_take_back(struct web *web, struct web_query *query) {
-    struct web_query **at = &web->pending_first;
-    web->pending_last = NULL;
-    while (*at != NULL) {
-        if (*at == query) {
-            *at = query->next;
-            web->pending_count--;
-        } else {
-            web->pending_last = *at;
-            at = &(*at)->next;
-        }
-    }
-    query->state = WEB_QUERY_NEW;
 }
 
 /* ---- requests ---- */
@@ -272,7 +177,7 @@ static bool is_path(const struct http_target *target, unsigned from, const char 
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
-/* A page of another site may neither read nor hold connections. */
+/* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
 static bool is_of_other_site(const struct http_exchange *exchange) {
     const char *site = http_exchange_header(exchange, "Sec-Fetch-Site");
     const char *mode = http_exchange_header(exchange, "Sec-Fetch-Mode");
@@ -280,7 +185,8 @@ static bool is_of_other_site(const struct http_exchange *exchange) {
     const char *host = http_exchange_header(exchange, "Host");
     bool is_navigation =
         exchange->method != HTTP_POST && mode != NULL && strcmp(mode, "navigate") == 0;
-    if (site != NULL && strcmp(site, "cross-site") == 0 && !is_navigation) {
+    bool is_own = site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    if (!is_own && !is_navigation) {
         return true;
     }
     if (origin == NULL) {
@@ -314,7 +220,7 @@ static void handle_api(struct web *web, struct web_request *request,
         log_in_and_run(request);
         return;
     }
-    web_identify(web, exchange, &identity);
+    web_identify(web, request, &identity);
     run_as(request, &identity);
 }
 
@@ -363,8 +269,7 @@ static void leave(void *context, struct http_exchange *exchange) {
 
 static void step(void *context, int64_t now_ms) {
     struct web *web = context;
-    refill(web);
-    ask_pending(web);
+    web_pace_step(web);
     web_views_step(web, now_ms);
     web_history_step(web, now_ms);
 }
@@ -421,6 +326,25 @@ static bool read_data(struct web *web, const char *text, char *error) {
     return true;
 }
 
+/* "10.0.0.1 fd00::/64" */
+static bool read_proxies(struct web *web, const char *text, char *error) {
+    while (text != NULL && *(text += strspn(text, " ")) != '\0') {
+        struct bytes word = {.at = text, .size = strcspn(text, " ")};
+        text += word.size;
+        if (web->proxy_count == WEB_PROXIES_MAX) {
+            snprintf(error, HTTP_ERROR_MAX, "web-proxies: at most %d networks", WEB_PROXIES_MAX);
+            return false;
+        }
+        if (!subnet_parse(word, &web->proxies[web->proxy_count++])) {
+            snprintf(error, HTTP_ERROR_MAX,
+                     "web-proxies: '%s' is no address or network, like 10.0.0.1 or fd00::/64",
+                     bytes_show(word).text);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void destroy(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
@@ -441,6 +365,7 @@ static struct web *create(struct server *server, char *error) {
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
         !read_data(web, settings->web_data, error) ||
+        !read_proxies(web, settings->web_proxies, error) ||
         !web_engine_init(&web->engine, server, error)) {
         destroy(web);
         return NULL;
@@ -474,6 +399,10 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .connections_max = connections_max,
         .streams_max = connections_max * 3 / 4,
         .sending_max = WEB_SENDING_MAX,
+        .address_connections_max = (unsigned)settings->web_max_connections_per_address,
+        .address_setting = "web-max-connections-per-address",
+        .proxies = web->proxies,
+        .proxy_count = web->proxy_count,
         .hosts = settings->web_hosts != NULL ? settings->web_hosts : "",
         .hosts_setting = "web-hosts",
         .takes_posts = true,

@@ -4,8 +4,8 @@
  *     stream                   --- view --------- query          viewers of one page share a view
  *
  * Files: web_query.h (commands and pace), web_engine.h (users), web_boards.c and web_figures.c (routes),
- * web_views.c (server-sent events), web_login.c (cookies), web_files.c (what the browser loads). All but
- * web_engine.c runs on the HTTP thread. */
+ * web_views.c (server-sent events), web_login.c (cookies), web_pace.c (what the engine may be asked), web_files.c
+ * (what the browser loads). All but web_engine.c runs on the HTTP thread. */
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H
 

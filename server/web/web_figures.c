@@ -349,6 +349,7 @@ static bool print_server(struct web_query *query) {
     put_tick(json, stats);
     put_memory(json, figures);
     put_journal(json, &figures->kept);
+    web_put_replication(json, &figures->replication);
     put_databases(json, figures);
     put_commands(json, figures);
     json_close(json, '}');
@@ -423,8 +424,12 @@ static bool print_me(struct web_query *query) {
     json_boolean(json, "can_login", query->can_login);
     json_boolean(json, "can_see_server", query->may_see_server);
     json_boolean(json, "can_see_slowlog", query->may_see_slowlog);
-    json_text(json, "version", BYTES(SERVER_VERSION));
-    if (web->data_pattern.at == NULL) {
+    if (query->verdict == WEB_ALLOWED) {
+        json_text(json, "version", BYTES(SERVER_VERSION));
+    } else {
+        json_null(json, "version");
+    }
+    if (web->data_pattern.at == NULL || query->verdict != WEB_ALLOWED) {
         json_null(json, "data");
     } else {
         json_open(json, "data", '{');

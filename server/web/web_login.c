@@ -8,6 +8,7 @@
 #include "server/web/web_parts.h"
 
 #define COOKIE "leaderboard"
+#define SECURE "__Host-" /* browsers take such a cookie from this name alone, over TLS alone */
 
 /* ---- the table ---- */
 
@@ -86,23 +87,53 @@ void web_sessions_end(struct web_session *session) {
 
 /* ---- who asks ---- */
 
-static struct web_session *find_session(struct web *web, const struct http_exchange *exchange) {
-    struct bytes token = http_cookie_find(http_exchange_header(exchange, "Cookie"), COOKIE);
+/* With the port: two servers on one machine have cookies of their own. */
+static void print_name(const struct web *web, bool is_secure, char name[WEB_COOKIE_NAME_MAX]) {
+    snprintf(name, WEB_COOKIE_NAME_MAX, "%s" COOKIE "-%lld", is_secure ? SECURE : "",
+             (long long)web->settings->web_port);
+}
+
+/* *is_secure: of the cookie's name. */
+static struct web_session *find_session(struct web *web, const struct http_exchange *exchange,
+                                        bool *is_secure) {
+    const char *cookies = http_exchange_header(exchange, "Cookie");
+    char name[WEB_COOKIE_NAME_MAX];
+    print_name(web, *is_secure = true, name);
+    struct bytes token = http_cookie_find(cookies, name);
+    if (token.at == NULL && !http_server_is_secure(web->http)) {
+        print_name(web, *is_secure = false, name);
+        token = http_cookie_find(cookies, name);
+    }
     return token.at != NULL ? web_sessions_find(&web->sessions, token, http_server_now(web->http))
                             : NULL;
 }
 
-void web_identify(struct web *web, const struct http_exchange *exchange,
-                  struct web_identity *identity) {
-    char address[HTTP_ADDRESS_MAX];
-    const struct web_session *session = find_session(web, exchange);
+void web_identify(struct web *web, struct web_request *request, struct web_identity *identity) {
+    bool is_secure;
+    struct web_session *session = find_session(web, request->exchange, &is_secure);
     *identity = (struct web_identity){.kind = WEB_ANYBODY};
-    identity->is_local = http_exchange_peer(exchange, address);
+    identity->is_local = http_exchange_is_local(request->exchange);
     if (session != NULL) {
         identity->kind = WEB_USER;
         memcpy(identity->user, session->user, sizeof identity->user);
         memcpy(identity->digest, session->digest, sizeof identity->digest);
+        request->session = session;
+        memcpy(request->token_digest, session->token_digest, sizeof request->token_digest);
     }
+}
+
+bool web_keep_login(struct web *web, const struct web_request *request) {
+    struct web_session *session = request->session;
+    int64_t now_ms = http_server_now(web->http);
+    if (session == NULL) {
+        return true;
+    }
+    if (is_over(&web->sessions, session, now_ms) ||
+        !digest_equal(session->token_digest, request->token_digest)) {
+        return false;
+    }
+    session->used_at_ms = now_ms;
+    return true;
 }
 
 void web_identity_set(struct web_identity *identity, const struct http_login *login) {
@@ -252,11 +283,28 @@ void web_refuse_login(struct http_exchange *exchange, const struct http_login_as
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
 
-static void set_cookie(struct web_request *request, const char *token, int size) {
+static void set_cookie(struct web_request *request, bool is_secure, const char *token, int size) {
+    char name[WEB_COOKIE_NAME_MAX];
+    print_name(request->web, is_secure, name);
     snprintf(request->cookie, sizeof request->cookie,
-             COOKIE "=%.*s; Path=/; HttpOnly; SameSite=Strict%s%s", size, token,
-             http_server_is_secure(request->web->http) ? "; Secure" : "",
-             size == 0 ? "; Max-Age=0" : "");
+             "%s=%.*s; Path=/; HttpOnly; SameSite=Strict%s%s", name, size, token,
+             is_secure ? "; Secure" : "", size == 0 ? "; Max-Age=0" : "");
+}
+
+/* Is it TLS that the browser speaks, with this server or with a proxy before it? */
+static bool is_browser_secure(const struct web *web, const struct http_exchange *exchange) {
+    const char *origin = http_exchange_header(exchange, "Origin");
+    return http_server_is_secure(web->http) ||
+           (origin != NULL && strncmp(origin, "https://", 8) == 0);
+}
+
+/* The login that the request came with, if any. */
+static void end_login(struct web *web, struct web_request *request, bool *is_secure) {
+    struct web_session *session = find_session(web, request->exchange, is_secure);
+    if (session != NULL) {
+        web_sessions_end(session);
+        web_views_check_logins(web);
+    }
 }
 
 static void reply_me(struct web *web, struct web_request *request,
@@ -277,6 +325,7 @@ static void login_is_answered(void *context, struct http_login_ask *login) {
     struct web_request *request = exchange->own;
     struct web_identity identity = {.is_local = login->given.is_local};
     char token[WEB_TOKEN_SIZE];
+    bool was_secure;
     request->login = NULL;
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
@@ -285,10 +334,11 @@ static void login_is_answered(void *context, struct http_login_ask *login) {
         web_refuse_login(exchange, login);
         return;
     }
+    end_login(web, request, &was_secure);
     web_identity_set(&identity, &login->given);
     web_sessions_add(&web->sessions, identity.user, identity.digest, http_server_now(web->http),
                      token);
-    set_cookie(request, token, WEB_TOKEN_SIZE);
+    set_cookie(request, is_browser_secure(web, exchange), token, WEB_TOKEN_SIZE);
     reply_me(web, request, &identity);
 }
 
@@ -319,16 +369,10 @@ void web_log_in(struct web *web, struct web_request *request) {
 }
 
 void web_log_out(struct web *web, struct web_request *request) {
-    struct web_identity identity;
-    struct web_session *session = find_session(web, request->exchange);
-    char address[HTTP_ADDRESS_MAX];
-    if (session != NULL) {
-        web_identify(web, request->exchange, &identity);
-        web_sessions_end(session);
-        web_views_log_out(web, &identity);
-    }
-    identity = (struct web_identity){.kind = WEB_ANYBODY};
-    identity.is_local = http_exchange_peer(request->exchange, address);
-    set_cookie(request, "", 0);
+    struct web_identity identity = {.kind = WEB_ANYBODY};
+    bool is_secure;
+    end_login(web, request, &is_secure);
+    identity.is_local = http_exchange_is_local(request->exchange);
+    set_cookie(request, is_secure, "", 0);
     reply_me(web, request, &identity);
 }

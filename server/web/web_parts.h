@@ -7,11 +7,13 @@
 #include "server/web/web_query.h"
 
 enum {
+    WEB_PROXIES_MAX = 64,
     WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
     WEB_SESSIONS_MAX = 1024,    /* logins */
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
     WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
     WEB_COOKIE_MAX = 256,
+    WEB_COOKIE_NAME_MAX = 40,
     WEB_LIMIT_MS = 5000, /* for a request's answer */
     WEB_VIEWS_MAX = 10000,
     WEB_MEMORY_MAX =
@@ -36,6 +38,8 @@ struct web_request {
     struct http_login_ask *login; /* that the engine has */
     struct web_query *query;      /* that is being answered */
     bool wants_stream;
+    struct web_session *session; /* that its cookie names; NULL: none, or it is of another kind */
+    char token_digest[DIGEST_TEXT_SIZE]; /* of that session: another one may take its place */
     /* a viewer */
     struct web_view *view;
     struct web_request *next, *previous; /* of the same view */
@@ -73,8 +77,9 @@ MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
 void web_log_in(struct web *web, struct web_request *request);
 void web_log_out(struct web *web, struct web_request *request);
 /* Who asks, by the cookie. */
-void web_identify(struct web *web, const struct http_exchange *exchange,
-                  struct web_identity *identity);
+void web_identify(struct web *web, struct web_request *request, struct web_identity *identity);
+/* Is the login still there that the request came with? That is use of it. */
+MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
 void web_identity_set(struct web_identity *identity, const struct http_login *login);
 /* A wrong password, or one that is not taken. */
 void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login);
@@ -92,8 +97,8 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
 void web_views_step(struct web *web, int64_t now_ms);
 void web_views_leave(struct web *web, struct web_request *request);
 void web_views_end(struct web *web);
-/* End the streams of a login. */
-void web_views_log_out(struct web *web, const struct web_identity *identity);
+/* Logins have ended: end their streams. */
+void web_views_check_logins(struct web *web);
 
 /* ---- figures and the last hour: web_figures.c ---- */
 
@@ -116,6 +121,16 @@ struct web_history {
 };
 void web_history_step(struct web *web, int64_t now_ms);
 
+/* ---- the pace: web_pace.c; web.h has what queries need of it ---- */
+
+/* Ask what waits, as far as it may be asked now. */
+void web_pace_step(struct web *web);
+
+/* ---- web_replication.c ---- */
+
+/* "replication": {...} */
+void web_put_replication(struct json *json, const struct figures_replication *figures);
+
 /* ---- files: web_files.c ---- */
 
 /* Answer from the files of the page. false: there is no such file. */
@@ -135,8 +150,10 @@ struct web {
     struct web_sessions sessions;
     struct web_views views;
     struct web_history history;
-    uint64_t answered_ns; /* of the engine's time, since the start */
-    size_t memory_size;   /* see WEB_MEMORY_MAX */
+    uint64_t answered_ns;                   /* of the engine's time, since the start */
+    size_t memory_size;                     /* see WEB_MEMORY_MAX */
+    struct subnet proxies[WEB_PROXIES_MAX]; /* web-proxies */
+    unsigned proxy_count;
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
 };

@@ -238,6 +238,25 @@ static bool try_with_more_room(struct web_query *query) {
     return true;
 }
 
+/* web-data names hashes that this user may not read: the round once more without them. false: that is not why. */
+static bool try_without_data(struct web_query *query) {
+    if (!query->is_data_default) {
+        return false;
+    }
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        struct value_reader reader = web_reply(query, i);
+        struct value value = value_next(&reader);
+        if (value.kind == VALUE_ERROR && begins(value.text, "NOPERM")) {
+            query->is_data_default = false;
+            query->data_pattern = (struct bytes){.at = NULL};
+            query->data_field_count = 0;
+            begin_round(query);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_refused(struct web_query *query) {
     if (query->route->is_for_all) {
         return false;
@@ -280,6 +299,9 @@ static void on_answer(void *context, struct ask *ask) {
     }
     if (is_refused(query) || query->is_unchanged) {
         finish(query);
+        return;
+    }
+    if (try_without_data(query)) {
         return;
     }
     if (query->route->print(query)) {

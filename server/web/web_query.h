@@ -90,6 +90,7 @@ struct web_query {
     int64_t from, count;
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX];
     unsigned data_field_count;
+    bool is_data_default; /* nobody has asked for it: it goes where the user may not read it */
     /* a round */
     unsigned round, more; /* more: the route's own */
     unsigned command_count, word_count;

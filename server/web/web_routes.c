@@ -80,6 +80,7 @@ static bool read_data(struct web_query *query) {
     if (fields.at == NULL && pattern.at == NULL) {
         memcpy(query->data_fields, web->data_fields, sizeof web->data_fields);
         query->data_field_count = web->data_field_count;
+        query->is_data_default = web->data_pattern.at != NULL;
         return true;
     }
     if (pattern.at != NULL) {

@@ -233,6 +233,7 @@ static void ping(struct web *web, int64_t now_ms) {
         return;
     }
     views->pinged_ms = now_ms;
+    web_views_check_logins(web);
     if (views->ping == NULL) {
         views->ping = http_text_create(64);
         if (views->ping == NULL) {
@@ -257,16 +258,12 @@ void web_views_step(struct web *web, int64_t now_ms) {
     ping(web, now_ms);
 }
 
-void web_views_log_out(struct web *web, const struct web_identity *identity) {
+void web_views_check_logins(struct web *web) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
-        const struct web_identity *each = &view->query->identity;
-        if (each->kind != WEB_USER || strcmp(each->user, identity->user) != 0 ||
-            memcmp(each->digest, identity->digest, sizeof each->digest) != 0) {
-            continue;
-        }
-        view->is_over = true;
         for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-            http_stream_end(viewer->exchange);
+            if (!web_keep_login(web, viewer)) {
+                http_stream_end(viewer->exchange);
+            }
         }
     }
 }

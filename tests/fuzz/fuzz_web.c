@@ -1,4 +1,4 @@
-/* Any bytes as what a browser sends: a target, a cookie, a Host, an Accept and the body of a login. What is found
+/* Any bytes as what a browser sends: a target, a cookie, a Host, an Accept, an X-Forwarded-For and the body of a login. What is found
  * lies within the text; what was decoded is no longer than what was sent. */
 #include <stdlib.h>
 
@@ -62,6 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_within(cookie, text, length);
     }
     (void)!http_header_allows_host(text, "boards.example.com");
+    size_t rest = length;
+    uint8_t address[SUBNET_ADDRESS_SIZE];
+    while (rest > 0) {
+        size_t before = rest;
+        (void)!http_header_take_forwarded(text, &rest, address);
+        CHECK(rest < before);
+    }
     (void)http_header_quality(text, "text/plain");
     if (web_read_login(text, &login)) {
         CHECK(strlen(login.user) < sizeof login.user);

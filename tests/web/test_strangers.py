@@ -62,7 +62,8 @@ class Strangers(unittest.TestCase):
         self.assertEqual(page.texts(".card h2"), ["open:1"])
 
     def test_a_login_leads_to_this_server_only(self):
-        for to in ("https%3A%2F%2Fexample.com", "%2F%2Fexample.com", "%2F%5Cexample.com"):
+        for to in ("https%3A%2F%2Fexample.com", "%2F%2Fexample.com", "%2F%5Cexample.com", "%2F%09%2Fexample.com",
+                   "%2F%0A%5Cexample.com", "javascript:alert(1)"):
             page = self.open(server.url(f"/login?to={to}"))
             self.log_in(page, "ann", "right")
             page.wait("document.querySelector('h1')?.innerText === 'Boards'")

@@ -101,6 +101,28 @@ class Boards(PageTest):
         self.assertEqual(page.texts(".period:nth-child(2) tbody .name"), ["bob", "ann"])
 
 
+    def test_periods_are_fetched_anew_when_the_board_rolls(self):
+        today = datetime.datetime.now(datetime.timezone.utc)
+        days = [(today - datetime.timedelta(days=n)).strftime("%Y-%m-%d") for n in (1, 2)]
+        server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "5")
+        server.run("ZADD", "daily", "1", "ann", "2", "bob")
+        page = self.open(server.board_url("daily", "view=periods"))
+        page.wait("document.querySelector('.inner')?.innerText.includes('There are no past periods')")
+        page.wait("document.getElementById('live').innerText === 'Live'")
+        server.run("LB.ROLL", "daily", f"daily@{days[0]}")  # by hand
+        page.wait("document.querySelectorAll('.period').length === 2")
+        self.assertEqual(page.texts(".period h2"), ["Now", days[0]])
+        self.assertEqual(page.texts(".period:nth-child(2) tbody .name"), ["bob", "ann"])
+        server.run("ZADD", "daily", "7", "cy")
+        page.wait("document.querySelector('.period tbody .name')?.innerText === 'cy'")
+        page.wait("document.querySelector('.period p').innerText === '1 member'")
+        # What a period's end changes: there is another archive, and the next end is another one.
+        server.run("ZADD", f"daily@{days[1]}", "5", "dee")
+        server.run("LB.ALTER", "daily", "PERIOD", "DAY", "TZ", "+01:00")
+        page.wait("document.querySelectorAll('.period').length === 3")
+        self.assertEqual(page.texts(".period h2"), ["Now", *days])
+
+
 class Places(PageTest):
     def test_a_change_of_places_is_seen_within_a_second_and_marked(self):
         server.run("ZADD", "arena", "100", "zoe", "90", "ann", "80", "bob")
@@ -306,6 +328,28 @@ class Server(PageTest):
         page.wait("document.querySelector('.plain')?.innerText.includes('a slow one')")
         self.assertGreaterEqual(page.value("document.querySelectorAll('.plot').length"), 5)
         page.wait("document.getElementById('live').innerText === 'Live'")
+
+    def test_the_role_the_master_and_the_replicas(self):
+        page = self.open(server.url("/server"))
+        tile = "Array.from(document.querySelectorAll('.tile')).find((it) => it.innerText.startsWith('Replication'))"
+        page.wait(f"{tile}?.innerText.includes('Master')")
+        page.wait(f"{tile}.innerText.includes('no replicas')")
+        self.assertFalse(page.value("Array.from(document.querySelectorAll('h2')).some((it) =>"
+                                    " it.innerText === 'Replicas' && it.checkVisibility())"))
+        replica = WebServer("--replicaof", "127.0.0.1", str(server.port))
+        try:
+            page.wait(f"{tile}.innerText.includes('1 replica')", limit_s=60)
+            page.wait(f"Array.from(document.querySelectorAll('.plain tr')).some((it) => it.innerText.includes("
+                      f"'127.0.0.1:{replica.port}') && it.innerText.includes('online'))", limit_s=60)
+            page.go(replica.url("/server"))
+            page.wait(f"{tile}?.innerText.includes('Replica')", limit_s=60)
+            page.wait(f"{tile}.innerText.includes('of 127.0.0.1:{server.port}')")
+            page.wait(f"{tile}.innerText.includes('connected')", limit_s=60)
+            self.assertNotRegex(page.text("#main"), "undefined|NaN|null")
+            page.click(".tools button[lang=zh]")
+            page.wait("document.querySelector('.tiles')?.innerText.includes('主服务器 127.0.0.1')")
+        finally:
+            replica.stop()
 
     def test_a_lost_connection_is_shown_and_found_again(self):
         server.run("ZADD", "arena", "5", "ann")

@@ -59,7 +59,7 @@ export function parse(place) {
     }
     if (first === "login" && rest.length === 0) {
         const to = plain(query, "to");
-        return { page: "login", db, to: /^\/(?![/\\])/.test(to) ? to : "/" };
+        return { page: "login", db, to: /^\/(?![/\\])[^\u0000-\u001f]*$/.test(to) ? to : "/" };
     }
     return { page: "none", db };
 }

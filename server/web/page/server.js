@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
 import { plot } from "./plot.js";
-import { t, count, short, bytes, microseconds, duration, moment, wholeMoment } from "./text.js";
+import { t, count, short, bytes, microseconds, percent, duration, moment, wholeMoment } from "./text.js";
 
 const HISTORY_MS = 10000;
 
@@ -11,12 +11,16 @@ export async function showServer(state, context) {
     const tiles = h("dl.tiles", {});
     const plots = h("div.plots", {});
     const region = (name) => h("div.scrolls", { tabindex: "0", role: "region", "aria-label": t(name) });
+    const replicas = region("replicas");
+    const replicasPart = h("div", { hidden: true }, h("h2", {}, t("replicas")), replicas);
     const commands = region("commands");
     const slow = region("slowlog");
     const canSeeSlow = (await api.me()).can_see_slowlog;
 
     function draw(figures) {
         replace(tiles, tilesOf(figures));
+        replicasPart.hidden = figures.replication.replica_count === 0;
+        replace(replicas, figures.replication.replica_count > 0 ? replicaTable(figures.replication) : []);
         replace(commands, commandTable(figures.commands));
     }
 
@@ -38,7 +42,7 @@ export async function showServer(state, context) {
     return {
         title: t("serverTitle"),
         element: h("section", {}, h("div.title", {}, h("h1", {}, t("serverTitle"))),
-            h("h2.sr", {}, t("figures")), tiles, h("h2", {}, t("lastHour")), plots,
+            h("h2.sr", {}, t("figures")), tiles, replicasPart, h("h2", {}, t("lastHour")), plots,
             canSeeSlow ? [h("h2", {}, t("slowlog")), slow] : null,
             h("h2", {}, t("commands")), commands),
         close: () => {
@@ -70,9 +74,37 @@ function tilesOf(figures) {
             journal.enabled ? bytes(journal.size) : null,
             journal.enabled ? t("syncs", microseconds(journal.sync_p99_us)) : null,
             figures.writable ? null : t("notWritable")),
+        replicationTile(figures.replication),
         tile(t("boards"), count(sum("boards")), t("members", sum("members")), t("keysCount", sum("keys"))),
         tile(t("uptime"), duration(figures.uptime_ms), `${t("version")} ${figures.version}`),
     ];
+}
+
+function replicationTile({ role, failing_over: isFailingOver, master, replica_count: replicas,
+    replicas: shown, sync }) {
+    const online = shown.filter((replica) => replica.state === "online").length;
+    const copied = master && master.link === "sync" && master.copy_size > 0
+        ? percent(Math.min(1, master.copied_size / master.copy_size)) : null;
+    return tile(t("replication"), t(role === "master" ? "roleMaster" : "roleReplica"),
+        isFailingOver ? t("failingOver") : null,
+        master ? t("ofMaster", master.address) : null,
+        master ? [t("links")[master.link], copied].filter(Boolean).join(" ") : null,
+        master && master.link !== "connected" ? t("linkDown", duration(master.down_ms)) : null,
+        master && master.unapplied_groups > 0 ? t("behind", master.unapplied_groups) : null,
+        master?.error ?? null,
+        replicas > 0 || !master ? t("replicasCount", replicas) : null,
+        replicas > shown.length ? null : online < replicas ? t("replicasOnline", online) : null,
+        sync ? t("syncStates", sync) : null);
+}
+
+function replicaTable({ replicas, replica_count: all }) {
+    return [table(["replicaAddress", "replicaState", "replicaBehind", "replicaHeard"],
+        replicas.map((replica) => h("tr", {},
+            h("td", {}, h("bdi", {}, replica.address)),
+            h("td", {}, t("replicaStates")[replica.state]),
+            h("td", {}, replica.state === "online" ? t("behind", replica.lag_groups) : ""),
+            h("td", {}, t("ago", duration(replica.heard_ms)))))),
+    all > replicas.length ? h("p.faint.small", {}, t("replicasMore", all - replicas.length)) : null];
 }
 
 function plotsOf(points) {

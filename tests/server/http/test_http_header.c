@@ -79,4 +79,41 @@ TEST(the_closest_range_of_an_accept_header_counts) {
     }
 }
 
+TEST(forwarded_addresses_are_taken_from_the_last_to_the_first) {
+    const char *header = "2001:db8::1, 192.0.2.7:4000 ,[fd00::2]:99,\t[fd00::3],198.51.100.1";
+    static const char *const addresses[] = {"198.51.100.1", "fd00::3", "fd00::2", "192.0.2.7",
+                                            "2001:db8::1"};
+    size_t size = strlen(header);
+    struct subnet taken = {.bits = 128};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        char text[SUBNET_TEXT_MAX];
+        assert_true(http_header_take_forwarded(header, &size, taken.address));
+        subnet_print(&taken, text);
+        assert_string_equal(text, addresses[i]);
+    }
+    assert_int_equal(size, 0);
+    assert_false(http_header_take_forwarded(header, &size, taken.address));
+    assert_false(http_header_take_forwarded(NULL, &size, taken.address));
+}
+
+TEST(what_is_no_address_was_forwarded_by_nobody) {
+    static const char *const headers[] = {"",          " ",
+                                          ",",         "unknown",
+                                          "_hidden",   "192.0.2.7/8",
+                                          "fd00::/64", "192.0.2",
+                                          "[fd00",     "[]",
+                                          ":80",       "192.0.2.7.1",
+                                          "fd00::1]",  "192.0.2.7:80:80x,",
+                                          "localhost", "[::1%0",
+                                          "1.2.3.4 5"};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        uint8_t address[SUBNET_ADDRESS_SIZE] = {7};
+        size_t size = strlen(headers[i]);
+        if (http_header_take_forwarded(headers[i], &size, address) || address[0] != 7) {
+            fail_msg("taken from '%s'", headers[i]);
+        }
+        assert_true(size < strlen(headers[i]) || size == 0);
+    }
+}
+
 TEST_MAIN(NULL, NULL)

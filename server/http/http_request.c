@@ -1,0 +1,183 @@
+/* What comes: a request, from its first line to the end of its reply. */
+#include <strings.h>
+
+#include "server/http/http_header.h"
+#include "server/http/http_server_parts.h"
+
+static bool is_too_long(const struct http_exchange *exchange) {
+    const char *size = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t bytes = 0;
+    if (http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
+        return true;
+    }
+    return size != NULL && (!bytes_parse_u64(bytes_from_text(size), &bytes) ||
+                            bytes > (exchange->method == HTTP_POST ? HTTP_BODY_MAX : 0));
+}
+
+struct doubled {
+    unsigned hosts, sizes;
+    bool is_odd;
+};
+
+static enum MHD_Result look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                               const char *value) {
+    struct doubled *seen = own;
+    (void)kind;
+    (void)value;
+    seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    seen->sizes += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    seen->is_odd |= strpbrk(name, " \t") != NULL;
+    return MHD_YES;
+}
+
+/* What another program on the way may read otherwise: where the request ends, or whom it is for. */
+static bool is_ambiguous(const struct http_exchange *exchange) {
+    struct doubled seen = {.hosts = 0};
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, look_at, &seen);
+    return seen.hosts > 1 || seen.sizes > 1 || seen.is_odd;
+}
+
+/* Fill in why the request is refused. false: it is not. */
+static bool refuse(struct http_exchange *exchange, const char *method) {
+    const struct http_server_options *options = &exchange->server->options;
+    bool is_post = options->takes_posts && strcmp(method, MHD_HTTP_METHOD_POST) == 0;
+    exchange->method = is_post                                     ? HTTP_POST
+                       : strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? HTTP_HEAD
+                                                                   : HTTP_GET;
+    if (is_ambiguous(exchange)) {
+        http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
+                           "a header must not be there twice, or have blanks in its name\n");
+        exchange->reply.is_last = true;
+    } else if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+                                        options->hosts)) {
+        http_exchange_fill(exchange, 421,
+                           "this server does not know itself by that name: ask it by its address, "
+                           "or add the name to %s\n",
+                           options->hosts_setting);
+    } else if (!is_post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+               exchange->method != HTTP_HEAD) {
+        http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD%s\n",
+                           options->takes_posts ? " and POST" : "");
+    } else if (is_too_long(exchange)) {
+        if (is_post) {
+            http_exchange_fill(exchange, 413, "a body has at most %d bytes, not in chunks\n",
+                               HTTP_BODY_MAX);
+        } else {
+            http_exchange_fill(exchange, 413, "a request has no body here\n");
+        }
+    } else if (!http_peer_begin_request(exchange)) {
+        char address[HTTP_ADDRESS_MAX];
+        (void)http_exchange_peer(exchange, address);
+        http_exchange_fill(exchange, MHD_HTTP_TOO_MANY_REQUESTS,
+                           "too many connections from %s: see %s\n", address,
+                           options->address_setting);
+        exchange->reply.is_last = exchange->peer->is_excess;
+    } else if (exchange->target == NULL) {
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+    } else {
+        return false;
+    }
+    exchange->stage = HTTP_READY;
+    return true;
+}
+
+/* The library calls this first, with what stands behind the method: what it returns is the request's own. */
+void *http_request_begin(void *context, const char *target, struct MHD_Connection *connection) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = memory_allocate_zeroed(sizeof *exchange);
+    if (exchange == NULL) {
+        return NULL;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    size_t size = strlen(target);
+    exchange->server = server;
+    exchange->connection = connection;
+    exchange->peer = info != NULL ? info->socket_context : NULL;
+    exchange->target = memory_allocate(size + 1);
+    if (exchange->target != NULL) {
+        memcpy(exchange->target, target, size + 1);
+    }
+    exchange->reply = (struct http_reply){.status = MHD_HTTP_OK, .content_type = HTTP_PLAIN_TEXT};
+    buffer_init(&exchange->reply.body, HTTP_REPLY_SIZE_MAX);
+    buffer_init(&exchange->body, HTTP_BODY_MAX);
+    return exchange;
+}
+
+/* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
+static enum MHD_Result send_or_suspend(struct http_exchange *exchange) {
+    if (exchange->stage == HTTP_STREAMS) {
+        return http_stream_send(exchange);
+    }
+    if (exchange->stage == HTTP_READY) {
+        return http_exchange_send(exchange);
+    }
+    exchange->is_suspended = true;
+    MHD_suspend_connection(exchange->connection);
+    return MHD_YES;
+}
+
+/* The library calls this when the headers are there, once more for each piece of a body and once when
+ * all is there; and again when the connection was resumed. */
+enum MHD_Result http_request_take(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method, const char *version,
+                                  const char *upload, size_t *upload_size, void **own) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = *own;
+    (void)connection;
+    (void)version;
+    if (exchange == NULL) {
+        return MHD_NO;
+    }
+    exchange->path = path;
+    if (!exchange->is_begun) {
+        exchange->is_begun = true;
+        bool is_refused = refuse(exchange, method);
+        /* From here on it waits for us, unless a body is to come. */
+        http_peer_begin_phase(server, exchange->peer,
+                              exchange->method == HTTP_POST && !is_refused ? HTTP_REQUEST_LIMIT_MS
+                                                                           : 0);
+        return is_refused ? http_exchange_send(exchange) : MHD_YES;
+    }
+    if (*upload_size > 0) {
+        buffer_append(&exchange->body, upload, *upload_size);
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (exchange->stage == HTTP_NEW) {
+        http_peer_begin_phase(server, exchange->peer, 0);
+        server->options.handler->handle(server->options.handler->context, exchange);
+    }
+    return send_or_suspend(exchange);
+}
+
+void http_request_end(void *context, struct MHD_Connection *connection, void **own,
+                      enum MHD_RequestTerminationCode code) {
+    struct http_server *server = context;
+    struct http_exchange *exchange = *own;
+    const struct http_handler *handler = server->options.handler;
+    (void)connection;
+    (void)code;
+    if (exchange == NULL) {
+        return;
+    }
+    http_peer_begin_phase(server, exchange->peer, HTTP_IDLE_LIMIT_MS);
+    http_peer_end_request(exchange);
+    if (exchange->is_begun && handler->leave != NULL) {
+        handler->leave(handler->context, exchange);
+    }
+    if (http_exchange_is_waiting(exchange)) {
+        http_exchange_part(&server->waiting_first, exchange);
+    } else if (exchange->stage == HTTP_STREAMS) {
+        http_exchange_part(&server->stream_first, exchange);
+        server->stream_count--;
+    }
+    http_text_release(exchange->sending);
+    http_text_release(exchange->pending);
+    server->sending_size -= exchange->counted;
+    buffer_deinit(&exchange->reply.body);
+    buffer_deinit(&exchange->body);
+    memory_free(exchange->target);
+    memory_free(exchange);
+    *own = NULL;
+}

@@ -1,0 +1,468 @@
+"""What strangers may try: many connections, proxies and what they pass on, rights of users, cookies, odd requests."""
+import base64
+import http.client
+import json
+import socket
+import time
+import unittest
+
+from test_api import LIMIT_S, Api
+from web_server import WebServer, hold_port
+
+
+def own_address():
+    """An address of this machine that is not loopback's. No packet is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.connect(("192.0.2.1", 9))
+        return one.getsockname()[0]
+
+
+class Held:
+    """A connection to some address of the server, which goes on."""
+
+    def __init__(self, server, address="127.0.0.1"):
+        self.connection = http.client.HTTPConnection(address, server.web_port, timeout=LIMIT_S)
+
+    def ask(self, path, method="GET", **headers):
+        """(status, JSON); None if the connection was closed without a word."""
+        try:
+            self.connection.request(method, "/api/v1" + path,
+                                    headers={name.replace("_", "-"): value for name, value in headers.items()})
+            reply = self.connection.getresponse()
+            return reply.status, json.loads(reply.read())
+        except (http.client.RemoteDisconnected, ConnectionError):
+            return None
+
+    def stream(self, path, **headers):
+        """The status of a stream that stays open."""
+        self.connection.request("GET", "/api/v1" + path,
+                                headers={name.replace("_", "-"): value for name, value in headers.items()})
+        self.reply = self.connection.getresponse()
+        return self.reply.status
+
+    def close(self):
+        self.connection.close()
+
+
+class PerAddress(unittest.TestCase):
+    LIMIT = 5
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-bind", "*", "--protected-mode", "no", "--web-max-connections-per-address",
+                               str(cls.LIMIT))
+        cls.server.run("ZADD", "arena", "1", "ann")
+        cls.address = own_address()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def tearDown(self):
+        self.doCleanups()
+        give_up_at = time.monotonic() + LIMIT_S
+        while Api(self.server).get("/server")["web_connections"] > 1:  # those who leave are seen soon
+            self.assertLess(time.monotonic(), give_up_at)
+            time.sleep(0.05)
+
+    def hold(self, count, address):
+        held = [Held(self.server, address) for _ in range(count)]
+        for one in held:
+            self.addCleanup(one.close)
+            self.assertEqual(one.stream("/boards/arena/events"), 200)
+        return held
+
+    def test_an_address_has_so_many_connections_and_this_machine_any_number(self):
+        held = self.hold(self.LIMIT, self.address)
+        more = Held(self.server, self.address)
+        status, reply = more.ask("/boards")
+        self.assertEqual((status, reply["code"]), (429, "too_many"))
+        self.assertIn("web-max-connections-per-address", reply["error"])
+        self.assertIn(self.address, reply["error"])
+        more.close()
+        self.hold(3 * self.LIMIT, "127.0.0.1")
+        held[0].close()
+        give_up_at = time.monotonic() + LIMIT_S
+        while (got := Held(self.server, self.address).ask("/boards"))[0] != 200:
+            self.assertEqual(got[0], 429)
+            self.assertLess(time.monotonic(), give_up_at)
+            time.sleep(0.1)
+
+    def test_those_beyond_are_told_so_up_to_a_number_and_then_not_accepted(self):
+        self.hold(self.LIMIT, self.address)
+        silent = [socket.create_connection((self.address, self.server.web_port)) for _ in range(60)]
+        for one in silent:
+            self.addCleanup(one.close)
+        give_up_at = time.monotonic() + LIMIT_S
+        while (got := Held(self.server, self.address).ask("/boards")) is not None:
+            self.assertEqual(got[0], 429)
+            self.assertLess(time.monotonic(), give_up_at)
+        connections = Api(self.server).get("/server")["web_connections"]
+        self.assertLess(connections, self.LIMIT + 30)
+
+
+class Proxies(unittest.TestCase):
+    LIMIT = 3
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-proxies", "127.0.0.1 10.0.0.0/8", "--web-max-connections-per-address",
+                               str(cls.LIMIT), "--web-public", "arena", "--web-hosts", "boards.example.com",
+                               "--auth-delay", "60000", "--auth-delay-after", "2")
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "arena", "1", "ann")
+        cls.server.run("ZADD", "hidden", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def hold(self, count, client):
+        for _ in range(count):
+            one = Held(self.server)
+            self.addCleanup(one.close)
+            self.assertEqual(one.stream("/boards/arena/events", X_Forwarded_For=client), 200)
+
+    def test_each_client_has_the_limit_and_the_proxy_none(self):
+        self.hold(self.LIMIT, "203.0.113.7")
+        connection = Held(self.server)
+        self.addCleanup(connection.close)
+        for client in ("203.0.113.7", "203.0.113.7:4000", "198.51.100.1, 203.0.113.7", "198.51.100.1,203.0.113.7 ",
+                       "203.0.113.7, 10.1.2.3", "::ffff:203.0.113.7"):
+            status, reply = connection.ask("/boards/arena", X_Forwarded_For=client)
+            self.assertEqual((status, reply["code"]), (429, "too_many"), client)
+            self.assertIn("from 203.0.113.7:", reply["error"])
+        for client in ("203.0.113.8", "203.0.113.7, 203.0.113.8", "2001:db8::1", "unknown", ""):
+            self.assertEqual(connection.ask("/boards/arena", X_Forwarded_For=client)[0], 200, client)
+        self.hold(self.LIMIT, "203.0.113.9")
+
+    def test_a_network_of_ipv6_is_one_client(self):
+        for i in range(self.LIMIT):
+            self.hold(1, f"2001:db8:1:2::{i}")
+        connection = Held(self.server)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.ask("/boards/arena", X_Forwarded_For="[2001:db8:1:2:ffff::1]:99")[0], 429)
+        self.assertEqual(connection.ask("/boards/arena", X_Forwarded_For="2001:db8:1:3::1")[0], 200)
+
+    def test_the_last_of_several_headers_counts(self):
+        """HAProxy adds a header of its own behind the client's."""
+        self.hold(self.LIMIT, "203.0.113.17")
+        text = ("GET /api/v1/boards/arena HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                "X-Forwarded-For: 198.51.100.9\r\nx-forwarded-for: 203.0.113.17\r\n\r\n")
+        self.assertIn(b" 429 ", raw(self.server, text.encode()).split(b"\r\n")[0])
+
+    def test_who_comes_through_a_proxy_is_not_of_this_machine(self):
+        self.assertEqual(self.api.status("/boards/hidden"), 200)
+        self.assertEqual(self.api.status("/boards/hidden", X_Forwarded_For="127.0.0.1"), 200)
+        for client in ("203.0.113.30", "127.0.0.1, 203.0.113.30"):
+            status, reply, _ = self.api.ask("/api/v1/boards/hidden", X_Forwarded_For=client)
+            self.assertEqual((status, reply["code"]), (401, "login_needed"))
+            self.assertEqual(self.api.status("/boards/arena", X_Forwarded_For=client), 200)
+            self.assertEqual(self.api.status("/server", X_Forwarded_For=client), 401)
+
+    def test_wrong_passwords_of_one_client_do_not_slow_down_others(self):
+        self.server.run("ACL", "SETUSER", "ann", "on", ">right", "~*", "+@read")
+        statuses = [self.api.log_in("ann", "wrong", X_Forwarded_For="203.0.113.40")[0] for _ in range(4)]
+        self.assertEqual((statuses[0], statuses[-1]), (401, 429))
+        self.assertEqual(self.api.log_in("ann", "right", X_Forwarded_For="203.0.113.41")[0], 200)
+        entry = dict(zip(*[iter(self.server.run("ACL", "LOG")[0])] * 2))
+        self.assertIn(b"203.0.113.40", entry[b"client-info"])
+        self.server.run("ACL", "DELUSER", "ann")
+
+
+class Forwarded(unittest.TestCase):
+    """A proxy on this machine that web-proxies does not name."""
+
+    def test_its_clients_have_no_more_than_strangers(self):
+        server = WebServer("--web-public", "open", "--web-max-connections-per-address", "2", "--metrics-port", "0")
+        api = Api(server)
+        server.run("ZADD", "open", "1", "ann")
+        server.run("ZADD", "hidden", "1", "ann")
+        self.assertEqual(api.status("/boards/hidden"), 200)
+        for name in ("X_Forwarded_For", "Forwarded", "X_Real_IP", "X_Forwarded_Host"):
+            for value in ("203.0.113.7", "127.0.0.1", "for=127.0.0.1", ""):
+                self.assertEqual(api.status("/boards/hidden", **{name: value}), 401, (name, value))
+                self.assertEqual(api.status("/boards/open", **{name: value}), 200, (name, value))
+        streams = [api.stream("/boards/open/events", X_Forwarded_For="203.0.113.7") for _ in range(8)]
+        self.assertEqual({stream.status for stream in streams}, {200})  # it may be a proxy: nobody is locked out
+        for stream in streams:
+            stream.close()
+        server.stop()
+
+    def test_nor_at_metrics_port(self):
+        held = hold_port()
+        port = held.getsockname()[1]
+        held.close()  # libmicrohttpd binds alone
+        server = WebServer("--metrics-port", str(port))
+        for headers, status in (({}, 200), ({"X-Forwarded-For": "203.0.113.7"}, 403)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+            connection.request("GET", "/metrics", headers=headers)
+            self.assertEqual(connection.getresponse().status, status)
+            connection.close()
+        server.stop()
+
+    def test_what_cannot_be_is_told_at_the_start(self):
+        for words, why in ((("--web-proxies", "10.0.0.1 proxy.example"), "web-proxies: 'proxy.example' is no address"),
+                           (("--web-proxies", "10.0.0.1/8"), "web-proxies: '10.0.0.1/8' is no address"),
+                           (("--web-proxies", " ".join(["10.0.0.1"] * 65)), "web-proxies: at most 64"),
+                           (("--web-max-connections-per-address", "-1"), "web-max-connections-per-address")):
+            with self.assertRaises(AssertionError) as caught:
+                WebServer(*words)
+            self.assertIn(why, str(caught.exception))
+
+
+class Rights(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-public", "open:* daily", "--web-data", "user:* name", "--auth-delay", "0",
+                               password="secret")
+        cls.api = Api(cls.server)
+        run = cls.server.run
+        for board in ("open:1", "hidden", "arena"):
+            run("ZADD", board, "5", "bob", "6", "secret:1", "7", "den")
+        run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "3")
+        run("ZADD", "daily", "1", "ann")
+        run("LB.ROLL", "daily", "daily@old")
+        for key in ("user:bob", "secret:1", "hidden:bob"):
+            run("HSET", key, "name", "N", "token", "hush")
+        setuser = ("ACL", "SETUSER")
+        run(*setuser, "few", "on", ">p", "%R~arena", "-@all", "+lb.list", "+lb.info", "+lb.range")
+        run(*setuser, "writer", "on", ">p", "%W~*", "+@all", "-info", "-slowlog")
+        run(*setuser, "keyless", "on", ">p", "+@all", "-info", "-slowlog")
+        run(*setuser, "parts", "on", ">p", "-@all", "(%R~open:* +lb.list +lb.info +lb.range)", "(%R~hidden +lb.info)")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    PATHS = ("", "/page", "/member/bob", "/search?q=b", "/histogram", "/archives", "/events")
+
+    def test_a_board_that_is_not_public_is_like_one_that_is_not_there(self):
+        for path in self.PATHS[:-1]:
+            hidden = self.api.ask("/api/v1/boards/hidden" + path)[:2]
+            nothing = self.api.ask("/api/v1/boards/nothing" + path)[:2]
+            self.assertEqual(hidden, nothing)
+            self.assertEqual((hidden[0], hidden[1]["code"]), (401, "login_needed"))
+        self.assertEqual(self.api.stream("/boards/hidden/events").next()[1]["code"], "login_needed")
+
+    def test_hashes_are_only_those_that_may_be_read(self):
+        for pattern in ("*", "%2A", "secret:*", "hid*", "h*", "%5Bo%5Dpen:*", "?pen:*", "*er:bob", "op*", "%5Copen:*",
+                        "hi*:bob"):
+            status, reply, _ = self.api.ask(f"/api/v1/boards/open:1/page?data=token&hash={pattern}")
+            self.assertEqual((status, reply["code"]), (401, "login_needed"), pattern)
+            for path in ("member/bob", "search?q=b", "archives", "events"):
+                mark = "&" if "?" in path else "?"
+                text = json.dumps(self.api.stream(f"/boards/open:1/{path}{mark}data=token&hash={pattern}").next()
+                                  if path == "events" else
+                                  self.api.ask(f"/api/v1/boards/open:1/{path}{mark}data=token&hash={pattern}")[1])
+                self.assertNotIn("hush", text)
+
+    def test_hashes_of_web_data_that_may_not_be_read_are_left_out(self):
+        for board, options in (("open:1", {}), ("arena", {"user": "few:p"})):
+            page = self.api.get(f"/boards/{board}/page", **options)
+            self.assertEqual((page["data_fields"], len(page["rows"])), ([], 3))
+            self.assertNotIn("data", page["rows"][0])
+        self.assertEqual(self.api.get("/boards/open:1/member/bob")["rank"], 2)
+        self.assertEqual(self.api.get("/boards/open:1/search?q=b")["rows"][0]["member"], "bob")
+        self.assertEqual(self.api.stream("/boards/open:1/events").next()[0], "page")
+        page = self.api.get("/boards/open:1/page", user="default:secret")
+        self.assertEqual(page["rows"][2]["data"], {"name": "N"})
+
+    def test_the_list_has_what_may_be_read_whatever_the_cursor(self):
+        names = {board["name"] for board in self.api.get("/boards")["boards"]}
+        self.assertEqual(names, {"open:1", "daily"})
+        for query in ("match=hidden", "match=*", "cursor=0.0", "cursor=1.0", "cursor=1.5", "cursor=2.0", "cursor=99.0",
+                      "cursor=65534.18446744073709551615", "db=1"):
+            status, reply, _ = self.api.ask("/api/v1/boards?" + query)
+            self.assertIn(status, (200, 401), query)
+            self.assertLessEqual({board["name"] for board in reply.get("boards", [])}, names, query)
+
+    def test_archives_are_for_those_who_may_read_them(self):
+        self.assertEqual(self.api.get("/boards/daily/archives")["archives"], [])
+        self.assertEqual(self.api.status("/boards/daily@old"), 401)
+
+    def test_users_see_what_their_commands_and_keys_allow(self):
+        may = {
+            "few:p": {"arena": {"", "/page", "/archives", "/events"}},
+            "writer:p": {},
+            "keyless:p": {},
+            "parts:p": {"open:1": {"", "/page", "/archives", "/events"}, "hidden": {"", "/archives"}},
+        }
+        for user, boards in may.items():
+            for board in ("arena", "hidden", "open:1", "daily", "nothing"):
+                for path in self.PATHS:
+                    if path == "/events":
+                        stream = Held(self.server)
+                        self.addCleanup(stream.close)
+                        stream.stream(f"/boards/{board}/events", Authorization=basic(user))
+                        is_shown = b"event: page" in stream.reply.readline()
+                    else:
+                        status = self.api.status(f"/boards/{board}{path}", user=user)
+                        self.assertIn(status, (200, 403), (user, board, path))
+                        is_shown = status == 200
+                    self.assertEqual(is_shown, path in boards.get(board, ()), (user, board, path))
+            for path in ("/server", "/server/history", "/slowlog"):
+                self.assertEqual(self.api.status(path, user=user), 403, (user, path))
+
+    def test_a_default_user_who_is_off_lets_nobody_in(self):
+        server = WebServer("--user", "boss", "on", ">b", "~*", "+@all", "--web-public", "open")
+        api = Api(server)
+        server.run("ZADD", "open", "1", "ann")
+        server.run("ZADD", "hidden", "1", "ann")
+        server.run("ACL", "SETUSER", "default", "off")
+        self.assertEqual(api.status("/boards/hidden"), 401)
+        self.assertEqual(api.status("/boards/open"), 200)
+        self.assertEqual(api.status("/boards/hidden", user="boss:b"), 200)
+        self.assertEqual(api.status("/boards/hidden", user="default:"), 401)
+        server.client = server.client.__class__(port=server.port, username="boss", password="b")
+        server.stop()
+
+    def test_who_may_see_nothing_learns_nothing_of_the_server(self):
+        server = WebServer("--web-data", "user:* name", password="secret")
+        me = Api(server).get("/me")
+        self.assertEqual((me["user"], me["version"], me["data"], me["can_login"]), (None, None, None, True))
+        server.stop()
+
+
+def basic(user):
+    return "Basic " + base64.b64encode(user.encode()).decode()
+
+
+class Cookies(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-hosts", "boards.example.com", password="secret")
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "arena", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def log_in(self, **headers):
+        status, reply, cookie = self.api.log_in("default", "secret", **headers)
+        self.assertEqual(status, 200, reply)
+        return cookie
+
+    def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_alone(self):
+        cookie = self.log_in(Host="boards.example.com", Origin="https://boards.example.com")
+        port = self.server.web_port
+        self.assertRegex(cookie, rf"^__Host-leaderboard-{port}=[0-9a-f]{{48}}; Path=/; HttpOnly; SameSite=Strict; Secure$")
+        name, token = cookie.split(";")[0].split("=")
+        self.assertEqual(self.api.get("/me", cookie=f"{name}={token}")["user"], "default")
+        other = self.log_in().split(";")[0]
+        # What another name of the site has set does not come before it.
+        _, reply, headers = self.api.ask("/api/v1/logout", "POST", cookie=f"{other}; {name}={token}")
+        self.assertTrue(headers["Set-Cookie"].startswith(f"{name}=;"))
+        self.assertEqual(self.api.get("/me", cookie=f"{name}={token}")["user"], None)
+        self.assertEqual(self.api.get("/me", cookie=other)["user"], "default")
+
+    def test_a_login_takes_the_place_of_the_one_before(self):
+        first = self.log_in().split(";")[0]
+        second = self.log_in(Cookie=first).split(";")[0]
+        self.assertNotEqual(first, second)
+        self.assertEqual(self.api.get("/me", cookie=first)["user"], None)
+        self.assertEqual(self.api.get("/me", cookie=second)["user"], "default")
+
+    def test_a_token_that_the_server_has_not_made_is_no_login(self):
+        chosen = f"leaderboard-{self.server.web_port}=" + "a" * 48
+        cookie = self.log_in(Cookie=chosen).split(";")[0]
+        self.assertNotEqual(cookie, chosen)
+        self.assertEqual(self.api.get("/me", cookie=chosen)["user"], None)
+
+    def test_logging_out_ends_the_streams_of_that_login_alone(self):
+        cookies = [self.log_in().split(";")[0] for _ in range(2)]
+        streams = [self.api.stream("/boards/arena/events", Cookie=cookie) for cookie in cookies]
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "page")
+        self.api.ask("/api/v1/logout", "POST", cookie=cookies[0])
+        self.server.run("ZINCRBY", "arena", "1", "ann")
+        self.assertEqual(streams[1].next()[0], "page")
+        try:
+            self.assertIsNone(streams[0].next())
+        except http.client.IncompleteRead:
+            pass
+        for stream in streams:
+            stream.close()
+
+    def test_other_ports_and_names_of_this_site_are_other_sites(self):
+        for mode in ("no-cors", "cors"):
+            self.assertEqual(self.api.status("/boards", Sec_Fetch_Site="same-site", Sec_Fetch_Mode=mode), 403)
+            self.assertEqual(self.api.status("/boards/arena/events", Sec_Fetch_Site="same-site", Sec_Fetch_Mode=mode), 403)
+        for origin in (f"http://localhost:{self.server.web_port}1", "http://127.0.0.1"):
+            for path in ("login", "logout"):
+                self.assertEqual(self.api.ask(f"/api/v1/{path}", "POST", "{}", Content_Type="application/json",
+                                              Origin=origin)[0], 403)
+
+
+def raw(server, data):
+    """All that comes, until the server closes or says nothing for two seconds."""
+    with socket.create_connection(("127.0.0.1", server.web_port)) as one:
+        one.settimeout(2)
+        one.sendall(data)
+        got = b""
+        try:
+            while part := one.recv(65536):
+                got += part
+        except OSError:
+            pass
+        return got
+
+
+class OddRequests(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer()
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "arena", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_no_request_hides_in_another_one(self):
+        inner = b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        for head in (b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 62",
+                     b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 62\r\nContent-Length: 0",
+                     b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length : 62",
+                     b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding : chunked",
+                     b"POST /api/v1/logout HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked",
+                     b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 62\r\nTransfer-Encoding: chunked",
+                     b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nContent-Length: 62",
+                     b"POST /api/v1/boards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999"):
+            got = raw(self.server, head + b"\r\n\r\n" + inner)
+            self.assertEqual(got.count(b"HTTP/1.1 "), 1, head)
+            self.assertRegex(got[:12], rb"HTTP/1.1 (400|405|413)", head)
+
+    def test_a_request_is_for_one_host(self):
+        got = raw(self.server, b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+        self.assertIn(b" 400 ", got.split(b"\r\n")[0])
+        got = raw(self.server, b"GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertIn(b" 400 ", got.split(b"\r\n")[0])
+
+    def test_heads_of_streams_hold_nothing(self):
+        for _ in range(40):
+            self.head()
+        give_up_at = time.monotonic() + LIMIT_S
+        while self.api.get("/server")["web_connections"] > 1:
+            self.assertLess(time.monotonic(), give_up_at)
+            time.sleep(0.1)
+
+    def head(self):
+        connection = self.api.connection()
+        connection.request("HEAD", "/api/v1/boards/arena/events")
+        self.assertEqual(connection.getresponse().status, 200)
+        connection.close()
+
+    def test_nothing_of_the_api_is_kept_by_caches(self):
+        for path in ("/boards", "/boards/arena", "/boards/arena/page", "/boards/arena/member/ann", "/me", "/server",
+                     "/slowlog", "/boards/nothing", "/boards/arena/search?q=a"):
+            self.assertEqual(self.api.ask("/api/v1" + path)[2]["Cache-Control"], "no-store", path)
+        stream = self.api.stream("/boards/arena/events")
+        self.assertEqual(stream.reply.headers["Cache-Control"], "no-store")
+        stream.close()
+        self.assertEqual(self.api.ask("/app.js")[2]["Cache-Control"], "no-cache")
+
+
+if __name__ == "__main__":
+    unittest.main()
