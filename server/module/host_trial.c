@@ -71,6 +71,7 @@ static void discard(struct registry_key *key) {
 
 /* The key of this slot from now on, in the registry. */
 static void set_key(struct host_slot *slot, struct registry_key *key) {
+    CHECK(slot->value != NULL);
     slot->key = key;
     slot->value->key = key;
 }
