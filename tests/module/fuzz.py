@@ -36,6 +36,7 @@ BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
           "board", "daily:*", "default", "board", "m:*", "money", "board", "b", "default", "CAP", "20"]
 NOTICE = r"\d+:[MSC] .{24} \* "  # lines of the log that tell of nothing wrong
 RDB_MODULE = 7  # the first byte of a module's value
+TIMER_S = 1.1  # the module's timer looks for what is due once a second
 HOUR_US = 3600 * 10 ** 6
 DATABASES = 3
 
@@ -220,9 +221,9 @@ class Fuzzer:
             self.ask(connection, *self.command())
         self.ask(connection, self.draw.choice(["EXEC", "EXEC", "EXEC", "DISCARD"]))
 
-    def move_clock(self):
-        """Periods end."""
-        self.time_us += self.draw.choice([10 ** 6, HOUR_US // 2, HOUR_US, 5 * HOUR_US])
+    def move_clock(self, by_us):
+        """Periods end. From then on the clock stands still."""
+        self.time_us += by_us
         self.ask(self.connections[0], "LB.TESTCLOCK", self.time_us, self.time_us // 1000)
         self.replica.client().execute_command("LB.TESTCLOCK", self.time_us, self.time_us // 1000)
 
@@ -233,6 +234,9 @@ class Fuzzer:
         self.connections = [Connection(self.master, protocol) for protocol in (2, 3, 2)]
         waiting = Waiting(self.master, self.draw, self.grammar)
         has_periods = number % 2 == 1
+        if not has_periods:  # what is due rolls over now, and nothing becomes due
+            self.move_clock(48 * HOUR_US)
+            time.sleep(TIMER_S)
         until = self.commands + ROUND
         while self.commands < until:
             connection, act = self.draw.choice(self.connections), self.draw.random()
@@ -243,7 +247,7 @@ class Fuzzer:
             elif act < 0.06:
                 waiting.step()
             elif act < 0.063 and has_periods:
-                self.move_clock()
+                self.move_clock(self.draw.choice([10 ** 6, HOUR_US // 2, HOUR_US, 5 * HOUR_US]))
             elif act < 0.08 and not has_periods:
                 self.ask_and_see(connection, self.command())
             else:
