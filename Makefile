@@ -16,6 +16,8 @@ MANDIR   ?= $(PREFIX)/share/man
 UNITDIR  ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 ROTATEDIR ?= $(SYSCONFDIR)/logrotate.d
+# For Redis and Valkey alike, which load a module by its path.
+MODULEDIR ?= $(PREFIX)/lib/leaderboard
 CONFDIR  := $(SYSCONFDIR)/leaderboard
 STATEDIR := $(LOCALSTATEDIR)/lib/leaderboard
 LOGDIR   := $(LOCALSTATEDIR)/log/leaderboard
@@ -125,9 +127,9 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_ban lb_create lb_data \
-                   lb_forget lb_get lb_list lb_model lb_move lb_quantile lb_range lb_roll lb_submit lb_where \
-                   writing),$(UNITS)) $(B)/tests/integration/twin
+                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
+                   lb_data lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll \
+                   lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
@@ -136,9 +138,9 @@ RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build module module-test run demo test test-long torture failover check nightly sanitize sanitize-address \
+.PHONY: help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
-        bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
+        bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
         monitoring-check
@@ -172,7 +174,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -203,8 +205,8 @@ failover: ## 200 failovers under load of every kind, judged by recorded historie
 	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 
-install: build ## install server, configuration, unit, man pages under PREFIX (/usr/local); DESTDIR
-	@$(MAKE) --no-print-directory install-files
+install: build module ## install server, configuration, unit, man pages, module under PREFIX (/usr/local); DESTDIR
+	@$(MAKE) --no-print-directory install-files install-module
 
 # As root on this machine itself, not into a package: then the service gets a user of its own.
 IS_OWN := $(if $(DESTDIR),,$(filter 0,$(shell id -u)))
@@ -242,13 +244,18 @@ install-files:
 	if [ -n "$(IS_OWN)" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi; \
 	echo "to start it now and at every boot: systemctl enable --now leaderboard"
 
+install-module:
+	@install -D -m 644 $(MODULE) "$(DESTDIR)$(MODULEDIR)/leaderboard.so"
+
 # What an operator has written stays, and so do the boards.
 uninstall: ## remove what make install has installed, but no boards and no edited configuration
 	@set -e; \
 	rm -f "$(DESTDIR)$(BINDIR)/leaderboard-server" \
 	    "$(DESTDIR)$(UNITDIR)/leaderboard.service" "$(DESTDIR)$(UNITDIR)/leaderboard.socket" \
 	    "$(DESTDIR)$(MANDIR)/man1/leaderboard-server.1" "$(DESTDIR)$(MANDIR)/man5/leaderboard.conf.5" \
-	    "$(DESTDIR)$(COMPLETIONDIR)/leaderboard-server" "$(DESTDIR)$(CONFDIR)/leaderboard.conf.new"; \
+	    "$(DESTDIR)$(COMPLETIONDIR)/leaderboard-server" "$(DESTDIR)$(CONFDIR)/leaderboard.conf.new" \
+	    "$(DESTDIR)$(MODULEDIR)/leaderboard.so"; \
+	rmdir "$(DESTDIR)$(MODULEDIR)" 2>/dev/null || true; \
 	remove_or_say() { \
 	    if [ ! -e "$$1" ]; then return 0; fi; \
 	    if cmp -s - "$$1"; then rm -f "$$1"; else echo "$$1 was edited and stays"; fi; \
@@ -319,6 +326,7 @@ check: ## everything CI asks of the code, beside make test
 	@$(MAKE) --no-print-directory monitoring-check
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory module-fuzz
 	@echo "check: all clean"
 
 nightly: ## the tests and the fuzzers at length, the checks, both sanitizers with both compilers (hours)
@@ -406,6 +414,15 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (15), with clang's libFuzzer
 	@$(PARALLEL) fuzz-build CC=clang B=$(B)/fuzz \
 	    SANITIZE=fuzzer-no-link,address,undefined CFLAGS="-O1 -g"
 	@tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+# gcc: its sanitizers are shared libraries, which redis-server can be started with.
+module-fuzz: ## commands at random in redis-server, the module under ASan and UBSan, for FUZZ_SECONDS
+	@.ci/install-packages check
+	@$(PARALLEL) $(B)/module-sanitize/leaderboard-test.so redis-server CC=gcc B=$(B)/module-sanitize WERROR=1 \
+	    SANITIZE=address,undefined CFLAGS="-O1 -g"
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" \
+	    LEADERBOARD_REDIS_SERVER="$(abspath $(B)/module-sanitize/peers/redis-server)" tests/module/fuzz.py \
+	    --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --module "$(abspath $(B)/module-sanitize/leaderboard-test.so)"
 
 lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check

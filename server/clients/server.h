@@ -93,8 +93,9 @@ struct server {
     bool is_shutdown_now;     /* NOW: do not wait for clients */
     unsigned shutdown_ending; /* enum persistence_ending: SAVE, NOSAVE or neither */
     bool is_end_failed;       /* the final save failed: the last changes are not on disk */
-    uint64_t hash_seed;       /* of keys, members and watches */
-    uint64_t random_state;    /* for ZRANDMEMBER, RANDOMKEY */
+    bool is_guest;      /* in another host, which keeps hashes of its own: here are only boards */
+    uint64_t hash_seed; /* of keys, members and watches */
+    uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
 };
 
 /* settings and the clock's sources must be set, and everything else zero, but for users, which may be

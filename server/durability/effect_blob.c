@@ -4,7 +4,7 @@
 #include "codec/little.h"
 #include "server/durability/file_format.h"
 
-enum { HEAD_SIZE = 1 + 8, BATCH = 64 };
+enum { HEAD_SIZE = EFFECT_BLOB_HEAD_SIZE, BATCH = 64 };
 
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
     char head[HEAD_SIZE] = {FILE_FORMAT};

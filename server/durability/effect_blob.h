@@ -11,6 +11,8 @@
 
 #include "server/durability/effect_bytes.h"
 
+enum { EFFECT_BLOB_HEAD_SIZE = 1 + 8 };
+
 /* Begin a blob in out, which is cleared. */
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us);
 /* Its time and its chunk. false: it is none, or of a later version. */

@@ -27,6 +27,7 @@ struct host_call_reply;   /* RedisModuleCallReply */
 struct host_key_context;  /* RedisModuleKeyOptCtx */
 struct host_user;         /* RedisModuleUser */
 struct host_scan_cursor;  /* RedisModuleScanCursor */
+struct host_defrag;       /* RedisModuleDefragCtx */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
@@ -84,6 +85,8 @@ enum {
     HOST_BESIDE_COMPLETED = 2,
 };
 
+typedef void host_event_function(struct host_context *ctx, struct host_event event,
+                                 uint64_t subevent, void *about);
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);
@@ -115,7 +118,7 @@ struct host_type_methods {
     size_t (*free_effort)(struct host_string *key, const void *value);
     void (*unlink)(struct host_string *key, const void *value);
     void *(*copy)(struct host_string *from, struct host_string *to, const void *value);
-    int (*defrag)(void *ctx, struct host_string *key, void **value);
+    int (*defrag)(struct host_defrag *ctx, struct host_string *key, void **value);
     size_t (*mem_usage2)(struct host_key_context *ctx, const void *value, size_t samples);
     size_t (*free_effort2)(struct host_key_context *ctx, const void *value);
     void (*unlink2)(struct host_key_context *ctx, const void *value);
@@ -180,6 +183,8 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \
       (struct host_context *, int, const char *, struct host_string *))                            \
     X(REQUIRED, int, SubscribeToKeyspaceEvents, (struct host_context *, int, host_key_event *))    \
+    X(REQUIRED, int, SubscribeToServerEvent,                                                       \
+      (struct host_context *, struct host_event, host_event_function *))                           \
     X(REQUIRED, int, Replicate, (struct host_context *, const char *, const char *, ...))          \
     X(REQUIRED, int, ReplicateVerbatim, (struct host_context *))                                   \
     X(REQUIRED, struct host_call_reply *, Call,                                                    \
@@ -197,6 +202,8 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, int, ReplyWithStringBuffer, (struct host_context *, const char *, size_t))         \
     X(REQUIRED, int, ReplyWithVerbatimString, (struct host_context *, const char *, size_t))       \
     X(REQUIRED, int, ReplyWithDouble, (struct host_context *, double))                             \
+    X(REQUIRED, int, ReplyWithLongDouble, (struct host_context *, long double))                    \
+    X(REQUIRED, int, ReplyWithBigNumber, (struct host_context *, const char *, size_t))            \
     X(REQUIRED, int, ReplyWithBool, (struct host_context *, int))                                  \
     X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
     X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \
@@ -217,6 +224,10 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, void, DigestAddStringBuffer, (struct host_digest *, const char *, size_t))         \
     X(REQUIRED, void, DigestAddLongLong, (struct host_digest *, long long))                        \
     X(REQUIRED, void, DigestEndSequence, (struct host_digest *))                                   \
+    X(REQUIRED, void *, DefragAlloc, (struct host_defrag *, void *))                               \
+    X(REQUIRED, int, DefragShouldStop, (struct host_defrag *))                                     \
+    X(REQUIRED, int, DefragCursorSet, (struct host_defrag *, unsigned long))                       \
+    X(REQUIRED, int, DefragCursorGet, (struct host_defrag *, unsigned long *))                     \
     X(REQUIRED, void, Log, (struct host_context *, const char *, const char *, ...))               \
     X(REQUIRED, uint64_t, CreateTimer, (struct host_context *, int64_t, host_timer *, void *))     \
     X(REQUIRED, int, StopTimer, (struct host_context *, uint64_t, void **))                        \

@@ -1,8 +1,10 @@
 /* Effects out to LB.APPLY, and back. See host_effects.h. */
 #include "server/module/host_effects.h"
 
+#include "codec/little.h"
 #include "server/durability/effect_blob.h"
 #include "server/module/host_state.h"
+#include "server/module/host_trial.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -180,8 +182,7 @@ static bool is_on_stage(const struct host_stage *stage, struct bytes name) {
 }
 
 /* Effects on boards that the command names. */
-static bool is_allowed(void *context, const struct effect *effect) {
-    const struct host_stage *stage = context;
+static bool is_allowed(const struct host_stage *stage, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
@@ -189,36 +190,141 @@ static bool is_allowed(void *context, const struct effect *effect) {
            (!moves || (effect->to_database == 0 && is_on_stage(stage, effect->to_name)));
 }
 
+/* What a blob is judged by. */
+struct judging {
+    const struct host_stage *stage;
+    struct host_trial *trial;
+};
+
+static bool judge(void *context, const struct effect *effect) {
+    const struct judging *judging = context;
+    if (!is_allowed(judging->stage, effect)) {
+        return false;
+    }
+    host_trial_judge(judging->trial, effect);
+    return true;
+}
+
 static bool note(void *context, struct effect *effect) {
     host_stage_note(context, effect);
     return true;
 }
 
-static bool apply_blob(struct host_stage *stage, struct bytes blob) {
-    static struct effect_decoder decoder;
+static bool open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
+    return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
+}
+
+static int64_t time_of(struct bytes blob) {
+    return (int64_t)little_get_u64(blob.at + 1);
+}
+
+/* The keys after the first may have none. */
+static bool has_blob(struct host_string **argv, int index) {
+    return index == 2 || host_bytes(argv[index]).size > 0;
+}
+
+static bool check_all(const struct host_stage *stage, struct effect_decoder *decoder,
+                      struct host_string **argv, int argc, struct host_trial *trial) {
+    struct judging judging = {stage, trial};
     struct bytes chunk;
     int64_t time_us;
-    if (!effect_blob_open(blob, &time_us, &chunk) ||
-        !effect_blob_check(&decoder, chunk, is_allowed, stage)) {
-        return false;
+    for (int i = 2; i < argc; i += 2) {
+        if (has_blob(argv, i) && !(open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
+                                   effect_blob_check(decoder, chunk, judge, &judging))) {
+            return false;
+        }
     }
-    module_raise_clock(stage->ctx, time_us);
-    return effect_blob_apply(module.server.registry, &decoder, chunk, note, stage) == EFFECT_OK;
+    return true;
+}
+
+static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
+                        struct host_string **argv, int argc) {
+    struct bytes chunk;
+    int64_t time_us;
+    for (int i = 2; i < argc; i += 2) {
+        if (has_blob(argv, i) && open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
+            module_raise_clock(stage->ctx, time_us);
+            if (effect_blob_apply(module.server.registry, decoder, chunk, note, stage) !=
+                EFFECT_OK) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Does it come from the master, or from the host's own files? */
+static bool is_trusted(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
 }
 
 static const char *apply_all(struct host_stage *stage, struct host_string **argv, int argc) {
+    static struct effect_decoder decoder;
+    static struct host_trial trial;
+    static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
+    host_trial_init(&trial);
     for (int i = 1; i < argc; i += 2) {
         if (!host_stage_key(stage, argv[i])) {
             return "OOM out of memory";
         }
     }
+    if (!check_all(stage, &decoder, argv, argc, &trial)) {
+        return unfit;
+    }
+    if (trial.is_doubtful && !is_trusted(stage->ctx) && !host_trial_begin(&trial, stage)) {
+        return "OOM out of memory";
+    }
+    if (!apply_blobs(stage, &decoder, argv, argc)) {
+        host_trial_undo(&trial, stage);
+        return unfit;
+    }
+    host_trial_keep(&trial, stage);
+    return NULL;
+}
+
+/* Replicas believe the time in a blob. A client's that is ahead of our clock becomes that of our clock. */
+static struct host_string *bound_time(struct host_context *ctx, struct bytes blob) {
+    struct buffer bound;
+    int64_t now_us = module.server.clock.now_us;
+    char head[EFFECT_BLOB_HEAD_SIZE];
+    memcpy(head, blob.at, sizeof head);
+    little_put_u64(head + 1, (uint64_t)(time_of(blob) < now_us ? time_of(blob) : now_us));
+    buffer_init(&bound, 0);
+    buffer_append(&bound, head, sizeof head);
+    buffer_append(&bound, blob.at + EFFECT_BLOB_HEAD_SIZE, blob.size - EFFECT_BLOB_HEAD_SIZE);
+    CHECK(!bound.is_broken); /* the host would end here, too */
+    struct host_string *string = host_CreateString(ctx, bound.at, bound.size);
+    buffer_deinit(&bound);
+    return string;
+}
+
+static bool is_any_ahead(struct host_string **argv, int argc) {
     for (int i = 2; i < argc; i += 2) {
-        struct bytes blob = host_bytes(argv[i]);
-        if ((i == 2 || blob.size > 0) && !apply_blob(stage, blob)) {
-            return "ERR Bad data format, or effects that do not fit the key";
+        if (has_blob(argv, i) && time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+static void replicate_request(struct host_context *ctx, struct host_string **argv, int argc) {
+    if (!is_any_ahead(argv, argc)) {
+        host_ReplicateVerbatim(ctx);
+        return;
+    }
+    struct host_string **args = memory_allocate((size_t)argc * sizeof(struct host_string *));
+    CHECK(args != NULL);
+    for (int i = 1; i < argc; i++) {
+        bool is_blob = i % 2 == 0 && has_blob(argv, i);
+        args[i] = is_blob ? bound_time(ctx, host_bytes(argv[i])) : argv[i];
+    }
+    host_Replicate(ctx, "LB.APPLY", "v", args + 1, (size_t)argc - 1);
+    for (int i = 2; i < argc; i += 2) {
+        if (args[i] != argv[i]) {
+            host_FreeString(ctx, args[i]);
+        }
+    }
+    memory_free(args);
 }
 
 int host_effects_apply(struct host_context *ctx, struct host_string **argv, int argc) {
@@ -236,6 +342,6 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }
-    host_ReplicateVerbatim(ctx);
+    replicate_request(ctx, argv, argc);
     return host_ReplyWithSimpleString(ctx, "OK");
 }

@@ -12,6 +12,9 @@
 static struct host_filter *filter;
 static struct host_string *new_names[MODULE_COMMANDS_MAX]; /* by command_index; NULL: stays */
 static struct host_string *type_name;                      /* LB.TYPE */
+/* What its master changes in boards comes to a replica as LB.APPLY. Another write on a key that matches
+ * is one on a sorted set of the host, and there are no other writes: it stays as it is. */
+static bool is_replica;
 
 static struct bytes argument(struct host_filter_input *input, int index) {
     struct host_string *text = host_CommandFilterArgGet(input, index);
@@ -40,7 +43,8 @@ static struct host_string *find_new_name(struct host_filter_input *input, struct
         return is_board(argument(input, 1)) ? type_name : NULL;
     }
     const struct command *command = command_find(name);
-    if (command == NULL || new_names[command_index(command)] == NULL) {
+    if (command == NULL || new_names[command_index(command)] == NULL ||
+        (is_replica && (command->flags & COMMAND_WRITE) != 0)) {
         return NULL;
     }
     bool is_counted = command->first_key == 0;
@@ -62,9 +66,22 @@ static void run_filter(struct host_filter_input *input) {
     }
 }
 
+static void on_role_changed(struct host_context *ctx, struct host_event event, uint64_t subevent,
+                            void *about) {
+    (void)ctx;
+    (void)event;
+    (void)about;
+    is_replica = subevent != HOST_ROLE_MASTER;
+}
+
 bool host_filter_register(struct host_context *ctx) {
     if (module.server.settings.rule_count == 0) {
         return true;
+    }
+    is_replica = (host_GetContextFlags(ctx) & HOST_IS_MASTER) == 0;
+    if (host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_ROLE, 1},
+                                    on_role_changed) != HOST_OK) {
+        return false;
     }
     for (uint32_t i = 0; i < command_count(); i++) {
         char text[COMMAND_FULL_NAME_MAX + 8];

@@ -48,7 +48,7 @@ static int reply_to(struct host_context *ctx, struct host_string **argv, int arg
     const struct waiter *waiter = host_GetBlockedClientPrivateData(ctx);
     (void)argv;
     (void)argc;
-    host_reply(ctx, &waiter->output, waiter->session.protocol);
+    host_reply(ctx, &waiter->output);
     return HOST_OK;
 }
 

@@ -4,15 +4,12 @@
  * the bytes does it. */
 #include "server/module/host_reply.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/module/host_raw.h"
-
-enum {
-    TEXT_MAX = 1024,
-    LONG_MIN_SIZE = 64, /* a shorter reply is as fast value by value */
-};
+enum { TEXT_MAX = 1024 };
 
 /* The line from at on, without its end; *next: behind it. */
 static struct bytes read_line(const char *at, const char *end, const char **next) {
@@ -29,24 +26,47 @@ static const char *copy_text(struct bytes text, char *out) {
     return out;
 }
 
-/* An exact decimal. A double of the host has 17 digits; a longer number goes as a string. */
+/* Does a double say as many digits? Any double has 15. */
+static bool fits_double(const char *text, double value) {
+    enum { DOUBLE_DIGITS = 15 };
+    char again[TEXT_MAX];
+    int digits = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        digits += *at >= '0' && *at <= '9';
+    }
+    snprintf(again, sizeof again, "%.*g", digits - (text[strspn(text, "-")] == '0'), value);
+    return digits <= DOUBLE_DIGITS || strcmp(text, again) == 0;
+}
+
+/* A number of RESP3. The host writes integers below 2^64 exactly if they come as long double, and other
+ * numbers with 17 digits; what has more goes as a string. */
 static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
-    enum { EXACT_DIGITS = 15 };
     char copy[TEXT_MAX];
-    if (text.size > EXACT_DIGITS + 2) {
-        host_ReplyWithStringBuffer(ctx, text.at, text.size);
+    bool is_integer = memchr(text.at, '.', text.size) == NULL;
+    double value = strtod(copy_text(text, copy), NULL);
+    if (is_integer && isfinite(value)) {
+        host_ReplyWithLongDouble(ctx, strtold(copy, NULL));
+    } else if (!isfinite(value) || fits_double(copy, value)) {
+        host_ReplyWithDouble(ctx, value);
     } else {
-        host_ReplyWithDouble(ctx, strtod(copy_text(text, copy), NULL));
+        host_ReplyWithStringBuffer(ctx, text.at, text.size);
     }
 }
 
-static void reply_string(struct host_context *ctx, char type, struct bytes text) {
-    enum { VERBATIM_HEAD = 4 }; /* "txt:" */
-    if (type == '=') {
-        host_ReplyWithVerbatimString(ctx, text.at + VERBATIM_HEAD, text.size - VERBATIM_HEAD);
-    } else {
-        host_ReplyWithStringBuffer(ctx, text.at, text.size);
+static void reply_verbatim(struct host_context *ctx, struct bytes text) {
+    enum { HEAD_SIZE = 4 }; /* "txt:" */
+    host_ReplyWithVerbatimString(ctx, text.at + HEAD_SIZE, text.size - HEAD_SIZE);
+}
+
+/* Nearly all values of long replies are strings. The text is our own, so it is right. */
+static const char *reply_plain_string(struct host_context *ctx, const char *at) {
+    size_t size = 0;
+    for (at++; *at != '\r'; at++) {
+        size = 10 * size + (size_t)(*at - '0');
     }
+    at += 2;
+    host_ReplyWithStringBuffer(ctx, at, size);
+    return at + size + 2;
 }
 
 /* Returns where the next value begins. */
@@ -54,17 +74,18 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     char type = *at;
     char copy[TEXT_MAX];
     const char *next;
+    if (type == '$' && at[1] != '-') {
+        return reply_plain_string(ctx, at);
+    }
     struct bytes line = read_line(at + 1, end, &next);
     int64_t number = 0;
     bool is_number = bytes_parse_i64(line, &number);
     switch (type) {
     case '$':
+        host_ReplyWithNull(ctx);
+        return next;
     case '=':
-        if (number < 0) {
-            host_ReplyWithNull(ctx);
-            return next;
-        }
-        reply_string(ctx, type, (struct bytes){.at = next, .size = (size_t)number});
+        reply_verbatim(ctx, (struct bytes){.at = next, .size = (size_t)number});
         return next + number + 2;
     case ':':
         CHECK(is_number);
@@ -95,6 +116,9 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     case ',':
         reply_decimal_of(ctx, line);
         return next;
+    case '(':
+        host_ReplyWithBigNumber(ctx, line.at, line.size);
+        return next;
     default:
         CHECK(type == '#');
         host_ReplyWithBool(ctx, line.at[0] == 't');
@@ -102,19 +126,13 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     }
 }
 
-void host_reply(struct host_context *ctx, const struct buffer *output, unsigned protocol) {
+void host_reply(struct host_context *ctx, const struct buffer *output) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
         return;
     }
     const char *at = output->at;
     const char *end = at + output->size;
-    /* Not errors, which the host counts. In RESP3 there are decimals. */
-    bool is_raw = output->size >= HOST_RAW_MIN && strchr("*%~,", *at) != NULL &&
-                  (protocol == 3 || output->size >= LONG_MIN_SIZE);
-    if (is_raw && host_raw_reply(ctx, (struct bytes){.at = at, .size = output->size})) {
-        return;
-    }
     while (at < end) {
         at = reply_value(ctx, at, end);
     }

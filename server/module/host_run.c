@@ -131,7 +131,7 @@ static int run_job(struct host_context *ctx) {
     }
     reply_init(&reply, &current.output, module.session.protocol);
     job_answer(&module.server, module.session.job, &reply);
-    host_reply(ctx, &current.output, module.session.protocol);
+    host_reply(ctx, &current.output);
     return HOST_OK;
 }
 
@@ -188,7 +188,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
         return HOST_ERROR;
     }
-    host_reply(ctx, &current.output, module.session.protocol);
+    host_reply(ctx, &current.output);
     if (current.output.capacity > OUTPUT_KEPT_MAX) {
         buffer_deinit(&current.output);
     }
@@ -227,6 +227,16 @@ int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint
     return run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_wait(ctx, argv);
 }
 
+/* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
+ * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
+ * and meet an expired key. Any call that may propagate ("!") does it. */
+static void propagate_attempt(struct host_context *ctx) {
+    struct host_call_reply *reply = host_Call(ctx, "PING", "!");
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+}
+
 int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
     enum { PREFIX_SIZE = 3 }; /* "LB." */
     struct bytes name = host_bytes(argv[0]);
@@ -234,5 +244,9 @@ int host_run_again(struct host_context *ctx, struct host_string **argv, int argc
     const struct command *command =
         command_find((struct bytes){.at = name.at + PREFIX_SIZE, .size = name.size - PREFIX_SIZE});
     CHECK(command != NULL);
-    return run(ctx, argv, argc, command_index(command));
+    int status = run(ctx, argv, argc, command_index(command));
+    if (status != HOST_OK) {
+        propagate_attempt(ctx);
+    }
+    return status;
 }

@@ -9,13 +9,16 @@
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
+#include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
     CHUNK_SIZE = 64 * 1024,
     PIECE_ENTRIES = 512,
     MEMBERS_PER_EFFORT = 32, /* about a block */
+    BLOCKS_PER_STEP = 64,    /* of activedefrag: some microseconds */
 };
+#define DAY_US (INT64_C(86400) * 1000000)
 
 /* ---- saving ---- */
 
@@ -138,6 +141,14 @@ static bool load_chunk(struct type_loading *loading) {
     return is_taken;
 }
 
+/* RESTORE is in the AOF as it came, and what the AOF says is believed when it is loaded: nobody may move
+ * the clock by more than a day that way. */
+static bool is_too_far_ahead(int64_t time_us) {
+    bool is_loading = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING) != 0;
+    module_update_time();
+    return !is_loading && time_us - module.server.clock.now_us > DAY_US;
+}
+
 static bool load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
@@ -147,6 +158,12 @@ static bool load_head(struct type_loading *loading, int version) {
     }
     if (!rdb_board_begin(loading->read, (uint64_t)version, format, time_us, count)) {
         return refuse(loading, loading->read->error);
+    }
+    if (loading->read->time_us > MODULE_TIME_MAX_US) {
+        return refuse(loading, "damaged");
+    }
+    if (is_too_far_ahead(loading->read->time_us)) {
+        return refuse(loading, "its time is more than a day ahead of this server's");
     }
     module_raise_clock(module.timer_context, loading->read->time_us);
     return true;
@@ -242,6 +259,41 @@ static void *type_copy(struct host_key_context *ctx, const void *context) {
     return copy;
 }
 
+static void *move_allocation(void *ctx, void *allocation) {
+    return host_DefragAlloc(ctx, allocation);
+}
+
+static void move_value(struct host_defrag *ctx, struct host_value **value) {
+    struct host_value *moved = host_DefragAlloc(ctx, *value);
+    *value = moved != NULL ? moved : *value;
+    struct registry_key *key = host_DefragAlloc(ctx, (*value)->key);
+    if (key != NULL) {
+        (*value)->key = key;
+        board_relocated(&key->board);
+    }
+}
+
+/* activedefrag: a large board in steps. 1: call again. */
+static int type_defrag(struct host_defrag *ctx, struct host_string *name, void **context) {
+    struct host_value *value = *context;
+    unsigned long position = 0;
+    (void)name;
+    (void)host_DefragCursorGet(ctx, &position); /* a small value is done at once, and has none */
+    if (position == 0) {
+        move_value(ctx, &value);
+        *context = value;
+    }
+    do {
+        position = board_relocate(&value->key->board, (uint32_t)position, BLOCKS_PER_STEP,
+                                  move_allocation, ctx);
+        if (position != 0 && host_DefragShouldStop(ctx)) {
+            (void)host_DefragCursorSet(ctx, position);
+            return 1;
+        }
+    } while (position != 0);
+    return 0;
+}
+
 /* In order: equal boards have equal digests, and only they. */
 static void type_digest(struct host_digest *digest, void *context) {
     const struct host_value *value = context;
@@ -273,6 +325,7 @@ bool host_type_register(struct host_context *ctx) {
         .aux_save2 = host_state_save_some,
         .aux_save_triggers = HOST_AUX_BEFORE_RDB,
         .free_effort = type_effort,
+        .defrag = type_defrag,
         .copy2 = type_copy,
     };
     module.type = host_CreateDataType(ctx, RDB_BOARD_TYPE_NAME, RDB_BOARD_TYPE_VERSION, &methods);

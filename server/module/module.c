@@ -15,7 +15,6 @@
 #include "server/module/host_job.h"
 #include "server/module/host_period.h"
 #include "server/module/host_player.h"
-#include "server/module/host_raw.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
 #include "server/module/module_table.h"
@@ -167,6 +166,7 @@ static void on_rolled(void *context, uint32_t database, struct bytes name,
 static bool init_server(void) {
     struct server *server = &module.server;
     uint64_t seeds[2];
+    server->is_guest = true;
     if (getrandom(seeds, sizeof seeds, 0) != (ssize_t)sizeof seeds) {
         return false;
     }
@@ -244,7 +244,6 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
         host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC, on_key_event) != HOST_OK) {
         return refuse(ctx, "the server refused the data type, a command or the filter");
     }
-    host_raw_probe(ctx, "LB.TYPE");
     host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
              module.server.settings.rule_count, module.server.settings.layout_count);
     return HOST_OK;

@@ -32,6 +32,9 @@ struct module {
 };
 extern struct module module;
 
+/* Later times are damage: the end of the year 9999. */
+#define MODULE_TIME_MAX_US (INT64_C(253402300800) * 1000000)
+
 /* Free some of what was removed, and go on later if there is more. After each command. */
 void module_free_step(void);
 /* Time that came with a board or with effects: the clock never shows less. What does not come from the

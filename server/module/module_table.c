@@ -9,7 +9,6 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_raw.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
@@ -134,9 +133,6 @@ static bool register_one(struct host_context *ctx, uint32_t number) {
 /* What clients may know as zset; of any other key its own type. */
 static int run_type(struct host_context *ctx, struct host_string **argv, int argc) {
     static const char *const names[] = {"none", "string", "list", "hash", "set", "zset"};
-    if (host_raw_answer_probe(ctx)) {
-        return HOST_OK;
-    }
     if (argc != 2) {
         return host_ReplyWithError(ctx, "ERR wrong number of arguments for 'type' command");
     }

@@ -252,12 +252,18 @@ static bool is_period_right(const struct rules *rules) {
     return rules->period_start_ms < rules->period_end_ms && rules_equal(rules, &same);
 }
 
+/* Has it a number of microseconds? */
+static bool is_time(int64_t time_ms) {
+    return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
+}
+
 /* Do the guards say which times there are, and do the limits leave each other room? */
 static bool are_guards_right(const struct rules *rules) {
     bool opens = (rules->guards & RULES_OPENS) != 0;
     bool closes = (rules->guards & RULES_CLOSES) != 0;
     return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES) &&
            opens == (rules->opens_ms != 0) && closes == (rules->closes_ms != 0) &&
+           is_time(rules->opens_ms) && is_time(rules->closes_ms) &&
            (rules->cap == 0 || rules->limit == 0) &&
            (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
 }

@@ -52,12 +52,13 @@ def wait_until(is_so, what, limit_s=LIMIT_S):
 class Host:
     """A redis-server with the module (boards=None: without) in a directory of its own."""
 
-    def __init__(self, *options, boards=BOARDS, module=MODULE, is_cluster=False):
+    def __init__(self, *options, boards=BOARDS, module=MODULE, is_cluster=False, environment=None):
         self.held = [hold_port(), hold_port()]
         self.port, self.bus_port = (held.getsockname()[1] for held in self.held)
         self.directory = directory()
         self.log = Path(self.directory) / "log"
         self.options, self.boards, self.module = options, boards, module
+        self.environment = {**os.environ, **(environment or {})}
         if is_cluster:
             self.options += ("--cluster-port", self.bus_port)
         self.start()
@@ -74,7 +75,8 @@ class Host:
             words += ["--loadmodule", self.module, *self.boards]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, preexec_fn=end_with_the_test)
+                                            stdout=log, stderr=log, preexec_fn=end_with_the_test,
+                                            env=self.environment)
         wait_until(self.answers, lambda: self.log.read_text()[-2000:])
 
     def answers(self):

@@ -2,8 +2,9 @@
 import logging
 import random
 import re
-import subprocess
 import shutil
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -11,11 +12,13 @@ import unittest
 import redis
 from redis.cluster import ClusterNode, RedisCluster
 
-from hosts import Host, SHORT, wait_until
+from hosts import ROOT, Host, SHORT, wait_until
+
+logging.getLogger("redis.cluster").setLevel(logging.CRITICAL + 1)  # every error that it gets over
 
 BOARDS = 2000 if SHORT else 100000
 MEMBERS = 5
-logging.getLogger("redis.cluster").setLevel(logging.CRITICAL)  # errors are what is expected
+LOADS = 3  # clients of each kind
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send
 
 
@@ -70,16 +73,73 @@ class Cluster(unittest.TestCase):
             for name, got in zip(names[begin:begin + 200], pipe.execute()):
                 self.assertEqual(got, boards[name], name)
 
-    def count(self, stop, acknowledged, number):
-        """Increments, each acknowledged with its time, until stop; errors are tried again."""
-        client = self.client()
-        name, value = f"m:count{number}", 0
+    def work(self, stop, name, acknowledged):
+        """redis-py's client, doing what load_ioredis.js does."""
+        client, number = self.client(), 0
+        def try_until_done(ask):
+            while not stop.is_set():
+                try:
+                    return ask()
+                except (redis.RedisError, OSError, KeyError, ValueError, IndexError, AttributeError):
+                    time.sleep(0.05)
         while not stop.is_set():
-            try:
-                value = float(client.zincrby(name, 1, "x"))
-                acknowledged.setdefault(name, []).append((time.monotonic(), value))
-            except (redis.RedisError, OSError, KeyError, ValueError, IndexError):
-                time.sleep(0.05)
+            value = try_until_done(lambda: client.zincrby(f"m:count-{name}", 1, "x"))
+            if value is not None:
+                acknowledged.append(("count", value, time.monotonic()))
+            added = try_until_done(lambda: client.zadd(f"m:order-{name}", {f"u{number}": 7}))
+            if added is not None:
+                acknowledged.append(("order", f"u{number}", time.monotonic()))
+            number += 1
+
+    def begin_load(self):
+        """Clients of both kinds. Returns a function that ends them and returns what was acknowledged."""
+        stop, threads, programs, acknowledged = threading.Event(), [], {}, {}
+        directory = tempfile.TemporaryDirectory(prefix="leaderboard-module-")
+        self.addCleanup(directory.cleanup)
+        for i in range(LOADS):
+            acknowledged[f"py{i}"] = []
+            threads.append(threading.Thread(target=self.work, daemon=True,
+                                            args=(stop, f"py{i}", acknowledged[f"py{i}"])))
+            threads[-1].start()
+            output = open(f"{directory.name}/io{i}", "w+")
+            self.addCleanup(output.close)
+            programs[f"io{i}"] = output, subprocess.Popen(
+                ["node", str(ROOT / "tests/module/load_ioredis.js"), f"io{i}",
+                 *[str(host.port) for host in self.hosts]], stdin=subprocess.PIPE, stdout=output)
+            self.addCleanup(programs[f"io{i}"][1].kill)
+
+        def end():
+            stop.set()
+            for thread in threads:
+                thread.join(60)
+            for name, (output, program) in programs.items():
+                program.stdin.close()
+                self.assertEqual(program.wait(60), 0)
+                output.seek(0)
+                lines = [line.split() for line in output]
+                acknowledged[name] = [(kind, float(what) if kind == "count" else what, float(at))
+                                      for kind, what, at in lines]
+            return acknowledged
+        return end
+
+    def check_load(self, client, acknowledged, killed_at):
+        """Nothing from before the window is lost, and what is there is in the order of arrival."""
+        lost = total = 0
+        for name, records in acknowledged.items():
+            safe = [(kind, what) for kind, what, at in records if at < killed_at - WINDOW_S]
+            later = [what for kind, what, at in records if kind == "order" and at > killed_at + 1]
+            self.assertGreater(len(safe), 10, f"{name} did nothing")
+            self.assertGreater(len(later), 10, f"{name} did nothing after the failover")
+            self.assertGreaterEqual(client.zscore(f"m:count-{name}", "x"),
+                                    max(what for kind, what in safe if kind == "count"))
+            members = client.zrevrange(f"m:order-{name}", 0, -1)
+            numbers = [int(member[1:]) for member in members]
+            self.assertEqual(numbers, sorted(numbers), name)
+            missing = {what for kind, what, _ in records if kind == "order"} - set(members)
+            self.assertFalse(missing & {what for _, what in safe}, name)
+            total += len(records)
+            lost += len(missing)
+        print(f"{total} acknowledged, {lost} of the last {WINDOW_S} s lost ", end="", flush=True)
 
     def call(self, *command):
         """Ask every master; returns their replies as redis-cli prints them."""
@@ -125,16 +185,14 @@ class Cluster(unittest.TestCase):
         client.hset("profile:u5", "name", "U")
         self.call("LB.BAN", "cheat")
         self.check_banned(client, boards)
-        stop, acknowledged = threading.Event(), {}
-        load = [threading.Thread(target=self.count, args=(stop, acknowledged, i), daemon=True)
-                for i in range(6)]
-        for each in load:
-            each.start()
+        end_load = self.begin_load()
+        time.sleep(WINDOW_S)
         node_of = lambda host: host.client().execute_command("CLUSTER MYID").decode()
         self.tell("reshard", f"127.0.0.1:{self.hosts[0].port}", "--cluster-from",
                   node_of(self.hosts[0]), "--cluster-to", node_of(self.hosts[1]),
                   "--cluster-slots", 1000, "--cluster-yes", "--cluster-pipeline", 50)
         self.check(self.client(), boards)
+        time.sleep(2 * WINDOW_S)
         replica = next(host for host in self.hosts[3:] if
                        host.client().info("replication")["master_port"] == self.hosts[2].port)
         killed_at = time.monotonic()
@@ -142,19 +200,16 @@ class Cluster(unittest.TestCase):
         wait_until(lambda: replica.client().info("replication")["role"] == "master", "a new master")
         wait_until(lambda: replica.client().execute_command("CLUSTER INFO")["cluster_state"] == "ok",
                    "the cluster is whole")
-        time.sleep(1)
-        stop.set()
-        for each in load:
-            each.join(60)
+        print(f"failover in {time.monotonic() - killed_at:.1f} s, ", end="", flush=True)
+        time.sleep(3 * WINDOW_S)
+        acknowledged = end_load()
         client = self.client()
         self.check(client, boards)
         self.check_banned(client, boards)
         boards = self.forget_everywhere(boards)
         self.check(client, boards)
         self.assertEqual(client.exists("profile:u5"), 0)
-        for name, times in acknowledged.items():
-            safe = max(value for at, value in times if at < killed_at - WINDOW_S)
-            self.assertGreaterEqual(client.zscore(name, "x"), safe)
+        self.check_load(client, acknowledged, killed_at)
         for name, host in (("replica", host) for host in self.hosts[3:]):
             self.assertTrue(host.client().ping(), name)
 

@@ -1,11 +1,16 @@
 """What a board is in redis-server: types, keys, events, waiting, memory, files and copies of it."""
 import random
+import re
+import subprocess
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import redis
 
+from connection import Connection
+from crc import Crc
 from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, settled, wait_until
 
 COUNT = 5000 if SHORT else 100000
@@ -14,7 +19,7 @@ COUNT = 5000 if SHORT else 100000
 class Alone(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.host = Host("--notify-keyspace-events", "KEA")
+        cls.host = Host("--notify-keyspace-events", "KEA", "--enable-module-command", "yes")
         cls.addClassCleanup(cls.host.stop)
         cls.client = cls.host.client(decode_responses=True)
 
@@ -107,6 +112,31 @@ class Alone(unittest.TestCase):
         pipe.bzpopmax("daily:9", 0)
         self.assertEqual(pipe.execute(), [None])
 
+    def raw(self, protocol=2):
+        connection = Connection(self.host, protocol)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_numbers_of_resp3_are_exact(self):
+        client = self.raw(3)
+        for score in (b"9223372036854775807", b"-9223372036854775808", b"12345678901234567"):
+            client.ask("LB.CREATE", "daily:wide", "FIELD", "score", 64, "SIGNED")
+            client.ask("ZADD", "daily:wide", score, "ann")
+            self.assertEqual(client.ask("ZSCORE", "daily:wide", "ann"), score)
+            self.assertEqual(client.ask("LB.GET", "daily:wide", 1, "ann", "WITHKEY")[0][0], b"ann")
+        client.ask("LB.CREATE", "daily:fine", "FIELD", "score", 64, "SIGNED", "SCALE", 4)
+        client.ask("ZADD", "daily:fine", "922337203685477.5807", "ann", "0.1", "bob", "12.25", "kim")
+        self.assertEqual(client.ask("ZSCORE", "daily:fine", "ann"), b"922337203685477.5807")
+        self.assertEqual([float(client.ask("ZSCORE", "daily:fine", name)) for name in ("bob", "kim")],
+                         [0.1, 12.25])
+
+    def test_a_hash_is_no_board(self):
+        self.client.hset("hash", "points", 1)
+        self.expect_error("WRONGTYPE", "LB.DUMP", "hash")
+        payload = self.raw().ask("DUMP", "hash")
+        self.expect_error("hash", "LB.RESTORE", "daily:1", 0, payload)
+        self.assertEqual(self.client.exists("daily:1"), 0)
+
     def test_keys_of_a_board_in_acl(self):
         self.client.execute_command("ACL", "SETUSER", "player", "on", "nopass", "~daily:1",
                                     "+lb.zadd", "+lb.zunionstore")
@@ -149,9 +179,9 @@ class Alone(unittest.TestCase):
 
     def test_the_module_stays_while_its_type_is_there(self):
         self.client.zadd("daily:1", {"ann": 7})
-        with self.assertRaises(redis.RedisError):
-            self.client.module_unload("leaderboard")
+        self.expect_error("exports one or more module-side data types", "MODULE", "UNLOAD", "leaderboard")
         self.assertEqual(self.client.zcard("daily:1"), 1)
+        self.assertEqual(self.client.module_list()[0]["name"], "leaderboard")
 
     def test_keys_expire_move_and_swap(self):
         self.client.zadd("daily:1", {"ann": 7})
@@ -187,6 +217,10 @@ class Alone(unittest.TestCase):
                 pass
         self.client.delete("daily:2")
         self.assertEqual(self.host.digest(), before, f"seed {seed}")
+
+
+def incr_file(host):
+    return next(Path(host.directory, "appendonlydir").glob("*.incr.aof"))
 
 
 class Files(unittest.TestCase):
@@ -255,6 +289,86 @@ class Files(unittest.TestCase):
         changes.run(replica.client(), 500)
         settled(replica, second)
         self.assertEqual(second.digest(), replica.digest())
+
+    def test_redis_cli_copies_a_dump_file(self):
+        host = self.host()
+        Changes(self.seed).run(host.client(), COUNT // 5)
+        host.client().set("other", "x")
+        other = self.host(boards=[])
+        other.kill()
+        done = subprocess.run(["redis-cli", "-p", str(host.port), "--rdb",
+                               str(Path(other.directory) / "dump.rdb")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        other.start()
+        self.assertEqual(other.digest(), host.digest())
+        self.assertGreater(other.client().dbsize(), 2)
+
+    def blob_of(self, host, *command):
+        """The effects of a command, as a replica gets them."""
+        before = len(incr_file(host).read_bytes())
+        host.client().execute_command(*command)
+        wait_until(lambda: len(incr_file(host).read_bytes()) > before, "it is in the AOF")
+        written = incr_file(host).read_bytes()[before:]
+        at = written.index(b"LB.APPLY\r\n")
+        return re.match(rb"LB\.APPLY\r\n\$\d+\r\n.*?\r\n\$(\d+)\r\n", written[at:]), written[at:]
+
+    def test_effects_that_a_client_sends_are_applied_whole_or_not_at_all(self):
+        host = self.host("--appendonly", "yes")
+        replica = self.host("--replicaof", f"127.0.0.1 {host.port}")
+        client, blobs = host.client(decode_responses=True), {}
+        client.zadd("daily:1", {"ann": 1, "bob": 2})
+        for name, command in (("put", ["ZADD", "daily:1", 5, "kim"]), ("take", ["ZREM", "daily:1", "kim"])):
+            found, written = self.blob_of(host, *command)
+            blobs[name] = written[found.end():found.end() + int(found.group(1))]
+        before = host.digest()
+        apply = lambda *words: client.execute_command("LB.APPLY", *words)
+        with self.assertRaisesRegex(redis.ResponseError, "fit"):
+            apply("daily:1", blobs["put"], "daily:1", blobs["take"], "daily:1", blobs["take"])
+        self.assertEqual(host.digest(), before)
+        with self.assertRaisesRegex(redis.ResponseError, "fit"):
+            apply("daily:1", blobs["take"])
+        # The time in it moves nobody's clock.
+        ahead = blobs["put"][:1] + (2 * 10 ** 17).to_bytes(8, "little") + blobs["put"][9:]
+        self.assertEqual(apply("daily:1", ahead), "OK")
+        self.assertEqual(client.zrange("daily:1", 0, -1), ["ann", "bob", "kim"])
+        settled(host, replica)
+        self.assertEqual(replica.digest(), host.digest())
+        self.assertNotIn("lead_seconds", replica.log.read_text())
+
+    def test_a_waiting_client_leaves_replicas_equal(self):
+        master = self.host("--appendonly", "yes")
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}")
+        client = master.client()
+        for protocol in (2, 3):
+            for i in range(20):
+                waiting = [Connection(master, protocol) for _ in range(2)]
+                for each in waiting:
+                    each.send("BZMPOP", 5, 3, "daily:1", f"daily:{i}x", "daily:2", "MAX")
+                wait_until(lambda: client.info("clients")["blocked_clients"] == 2, "they wait")
+                client.zadd(f"daily:{i}x", {f"x{i}": i})
+                client.zadd("daily:1", {"ann": 1, f"y{i}": 2})
+                for each in waiting:
+                    self.assertEqual(len(each.read()), 2)
+                    each.close()
+                client.zremrangebyrank("daily:1", 0, 0)
+        settled(master, replica)
+        self.assertEqual(replica.digest(), master.digest())
+        digest = master.digest()
+        client.execute_command("DEBUG", "LOADAOF")
+        self.assertEqual(master.digest(), digest)
+
+    def test_a_sorted_set_under_a_boards_name_is_replicated(self):
+        master, sets = self.host(), self.host(boards=None)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}")
+        sets.client().zadd("x", {"ann": 1, "bob": 2, "kim": 3})
+        master.client().restore("daily:1", 0, sets.client().dump("x"))
+        self.assertEqual(master.client().execute_command("ZMPOP", 2, "other", "daily:1", "MIN")[1][0][0],
+                         b"ann")
+        settled(master, replica)
+        self.assertEqual(replica.digest(), master.digest())
+        replica.client().execute_command("REPLICAOF", "NO", "ONE")
+        self.assertEqual(replica.client().zadd("daily:2", {"ann": 1}), 1)
+        self.assertEqual(replica.client().execute_command("LB.ZCARD", "daily:2"), 1)
 
     def test_periods_roll_over_by_a_timer_on_the_master(self):
         master = self.host(module=MODULE_TEST)
@@ -345,24 +459,6 @@ class Files(unittest.TestCase):
                 pass
         self.assertGreater(restored, 0)  # a changed letter of a name is no damage
         self.assertEqual(range_of("daily:copy"), range_of("daily:1"))
-
-
-class Crc:
-    """CRC-64 of Redis (Jones), to give damaged payloads a right checksum."""
-
-    def __init__(self):
-        self.table = []
-        for byte in range(256):
-            crc = byte
-            for _ in range(8):
-                crc = crc >> 1 ^ (0x95ac9329ac4bc9b5 if crc & 1 else 0)
-            self.table.append(crc)
-
-    def of(self, data):
-        crc = 0
-        for byte in data:
-            crc = self.table[(crc ^ byte) & 0xff] ^ crc >> 8
-        return crc
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "skiplist/board_relocate.h"
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
@@ -50,6 +51,69 @@ static void run_failures(const char *name, uint32_t members, uint32_t keys, int 
     assert_true(failures > 0);
     pair_deinit(&pair);
     assert_int_equal(memory_live_count(), live_before);
+}
+
+/* Half of the allocations move. */
+static void *move_some(void *context, void *allocation) {
+    size_t size = memory_size(allocation);
+    char *moved = random_below(context, 2) == 0 ? memory_allocate(size) : NULL;
+    if (moved != NULL) {
+        memcpy(moved, allocation, size);
+        memset(allocation, 0xee, size);
+        memory_free(allocation);
+    }
+    return moved;
+}
+
+/* The board too, in the middle of a walk over the blocks. */
+static void relocate(struct board_pair *pair, struct random *random, uint32_t *position) {
+    if (random_below(random, 4) == 0) {
+        static struct board homes[2];
+        struct board *home = pair->board == &homes[0] ? &homes[1] : &homes[0];
+        memcpy(home, pair->board, sizeof *home);
+        memset(pair->board, 0xee, sizeof *pair->board);
+        pair->board = home;
+        board_relocated(home);
+    }
+    uint32_t count = 1 + (uint32_t)random_below(random, 20);
+    *position = board_relocate(pair->board, *position, count, move_some, random);
+}
+
+static void run_relocations(const char *name, uint32_t members, int steps) {
+    struct random random = random_begin(name);
+    uint64_t live_before = memory_live_count();
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    uint32_t position = 0;
+    int ends = 0;
+    pair_init(&pair, false, random_next(&random));
+    for (int i = 0; i < steps; i++) {
+        struct bytes member = member_of((uint32_t)random_below(&random, members), text);
+        if (random_below(&random, 3) == 0) {
+            pair_remove(&pair, member);
+        } else {
+            pair_put(&pair, member, random_below(&random, 50));
+        }
+        relocate(&pair, &random, &position);
+        ends += position == 0;
+        if (i % 16 == 0) {
+            pair_compare(&pair);
+        }
+    }
+    assert_true(ends > 1);
+    pair_compare(&pair);
+    pair_deinit(&pair);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void blocks_of_a_small_board_move(void **state) {
+    (void)state;
+    run_relocations(__func__, 20, 3000);
+}
+
+static void blocks_of_a_large_board_move_while_it_changes(void **state) {
+    (void)state;
+    run_relocations(__func__, 2000, 6000);
 }
 
 static void a_failed_put_leaves_a_small_board_as_it_was(void **state) {
@@ -227,6 +291,8 @@ static void a_board_of_ten_members_takes_little_more_than_its_entries(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_put_leaves_a_small_board_as_it_was),
+        cmocka_unit_test(blocks_of_a_small_board_move),
+        cmocka_unit_test(blocks_of_a_large_board_move_while_it_changes),
         cmocka_unit_test(a_failed_put_leaves_a_board_as_it_was),
         cmocka_unit_test(a_failed_put_in_order_leaves_a_board_as_it_was),
         cmocka_unit_test(a_failed_copy_leaves_nothing_behind),

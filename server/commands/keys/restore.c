@@ -115,6 +115,10 @@ static void dump_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
+    if (call->server->is_guest && key->kind != REGISTRY_BOARD) {
+        (void)call_refuse_kind(call);
+        return;
+    }
     struct buffer out;
     buffer_init(&out, 0);
     bool is_done = true;
@@ -352,6 +356,11 @@ static bool begin_value(struct restoring *restoring, const struct rdb_reader *re
                                                  restoring->call->now_us, why),
                            why);
     case RDB_HASH:
+        if (restoring->call->server->is_guest) {
+            return call_refuse(restoring->call,
+                               "ERR payload is of a hash, not of a board: RESTORE, "
+                               "without LB., makes it a key again");
+        }
         rdb_value_begin_hash(&restoring->value);
         return true;
     case RDB_BOARD:

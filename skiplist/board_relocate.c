@@ -1,0 +1,41 @@
+/* Moving blocks. See board_relocate.h. */
+#include "skiplist/board_relocate.h"
+
+#include "codec/memory.h"
+#include "skiplist/board_parts.h"
+
+static void relocate_leaf(struct board *board, board_mover *move, void *context) {
+    void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
+    if (leaf != NULL) {
+        board->leaf = leaf;
+    }
+}
+
+uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
+                        void *context) {
+    if (!board->is_large) {
+        relocate_leaf(board, move, context);
+        return 0;
+    }
+    struct skiplist *list = &board->large->list;
+    uint32_t id = from;
+    for (; id < list->node_end && id - from < count; id++) {
+        struct skiplist_node *node = skiplist_node(list, id);
+        size_t size = node->block != NULL ? memory_size(node->block) : 0;
+        void *block = node->block != NULL ? move(context, node->block) : NULL;
+        if (block != NULL) {
+            node->block = block;
+            list->memory_size += memory_size(block) - size;
+        }
+    }
+    return id < list->node_end ? id : 0;
+}
+
+void board_relocated(struct board *board) {
+    if (board->is_large) {
+        board->large->board = board;
+        if (board->large->link != NULL) {
+            *board->large->link = board;
+        }
+    }
+}
