@@ -2,8 +2,8 @@
 #include "server/module/host_effects.h"
 
 #include "codec/little.h"
-#include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
+#include "server/module/host_state.h"
 #include "server/module/host_trial.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
@@ -28,12 +28,16 @@ static struct {
 
 /* ---- out ---- */
 
-static void begin_blob(void) {
+void host_effects_begin_blob(struct effect_encoder *encoder, struct buffer *blob) {
     char head[HEAD_SIZE] = {FILE_FORMAT};
     little_put_u64(head + 1, (uint64_t)module.server.clock.now_us);
-    buffer_clear(&effects.blob);
-    buffer_append(&effects.blob, head, sizeof head);
-    effect_encode_begin(&effects.encoder, &effects.blob);
+    buffer_clear(blob);
+    buffer_append(blob, head, sizeof head);
+    effect_encode_begin(encoder, blob);
+}
+
+static void begin_blob(void) {
+    host_effects_begin_blob(&effects.encoder, &effects.blob);
     effects.has_effects = false;
 }
 
@@ -102,6 +106,10 @@ static void encode_fill(const struct effect *effect) {
 
 static void receive(void *context, const struct effect *effect) {
     (void)context;
+    if (host_state_owns(effect)) {
+        host_state_note(effect);
+        return;
+    }
     if (effects.stage == NULL) {
         return;
     }
@@ -234,19 +242,26 @@ static bool apply_chunk(struct host_stage *stage, struct effect_decoder *decoder
     return apply_batch(batch, count);
 }
 
-static struct bytes chunk_of(struct bytes blob) {
-    return (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
+bool host_effects_read_head(struct bytes blob, struct bytes *chunk, int64_t *time_us) {
+    if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
+        return false;
+    }
+    *chunk = (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
+    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    return *time_us >= 0 && *time_us <= MODULE_TIME_MAX_US;
 }
 
+/* Of a blob that was checked. */
 static int64_t time_of(struct bytes blob) {
     return (int64_t)little_get_u64(blob.at + 1);
 }
 
 static bool check_blob(const struct host_stage *stage, struct effect_decoder *decoder,
                        struct bytes blob, struct host_trial *trial) {
-    return blob.size >= HEAD_SIZE && blob.at[0] >= 1 && blob.at[0] <= FILE_FORMAT &&
-           time_of(blob) >= 0 && time_of(blob) <= MODULE_TIME_MAX_US &&
-           check_chunk(stage, decoder, chunk_of(blob), trial);
+    struct bytes chunk;
+    int64_t time_us;
+    return host_effects_read_head(blob, &chunk, &time_us) &&
+           check_chunk(stage, decoder, chunk, trial);
 }
 
 /* The keys after the first may have none. */
@@ -267,12 +282,15 @@ static bool check_all(const struct host_stage *stage, struct effect_decoder *dec
 static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
                         struct host_string **argv, int argc) {
     for (int i = 2; i < argc; i += 2) {
-        struct bytes blob = host_bytes(argv[i]);
-        if (has_blob(argv, i)) {
-            module_raise_clock(stage->ctx, time_of(blob));
-            if (!apply_chunk(stage, decoder, chunk_of(blob))) {
-                return false;
-            }
+        struct bytes chunk;
+        int64_t time_us;
+        if (!has_blob(argv, i)) {
+            continue;
+        }
+        CHECK(host_effects_read_head(host_bytes(argv[i]), &chunk, &time_us));
+        module_raise_clock(stage->ctx, time_us);
+        if (!apply_chunk(stage, decoder, chunk)) {
+            return false;
         }
     }
     return true;

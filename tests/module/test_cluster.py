@@ -1,6 +1,7 @@
 """A cluster of six redis-servers with the module: three masters, three replicas."""
 import logging
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -85,9 +86,9 @@ class Cluster(unittest.TestCase):
             value = try_until_done(lambda: client.zincrby(f"m:count-{name}", 1, "x"))
             if value is not None:
                 acknowledged.append(("count", value, time.monotonic()))
-            added = try_until_done(lambda: client.zadd(f"m:order-{name}", {f"u{number}": 7}))
+            added = try_until_done(lambda: client.zadd(f"m:order-{name}", {f"w{number}": 7}))
             if added is not None:
-                acknowledged.append(("order", f"u{number}", time.monotonic()))
+                acknowledged.append(("order", f"w{number}", time.monotonic()))
             number += 1
 
     def begin_load(self):
@@ -140,6 +141,37 @@ class Cluster(unittest.TestCase):
             lost += len(missing)
         print(f"{total} acknowledged, {lost} of the last {WINDOW_S} s lost ", end="", flush=True)
 
+    def call(self, *command):
+        """Ask every master; returns their replies as redis-cli prints them."""
+        port = next(host.port for host in self.hosts if host.process.poll() is None)
+        said = self.tell("call", f"127.0.0.1:{port}", *command, "--cluster-only-masters")
+        replies = re.findall(r"^127\.0\.0\.1:\d+: (.*)$", said, re.M)
+        self.assertEqual(len(replies), 3, said)
+        return replies
+
+    def check_data(self, client):
+        client.zadd("{b}daily", {"ann": 7})
+        client.hset("{b}profile:ann", "name", "Ann")
+        client.hset("profile:ann", "name", "Annette")
+        get = ["LB.GET", "{b}daily", 1, "ann", "DATA"]
+        self.assertEqual(client.execute_command(*get, "{b}profile:*")[0][4], ["name", "Ann"])
+        for pattern in "profile:*", "*", "{c}profile:*", "{*}profile", "*{b}", "{}b*":
+            with self.assertRaisesRegex(redis.ResponseError, "tag"):
+                client.execute_command(*get, pattern)
+
+    def check_banned(self, client, boards):
+        for name in list(boards)[::max(1, len(boards) // 300)]:
+            with self.assertRaisesRegex(redis.ResponseError, "BANNED"):
+                client.zadd(name, {"cheat": 1})
+
+    def forget_everywhere(self, boards):
+        """One of the members, on all nodes."""
+        counts = [int(reply) for reply in self.call("LB.FORGET", "u5", "DATA", "profile:*")]
+        self.assertEqual(sum(counts), sum("u5" in members for members in boards.values()))
+        self.assertTrue(all(count > 0 for count in counts), counts)
+        return {name: [each for each in members if each != "u5"]
+                for name, members in boards.items()}
+
     def test_slots_move_and_a_master_is_killed(self):
         seed = random.randrange(1 << 30)
         print(f"seed {seed} ", end="", flush=True)
@@ -149,6 +181,10 @@ class Cluster(unittest.TestCase):
         with self.assertRaisesRegex(redis.ResponseError, "tag"):
             client.execute_command("LB.CREATE", "daily:p", "PERIOD", "DAY")
         self.assertEqual(client.execute_command("LB.CREATE", "{b}p", "PERIOD", "DAY"), "OK")
+        self.check_data(client)
+        client.hset("profile:u5", "name", "U")
+        self.call("LB.BAN", "cheat")
+        self.check_banned(client, boards)
         end_load = self.begin_load()
         time.sleep(WINDOW_S)
         node_of = lambda host: host.client().execute_command("CLUSTER MYID").decode()
@@ -170,6 +206,10 @@ class Cluster(unittest.TestCase):
         client = self.client()
         self.check(client, boards)
         self.check_load(client, acknowledged, killed_at)
+        self.check_banned(client, boards)
+        boards = self.forget_everywhere(boards)
+        self.check(client, boards)
+        self.assertEqual(client.exists("profile:u5"), 0)
         for name, host in (("replica", host) for host in self.hosts[3:]):
             self.assertTrue(host.client().ping(), name)
 
