@@ -25,9 +25,9 @@ struct host_filter;       /* RedisModuleCommandFilter */
 struct host_filter_input; /* RedisModuleCommandFilterCtx */
 struct host_call_reply;   /* RedisModuleCallReply */
 struct host_key_context;  /* RedisModuleKeyOptCtx */
+struct host_defrag;       /* RedisModuleDefragCtx */
 struct host_user;         /* RedisModuleUser */
 struct host_scan_cursor;  /* RedisModuleScanCursor */
-struct host_defrag;       /* RedisModuleDefragCtx */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
@@ -183,8 +183,6 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \
       (struct host_context *, int, const char *, struct host_string *))                            \
     X(REQUIRED, int, SubscribeToKeyspaceEvents, (struct host_context *, int, host_key_event *))    \
-    X(REQUIRED, int, SubscribeToServerEvent,                                                       \
-      (struct host_context *, struct host_event, host_event_function *))                           \
     X(REQUIRED, int, Replicate, (struct host_context *, const char *, const char *, ...))          \
     X(REQUIRED, int, ReplicateVerbatim, (struct host_context *))                                   \
     X(REQUIRED, struct host_call_reply *, Call,                                                    \
@@ -195,7 +193,6 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
       (struct host_call_reply *, size_t))                                                          \
     X(REQUIRED, size_t, CallReplyLength, (struct host_call_reply *))                               \
     X(REQUIRED, const char *, CallReplyStringPtr, (struct host_call_reply *, size_t *))            \
-    X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
     X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
     X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \
     X(REQUIRED, int, ReplyWithError, (struct host_context *, const char *))                        \

@@ -214,6 +214,7 @@ static bool open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) 
     return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
 }
 
+/* Of a blob that was checked. */
 static int64_t time_of(struct bytes blob) {
     return (int64_t)little_get_u64(blob.at + 1);
 }

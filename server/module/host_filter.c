@@ -66,12 +66,8 @@ static void run_filter(struct host_filter_input *input) {
     }
 }
 
-static void on_role_changed(struct host_context *ctx, struct host_event event, uint64_t subevent,
-                            void *about) {
-    (void)ctx;
-    (void)event;
-    (void)about;
-    is_replica = subevent != HOST_ROLE_MASTER;
+void host_filter_note_role(bool is_now_replica) {
+    is_replica = is_now_replica;
 }
 
 bool host_filter_register(struct host_context *ctx) {
@@ -79,10 +75,6 @@ bool host_filter_register(struct host_context *ctx) {
         return true;
     }
     is_replica = (host_GetContextFlags(ctx) & HOST_IS_MASTER) == 0;
-    if (host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_ROLE, 1},
-                                    on_role_changed) != HOST_OK) {
-        return false;
-    }
     for (uint32_t i = 0; i < command_count(); i++) {
         char text[COMMAND_FULL_NAME_MAX + 8];
         const struct command *command = command_by_index(i);

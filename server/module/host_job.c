@@ -1,6 +1,8 @@
 /* Jobs. See host_job.h. */
 #include "server/module/host_job.h"
 
+#include "server/module/host_filter.h"
+
 #include "server/clients/job.h"
 #include "server/commands/lb/player.h"
 #include "server/module/host_player.h"
@@ -201,6 +203,7 @@ static void on_role(struct host_context *ctx, struct host_event event, uint64_t 
         module.server.jobs.is_resumed = true;
         end_orders();
     }
+    host_filter_note_role(role == HOST_ROLE_REPLICA);
 }
 
 static void on_swapdb(struct host_context *ctx, struct host_event event, uint64_t kind,

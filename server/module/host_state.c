@@ -83,7 +83,7 @@ static bool is_allowed(const struct effect *effect) {
 static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
                        int64_t *time_us) {
     enum effect_record record;
-    if (!effect_blob_open(blob, time_us, chunk)) {
+    if (!effect_blob_open(blob, time_us, chunk) || *time_us > MODULE_TIME_MAX_US) {
         return false;
     }
     effect_decode_begin(decoder, *chunk);

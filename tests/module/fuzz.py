@@ -206,8 +206,12 @@ class Fuzzer:
     def ask_and_see(self, connection, words):
         """An error has changed nothing, if nothing expired meanwhile, and no period had ended."""
         expired = lambda: self.control.info("stats")["expired_keys"]
-        for word in words[1:]:
-            connection.ask("LB.ZCARD", word)
+        for database in range(DATABASES):
+            asked = Connection(self.master)
+            asked.ask("SELECT", database)
+            for key in asked.ask("KEYS", "*"):
+                asked.ask("LB.ZCARD", key)  # a period that has ended ends now
+            asked.close()
         before, gone = self.master.digest(), expired()
         reply = self.ask(connection, *words)
         if isinstance(reply, redis.RedisError) and self.master.digest() != before and expired() == gone:

@@ -1,6 +1,6 @@
 // ioredis's cluster client at work until its input ends. load_ioredis.js NAME PORT ...
 //
-// It counts up m:count-NAME and lets u0, u1, ... arrive at m:order-NAME with equal scores. Whatever was
+// It counts up m:count-NAME and lets w0, w1, ... arrive at m:order-NAME with equal scores. Whatever was
 // acknowledged is a line: "count VALUE SECONDS" or "order MEMBER SECONDS" (of the monotonic clock).
 // What fails is tried again.
 "use strict";
@@ -36,9 +36,9 @@ async function main() {
         if (value !== null) {
             console.log(`count ${value} ${seconds()}`);
         }
-        const added = await tryUntilDone(() => client.zadd(`m:order-${name}`, 7, `u${number}`));
+        const added = await tryUntilDone(() => client.zadd(`m:order-${name}`, 7, `w${number}`));
         if (added !== null) {
-            console.log(`order u${number} ${seconds()}`);
+            console.log(`order w${number} ${seconds()}`);
         }
     }
     client.disconnect();

@@ -86,9 +86,9 @@ class Cluster(unittest.TestCase):
             value = try_until_done(lambda: client.zincrby(f"m:count-{name}", 1, "x"))
             if value is not None:
                 acknowledged.append(("count", value, time.monotonic()))
-            added = try_until_done(lambda: client.zadd(f"m:order-{name}", {f"u{number}": 7}))
+            added = try_until_done(lambda: client.zadd(f"m:order-{name}", {f"w{number}": 7}))
             if added is not None:
-                acknowledged.append(("order", f"u{number}", time.monotonic()))
+                acknowledged.append(("order", f"w{number}", time.monotonic()))
             number += 1
 
     def begin_load(self):
@@ -205,11 +205,11 @@ class Cluster(unittest.TestCase):
         acknowledged = end_load()
         client = self.client()
         self.check(client, boards)
+        self.check_load(client, acknowledged, killed_at)
         self.check_banned(client, boards)
         boards = self.forget_everywhere(boards)
         self.check(client, boards)
         self.assertEqual(client.exists("profile:u5"), 0)
-        self.check_load(client, acknowledged, killed_at)
         for name, host in (("replica", host) for host in self.hosts[3:]):
             self.assertTrue(host.client().ping(), name)
 
