@@ -67,7 +67,8 @@ ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skipli
 PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has.
 MODULE_SOURCES   := $(call sources,server/module)
-MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
+MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
+                    server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/dispatch/acl_pattern.c \
                     server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
                     process.c probe.c service.c surroundings.c worker.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
@@ -124,8 +125,9 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_create lb_get lb_model \
-                   lb_quantile lb_range lb_roll lb_submit writing),$(UNITS)) $(B)/tests/integration/twin
+                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_ban lb_create lb_data \
+                   lb_forget lb_get lb_list lb_model lb_move lb_quantile lb_range lb_roll lb_submit lb_where \
+                   writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run

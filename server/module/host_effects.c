@@ -2,8 +2,8 @@
 #include "server/module/host_effects.h"
 
 #include "codec/little.h"
-#include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
+#include "server/module/host_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -27,12 +27,16 @@ static struct {
 
 /* ---- out ---- */
 
-static void begin_blob(void) {
+void host_effects_begin_blob(struct effect_encoder *encoder, struct buffer *blob) {
     char head[HEAD_SIZE] = {FILE_FORMAT};
     little_put_u64(head + 1, (uint64_t)module.server.clock.now_us);
-    buffer_clear(&effects.blob);
-    buffer_append(&effects.blob, head, sizeof head);
-    effect_encode_begin(&effects.encoder, &effects.blob);
+    buffer_clear(blob);
+    buffer_append(blob, head, sizeof head);
+    effect_encode_begin(encoder, blob);
+}
+
+static void begin_blob(void) {
+    host_effects_begin_blob(&effects.encoder, &effects.blob);
     effects.has_effects = false;
 }
 
@@ -101,6 +105,10 @@ static void encode_fill(const struct effect *effect) {
 
 static void receive(void *context, const struct effect *effect) {
     (void)context;
+    if (host_state_owns(effect)) {
+        host_state_note(effect);
+        return;
+    }
     if (effects.stage == NULL) {
         return;
     }
@@ -232,14 +240,20 @@ static bool apply_chunk(struct host_stage *stage, struct effect_decoder *decoder
     return apply_batch(batch, count);
 }
 
-static bool apply_blob(struct host_stage *stage, struct bytes blob) {
-    static struct effect_decoder decoder;
+bool host_effects_read_head(struct bytes blob, struct bytes *chunk, int64_t *time_us) {
     if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
         return false;
     }
-    struct bytes chunk = {.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
-    int64_t time_us = (int64_t)little_get_u64(blob.at + 1);
-    if (time_us < 0 || !check_chunk(stage, &decoder, chunk)) {
+    *chunk = (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
+    *time_us = (int64_t)little_get_u64(blob.at + 1);
+    return *time_us >= 0;
+}
+
+static bool apply_blob(struct host_stage *stage, struct bytes blob) {
+    static struct effect_decoder decoder;
+    struct bytes chunk;
+    int64_t time_us;
+    if (!host_effects_read_head(blob, &chunk, &time_us) || !check_chunk(stage, &decoder, chunk)) {
         return false;
     }
     module_raise_clock(stage->ctx, time_us);

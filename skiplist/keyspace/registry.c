@@ -303,6 +303,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context) {
     registry->key_changed = key_changed;
+    registry->board_rolled = NULL;
+    registry->key_expired = NULL;
     registry->listener_context = context;
 }
 

@@ -30,11 +30,12 @@ MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_f
                                             void *context);
 /* Free every board at once, without reporting effects. May be NULL. */
 void registry_destroy(struct registry *registry);
-/* Set the listener for changes of keys, or NULL for none. */
+/* Set the listener for changes of keys, or NULL for none. The other two listeners are taken away:
+ * the context is theirs too. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
 /* The same for boards that roll over, and for keys that expire, called before the key is removed; the
- * context is the listener's. */
+ * context is that of registry_set_listener, to be called first. */
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
 
