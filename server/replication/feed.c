@@ -38,6 +38,7 @@ void feed_close_tick(struct feed *feed) {
 void feed_forget_history(struct feed *feed) {
     struct replication *replication = feed_replication(feed);
     struct history history;
+    feed_close_tick(feed); /* what this tick has changed is of the new history already */
     if (feed->owes_history && history_read(feed->server->registry, &history)) {
         memcpy(replication->id, history.id, sizeof history.id);
         memcpy(replication->second_id, history.second_id, sizeof history.second_id);
@@ -205,6 +206,8 @@ void feed_second(struct feed *feed) {
         }
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
+        } else if (feed_copy_is_stuck(feed, replica)) {
+            feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
         } else {
             feed_ping(feed, replica);
         }
