@@ -170,6 +170,16 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
+/* For lack of memory something is missing in what they are sent, and nothing behind it would be understood. */
+static void close_broken(struct feed *feed) {
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (!feed_is_lost(replica) && replica->session->output.is_broken) {
+            feed_give_up(feed, replica, "no memory for what it is sent");
+        }
+    }
+}
+
 bool feed_step(struct feed *feed) {
     bool has_more = false;
     if (!feed->is_open) {
@@ -182,6 +192,7 @@ bool feed_step(struct feed *feed) {
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
     has_more |= feed_step_copies(feed);
     has_more |= feed_stream(feed);
+    close_broken(feed);
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;
