@@ -67,7 +67,8 @@ ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skipli
 PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has.
 MODULE_SOURCES   := $(call sources,server/module)
-MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/lb/lb_data.c \
+MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
+                    server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/dispatch/acl_pattern.c \
                     server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
                     process.c probe.c service.c surroundings.c worker.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
@@ -95,7 +96,7 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 # The skiplist's tests, and those of what is kept, once more with tiny limits: blocks and pieces of a
 # few entries give bugs a chance.
 TINY_SOURCES := $(call sources,tests/skiplist) \
-                $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
+                $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c %/test_apply.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
 THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connection %/test_ring %/test_acceptor %/test_gates %/test_journal \
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
@@ -104,7 +105,7 @@ THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connec
 # Once more with threads that read and write (io-threads): what waits for replies, not for turns of a
 # loop that the test has.
 IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
-                 %/persistence %/push %/waiting %/logging,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
+                 %/persistence %/push %/waiting %/logging %/replication,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.
@@ -124,8 +125,9 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_create lb_get lb_model \
-                   lb_quantile lb_range lb_roll lb_submit writing),$(UNITS)) $(B)/tests/integration/twin
+                   zset_rank zset_remove zset_score zset_store lb_add lb_around lb_ban lb_create lb_data \
+                   lb_forget lb_get lb_list lb_model lb_move lb_quantile lb_range lb_roll lb_submit lb_where \
+                   writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
@@ -327,19 +329,19 @@ nightly: ## the tests and the fuzzers at length, the checks, both sanitizers wit
 	@echo "nightly: all clean"
 
 sanitize: ## the tests in their short forms under ASan and UBSan, warnings as errors (CC=gcc or clang)
-	$(call run_sanitized,address$(comma)undefined,$(WITHOUT_PRELOAD) $(TINY_UNITS) $(UNITS))
+	$(call run_sanitized,address$(comma)undefined,$(WITHOUT_PRELOAD) $(TINY_UNITS) $(UNITS) tests/quorum/run)
 
 sanitize-address: ## the same under ASan
-	$(call run_sanitized,address,$(WITHOUT_PRELOAD) $(TINY_UNITS) $(UNITS))
+	$(call run_sanitized,address,$(WITHOUT_PRELOAD) $(TINY_UNITS) $(UNITS) tests/quorum/run)
 
 sanitize-undefined: ## the same under UBSan
-	$(call run_sanitized,undefined,$(INTEGRATION) $(TINY_UNITS) $(UNITS))
+	$(call run_sanitized,undefined,$(INTEGRATION) $(TINY_UNITS) $(UNITS) tests/quorum/run)
 
 sanitize-thread: ## what has threads under TSan: the server as a program, and what writes and loads files
-	$(call run_sanitized,thread,$(INTEGRATION) $(THREADED_UNITS))
+	$(call run_sanitized,thread,$(INTEGRATION) $(THREADED_UNITS) tests/quorum/run)
 	@echo "once more with io-threads 3:"
 	@LEADERBOARD_TEST_IO_THREADS=3 TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) \
-	    $(RUN_SHORT) $(IO_THREADED)
+	    $(RUN_SHORT) $(IO_THREADED) tests/quorum/run
 
 # $(call run_sanitized,SANITIZERS,PROGRAMS)
 # TSan sleeps for a second at the end of every process with threads, and some tests fork hundreds.
@@ -469,6 +471,23 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 endif
 
+# The server as it would be if only the version of its files and streams were another: what replicas and
+# masters of different versions do is tested with these.
+FORMAT_SOURCES := $(shell grep -rlE 'FILE_FORMAT|file_format_|WIRE_VERSION' server --include='*.c' | grep -v '^server/module/')
+define format_server
+$(B)/format-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	@echo "  CC    $$@"
+	@$(CC) $(FLAGS) -DTEST_FILE_FORMAT=$(1) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
+$(SERVER)-format-$(1): $(patsubst %.c,$(B)/format-$(1)/%.o,$(FORMAT_SOURCES)) $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
+	@echo "  LINK  $$@"
+	@$(CC) $(LINK) $(LDFLAGS) $$^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $$@
+endef
+$(eval $(call format_server,5))
+$(eval $(call format_server,6))
+FORMAT_SERVERS := $(SERVER)-format-5 $(SERVER)-format-6
+$(B)/tests/integration/replication: | $(FORMAT_SERVERS)
+
 # One object for Redis 7.0 or later and Valkey; nothing of the event loop, of files or of TLS is in it.
 MODULE      := $(B)/leaderboard.so
 MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE_SOURCES) \
@@ -578,5 +597,5 @@ $(B)/peers/promtool:
 	@rm -rf $(@D)/debian && touch $@
 
 # Not what other builds, and the roots of other systems, have there.
--include $(shell test -d $(B) && find $(B) \( -name '*-sanitize' -o -path '$(B)/tiny' -o -path '$(B)/fuzz' \
+-include $(shell test -d $(B) && find $(B) -mindepth 1 \( -name '*-sanitize' -o -path '$(B)/tiny' -o -path '$(B)/fuzz' \
     -o -name arm64 -o -name deb -o -name deploy -o -name container -o -name sysroot \) -prune -o -type f -name '*.d' -print)

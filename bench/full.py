@@ -19,6 +19,7 @@
     players       commands that visit a million boards: how long others wait
     threads       io-threads 1, 2 and 4 beside redis-server and its own
     tls           with TLS: requests from 1, 50 and 1000 clients, pipelines, and handshakes
+    sync          what sync-replicas costs: rate, waits, CPU of a master and two replicas
     replication   CPU of a master and its replicas, a full copy, and how far behind replicas are
 """
 import argparse
@@ -36,6 +37,7 @@ import long
 import players
 import plot
 import replication
+import sync
 import threads
 import tls
 from compare import CPU_NOTE, TOP10, ZADD, ZINCRBY, ZREVRANK, Memory, Row, rows_named
@@ -313,7 +315,7 @@ PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory":
          "growth": growth, "boards": boards, "hashes": hashes.measure, "stall": stall,
          "long": long.measure, "durability": durability.measure, "players": players.measure,
          "threads": threads.measure, "tls": tls.measure,
-         "replication": replication.measure}
+         "replication": replication.measure, "sync": sync.measure}
 
 
 def parse_options():

@@ -1,13 +1,16 @@
 """full.py's part `replication`: what replicas cost their master and themselves, and how far behind they
 are.
 
-    stream  pipelined ZADDs with 0, 1 and 2 replicas: CPU of the master and of a replica per ZADD
+    stream  pipelined ZADDs at a steady rate; 0, 1 and 2 replicas follow in turn, a second each: CPU of the
+            master and of a replica per ZADD. A replica that is not to follow is stopped and its link closed,
+            so that all figures are of one master, seconds apart: nothing else of the machine drifts so fast
     copy    a full copy of a large board to a new replica: seconds, MB/s, the master's longest tick
-    lag     ZADD and then WAIT 1, beside a steady stream of other ZADDs: how long until a replica has
-            the write in memory and the master knows; so the replica has it earlier
+    lag     beside a steady stream of other ZADDs: how long after the answer to a ZADD a replica shows it
+            (it is asked again and again); and a ZADD with WAIT 1 behind it, until that answers
 
 All servers have journals (everysec). The master has one core; replicas and the client share the other,
-so the rates are those of a busy machine, and CPU per operation is what counts."""
+and CPU per operation is what counts."""
+import signal
 import socket
 import statistics
 import subprocess
@@ -19,24 +22,30 @@ from servers import OURS, SETTLE_S, Server, cores, markdown_table, pinned, say
 MILLION = 1000000
 ZADD = f"--score-range {MILLION} ZADD board __score_int__ user:000__rand_int__"
 JOURNAL = ["--appendonly", "yes", "--appendfsync", "everysec"]
+BACKLOG = ["--repl-backlog-size", "512mb"]  # stopped replicas go on where they were
 REPLICAS = (0, 1, 2)
+STREAM_RATE = 500000
+SLICES = 8  # of each number of replicas, in a round
+SLICE_S = 1.0
+BEHIND = 300  # groups that are not acknowledged, of one that has caught up
 LAG_RATE = 50000
 LAG_ASKED = 2000
+POLL_S = 0.0002
 WAIT_LIMIT_S = 300
 NOTES = [
     "CPU, user and system, of the whole server per ZADD of the client: the master's holds requests and"
-    " replies, a replica's only the change. The master is on one core, replicas and client on the other",
-    "Lag: from sending a ZADD to the answer of WAIT 1 behind it, so two ways of the network, the"
-    " replica's tick and the master's are in it",
+    " replies, a replica's only the change. The master is on one core, replicas and client on the other."
+    " Replicas come and go while the ZADDs go on: each row is the median of its seconds",
+    "A replica is asked every 0.2 ms whether it shows the write, so that much is in the first lag",
 ]
 
 
 class Cluster:
     """A master and its replicas."""
 
-    def __init__(self, part, replicas):
+    def __init__(self, part, replicas, settings=()):
         self.program = part.programs[OURS]
-        self.master = Server("master", self.program, JOURNAL)
+        self.master = Server("master", self.program, [*JOURNAL, *settings])
         self.replicas = [self.follow() for _ in range(replicas)]
 
     def follow(self):
@@ -56,32 +65,74 @@ class Cluster:
                 time.sleep(0.01)
 
     def stop(self):
+        for replica in self.replicas:
+            replica.process.send_signal(signal.SIGCONT)
         for server in [self.master, *self.replicas]:
             server.stop()
 
 
-def measure_stream(part, cluster, members, requests):
-    """CPU of each server per ZADD, until the replicas have all of them."""
-    cluster.wait_in_sync()
-    before = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
-    told = part.generator.run(cluster.master, ZADD, requests, members)
-    cluster.wait_in_sync()
-    after = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
-    used = [(b - a) / 1000 / told["requests"] for a, b in zip(before, after)]
-    return {"us": used[0], "replica_us": statistics.mean(used[1:]) if used[1:] else 0.0,
-            "per_second": told["per_second"], "busy": told["busy"]}
+def wait_until_followed(cluster, count):
+    give_up_at = time.monotonic() + WAIT_LIMIT_S
+    while True:
+        info = cluster.master.info("replication")
+        lines = [info.get(f"slave{i}", "") for i in range(int(info["connected_slaves"]))]
+        behind = [int(info["master_repl_offset"]) - int(line.split("offset=")[1].split(",")[0])
+                  for line in lines if "state=online" in line]
+        if len(lines) == count == len(behind) and all(groups <= BEHIND for groups in behind):
+            return
+        if time.monotonic() > give_up_at:
+            raise SystemExit(f"{count} replicas do not follow: {info}")
+        time.sleep(0.02)
+
+
+def let_follow(cluster, count):
+    """The first of the replicas, and no others."""
+    for replica in cluster.replicas[count:]:
+        replica.process.send_signal(signal.SIGSTOP)
+    cluster.master.ask("CLIENT KILL TYPE replica")
+    for replica in cluster.replicas[:count]:
+        replica.process.send_signal(signal.SIGCONT)
+    wait_until_followed(cluster, count)
+    time.sleep(SLICE_S / 4)
+
+
+def measure_slice(cluster, count):
+    servers = [cluster.master, *cluster.replicas[:count]]
+
+    def figures():
+        done = cluster.master.info("stats")["total_commands_processed"]
+        return [int(done), *(server.cpu_ns() for server in servers)]
+    before = figures()
+    begun_at = time.monotonic()
+    time.sleep(SLICE_S)
+    after = figures()
+    seconds = time.monotonic() - begun_at
+    requests, *used = [b - a for a, b in zip(before, after)]
+    us = [ns / 1000 / requests for ns in used]
+    return {"us": us[0], "replica_us": statistics.mean(us[1:]) if count else 0.0,
+            "per_second": requests / seconds, "busy": used[0] / 1e9 / seconds}
 
 
 def stream(part, members):
-    requests = part.scaled(2 * MILLION)
+    rate = part.scaled(STREAM_RATE)
+    slices = SLICES if part.options.scale >= 1 else 1
     cells = {count: [] for count in REPLICAS}
     for _ in range(part.options.rounds):
-        for count in REPLICAS:
-            cluster = Cluster(part, count)
-            part.versions[OURS] = cluster.master.version()
-            part.generator.run(cluster.master, ZADD, members, members)
-            cells[count].append(measure_stream(part, cluster, members, requests))
-            cluster.stop()
+        cluster = Cluster(part, max(REPLICAS), BACKLOG)
+        part.versions[OURS] = cluster.master.version()
+        part.generator.run(cluster.master, ZADD, members, members)
+        cluster.wait_in_sync()
+        words = part.generator.words(cluster.master, f"--rate {rate} {ZADD}", rate * 3600, members)
+        words.remove("--wait")
+        words.remove("1")
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL,
+                              preexec_fn=pinned(cores()[1])) as load:
+            for _ in range(slices):
+                for count in REPLICAS:
+                    let_follow(cluster, count)
+                    cells[count].append(measure_slice(cluster, count))
+            load.terminate()
+        cluster.stop()
     result = []
     for count in REPLICAS:
         cell = {name: statistics.median(cell[name] for cell in cells[count])
@@ -117,21 +168,42 @@ def copy(part, members):
     return result
 
 
-def ask_lag(port, count):
+def percentiles(waits):
+    waits = sorted(waits)
+    return {"p50_us": waits[len(waits) // 2], "p99_us": waits[len(waits) * 99 // 100],
+            "longest_us": waits[-1]}
+
+
+class Asker:
+    """One connection that asks and waits."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.reader = self.socket.makefile("rb")
+
+    def ask(self, line, lines=1):
+        self.socket.sendall(line)
+        return [self.reader.readline() for _ in range(lines)][-1]
+
+
+def ask_wait(master, replica, number):
     """Microseconds from a ZADD to the answer of WAIT."""
-    waits = []
-    with socket.create_connection(("127.0.0.1", port)) as client:
-        reader = client.makefile("rb")
-        for number in range(count):
-            begun_at = time.perf_counter()
-            client.sendall(b"ZADD lag %d m\r\nWAIT 1 5000\r\n" % number)
-            reader.readline()
-            answer = reader.readline()
-            waits.append((time.perf_counter() - begun_at) * 1e6)
-            if answer != b":1\r\n":
-                raise SystemExit(f"WAIT: {answer}")
-            time.sleep(0.002)
-    return sorted(waits)
+    begun_at = time.perf_counter()
+    if master.ask(b"ZADD lag %d m\r\nWAIT 1 5000\r\n" % number, 2) != b":1\r\n":
+        raise SystemExit("WAIT: not acknowledged")
+    return (time.perf_counter() - begun_at) * 1e6
+
+
+def ask_seen(master, replica, number):
+    """Microseconds from the answer to a ZADD until the replica shows it."""
+    master.ask(b"ZADD seen %d m\r\n" % number)
+    begun_at = time.perf_counter()
+    while replica.ask(b"ZCOUNT seen %d %d\r\n" % (number, number)) != b":1\r\n":
+        time.sleep(POLL_S)
+        if time.perf_counter() - begun_at > WAIT_LIMIT_S:
+            raise SystemExit("a write does not arrive")
+    return (time.perf_counter() - begun_at) * 1e6
 
 
 def lag(part, members):
@@ -139,19 +211,25 @@ def lag(part, members):
     part.generator.run(cluster.master, ZADD, members, members)
     cluster.wait_in_sync()
     count = part.scaled(LAG_ASKED)
-    seconds = count * 0.005 + 2
-    words = part.generator.words(cluster.master, f"--rate {LAG_RATE} {ZADD}",
-                                 int(LAG_RATE * seconds), members, 1, 50)
+    words = part.generator.words(cluster.master, f"--rate {LAG_RATE} {ZADD}", LAG_RATE * 3600,
+                                 members, 1, 50)
     words.remove("--wait")
     words.remove("1")
+    master, replica = Asker(cluster.master.port), Asker(cluster.replicas[0].port)
+    result = {"rate": LAG_RATE, "count": count}
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, preexec_fn=pinned(cores()[1])) as load:
         time.sleep(1)
-        waits = ask_lag(cluster.master.port, count)
+        for name, ask in (("wait", ask_wait), ("seen", ask_seen)):
+            waits = []
+            for number in range(1, count + 1):
+                waits.append(ask(master, replica, number))
+                time.sleep(0.002)
+            result[name] = percentiles(waits)
         load.terminate()
     cluster.stop()
-    result = {"rate": LAG_RATE, "count": count, "p50_us": waits[count // 2],
-              "p99_us": waits[count * 99 // 100], "longest_us": waits[-1]}
-    say(f"  lag at {LAG_RATE:,} ZADDs/s: p50 {result['p50_us']:.0f} us, p99 {result['p99_us']:.0f} us")
+    say(f"  lag at {LAG_RATE:,} ZADDs/s: seen p50 {result['seen']['p50_us']:.0f} us,"
+        f" p99 {result['seen']['p99_us']:.0f} us; WAIT p50 {result['wait']['p50_us']:.0f} us,"
+        f" p99 {result['wait']['p99_us']:.0f} us")
     return result
 
 
@@ -172,9 +250,11 @@ def tables(results):
                   f"{copied['members'] / copied['seconds']:,.0f}", f"{copied['tick_longest_us']:,}",
                   f"{copied['tick_longest_cpu_us']:,}", f"{copied['replica_tick_longest_us']:,}"]])
             + "\n\n" + markdown_table(
-                ["ZADDs/s beside it", "asked", "p50, us", "p99, us", "longest, us"],
-                [[f"{lagged['rate']:,}", f"{lagged['count']:,}", f"{lagged['p50_us']:.0f}",
-                  f"{lagged['p99_us']:.0f}", f"{lagged['longest_us']:.0f}"]]))
+                [f"beside {lagged['rate']:,} ZADDs/s, {lagged['count']:,} times", "p50, us", "p99, us",
+                 "longest, us"],
+                [[title] + [f"{lagged[name][figure]:.0f}" for figure in ("p50_us", "p99_us", "longest_us")]
+                 for name, title in (("seen", "a ZADD's answer, until the replica shows it"),
+                                     ("wait", "a ZADD, until WAIT 1 answers"))]))
 
 
 def draw(results):

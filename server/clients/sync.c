@@ -21,3 +21,8 @@ uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group) {
     }
     return sync->safe_group < disk_group ? sync->safe_group : disk_group;
 }
+
+int64_t sync_held_ms(const struct sync *sync) {
+    int64_t now_ms = (int64_t)(clock_monotonic_us() / 1000);
+    return sync->state == SYNC_OPEN && sync->held_since_ms != 0 ? now_ms - sync->held_since_ms : 0;
+}

@@ -27,6 +27,10 @@ struct sync {
     uint64_t safe_group;                     /* OPEN: acknowledged by sync-replicas others */
     bool has_lease;                          /* OPEN: sync-replicas-lease is not 0 */
     int64_t lease_end_ms;                    /* OPEN: monotonic */
+    uint32_t counted;                        /* OPEN: connected, and their acknowledgements count */
+    int64_t
+        held_since_ms; /* OPEN: monotonic, since when answers wait and nothing new has become safe;
+                            * 0: they do not */
     /* Answers that wait are never to be sent: another master decides what of it stays. The loop closes
      * those clients, and clears it. */
     bool has_lost_answers;
@@ -44,6 +48,9 @@ static inline bool sync_is_gating(const struct sync *sync) {
  * Call it after the commands whose answers it lets go have run: the lease is looked at here, by the
  * clock as it is now. */
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group);
+
+/* OPEN: for how long answers have been held back; else 0. */
+int64_t sync_held_ms(const struct sync *sync);
 
 /* What a closed master answers to commands that need the boards. */
 #define SYNC_CLOSED_ERROR                                                                          \

@@ -2,6 +2,7 @@
 #include "server/commands/ban.h"
 
 #include "codec/glob.h"
+#include "server/commands/keyspace.h"
 
 struct ban_name {
     char at[1 + BOARD_MEMBER_MAX];
@@ -9,7 +10,7 @@ struct ban_name {
 
 static struct bytes name_of(uint32_t database, struct bytes member, struct ban_name *name) {
     CHECK(member.size <= BOARD_MEMBER_MAX);
-    name->at[0] = (char)database;
+    name->at[0] = (char)keyspace_number(database);
     memcpy(name->at + 1, member.at, member.size);
     return (struct bytes){.at = name->at, .size = 1 + member.size};
 }
@@ -17,6 +18,9 @@ static struct bytes name_of(uint32_t database, struct bytes member, struct ban_n
 static struct registry_key *find(struct registry *registry, uint32_t database, struct bytes member,
                                  int64_t now_ms) {
     struct ban_name name;
+    if (keyspace_number(database) > BAN_NUMBER_MAX) {
+        return NULL;
+    }
     struct registry_key *key =
         registry_find(registry, BAN_DATABASE, name_of(database, member, &name), now_ms);
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
@@ -72,6 +76,9 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
     struct bytes args[] = {pattern, value};
     uint32_t added_count;
     bool is_new;
+    if (keyspace_number(database) > BAN_NUMBER_MAX) {
+        return BAN_NO_DATABASE;
+    }
     struct registry_key *key = registry_find_or_create_hash(
         registry, BAN_DATABASE, name_of(database, member, &name), now_ms, &is_new);
     if (key == NULL || key->kind != REGISTRY_HASH) {

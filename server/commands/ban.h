@@ -12,13 +12,18 @@
 
 #include "skiplist/keyspace/registry_hash.h"
 
-enum { BAN_DATABASE = REGISTRY_SYSTEM + 1, BAN_PATTERNS_MAX = 16 /* of a member */ };
+enum {
+    BAN_DATABASE = REGISTRY_SYSTEM + 1,
+    BAN_PATTERNS_MAX = 16,      /* of a member */
+    BAN_NUMBER_MAX = UINT8_MAX, /* of a database (keyspace_number); those above have no bans */
+};
 #define BAN_FOREVER INT64_MAX
 
 enum ban_status {
     BAN_OK,
     BAN_OUT_OF_MEMORY,
-    BAN_TOO_MANY, /* the member has BAN_PATTERNS_MAX others */
+    BAN_NO_DATABASE, /* BAN_NUMBER_MAX */
+    BAN_TOO_MANY,    /* the member has BAN_PATTERNS_MAX others */
 };
 
 /* Is anybody banned from anything? */

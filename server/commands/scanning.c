@@ -1,14 +1,10 @@
 /* Scans in steps. See scanning.h. */
 #include "server/commands/scanning.h"
 
-#include "server/clients/session.h"
+#include "server/commands/keyspace.h"
 #include "server/dispatch/command.h"
 
 enum { COUNT_DEFAULT = 10 };
-
-/* The cursor of a scan that has not begun; 0 would mean that it is complete. All others are
- * smaller. */
-#define CURSOR_BEGIN (UINT64_C(1) << 33)
 
 void scanning_begin(struct scanning *scanning, const struct call *call, struct glob *glob) {
     *scanning = (struct scanning){.glob = glob, .count = COUNT_DEFAULT};
@@ -44,10 +40,5 @@ uint64_t scanning_keys(const struct scanning *scanning, const struct call *call,
                        uint32_t count_max, registry_visit *visit, void *context) {
     struct scan_limits limits = scanning_limits(scanning);
     limits.count = limits.count < count_max ? limits.count : count_max;
-    if (!registry_roll_some(call->registry, call->now_ms)) {
-        return cursor != 0 ? cursor : CURSOR_BEGIN;
-    }
-    return registry_scan(call->registry, call->session->database,
-                         cursor != CURSOR_BEGIN ? cursor : 0, &limits, call->now_ms, visit,
-                         context);
+    return keyspace_scan(call, cursor, &limits, visit, context);
 }

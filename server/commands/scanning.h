@@ -40,10 +40,7 @@ static inline bool scanning_takes(const struct scanning *scanning, struct bytes 
 }
 struct scan_limits scanning_limits(const struct scanning *scanning);
 
-/* One step over the keys of the session's database; count_max: more are not visited, whatever COUNT
- * says. Returns the next cursor. An archive exists from the exact millisecond at which its period
- * ends, so a scan that continued before all due boards have rolled over could skip the archive's
- * position. Until they have, a step rolls over some of them and visits nothing. */
+/* keyspace_scan with these limits; count_max: more are not visited, whatever COUNT says. */
 uint64_t scanning_keys(const struct scanning *scanning, const struct call *call, uint64_t cursor,
                        uint32_t count_max, registry_visit *visit, void *context);
 

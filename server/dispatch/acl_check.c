@@ -9,8 +9,8 @@
 
 /* ---- one selector ---- */
 
-static bool may_run(const struct acl_selector *selector, uint32_t command,
-                    const struct request *request) {
+bool acl_may_run(const struct acl_selector *selector, uint32_t command,
+                 const struct request *request) {
     if (selector->has_all_commands || acl_selector_has_bit(selector, command) ||
         (command_by_index(command)->flags & COMMAND_NO_AUTH) != 0) {
         return true;
@@ -86,7 +86,7 @@ static bool may_use_channels(const struct acl_selector *selector, uint32_t index
 
 static enum acl_denial check_selector(const struct acl_selector *selector, uint32_t command,
                                       const struct request *request, uint32_t *position) {
-    if (!may_run(selector, command, request)) {
+    if (!acl_may_run(selector, command, request)) {
         return ACL_DENIED_COMMAND;
     }
     if (!may_access_all(selector, command, request, position)) {
@@ -124,7 +124,7 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
     unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (may_run(user->selectors[i], command, &none) &&
+        if (acl_may_run(user->selectors[i], command, &none) &&
             may_access(user->selectors[i], key, access)) {
             return true;
         }
@@ -168,55 +168,6 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
                  reasons[denial]);
     }
     return text;
-}
-
-/* ---- patterns that a command comes to keys by ---- */
-
-/* Two patterns that are the same take the same keys; made of a member, only if nothing in it but the
- * star is special. */
-static bool is_same(const struct acl_selector *selector, struct bytes pattern, bool is_key,
-                    unsigned access) {
-    const struct acl_text *same = acl_list_find(&selector->keys.list, pattern, ACL_LIST_ANY);
-    if (same == NULL || (same->value & access) != access) {
-        return false;
-    }
-    size_t star = acl_pattern_literal_size(pattern);
-    if (!is_key || star == pattern.size || pattern.at[star] != '*') {
-        return !is_key;
-    }
-    struct bytes rest = {.at = pattern.at + star + 1, .size = pattern.size - star - 1};
-    return acl_pattern_literal_size(rest) == rest.size;
-}
-
-static bool may_touch(const struct acl_selector *selector, struct bytes pattern, bool is_key,
-                      unsigned access) {
-    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
-    if (is_key) {
-        const char *star = memchr(pattern.at, '*', pattern.size);
-        begin.size = star != NULL ? (size_t)(star - pattern.at) : pattern.size;
-    }
-    return selector->has_all_keys || acl_patterns_cover(&selector->keys, begin, access) ||
-           is_same(selector, pattern, is_key, access);
-}
-
-bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
-                       unsigned access) {
-    struct session *session = call->session;
-    const struct acl_user *user = session->user;
-    uint32_t command = command_index(call->command);
-    if (session->is_unlimited) {
-        return true;
-    }
-    for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (may_run(user->selectors[i], command, call->request) &&
-            may_touch(user->selectors[i], pattern, is_key, access)) {
-            return true;
-        }
-    }
-    char text[ACL_DENIAL_MAX];
-    const struct request named = {.count = 1, .args = &pattern};
-    return call_refuse(
-        call, acl_deny(call->server, session, command, &named, ACL_DENIED_KEY, 0, false, text));
 }
 
 /* ---- after a change ---- */

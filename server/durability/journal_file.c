@@ -39,7 +39,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
         return false;
     }
     char head[JOURNAL_FILE_HEAD];
-    file_format_put(head, journal_prefix);
+    file_format_put(head, journal_prefix, FILE_FORMAT);
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -80,13 +80,7 @@ void journal_group_seal(char *group, const struct journal_group_head *head, uint
                    XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
 }
 
-bool journal_group_open(const char *group, size_t size, uint64_t id,
-                        struct journal_group_head *head) {
-    if (size <= JOURNAL_GROUP_HEAD ||
-        XXH3_64bits_withSeed(group + GROUP_SIZE, size - GROUP_SIZE, id) !=
-            little_get_u64(group + GROUP_CHECKSUM)) {
-        return false;
-    }
+void journal_group_read_head(const char *group, uint64_t id, struct journal_group_head *head) {
     uint32_t word = little_get_u32(group + GROUP_SIZE);
     *head = (struct journal_group_head){
         .size = word & ~GROUP_IS_LINKED,
@@ -95,6 +89,16 @@ bool journal_group_open(const char *group, size_t size, uint64_t id,
         .unsynced = little_get_u32(group + GROUP_UNSYNCED),
         .time_us = little_get_u64(group + GROUP_TIME),
     };
+}
+
+bool journal_group_open(const char *group, size_t size, uint64_t id,
+                        struct journal_group_head *head) {
+    if (size <= JOURNAL_GROUP_HEAD ||
+        XXH3_64bits_withSeed(group + GROUP_SIZE, size - GROUP_SIZE, id) !=
+            little_get_u64(group + GROUP_CHECKSUM)) {
+        return false;
+    }
+    journal_group_read_head(group, id, head);
     return head->size == size - JOURNAL_GROUP_HEAD;
 }
 

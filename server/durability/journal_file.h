@@ -72,6 +72,8 @@ void journal_group_seal(char *group, const struct journal_group_head *head, uint
  * false: it is none, or its checksum is wrong. */
 MUST_CHECK bool journal_group_open(const char *group, size_t size, uint64_t id,
                                    struct journal_group_head *head);
+/* The same for a group that was opened before. */
+void journal_group_read_head(const char *group, uint64_t id, struct journal_group_head *head);
 /* Append sealed groups, all or none. kept: the number of these bytes up to the end of the last
  * group that is not linked to the next. A linked group cannot be relied on before the last group of
  * its chain is written.

@@ -98,6 +98,7 @@ struct persistence {
     struct effect_listener listener;
     enum state journaling, saving;
     struct store store; /* directory -1: none is open */
+    bool had_manifest;  /* the store, before what is being saved: a thread may be making one */
     struct store_state
         files;        /* the store's, as the loop knows it: a thread may be changing that one */
     bool is_reserved; /* the store was opened by persistence_prepare_settings, undecided */
@@ -105,7 +106,8 @@ struct persistence {
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
-    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
+    unsigned stream_format;
+    bool has_reader; /* from persistence_begin_stream to persistence_end_stream */
     struct stream stream;
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
@@ -350,6 +352,16 @@ static void move(struct persistence *persistence, enum state *machine, enum even
     if (row->act != NULL) {
         row->act(persistence);
     }
+}
+
+/* From now on threads may change what the store says of its files. */
+static void begin_saving(struct persistence *persistence, enum event event) {
+    persistence->had_manifest = persistence->store.has_manifest;
+    move(persistence, &persistence->saving, event);
+}
+
+static bool has_manifest(const struct persistence *persistence) {
+    return is_saving(persistence) ? persistence->had_manifest : persistence->store.has_manifest;
 }
 
 /* The process must end before anything more is answered. */
@@ -633,7 +645,8 @@ static bool begin_snapshot(struct persistence *persistence) {
         return snapshot_begin(&persistence->snapshot, now_us);
     }
     if (stream->state != STREAM_OPEN ||
-        !snapshot_begin_stream(&persistence->snapshot, stream->writer, now_us)) {
+        !snapshot_begin_stream(&persistence->snapshot, stream->writer, persistence->stream_format,
+                               now_us)) {
         return false;
     }
     stream->writer = -1;
@@ -675,8 +688,7 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
         return PERSISTENCE_FAILED;
     }
     follow_keep(&persistence->store, persistence->settings);
-    move(persistence, &persistence->saving,
-         is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
+    begin_saving(persistence, is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -687,7 +699,8 @@ bool persistence_may_stream(const struct persistence *persistence) {
            persistence->stream.state == STREAM_UNUSED;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
+                                                 char *error) {
     settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
@@ -701,10 +714,11 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
         return PERSISTENCE_FAILED;
     }
     persistence->has_reader = true;
+    persistence->stream_format = format;
     persistence->is_streaming = true;
     persistence->is_streamed = false;
     persistence->snapshot.is_overrun = false;
-    move(persistence, &persistence->saving, SAVE_ASKED);
+    begin_saving(persistence, SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -1297,7 +1311,7 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
     if (!open_store(persistence, persistence->settings, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (!persistence->store.has_manifest) {
+    if (!has_manifest(persistence)) {
         if (is_saving(persistence)) {
             return PERSISTENCE_BUSY;
         }
@@ -1341,7 +1355,7 @@ static void adopt_received(struct persistence *persistence) {
         return; /* its threads wake the loop */
     }
     follow_keep(&persistence->store, persistence->settings);
-    move(persistence, &persistence->saving, ADOPTION_ASKED);
+    begin_saving(persistence, ADOPTION_ASKED);
     received_adopt(received,
                    persistence->settings->appendonly || persistence->journaling == BROKEN);
 }

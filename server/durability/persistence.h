@@ -113,9 +113,9 @@ enum persistence_stream {
 };
 /* May one begin now? No while a save or another one is going on. */
 bool persistence_may_stream(const struct persistence *persistence);
-/* Begin one. Call persistence_end_stream afterwards, also before it has been read to its end. */
+/* Begin one, of this version (file_format.h). Call persistence_end_stream afterwards, also before it has been read to its end. */
 MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
-                                                            char *error);
+                                                            unsigned format, char *error);
 /* Read the next bytes, at most room. PERSISTENCE_STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
 MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
                                                            char *at, size_t room, size_t *size,

@@ -80,7 +80,8 @@ static void run_begin(void *context) {
 
 static void run_begin_stream(void *context) {
     struct snapshot *snapshot = context;
-    if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms)) {
+    if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms,
+                                   snapshot->file.format)) {
         (void)fail(snapshot, "cannot write");
     }
 }
@@ -285,11 +286,12 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     return true;
 }
 
-bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, int64_t now_us) {
+bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, unsigned format, int64_t now_us) {
     if (!begin(snapshot, now_us, true)) {
         return false;
     }
     snapshot->file.fd = pipe;
+    snapshot->file.format = format;
     worker_start(&snapshot->worker, run_begin_stream);
     return true;
 }

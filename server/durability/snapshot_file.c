@@ -49,7 +49,7 @@ static uint64_t checksum_of(uint64_t seed, const char *head, const char *stored,
 
 static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
     char head[SNAPSHOT_FILE_HEAD];
-    file_format_put(head, snapshot_prefix);
+    file_format_put(head, snapshot_prefix, writer->format);
     little_put_u64(head + FILE_ID, writer->id);
     little_put_u64(head + FILE_CREATED, created_ms);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -58,7 +58,8 @@ static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms)
 }
 
 bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
-    *writer = (struct snapshot_writer){.fd = -1, .id = disk_random_id(), .level = level};
+    *writer = (struct snapshot_writer){
+        .fd = -1, .id = disk_random_id(), .level = level, .format = FILE_FORMAT};
     /* zstd allocates with libc's malloc: it runs on a thread that does not own the pool. */
     writer->zstd = ZSTD_createCCtx();
     writer->stored = memory_allocate(SNAPSHOT_BLOCK_SIZE);
@@ -80,8 +81,10 @@ bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const c
     return true;
 }
 
-bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms) {
+bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms,
+                               unsigned format) {
     writer->fd = fd;
+    writer->format = format;
     writer->is_stream = true;
     return write_file_head(writer, created_ms);
 }

@@ -49,7 +49,8 @@ struct snapshot_writer {
     uint64_t write_back_begin; /* the range passed to disk->write_back so far */
     uint64_t write_back_end;
     int level;
-    bool is_stream; /* fd is a pipe: nothing is synced */
+    unsigned format; /* of the file (file_format.h) */
+    bool is_stream;  /* fd is a pipe: nothing is synced */
     void *zstd;
     char *stored; /* buffer for a compressed block */
 };
@@ -59,9 +60,9 @@ MUST_CHECK bool snapshot_writer_init(struct snapshot_writer *writer, int level);
 /* Create the file. Any thread. false: errno says why, and the file is removed if possible. */
 MUST_CHECK bool snapshot_writer_open(struct snapshot_writer *writer, int directory,
                                      const char *name, uint64_t created_ms);
-/* The same into a pipe, which the writer takes. */
+/* The same into a pipe, which the writer takes; of this version. */
 MUST_CHECK bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd,
-                                          uint64_t created_ms);
+                                          uint64_t created_ms, unsigned format);
 /* Append a block of 1 .. SNAPSHOT_RAW_SIZE_MAX bytes. Any thread, one at a time; the same holds for
  * finish. false: errno says why, and the file is unusable. */
 MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw,

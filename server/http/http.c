@@ -119,8 +119,9 @@ static void refuse_login(struct http_exchange *exchange, const struct http_login
     if (login->verdict == HTTP_LOGIN_REFUSED) {
         http_exchange_fill(
             exchange, 403,
-            "not from %s: without a password (requirepass) only this machine is let in while "
-            "protected-mode is on; with one, the user must be allowed to run INFO\n",
+            "not from %s: without a password (requirepass) only this machine is let in, and nobody "
+            "through a proxy, while protected-mode is on; with one, the user must be allowed to "
+            "run INFO\n",
             login->given.address);
     } else {
         http_exchange_fill(exchange, 401, "a user and a password are needed\n");

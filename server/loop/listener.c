@@ -289,8 +289,8 @@ bool listeners_open(struct listeners *listeners, const struct settings *settings
     unsigned count = service_take_sockets(given);
     *listeners = (struct listeners){.acceptor.spare_fd = -1};
     listeners->acceptor.header_limit_ms = PROXY_HEADER_LIMIT_MS;
-    listeners->acceptor.proxy_count = settings->proxy_count;
-    memcpy(listeners->acceptor.proxies, settings->proxies, sizeof settings->proxies);
+    listeners->acceptor.proxy_count = settings->proxies.count;
+    memcpy(listeners->acceptor.proxies, settings->proxies.at, sizeof settings->proxies.at);
     if (count > 0 ? take_all(listeners, settings, given, count, error)
                   : open_all(listeners, settings, error)) {
         return true;

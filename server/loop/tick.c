@@ -1319,7 +1319,9 @@ bool tick_describe_command(const struct tick *tick, struct fault_command *comman
 }
 
 void tick_wake(struct tick *tick) {
-    set_idle(tick, true);
+    if (!tick->is_stopping) { /* its handles are closed, and a started one would keep the loop */
+        set_idle(tick, true);
+    }
 }
 
 /* ---- networks ---- */

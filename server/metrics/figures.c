@@ -80,12 +80,19 @@ static void take_link(const struct server *server, struct figures_replication *f
 
 static void take_sync(const struct server *server, struct figures_replication *figures) {
     const struct sync *sync = &server->replication.sync;
-    figures->sync = sync->state;
-    figures->promises = sync->promise_count;
-    figures->promises_needed = sync->promises_needed;
-    if (sync->state == SYNC_OPEN && figures->group > sync->safe_group) {
-        figures->unsafe_groups = figures->group - sync->safe_group;
-    }
+    bool is_open = sync->state == SYNC_OPEN;
+    bool is_closed = sync_is_closed(sync);
+    figures->sync = (struct figures_sync){
+        .state = sync->state,
+        .has_forgotten = sync->has_forgotten,
+        .wanted = (uint64_t)server->settings.sync_replicas,
+        .counted = is_open ? sync->counted : 0,
+        .promises = is_closed ? sync->promise_count : 0,
+        .promises_needed = is_closed ? sync->promises_needed : 0,
+        .unsafe =
+            is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
+        .held_ms = sync_held_ms(sync),
+    };
 }
 
 static void take_replication(const struct server *server, struct figures *all) {

@@ -35,10 +35,14 @@ struct figures_replication {
     uint64_t unapplied_groups;          /* that have come, and are not in memory yet */
     uint64_t copy_size, copy_read_size; /* of a full copy that comes; 0: not known */
     char error[REPLICATION_ERROR_MAX];  /* why the link stopped; "": it did not */
-    /* sync-replicas */
-    enum sync_state sync;
-    uint32_t promises, promises_needed;
-    uint64_t unsafe_groups; /* that are not acknowledged by enough */
+    struct figures_sync {
+        enum sync_state state;
+        bool has_forgotten;
+        uint64_t wanted, counted; /* replicas: sync-replicas; those whose acknowledgements count */
+        uint64_t promises, promises_needed;
+        uint64_t unsafe; /* groups whose answers wait */
+        int64_t held_ms;
+    } sync;
     struct replication_counters counters;
     uint32_t shown;
     struct figures_replica shown_replicas[FIGURES_REPLICAS_MAX];

@@ -340,6 +340,13 @@ static void write_replication_received(struct page *page) {
     put_two(page, counters->received_copy_size, counters->received_size);
 }
 
+static void write_sync_state(struct page *page) {
+    for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
+        put_sample(page, "state", sync_state_name(state),
+                   page->figures->replication.sync.state == state, 1);
+    }
+}
+
 static void write_ticks(struct page *page) {
     put_histogram(page, "", &page->figures->stats.ticks);
 }
@@ -579,6 +586,31 @@ static const struct group {
          {"leaderboard_replication_backlog_bytes", GAUGE, "bytes",
           "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl", "",
           VALUE(replication.backlog_size)},
+         {"leaderboard_sync_state", GAUGE, "",
+          "sync-replicas: 1 for the state that this server is in", "`state`",
+          WRITE(write_sync_state)},
+         {"leaderboard_sync_replicas", GAUGE, "",
+          "The setting: so many replicas must have what is answered", "",
+          VALUE(replication.sync.wanted)},
+         {"leaderboard_sync_counted_replicas", GAUGE, "",
+          "Of an open master: replicas that are connected in its own term, whose acknowledgements "
+          "count",
+          "", VALUE(replication.sync.counted)},
+         {"leaderboard_sync_unsafe_groups", GAUGE, "",
+          "Of an open master: groups that too few of them have acknowledged; their answers wait",
+          "", VALUE(replication.sync.unsafe)},
+         {"leaderboard_sync_held_seconds", GAUGE, "seconds",
+          "How long answers have waited for replicas, since one of them last made some safe", "",
+          SCALED(replication.sync.held_ms, 1000)},
+         {"leaderboard_sync_promises", GAUGE, "",
+          "Of a closed master: servers that have promised its term", "",
+          VALUE(replication.sync.promises)},
+         {"leaderboard_sync_promises_needed", GAUGE, "", "So many must have, before it opens", "",
+          VALUE(replication.sync.promises_needed)},
+         {"leaderboard_sync_may_have_forgotten", GAUGE, "",
+          "1: this server may have forgotten what it acknowledged, and does not count until it is "
+          "filled",
+          "", VALUE(replication.sync.has_forgotten)},
          {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
      }},
     {"Ticks: a slow host or a slow server",

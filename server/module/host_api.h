@@ -25,11 +25,16 @@ struct host_filter;       /* RedisModuleCommandFilter */
 struct host_filter_input; /* RedisModuleCommandFilterCtx */
 struct host_call_reply;   /* RedisModuleCallReply */
 struct host_key_context;  /* RedisModuleKeyOptCtx */
+struct host_user;         /* RedisModuleUser */
+struct host_scan_cursor;  /* RedisModuleScanCursor */
 
 enum { HOST_OK = 0, HOST_ERROR = 1 };
 enum { HOST_READ = 1, HOST_WRITE = 2 };
 /* Types of keys. */
-enum { HOST_KEY_EMPTY = 0, HOST_KEY_MODULE = 6 };
+enum { HOST_KEY_EMPTY = 0, HOST_KEY_HASH = 3, HOST_KEY_MODULE = 6 };
+enum { HOST_HASH_NONE = 0 };
+/* What is done with a key, for ACLCheckKeyPermissions. */
+enum { HOST_KEY_ACCESS = 1 << 4, HOST_KEY_UPDATE = 1 << 5, HOST_KEY_DELETE = 1 << 7 };
 /* GetContextFlags. */
 enum {
     HOST_IN_SCRIPT = 1 << 0,
@@ -56,15 +61,46 @@ enum {
     HOST_NOTIFY_NEW = 1 << 14,
 };
 enum { HOST_POSTPONED_LENGTH = -1 };
+/* Events of the server, and their kinds. */
+struct host_event {
+    uint64_t id, version;
+};
+enum { HOST_EVENT_ROLE = 0, HOST_ROLE_MASTER = 0, HOST_ROLE_REPLICA = 1 };
+enum {
+    HOST_EVENT_LOADING = 3,
+    HOST_LOADING_RDB = 0,
+    HOST_LOADING_AOF = 1,
+    HOST_LOADING_REPLICATION = 2,
+    HOST_LOADING_ENDED = 3,
+    HOST_LOADING_FAILED = 4,
+};
+enum { HOST_EVENT_SWAPDB = 11 };
+enum { HOST_EVENT_FORK = 13, HOST_FORK_BORN = 0 };
+/* A copy of the master is loaded beside the keys (diskless, swapdb). */
+enum {
+    HOST_EVENT_BESIDE = 14,
+    HOST_BESIDE_STARTED = 0,
+    HOST_BESIDE_ABORTED = 1,
+    HOST_BESIDE_COMPLETED = 2,
+};
 
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);
 typedef void host_free(struct host_context *ctx, void *context);
+typedef void host_disconnected(struct host_context *ctx, struct host_blocked *blocked);
+typedef void host_server_event(struct host_context *ctx, struct host_event event, uint64_t subevent,
+                               void *details);
 typedef int host_key_event(struct host_context *ctx, int class, const char *event,
                            struct host_string *key);
 
-/* RedisModuleTypeMethods, version 4 (Redis 7.0). */
+/* A key of a scan, or a field of a hash. key: NULL if it would have to be opened. */
+typedef void host_scan_key(struct host_context *ctx, struct host_string *name, struct host_key *key,
+                           void *context);
+typedef void host_scan_field(struct host_key *key, struct host_string *field,
+                             struct host_string *value, void *context);
+
+/* RedisModuleTypeMethods, version 5. Redis 7.0 has version 4, and reads no further. */
 struct host_type_methods {
     uint64_t version;
     void *(*rdb_load)(struct host_io *io, int encoding_version);
@@ -84,7 +120,9 @@ struct host_type_methods {
     size_t (*free_effort2)(struct host_key_context *ctx, const void *value);
     void (*unlink2)(struct host_key_context *ctx, const void *value);
     void *(*copy2)(struct host_key_context *ctx, const void *value);
+    void (*aux_save2)(struct host_io *io, int when); /* version 5 (Redis 7.2) */
 };
+enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
 
 /* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
 #define HOST_API(X)                                                                                \
@@ -123,6 +161,20 @@ struct host_type_methods {
     X(REQUIRED, void *, ModuleTypeGetValue, (struct host_key *))                                   \
     X(REQUIRED, struct host_type *, CreateDataType,                                                \
       (struct host_context *, const char *, int, struct host_type_methods *))                      \
+    X(REQUIRED, int, HashGet, (struct host_key *, int, ...))                                       \
+    X(REQUIRED, struct host_scan_cursor *, ScanCursorCreate, (void))                               \
+    X(REQUIRED, void, ScanCursorDestroy, (struct host_scan_cursor *))                              \
+    X(REQUIRED, void, ScanCursorRestart, (struct host_scan_cursor *))                              \
+    X(REQUIRED, int, Scan,                                                                         \
+      (struct host_context *, struct host_scan_cursor *, host_scan_key *, void *))                 \
+    X(REQUIRED, int, ScanKey,                                                                      \
+      (struct host_key *, struct host_scan_cursor *, host_scan_field *, void *))                   \
+    X(REQUIRED, uint64_t, GetClientId, (struct host_context *))                                    \
+    X(REQUIRED, struct host_string *, GetClientUserNameById, (struct host_context *, uint64_t))    \
+    X(REQUIRED, struct host_string *, GetCurrentUserName, (struct host_context *))                 \
+    X(REQUIRED, struct host_user *, GetModuleUserFromUserName, (struct host_string *))             \
+    X(REQUIRED, int, FreeModuleUser, (struct host_user *))                                         \
+    X(REQUIRED, int, ACLCheckKeyPermissions, (struct host_user *, struct host_string *, int))      \
     X(REQUIRED, int, SignalModifiedKey, (struct host_context *, struct host_string *))             \
     X(REQUIRED, void, SignalKeyAsReady, (struct host_context *, struct host_string *))             \
     X(REQUIRED, int, NotifyKeyspaceEvent,                                                          \
@@ -134,6 +186,10 @@ struct host_type_methods {
       (struct host_context *, const char *, const char *, ...))                                    \
     X(REQUIRED, void, FreeCallReply, (struct host_call_reply *))                                   \
     X(REQUIRED, const char *, CallReplyProto, (struct host_call_reply *, size_t *))                \
+    X(REQUIRED, struct host_call_reply *, CallReplyArrayElement,                                   \
+      (struct host_call_reply *, size_t))                                                          \
+    X(REQUIRED, size_t, CallReplyLength, (struct host_call_reply *))                               \
+    X(REQUIRED, const char *, CallReplyStringPtr, (struct host_call_reply *, size_t *))            \
     X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
     X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
     X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \
@@ -167,6 +223,13 @@ struct host_type_methods {
     X(REQUIRED, struct host_blocked *, BlockClientOnKeys,                                          \
       (struct host_context *, host_command *, host_command *, host_free *, long long,              \
        struct host_string **, int, void *))                                                        \
+    X(REQUIRED, struct host_blocked *, BlockClient,                                                \
+      (struct host_context *, host_command *, host_command *, host_free *, long long))             \
+    X(REQUIRED, int, UnblockClient, (struct host_blocked *, void *))                               \
+    X(REQUIRED, void *, GetBlockedClientPrivateData, (struct host_context *))                      \
+    X(REQUIRED, void, SetDisconnectCallback, (struct host_blocked *, host_disconnected *))         \
+    X(REQUIRED, int, SubscribeToServerEvent,                                                       \
+      (struct host_context *, struct host_event, host_server_event *))                             \
     X(REQUIRED, struct host_filter *, RegisterCommandFilter,                                       \
       (struct host_context *, host_filter_function *, int))                                        \
     X(REQUIRED, int, UnregisterCommandFilter, (struct host_context *, struct host_filter *))       \

@@ -2,6 +2,7 @@
 #include "server/module/host_effects.h"
 
 #include "server/durability/effect_blob.h"
+#include "server/module/host_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -94,6 +95,10 @@ static void encode_fill(const struct effect *effect) {
 
 static void receive(void *context, const struct effect *effect) {
     (void)context;
+    if (host_state_owns(effect)) {
+        host_state_note(effect);
+        return;
+    }
     if (effects.stage == NULL) {
         return;
     }

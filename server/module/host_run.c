@@ -1,13 +1,17 @@
 /* From the host's arguments to a handler, and back. See host_run.h. */
 #include "server/module/host_run.h"
 
+#include "server/commands/ban.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/loop/lookahead.h"
+#include "server/module/host_data.h"
 #include "server/module/host_effects.h"
+#include "server/module/host_job.h"
 #include "server/module/host_notify.h"
 #include "server/module/host_period.h"
 #include "server/module/host_reply.h"
+#include "server/module/host_state.h"
 #include "server/module/host_wait.h"
 
 enum {
@@ -101,6 +105,46 @@ static void run_handler(const struct command *command, const struct request *req
     }
 }
 
+bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes,
+                 void (*run)(void *context), void *context) {
+    struct host_stage *stage = &current.stage;
+    CHECK(current.running == NULL);
+    host_stage_begin(stage, ctx, writes, false);
+    current.running = stage;
+    host_effects_begin(stage);
+    bool is_staged = host_stage_key(stage, name);
+    if (is_staged) {
+        run(context);
+    }
+    host_effects_end();
+    host_stage_end(stage);
+    current.running = NULL;
+    host_notify_flush(ctx);
+    return is_staged;
+}
+
+/* A job has begun: its first steps, and if that was not all, its client waits. */
+static int run_job(struct host_context *ctx) {
+    struct reply reply;
+    if (!host_job_run(ctx)) {
+        return HOST_OK;
+    }
+    reply_init(&reply, &current.output, module.session.protocol);
+    job_answer(&module.server, module.session.job, &reply);
+    host_reply(ctx, &current.output, module.session.protocol);
+    return HOST_OK;
+}
+
+static const char *find_refusal(const struct command *command) {
+    if ((command->flags & COMMAND_NO_MULTI) == 0) {
+        return NULL;
+    }
+    if (module.session.transaction.is_running) {
+        return "ERR Command not allowed inside a transaction";
+    }
+    return host_job_reserve() ? NULL : "OOM out of memory";
+}
+
 /* HOST_ERROR: it has to wait, and nothing was replied. */
 static int run_staged(struct host_context *ctx, const struct command *command,
                       const struct request *request, struct host_string **argv) {
@@ -113,8 +157,15 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     module.session.transaction.is_running =
         (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
     module.wait.is_asked = false;
+    const char *refusal = find_refusal(command);
+    if (refusal != NULL) {
+        return host_ReplyWithError(ctx, refusal);
+    }
     buffer_clear(&current.output);
     reply_init(&reply, &current.output, module.session.protocol);
+    if ((command->flags & COMMAND_WRITE) != 0 && ban_exists(module.server.registry)) {
+        host_state_expire();
+    }
     host_stage_begin(stage, ctx, (command->flags & COMMAND_WRITE) != 0, false);
     current.running = stage;
     host_effects_begin(stage);
@@ -124,9 +175,14 @@ static int run_staged(struct host_context *ctx, const struct command *command,
         reply_error(&reply, "OOM out of memory");
     }
     host_effects_end();
+    host_state_replicate(ctx);
     host_stage_end(stage);
     current.running = NULL;
     host_notify_flush(ctx);
+    host_data_clear();
+    if (module.session.job != NULL) {
+        return run_job(ctx);
+    }
     module_free_step();
     if (module.wait.is_asked) {
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);

@@ -15,6 +15,7 @@ struct bytes host_bytes(const struct host_string *string) {
 
 void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool writes,
                       bool applies) {
+    module.database = (uint32_t)host_GetSelectedDb(ctx);
     stage->ctx = ctx;
     stage->slots = stage->slots_inline;
     stage->count = 0;
@@ -68,16 +69,11 @@ static bool may_roll(const struct host_stage *stage) {
 }
 
 static bool put_on_stage(struct host_slot *slot, struct bytes name) {
-    int type = host_KeyType(slot->opened);
-    if (type == HOST_KEY_EMPTY) {
+    if (host_KeyType(slot->opened) == HOST_KEY_EMPTY) {
         return true;
     }
-    if (type == HOST_KEY_MODULE && host_ModuleTypeGetType(slot->opened) == module.type) {
-        slot->value = host_ModuleTypeGetValue(slot->opened);
-        slot->key = name_board(slot->value, name);
-    } else {
-        slot->key = create_stranger(name);
-    }
+    slot->value = host_value_of(slot->opened);
+    slot->key = slot->value != NULL ? name_board(slot->value, name) : create_stranger(name);
     return slot->key != NULL && registry_admit(module.server.registry, slot->key);
 }
 
@@ -103,15 +99,19 @@ static void release_name(const struct host_stage *stage, struct host_string *nam
 static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name);
 
 /* An archive may only come to be now, because its board is due. */
-bool host_stage_key(struct host_stage *stage, struct host_string *name) {
+static bool stage_base(struct host_stage *stage, struct bytes name) {
     struct bytes base;
-    if (!stage->applies && find_base(host_bytes(name), &base)) {
-        struct host_string *base_name = host_CreateString(stage->ctx, base.at, base.size);
-        if (!stage_key(stage, base_name, true)) {
-            return false;
-        }
-    }
-    return stage_key(stage, name, false);
+    return stage->applies || !find_base(name, &base) ||
+           stage_key(stage, host_CreateString(stage->ctx, base.at, base.size), true);
+}
+
+bool host_stage_key(struct host_stage *stage, struct host_string *name) {
+    return stage_base(stage, host_bytes(name)) && stage_key(stage, name, false);
+}
+
+bool host_stage_key_of(struct host_stage *stage, struct bytes name) {
+    return stage_base(stage, name) &&
+           stage_key(stage, host_CreateString(stage->ctx, name.at, name.size), true);
 }
 
 /* is_own_name: the name is freed with the stage. */

@@ -5,6 +5,7 @@
 #include "server/durability/file_format.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_period.h"
+#include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
@@ -260,13 +261,17 @@ static void type_digest(struct host_digest *digest, void *context) {
 
 bool host_type_register(struct host_context *ctx) {
     static struct host_type_methods methods = {
-        .version = 4,
+        .version = 5,
         .rdb_load = type_load,
         .rdb_save = type_save,
         .aof_rewrite = type_rewrite,
         .mem_usage = type_memory,
         .digest = type_digest,
         .free = type_free,
+        .aux_load = host_state_load,
+        .aux_save = host_state_save,
+        .aux_save2 = host_state_save_some,
+        .aux_save_triggers = HOST_AUX_BEFORE_RDB,
         .free_effort = type_effort,
         .copy2 = type_copy,
     };

@@ -25,6 +25,12 @@ void host_value_discard(struct host_value *value) {
     memory_free(value);
 }
 
+struct host_value *host_value_of(struct host_key *opened) {
+    bool is_board =
+        host_KeyType(opened) == HOST_KEY_MODULE && host_ModuleTypeGetType(opened) == module.type;
+    return is_board ? host_ModuleTypeGetValue(opened) : NULL;
+}
+
 uint64_t host_value_count(void) {
     return atomic_load_explicit(&live_count, memory_order_relaxed);
 }

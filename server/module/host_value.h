@@ -21,6 +21,9 @@ void host_value_free(struct host_value *value);
 /* Release what values freed in other threads have held. */
 void host_value_settle(void);
 
+/* The board of an open key of the host; NULL: it holds none. */
+struct host_value *host_value_of(struct host_key *opened);
+
 /* Register the data type. false: the host refused. */
 bool host_type_register(struct host_context *ctx);
 /* Boards that exist. */

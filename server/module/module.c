@@ -12,9 +12,12 @@
 #include "server/clients/notify.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_filter.h"
+#include "server/module/host_job.h"
 #include "server/module/host_period.h"
+#include "server/module/host_player.h"
 #include "server/module/host_raw.h"
 #include "server/module/host_run.h"
+#include "server/module/host_state.h"
 #include "server/module/module_table.h"
 #include "server/system/version.h"
 
@@ -186,19 +189,24 @@ static int refuse(struct host_context *ctx, const char *why) {
     return HOST_ERROR;
 }
 
-/* A key may come to another name without a word to us: with a PERIOD, it is noted anew. */
+/* A key may come to another name without a word to us. */
 static int on_key_event(struct host_context *ctx, int class, const char *event,
                         struct host_string *name) {
     (void)class;
-    if (strcmp(event, "rename_to") == 0 || strcmp(event, "move_to") == 0) {
+    static const char *const events[] = {"rename_to", "move_to", "copy_to", "restore"};
+    bool is_new_name = false;
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        is_new_name |= strcmp(event, events[i]) == 0;
+    }
+    if (is_new_name) {
         struct host_key *key = host_OpenKey(ctx, name, HOST_READ);
-        if (key != NULL && host_KeyType(key) == HOST_KEY_MODULE &&
-            host_ModuleTypeGetType(key) == module.type) {
-            const struct host_value *value = host_ModuleTypeGetValue(key);
-            if (value->key->is_periodic) {
-                host_period_note_name(host_bytes(name), registry_rules(value->key),
-                                      host_GetSelectedDb(ctx));
-            }
+        const struct host_value *value = key != NULL ? host_value_of(key) : NULL;
+        if (value != NULL) {
+            host_player_note(value, host_bytes(name), (uint32_t)host_GetSelectedDb(ctx));
+        }
+        if (value != NULL && value->key->is_periodic) {
+            host_period_note_name(host_bytes(name), registry_rules(value->key),
+                                  host_GetSelectedDb(ctx));
         }
         if (key != NULL) {
             host_CloseKey(key);
@@ -224,10 +232,15 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     if (!init_server()) {
         return refuse(ctx, "out of memory");
     }
+    while (host_SelectDb(module.timer_context, (int)module.database_count) == HOST_OK) {
+        module.database_count++;
+    }
+    (void)host_SelectDb(module.timer_context, 0);
     module.is_cluster = (host_GetContextFlags(ctx) & HOST_IS_CLUSTER) != 0;
     host_SetModuleOptions(ctx, HOST_HANDLES_IO_ERRORS | HOST_SIGNALS_ITSELF | HOST_LOADS_ASYNC |
                                    (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
-    if (!host_type_register(ctx) || !module_table_register(ctx) || !host_filter_register(ctx) ||
+    if (!host_type_register(ctx) || !host_state_init(ctx) || !host_job_init(ctx) ||
+        !module_table_register(ctx) || !host_filter_register(ctx) ||
         host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC, on_key_event) != HOST_OK) {
         return refuse(ctx, "the server refused the data type, a command or the filter");
     }

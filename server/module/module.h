@@ -17,6 +17,8 @@ struct module {
     struct host_context *context;       /* of the command that runs; NULL: none */
     struct host_context *timer_context; /* for what has no command; lives as long as the module */
     struct host_type *type;
+    uint32_t database_count; /* of the host */
+    uint32_t database;       /* of the host, whose keys are on stage */
     bool is_cluster;
     bool is_freeing; /* a timer goes on with it */
     /* What the command that runs wants to wait for (BZPOPMIN): see host_wait.h. */

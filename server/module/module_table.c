@@ -11,6 +11,8 @@
 #include "server/module/host_effects.h"
 #include "server/module/host_raw.h"
 #include "server/module/host_run.h"
+#include "server/module/host_state.h"
+#include "server/module/host_value.h"
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
@@ -19,14 +21,21 @@
     X("leaderboard", lb_add)                                                                       \
     X("leaderboard", lb_alter)                                                                     \
     X("leaderboard", lb_around)                                                                    \
+    X("leaderboard", lb_ban)                                                                       \
+    X("leaderboard", lb_bans)                                                                      \
     X("leaderboard", lb_create)                                                                    \
+    X("leaderboard", lb_forget)                                                                    \
     X("leaderboard", lb_get)                                                                       \
     X("leaderboard", lb_hist)                                                                      \
     X("leaderboard", lb_info)                                                                      \
+    X("leaderboard", lb_list)                                                                      \
+    X("leaderboard", lb_move)                                                                      \
     X("leaderboard", lb_quantile)                                                                  \
     X("leaderboard", lb_range)                                                                     \
     X("leaderboard", lb_roll)                                                                      \
     X("leaderboard", lb_submit)                                                                    \
+    X("leaderboard", lb_unban)                                                                     \
+    X("leaderboard", lb_where)                                                                     \
     X("sorted-set", bzmpop)                                                                        \
     X("sorted-set", bzpopmax)                                                                      \
     X("sorted-set", bzpopmin)                                                                      \
@@ -103,10 +112,11 @@ void module_table_init(void) {
 }
 
 static void print_flags(const struct command *command, char *out, size_t size) {
-    snprintf(out, size, "%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
+    snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
              (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
              (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
-             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "");
+             (command->flags & COMMAND_MOVABLE_KEYS) != 0 ? " getkeys-api" : "",
+             (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
 }
 
 static bool register_one(struct host_context *ctx, uint32_t number) {
@@ -134,7 +144,7 @@ static int run_type(struct host_context *ctx, struct host_string **argv, int arg
     int type = key != NULL ? host_KeyType(key) : HOST_KEY_EMPTY;
     const char *name = type >= 0 && type < HOST_KEY_MODULE ? names[type] : "stream";
     if (type == HOST_KEY_MODULE) {
-        name = host_ModuleTypeGetType(key) == module.type ? "zset" : "module";
+        name = host_value_of(key) != NULL ? "zset" : "module";
     }
     if (key != NULL) {
         host_CloseKey(key);
@@ -157,11 +167,20 @@ static int run_test_clock(struct host_context *ctx, struct host_string **argv, i
     module.server.clock.state = (enum clock_state)numbers[3];
     return host_ReplyWithSimpleString(ctx, "OK");
 }
+
+/* LB.TESTCLEAR: no bans, no orders. */
+static int run_test_clear(struct host_context *ctx, struct host_string **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    host_state_clear();
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
 #endif
 
 bool module_table_register(struct host_context *ctx) {
 #ifdef MODULE_TEST
-    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK) {
+    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK ||
+        host_CreateCommand(ctx, "LB.TESTCLEAR", run_test_clear, "readonly", 0, 0, 0) != HOST_OK) {
         return false;
     }
 #endif
@@ -171,6 +190,8 @@ bool module_table_register(struct host_context *ctx) {
         }
     }
     return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
+           host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
+                              0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
                               2) == HOST_OK;
 }

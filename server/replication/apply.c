@@ -1,5 +1,7 @@
-/* See apply.h. Names and members in the batch point into the payload. Rules are valid only until the
- * decoder's next record, so an effect with rules is the last of its batch. */
+/* See apply.h. Names and members in the batch point into the payloads. Rules are valid only until the
+ * decoder's next record, so an effect with rules is the last of its batch.
+ *
+ * Invariant: between two batches, every group that is decoded is done. */
 #include "server/replication/apply.h"
 
 #include <inttypes.h>
@@ -8,54 +10,92 @@
 #include "server/system/clock.h"
 #include "server/system/tzdata.h"
 
-void apply_begin(struct apply *apply, const struct journal_group_head *head, const char *payload) {
-    CHECK(!apply->is_going);
-    apply->is_going = true;
-    apply->is_decoded = false;
-    apply->has_history = false;
-    apply->head = *head;
-    apply->payload = payload;
-    apply->batch_count = 0;
-    apply->batch_done = 0;
-    effect_decode_begin(&apply->decoder, (struct bytes){.at = payload, .size = head->size});
+static void forget_done(struct apply *apply) {
+    uint32_t done = apply->group_done;
+    if (done > 0) {
+        memmove(apply->groups, apply->groups + done,
+                (apply->group_count - done) * sizeof apply->groups[0]);
+        apply->group_count -= done;
+        apply->group_decoded -= done;
+        apply->group_done = 0;
+    }
+}
+
+void apply_add(struct apply *apply, const struct journal_group_head *head, const char *payload) {
+    CHECK(apply_has_room(apply));
+    forget_done(apply);
+    apply->groups[apply->group_count++] = (struct apply_group){.head = *head, .payload = payload};
+    apply->size += head->size;
 }
 
 void apply_end(struct apply *apply) {
-    apply->is_going = false;
+    apply->group_done = 0;
+    apply->group_decoded = 0;
+    apply->group_count = 0;
+    apply->size = 0;
+    apply->is_decoding = false;
+    apply->batch_count = 0;
+    apply->batch_done = 0;
 }
 
-static enum apply_status refuse(struct apply *apply, const char *what) {
+/* The last groups: all but so many. */
+static void drop_from(struct apply *apply, uint32_t count) {
+    while (apply->group_count > count) {
+        apply->size -= apply->groups[--apply->group_count].head.size;
+    }
+}
+
+static enum apply_status refuse(struct apply *apply, uint32_t group, const char *what) {
     snprintf(apply->error, sizeof apply->error, "group %" PRIu64 " cannot be applied: %s",
-             apply->head.sequence, what);
+             apply->groups[group].head.sequence, what);
     return APPLY_IMPOSSIBLE;
 }
+
+/* ---- batches ---- */
 
 static bool may_wait(const struct effect *effect) {
     bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
     return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
 }
 
-/* Fill the batch with the next effects. */
-static enum apply_status fill(struct apply *apply) {
+static void begin_decoding(struct apply *apply) {
+    const struct apply_group *group = &apply->groups[apply->group_decoded];
+    effect_decode_begin(&apply->decoder,
+                        (struct bytes){.at = group->payload, .size = group->head.size});
+    apply->is_decoding = true;
+}
+
+/* Fill the batch with the next effects, of this group or of those behind it, too. */
+static enum apply_status fill(struct apply *apply, bool is_of_one) {
+    struct effect_decoder *decoder = &apply->decoder;
     apply->batch_count = 0;
     apply->batch_done = 0;
-    while (apply->batch_count < APPLY_BATCH) {
-        enum effect_record record = effect_decode(&apply->decoder);
-        if (record == EFFECT_RECORD_END) {
-            apply->is_decoded = true;
-            return APPLY_MORE;
+    while (apply->batch_count < APPLY_BATCH && apply->group_decoded < apply->group_count) {
+        struct apply_group *group = &apply->groups[apply->group_decoded];
+        if (!apply->is_decoding) {
+            begin_decoding(apply);
         }
-        if (apply->decoder.missing_zone != NULL) {
-            return refuse(apply, "a board's PERIOD needs a time zone that is missing here");
+        enum effect_record record = effect_decode(decoder);
+        if (record == EFFECT_RECORD_END) {
+            group->batch_end = apply->batch_count;
+            apply->is_decoding = false;
+            apply->group_decoded++;
+            if (is_of_one) {
+                break;
+            }
+            continue;
+        }
+        if (decoder->missing_zone != NULL) {
+            return refuse(apply, apply->group_decoded,
+                          "a board's PERIOD needs a time zone that is missing here");
         }
         if (record != EFFECT_RECORD_EFFECT) {
-            return refuse(apply, "it holds an unknown record");
+            return refuse(apply, apply->group_decoded, "it holds an unknown record");
         }
-        const struct effect *effect = &apply->decoder.effect;
-        apply->batch[apply->batch_count++] = *effect;
-        apply->has_history |= effect->database == REGISTRY_HISTORY;
-        if (!may_wait(effect)) {
-            return APPLY_MORE;
+        apply->batch[apply->batch_count++] = decoder->effect;
+        group->has_history |= decoder->effect.database == REGISTRY_HISTORY;
+        if (!may_wait(&decoder->effect)) {
+            break;
         }
     }
     return APPLY_MORE;
@@ -66,7 +106,6 @@ static enum apply_status apply_batch(struct apply *apply) {
     enum effect_status status = effect_apply(apply->registry, apply->batch + apply->batch_done,
                                              apply->batch_count - apply->batch_done, &applied);
     apply->batch_done += applied;
-    apply->effect_count += applied;
     switch (status) {
     case EFFECT_OK:
         return APPLY_MORE;
@@ -75,29 +114,69 @@ static enum apply_status apply_batch(struct apply *apply) {
     case EFFECT_IMPOSSIBLE:
         break;
     }
-    return refuse(apply, "a change does not fit the keys");
+    uint32_t group = apply->group_done;
+    while (group < apply->group_decoded && apply->groups[group].batch_end <= apply->batch_done) {
+        group++;
+    }
+    return refuse(apply, group, "a change does not fit the keys");
 }
 
-static enum apply_status run(struct apply *apply, uint64_t budget_ns) {
-    uint64_t begin = clock_ticks();
-    for (;;) {
-        enum apply_status status = APPLY_MORE;
-        if (apply->batch_done < apply->batch_count) {
-            status = apply_batch(apply);
-        } else if (apply->is_decoded) {
-            return APPLY_DONE;
-        } else {
-            status = fill(apply);
-        }
-        if (status != APPLY_MORE || clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
-            return status;
+/* Record the groups of which all effects are applied. */
+static void finish_groups(struct apply *apply) {
+    while (apply->group_done < apply->group_decoded &&
+           apply->groups[apply->group_done].batch_end <= apply->batch_done) {
+        const struct apply_group *group = &apply->groups[apply->group_done++];
+        apply->size -= group->head.size;
+        if (apply->persistence != NULL) {
+            persistence_add_group(apply->persistence, &group->head, group->payload);
         }
     }
 }
 
+/* ---- steps ---- */
+
+/* Is the next group applied in part, although it is short? */
+static bool owes_rest(const struct apply *apply) {
+    return apply->is_decoding &&
+           apply->groups[apply->group_decoded].head.size <= APPLY_AT_ONCE_SIZE;
+}
+
+static enum apply_status run(struct apply *apply, uint64_t budget_ns) {
+    uint64_t begin = clock_ticks();
+    bool is_over = false;
+    while (apply_is_going(apply)) {
+        enum apply_status status = APPLY_MORE;
+        if (apply->batch_done < apply->batch_count) {
+            status = apply_batch(apply);
+            is_over = clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns;
+        } else if (is_over && !owes_rest(apply)) {
+            return APPLY_MORE;
+        } else {
+            status = fill(apply, is_over);
+        }
+        finish_groups(apply);
+        if (status != APPLY_MORE) {
+            return status;
+        }
+    }
+    return APPLY_DONE;
+}
+
+/* Only the group stays that is applied in part. */
+static void keep_begun(struct apply *apply) {
+    bool is_in_batch = apply->group_done < apply->group_decoded;
+    bool is_begun = is_in_batch || apply->is_decoding;
+    drop_from(apply, apply->group_done + is_begun);
+    if (is_in_batch) {
+        apply->batch_count = apply->groups[apply->group_done].batch_end;
+        apply->group_decoded = apply->group_done + 1;
+        apply->is_decoding = false;
+    }
+}
+
 enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
-    CHECK(apply->is_going);
     struct persistence *persistence = apply->persistence;
+    forget_done(apply);
     if (persistence != NULL) {
         persistence_begin_apply(persistence);
     }
@@ -105,11 +184,6 @@ enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
     if (persistence != NULL) {
         persistence_end_apply(persistence);
     }
-    if (status == APPLY_DONE) {
-        if (persistence != NULL) {
-            persistence_add_group(persistence, &apply->head, apply->payload);
-        }
-        apply->is_going = false;
-    }
+    keep_begun(apply);
     return status;
 }

@@ -11,7 +11,12 @@
  * The backlog exists from the first LB.SYNC on, until no replica was there for repl-backlog-ttl. All
  * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
  * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
- * does not have it either, is closed, and so is one that says nothing for repl-timeout. */
+ * does not have it either, is closed, and so is one that says nothing for repl-timeout.
+ *
+ * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
+ * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
+ * ticks there are. Nothing is gathered while somebody waits for replicas (WAIT, FAILOVER, sync-replicas), nor
+ * once the server is to end. */
 #ifndef SERVER_FEED_H
 #define SERVER_FEED_H
 
@@ -41,6 +46,8 @@ struct feed {
     bool is_open;
     bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
     bool wants_ping;        /* replicas are asked to acknowledge */
+    int64_t sent_at_ms;     /* monotonic: when groups left last */
+    uv_timer_t timer;       /* runs while groups are gathered */
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
@@ -80,7 +87,8 @@ void feed_write_history(struct feed *feed);
 void feed_close_tick(struct feed *feed);
 /* It becomes a replica: what was owed never was. */
 void feed_forget_history(struct feed *feed);
-/* All that it has is of another history: close it, and all replicas, which come again. */
+/* What it has is of another history, or not all of this one: close it, and all replicas, which come
+ * again. */
 void feed_reset(struct feed *feed, const char *reason);
 /* Close all replicas, which come again. */
 void feed_drop_replicas(struct feed *feed, const char *reason);

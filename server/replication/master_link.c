@@ -122,7 +122,7 @@ void master_link_watch(struct master_link *link) {
     }
     bool is_connecting = link->state == LINK_CONNECTING;
     bool is_full =
-        persistence_receive_is_full(link->server->persistence) || link->apply.is_going ||
+        persistence_receive_is_full(link->server->persistence) || apply_is_going(&link->apply) ||
         (link->input.size >= INPUT_FULL && link->whole_size > 0 && link->state != LINK_COPYING);
     bool wants_write =
         is_connecting || link->output.size > 0 || (link->tls != NULL && tls_wants_write(link->tls));
@@ -160,6 +160,7 @@ static void close_socket(struct master_link *link) {
     }
     apply_end(&link->apply);
     link->is_retrying = false;
+    link->asked_group = 0;
     buffer_deinit(&link->input);
     buffer_deinit(&link->output);
     link->taken_size = 0;
@@ -319,7 +320,7 @@ static bool read_some(struct master_link *link, bool *is_over) {
 }
 
 bool master_link_may_read(const struct master_link *link) {
-    return has_socket(link) && !link->apply.is_going && link->state != LINK_LOADING &&
+    return has_socket(link) && !apply_is_going(&link->apply) && link->state != LINK_LOADING &&
            !persistence_receive_is_full(link->server->persistence) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
@@ -372,7 +373,7 @@ void master_link_second(struct master_link *link) {
     if (link->state == LINK_OFF || link->state == LINK_WAITS) {
         return;
     }
-    if (link->state == LINK_LOADING || link->apply.is_going) {
+    if (link->state == LINK_LOADING || apply_is_going(&link->apply)) {
         link->heard_at_ms = now_ms; /* nothing is read meanwhile */
     }
     if (now_ms - link->heard_at_ms > server->settings.repl_timeout_s * SECOND_MS) {

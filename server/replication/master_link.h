@@ -79,15 +79,16 @@ struct master_link {
     void (*wake)(void *context); /* let the tick run: something has come */
     void *context;
     enum master_link_state state;
-    struct quorum *quorum; /* NULL: sync-replicas 0 */
-    bool wants_failover;   /* LB.SYNC ... FAILOVER */
+    struct quorum *quorum;   /* NULL: sync-replicas 0 */
+    bool wants_failover;     /* LB.SYNC ... FAILOVER */
+    uint32_t master_version; /* of its stream, as it has said */
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
     uint16_t pull_port;
     int fd;           /* -1: none */
     uv_poll_t *poll;  /* NULL: none; its own memory, as closing takes a turn of the loop */
     int polled;       /* events */
-    uv_timer_t timer; /* the next attempt */
+    uv_timer_t timer; /* the next attempt; STREAMING: the next acknowledgement */
     struct master_link_question *question; /* to the resolver; NULL: none */
     struct ssl_ctx_st *tls_context;
     struct tls *tls;
@@ -105,7 +106,12 @@ struct master_link {
     bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
     bool has_replaced;    /* a copy has replaced the keys: its owner clears it */
-    bool wants_ack;       /* something was applied since the last REPLCONF ACK */
+    /* REPLCONF ACK: at once where the master has asked, until everything is applied that it had sent then;
+     * else what was applied is acknowledged a hundred times a second. */
+    bool wants_ack;
+    uint64_t asked_group;
+    uint64_t acked_group; /* the last one that was acknowledged, */
+    int64_t acked_at_ms;  /* and when, monotonic */
     uint64_t kept_group;  /* the last one that was acknowledged as kept */
     uint64_t copy_group;  /* of the copy that is loaded */
     char reason[REPLICATION_ERROR_MAX];
@@ -130,7 +136,7 @@ void master_link_drop(struct master_link *link, const char *reason);
 /* Apply what has come, or go on with the copy, for about budget_ns: between two ticks' commands. true: there
  * is more to do at once. */
 MUST_CHECK bool master_link_step(struct master_link *link, uint64_t budget_ns);
-/* At the end of a tick: acknowledge what was applied. */
+/* At the end of a tick: acknowledge what was applied, now or soon. */
 void master_link_acknowledge(struct master_link *link);
 void master_link_second(struct master_link *link);
 

@@ -144,6 +144,10 @@ static void fail_with_answer(struct master_link *link, const char *what, struct 
 /* "+LEADERBOARD 4", or an error of a server that is none. */
 static void take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
+    if (begins_with(answer, FILE_FORMAT_REFUSAL)) {
+        fail_with_answer(link, "the master refuses", answer);
+        return;
+    }
     if (begins_with(answer, "-ERR ") && !link->wants_failover) {
         link->has_found_redis = true;
         link->wake(link->context);
@@ -155,8 +159,7 @@ static void take_version(struct master_link *link, struct bytes answer) {
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
                            .size = answer.size - (sizeof "+LEADERBOARD " - 1)};
-    if (!bytes_parse_u64(number, &version) || version + 1 < WIRE_VERSION ||
-        version > WIRE_VERSION + 1) {
+    if (!bytes_parse_u64(number, &version) || !file_format_is_near(version)) {
         master_link_fail(
             link,
             "the master's stream has version %.*s, and this server's %d: they may differ by one. "
@@ -164,6 +167,7 @@ static void take_version(struct master_link *link, struct bytes answer) {
             (int)(number.size < 20 ? number.size : 20), number.at, (int)WIRE_VERSION);
         return;
     }
+    link->master_version = (uint32_t)version;
     say_next(link);
 }
 

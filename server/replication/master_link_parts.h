@@ -67,7 +67,7 @@ void master_link_begin_copy(struct master_link *link);
 /* Apply what has come whole. true: there is more to do at once. */
 bool master_link_apply(struct master_link *link, uint64_t budget_ns);
 static inline bool master_link_has_groups(const struct master_link *link) {
-    return link->apply.is_going || link->taken_size < link->whole_size;
+    return apply_is_going(&link->apply) || link->taken_size < link->whole_size;
 }
 /* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
 void master_link_say_ack(struct master_link *link, uint64_t group);

@@ -9,7 +9,7 @@
 
 enum {
     INPUT_KEPT = 8 * 1024 * 1024,
-    AT_ONCE_SIZE = 32 * 1024, /* a group of no more is applied in one step */
+    ACK_EVERY_MS = 10,
 };
 
 /* ---- copies ---- */
@@ -143,6 +143,7 @@ static bool take_message(struct master_link *link, const struct wire_message *me
         if (link->state == LINK_STREAMING) {
             clock_follow(&link->server->clock, message->time_us, false);
             link->wants_ack = true;
+            link->asked_group = message->group;
         }
         return true;
     case WIRE_PROBE:
@@ -176,7 +177,7 @@ static bool take_message(struct master_link *link, const struct wire_message *me
 /* Does no group lie before parsed_size, so that what was taken can be dropped? */
 static void drop_taken(struct master_link *link) {
     struct buffer *input = &link->input;
-    if (link->apply.is_going) {
+    if (apply_is_going(&link->apply)) {
         return;
     }
     if (link->taken_size == link->whole_size && link->whole_size == link->parsed_size) {
@@ -209,7 +210,8 @@ bool master_link_parse(struct master_link *link) {
             return refuse(link, reason);
         }
         bool is_alone = link->parsed_size == link->whole_size;
-        bool is_idle = is_alone && link->taken_size == link->whole_size && !link->apply.is_going;
+        bool is_idle =
+            is_alone && link->taken_size == link->whole_size && !apply_is_going(&link->apply);
         link->parsed_size += message.whole_size;
         if (!take_message(link, &message)) {
             return false;
@@ -238,10 +240,12 @@ static void take_history(struct master_link *link) {
 /* The keys do not fit the stream: only a full copy helps. */
 static void give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
+    bool is_older = link->master_version > WIRE_VERSION;
     log_write(LOG_WARNING,
               "replica: %s: the keys here are not those of the master; a full copy "
-              "will replace them",
-              link->apply.error);
+              "will replace them%s",
+              link->apply.error,
+              is_older ? " advice=\"the master is of a newer version: upgrade this server\"" : "");
     replication_make_id(link->server, replication->id); /* which nobody knows */
     if (link->quorum != NULL) {
         quorum_doubt(link->quorum);
@@ -249,40 +253,51 @@ static void give_up_keys(struct master_link *link) {
     master_link_fail(link, "%s", link->apply.error);
 }
 
-/* The next group that has come whole. */
-static void begin_group(struct master_link *link) {
+/* Give the next groups that have come whole to be applied, if there is room. */
+static void add_groups(struct master_link *link) {
     struct wire_message message;
-    const char *reason;
-    do {
-        CHECK(wire_read(link->input.at + link->taken_size, link->whole_size - link->taken_size,
-                        &message, &reason) == WIRE_MESSAGE);
+    size_t at = link->taken_size;
+    for (; at < link->whole_size && apply_has_room(&link->apply); at += message.whole_size) {
+        wire_read_again(link->input.at + at, &message);
         if (message.kind == WIRE_GROUP) {
-            apply_begin(&link->apply, &message.head, wire_payload(&message));
-            return;
+            apply_add(&link->apply, &message.head, wire_payload(&message));
         }
-        link->taken_size += message.whole_size;
-    } while (link->taken_size < link->whole_size);
+    }
+    if (!apply_is_going(&link->apply)) {
+        link->taken_size = at; /* what came behind the last group */
+    }
 }
 
-static void note_applied(struct master_link *link) {
+static void note_applied(struct master_link *link, const struct apply_group *group) {
     struct replication *replication = replication_of(link);
-    const struct apply *apply = &link->apply;
-    link->taken_size += wire_group_size(&apply->head);
-    replication->group = apply->head.sequence;
-    link->wants_ack = true;
-    if (apply->has_history) {
+    link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
+    replication->group = group->head.sequence;
+    if (group->has_history) {
         take_history(link);
     }
-    if (apply->head.time_us != 0) {
-        clock_follow(&link->server->clock, (int64_t)apply->head.time_us, true);
+    if (group->head.time_us != 0) {
+        clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);
     }
-    persistence_hold_walk(link->server->persistence, apply->head.is_linked);
+    persistence_hold_walk(link->server->persistence, group->head.is_linked);
     link->is_retrying = false;
+}
+
+/* Apply what was added, for about budget_ns. */
+static enum apply_status step_groups(struct master_link *link, uint64_t budget_ns) {
+    struct apply *apply = &link->apply;
+    enum apply_status status = apply_step(apply, budget_ns);
+    for (uint32_t i = 0; i < apply->group_done; i++) {
+        note_applied(link, &apply->groups[i]);
+    }
+    if (apply_is_going(apply)) {
+        persistence_hold_walk(link->server->persistence, true);
+    }
+    return status;
 }
 
 /* true: there is more to do at once. */
 bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
-    struct persistence *persistence = link->server->persistence;
+    struct apply *apply = &link->apply;
     uint64_t begin = clock_ticks();
     if (link->is_retrying) {
         return false;
@@ -292,27 +307,19 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
         if (spent_ns >= budget_ns) {
             return true;
         }
-        if (persistence_is_behind(persistence)) {
+        if (persistence_is_behind(link->server->persistence)) {
             return false; /* the loop is woken when the disk has taken some */
         }
-        if (!link->apply.is_going) {
-            begin_group(link);
-            if (!link->apply.is_going) {
-                break;
-            }
+        if (!apply_is_going(apply)) {
+            add_groups(link);
         }
-        bool is_short = link->apply.head.size <= AT_ONCE_SIZE;
-        switch (apply_step(&link->apply, is_short ? UINT64_MAX : budget_ns - spent_ns)) {
+        switch (step_groups(link, budget_ns - spent_ns)) {
         case APPLY_DONE:
-            note_applied(link);
-            break;
         case APPLY_MORE:
-            persistence_hold_walk(persistence, true);
             break;
         case APPLY_OUT_OF_MEMORY:
             log_write(LOG_WARNING, "replica: no memory to apply group %" PRIu64 ": tried again",
-                      link->apply.head.sequence);
-            persistence_hold_walk(persistence, true);
+                      apply->groups[apply->group_done].head.sequence);
             link->is_retrying = true;
             return false;
         case APPLY_IMPOSSIBLE:
@@ -332,12 +339,13 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
     if (link->state != LINK_STREAMING) {
         return is_clearing;
     }
-    if (link->parsed_size < link->input.size && !link->apply.is_going && !master_link_parse(link)) {
+    if (link->parsed_size < link->input.size && !apply_is_going(&link->apply) &&
+        !master_link_parse(link)) {
         master_link_lose(link); /* what came behind a copy, or while a group was applied in part */
         return false;
     }
     bool has_more = master_link_apply(link, budget_ns);
-    if (link->state == LINK_STREAMING && !link->apply.is_going) {
+    if (link->state == LINK_STREAMING && !apply_is_going(&link->apply)) {
         master_link_watch(link);
         if (link->tls != NULL && tls_has_input(link->tls) && master_link_may_read(link)) {
             master_link_take_input(link);
@@ -366,6 +374,8 @@ void master_link_say_ack(struct master_link *link, uint64_t group) {
     bool has_probe = group > 0 && link->quorum != NULL && link->pull_port == 0 &&
                      quorum_acknowledge(link->quorum, &probe);
     link->kept_group = find_kept_group(link);
+    link->acked_group = group;
+    link->acked_at_ms = link->server->clock.monotonic_ms;
     snprintf(number, sizeof number, "%" PRIu64, group);
     snprintf(disk_number, sizeof disk_number, "%" PRIu64, disk_group < group ? disk_group : group);
     snprintf(probe_number, sizeof probe_number, "%" PRIu64, probe);
@@ -381,11 +391,28 @@ static bool owes_kept(const struct master_link *link) {
            find_kept_group(link) > link->kept_group;
 }
 
+static bool is_ack_due(const struct master_link *link) {
+    int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
+    bool is_new = replication_of(link)->group != link->acked_group;
+    bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
+    return link->wants_ack || owes_kept(link) ||
+           (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
+}
+
+static void on_ack_due(uv_timer_t *timer) {
+    struct master_link *link = timer->data;
+    link->wake(link->context);
+}
+
 void master_link_acknowledge(struct master_link *link) {
-    if (link->state != LINK_STREAMING || link->output.size > 0 ||
-        (!link->wants_ack && !owes_kept(link))) {
+    if (link->state != LINK_STREAMING || link->output.size > 0) {
         return;
     }
-    link->wants_ack = false;
-    master_link_say_ack(link, replication_of(link)->group);
+    if (is_ack_due(link)) {
+        link->wants_ack = false;
+        master_link_say_ack(link, replication_of(link)->group);
+    } else if (replication_of(link)->group != link->acked_group &&
+               !uv_is_active((uv_handle_t *)&link->timer)) {
+        (void)uv_timer_start(&link->timer, on_ack_due, ACK_EVERY_MS, 0);
+    }
 }

@@ -315,9 +315,6 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
-        if (replicator->quorum != NULL) {
-            feed_open(replicator->feed);
-        }
     }
     tell_quorum(replicator, quorum_begin_tick);
     return has_more;

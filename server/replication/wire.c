@@ -95,23 +95,35 @@ static enum wire_status refuse(const char **reason, const char *text) {
     return WIRE_BAD;
 }
 
+static void read_head(const char *at, struct wire_message *message) {
+    *message = (struct wire_message){
+        .kind = (enum wire_kind)(unsigned char)at[4],
+        .at = at + WIRE_HEAD,
+        .size = little_get_u32(at),
+    };
+    message->whole_size = WIRE_HEAD + message->size;
+}
+
+void wire_read_again(const char *at, struct wire_message *message) {
+    read_head(at, message);
+    if (message->kind == WIRE_GROUP) {
+        journal_group_read_head(message->at, WIRE_SEED, &message->head);
+    }
+}
+
 enum wire_status wire_read(const char *at, size_t size, struct wire_message *message,
                            const char **reason) {
-    *message = (struct wire_message){.whole_size = 0};
     if (size < WIRE_HEAD) {
+        *message = (struct wire_message){.whole_size = 0};
         return WIRE_PART;
     }
-    size_t body_size = little_get_u32(at);
-    message->kind = (enum wire_kind)(unsigned char)at[4];
-    if (at[5] != 0 || at[6] != 0 || at[7] != 0 || !is_size_fine(message->kind, body_size)) {
+    read_head(at, message);
+    if (at[5] != 0 || at[6] != 0 || at[7] != 0 || !is_size_fine(message->kind, message->size)) {
         return refuse(reason, "a message of an unknown kind, or of a wrong size");
     }
-    message->whole_size = WIRE_HEAD + body_size;
     if (size < message->whole_size) {
         return WIRE_PART;
     }
-    message->at = at + WIRE_HEAD;
-    message->size = body_size;
     if (message->kind == WIRE_GROUP &&
         !journal_group_open(message->at, message->size, WIRE_SEED, &message->head)) {
         return refuse(reason, "a group whose checksum is wrong");

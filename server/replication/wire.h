@@ -23,8 +23,17 @@
 #include "server/durability/journal_file.h"
 
 enum {
-    /* The version of the stream and of the effects in it. A master sends what the older of both
-     * understands; servers whose versions differ by more than one refuse each other. */
+    /* The version of the stream and of the effects in it: REPLCONF leaderboard says the replica's, and
+     * the answer the master's. They may differ by one; else both refuse, and say why.
+     *
+     *     n - 1 follows n   a copy has the head of n - 1 (file_format.h). Groups are what they are: as
+     *                       long as nothing is used that n has brought, they are of n - 1, too. The
+     *                       first record that n - 1 does not know ends the link, and its log says that
+     *                       it is to be upgraded. A copy with such a record is not taken, and what it
+     *                       has stays
+     *     n follows n - 1   it reads what n - 1 has written, as it reads its own older files
+     *
+     * Whoever makes a version n + 1 keeps that true: a new kind of record, or none. */
     WIRE_VERSION = FILE_FORMAT,
     WIRE_HEAD = 8,
     WIRE_PING_SIZE = 16,
@@ -88,6 +97,8 @@ struct wire_message {
 /* Read the message at the beginning of size bytes. A group's checksum is verified. */
 MUST_CHECK enum wire_status wire_read(const char *at, size_t size, struct wire_message *message,
                                       const char **reason);
+/* The same for a message that was read before: it is known to be valid, and its whole_size. */
+void wire_read_again(const char *at, struct wire_message *message);
 /* The payload of a group. */
 static inline const char *wire_payload(const struct wire_message *message) {
     return message->at + JOURNAL_GROUP_HEAD;

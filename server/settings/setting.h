@@ -107,6 +107,11 @@ enum setting_appendfsync {
     SETTING_APPENDFSYNC_NO,
 };
 
+struct setting_subnets {
+    struct subnet at[SETTING_LIST_MAX];
+    uint32_t count;
+};
+
 /* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". A
  * string keeps its address until its setting gets another value: strings of SETTING_FIXED settings
  * may be borrowed while the server runs. */
@@ -119,11 +124,10 @@ struct settings {
     /* Listeners whose connections begin with a PROXY header: words of bind, and "unixsocket". */
     char *proxied[SETTING_LIST_MAX];
     uint32_t proxied_count;
-    struct subnet proxies[SETTING_LIST_MAX]; /* whose headers are believed */
-    uint32_t proxy_count;
-    int64_t port;           /* 0: no TCP */
-    char *unixsocket;       /* NULL: none */
-    int64_t unixsocketperm; /* octal 700 is 0700 here; 0: the umask decides */
+    struct setting_subnets proxies; /* whose headers are believed */
+    int64_t port;                   /* 0: no TCP */
+    char *unixsocket;               /* NULL: none */
+    int64_t unixsocketperm;         /* octal 700 is 0700 here; 0: the umask decides */
     int64_t tcp_backlog;
     int64_t timeout_s;
     int64_t tcp_keepalive_s;
@@ -206,7 +210,7 @@ struct settings {
     char *web_data;                             /* a pattern and fields; NULL: none */
     char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
     int64_t web_max_connections, web_max_connections_per_address; /* of an address 0: no limit */
-    char *web_proxies;                                            /* networks; NULL: none */
+    struct setting_subnets web_proxies; /* whose X-Forwarded-For is believed */
     int64_t web_session_timeout_s;
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */

@@ -121,6 +121,9 @@ enum {
 #define WORDS(type, syntax)                                                                        \
     { SETTING_TYPE_##type, syntax, 0, 0, 0, NULL }
 
+#define SUBNETS(field)                                                                             \
+    { SETTING_TYPE_SUBNETS, "network ...", FIELD(struct setting_subnets, field), 0, 0, NULL }
+
 /* name, section, flags, kind, default, example, summary */
 const struct setting setting_table[] = {
     {"bind", &network, SETTING_FIXED, WORDS(BIND, "address [address ...]"), "127.0.0.1 -::1", NULL,
@@ -148,7 +151,7 @@ const struct setting setting_table[] = {
      "the "
      "client, in CLIENT LIST, in the log, and for protected-mode. A connection without a header is "
      "closed. \"\" means none. See docs/load-balancer.md."},
-    {"proxy-protocol-from", &network, SETTING_FIXED, WORDS(SUBNETS, "network ..."), "127.0.0.1 ::1",
+    {"proxy-protocol-from", &network, SETTING_FIXED, SUBNETS(proxies), "127.0.0.1 ::1",
      "10.0.0.0/24 fd00::/64",
      "The balancers, as addresses or networks: whoever else connects to a listener of "
      "proxy-protocol "
@@ -428,9 +431,13 @@ const struct setting setting_table[] = {
     {"web-public", &page, SETTING_FIXED,
      TEXT(STRING, web_public, 0, SETTING_STRING_MAX, "\"pattern pattern ...\""), "\"\"",
      "\"daily week:* user:*\"",
-     "Patterns of keys that anybody who reaches the web-port may see without a password: boards, "
-     "and the hashes that web-data shows beside their members. * is all. What they may do is to "
-     "read the page's boards, and nothing else; the server's figures are for users."},
+     "Patterns of keys, in all databases, that anybody who reaches the web-port may see without a "
+     "password: boards, "
+     "and the hashes that web-data shows beside their members, of which only its fields are shown. "
+     "* "
+     "is all. What they may do is to read the page's boards, and nothing else; the server's "
+     "figures "
+     "are for users."},
     {"web-data", &page, SETTING_FIXED,
      TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",
@@ -460,9 +467,7 @@ const struct setting setting_table[] = {
      "ones "
      "get 429. This machine, and what web-proxies names, may have any number: there each client "
      "that a proxy names has this limit. 0 means no limit."},
-    {"web-proxies", &page, SETTING_FIXED,
-     TEXT(STRING, web_proxies, 0, SETTING_STRING_MAX, "\"network network ...\""), "\"\"",
-     "\"127.0.0.1 ::1\"",
+    {"web-proxies", &page, SETTING_FIXED, SUBNETS(web_proxies), "\"\"", "127.0.0.1 ::1",
      "Proxies in front of the web-port, as addresses or networks. The client of their requests is "
      "the "
      "last address in X-Forwarded-For that is none of them: for limits, wrong passwords, "

@@ -321,19 +321,19 @@ static bool assign_proxied(const struct setting_input *in) {
 }
 
 static bool assign_subnets(const struct setting_input *in) {
-    struct settings *settings = in->settings;
+    struct setting_subnets *subnets = field_of(in->settings, in->setting);
     if (!check_list(in)) {
         return false;
     }
     for (size_t i = 0; i < in->count; i++) {
-        if (!subnet_parse(in->words[i], &settings->proxies[i])) {
+        if (!subnet_parse(in->words[i], &subnets->at[i])) {
             return setting_fail(in->reason,
                                 "'%s' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; bits "
                                 "behind the prefix must be 0",
                                 bytes_show(in->words[i]).text);
         }
     }
-    settings->proxy_count = (uint32_t)in->count;
+    subnets->count = (uint32_t)in->count;
     return true;
 }
 
@@ -575,10 +575,11 @@ static size_t print_proxied(const struct printing *p) {
 }
 
 static size_t print_subnets(const struct printing *p) {
+    const struct setting_subnets *subnets = p->field;
     size_t size = 0;
-    for (uint32_t i = 0; i < p->settings->proxy_count; i++) {
+    for (uint32_t i = 0; i < subnets->count; i++) {
         char text[SUBNET_TEXT_MAX];
-        subnet_print(&p->settings->proxies[i], text);
+        subnet_print(&subnets->at[i], text);
         size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", text);
     }
     return size > 0 ? size : print_nothing(p);

@@ -326,25 +326,6 @@ static bool read_data(struct web *web, const char *text, char *error) {
     return true;
 }
 
-/* "10.0.0.1 fd00::/64" */
-static bool read_proxies(struct web *web, const char *text, char *error) {
-    while (text != NULL && *(text += strspn(text, " ")) != '\0') {
-        struct bytes word = {.at = text, .size = strcspn(text, " ")};
-        text += word.size;
-        if (web->proxy_count == WEB_PROXIES_MAX) {
-            snprintf(error, HTTP_ERROR_MAX, "web-proxies: at most %d networks", WEB_PROXIES_MAX);
-            return false;
-        }
-        if (!subnet_parse(word, &web->proxies[web->proxy_count++])) {
-            snprintf(error, HTTP_ERROR_MAX,
-                     "web-proxies: '%s' is no address or network, like 10.0.0.1 or fd00::/64",
-                     bytes_show(word).text);
-            return false;
-        }
-    }
-    return true;
-}
-
 static void destroy(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
@@ -365,7 +346,6 @@ static struct web *create(struct server *server, char *error) {
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
         !read_data(web, settings->web_data, error) ||
-        !read_proxies(web, settings->web_proxies, error) ||
         !web_engine_init(&web->engine, server, error)) {
         destroy(web);
         return NULL;
@@ -401,8 +381,8 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .sending_max = WEB_SENDING_MAX,
         .address_connections_max = (unsigned)settings->web_max_connections_per_address,
         .address_setting = "web-max-connections-per-address",
-        .proxies = web->proxies,
-        .proxy_count = web->proxy_count,
+        .proxies = settings->web_proxies.at,
+        .proxy_count = settings->web_proxies.count,
         .hosts = settings->web_hosts != NULL ? settings->web_hosts : "",
         .hosts_setting = "web-hosts",
         .takes_posts = true,

@@ -36,19 +36,29 @@ static const struct web_file *choose(const struct http_target *target) {
     return is_view(target) ? find(BYTES("index.html")) : NULL;
 }
 
+/* Somebody has typed an address that does not exist: the page says so, with a way on. */
+static bool is_typed(const struct http_exchange *exchange, const struct http_target *target) {
+    const char *accept = http_exchange_header(exchange, "Accept");
+    return accept != NULL && strstr(accept, "text/html") != NULL && !begins_with(target, "api");
+}
+
 bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
     const struct web_file *file = choose(target);
+    struct http_reply *reply = &exchange->reply;
+    if (file == NULL && is_typed(exchange, target)) {
+        file = find(BYTES("index.html"));
+        reply->status = 404;
+    }
     if (file == NULL) {
         return false;
     }
-    struct http_reply *reply = &exchange->reply;
     const char *known = http_exchange_header(exchange, "If-None-Match");
     reply->content_type = file->type;
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "no-cache");
     http_reply_header(reply, "ETag", file->tag);
     web_add_headers(reply, begins_with(target, "embed"));
-    if (known != NULL && strstr(known, file->tag) != NULL) {
+    if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");
     } else {

@@ -7,7 +7,6 @@
 #include "server/web/web_query.h"
 
 enum {
-    WEB_PROXIES_MAX = 64,
     WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
     WEB_SESSIONS_MAX = 1024,    /* logins */
     WEB_USER_SESSIONS_MAX = 64, /* of one user */
@@ -133,7 +132,8 @@ void web_put_replication(struct json *json, const struct figures_replication *fi
 
 /* ---- files: web_files.c ---- */
 
-/* Answer from the files of the page. false: there is no such file. */
+/* Answer from the files of the page; a browser that asks for a page gets one, which says that there is none. false:
+ * there is no such file. */
 MUST_CHECK bool web_files_answer(struct http_exchange *exchange, const struct http_target *target);
 
 /* ---- all ---- */
@@ -150,10 +150,8 @@ struct web {
     struct web_sessions sessions;
     struct web_views views;
     struct web_history history;
-    uint64_t answered_ns;                   /* of the engine's time, since the start */
-    size_t memory_size;                     /* see WEB_MEMORY_MAX */
-    struct subnet proxies[WEB_PROXIES_MAX]; /* web-proxies */
-    unsigned proxy_count;
+    uint64_t answered_ns; /* of the engine's time, since the start */
+    size_t memory_size;   /* see WEB_MEMORY_MAX */
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
 };

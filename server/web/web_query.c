@@ -5,8 +5,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/command.h"
-#include "server/web/web.h"
-#include "server/web/web_engine.h"
+#include "server/web/web_parts.h"
 
 enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
@@ -257,6 +256,25 @@ static bool try_without_data(struct web_query *query) {
     return false;
 }
 
+/* Of the hashes that web-public names, everybody sees the fields of web-data, and not what else is in them. */
+static bool is_other_data(const struct web_query *query) {
+    const struct web *web = query->web;
+    if (!query->is_public_user || query->data_pattern.at == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < query->data_field_count; i++) {
+        unsigned k = 0;
+        while (k < web->data_field_count &&
+               !bytes_equal(query->data_fields[i], web->data_fields[k])) {
+            k++;
+        }
+        if (k == web->data_field_count) {
+            return true;
+        }
+    }
+    return web->data_pattern.at == NULL || !bytes_equal(query->data_pattern, web->data_pattern);
+}
+
 static bool is_refused(struct web_query *query) {
     if (query->route->is_for_all) {
         return false;
@@ -269,12 +287,17 @@ static bool is_refused(struct web_query *query) {
         return true;
     case WEB_NOT_FROM_THERE:
         web_error(query, 403, "forbidden",
-                  "not from %s: without a password (requirepass) only this machine is let in "
-                  "while protected-mode is on, but for boards that web-public names",
+                  "not from %s: without a password (requirepass) only this machine is let in, and "
+                  "nobody through a proxy, while protected-mode is on, but for boards that "
+                  "web-public names",
                   query->address);
         return true;
     case WEB_LOADING:
         web_error(query, 503, "busy", "the server loads its boards");
+        return true;
+    }
+    if (is_other_data(query)) {
+        web_error(query, 401, "login_needed", "log in to see other data than that of web-data");
         return true;
     }
     if (query->replies.is_broken) {

@@ -57,15 +57,15 @@ static void put_replicas(struct json *json, const struct figures_replication *fi
 }
 
 static void put_sync(struct json *json, const struct figures_replication *figures) {
-    if (figures->sync == SYNC_OFF) {
+    if (figures->sync.state == SYNC_OFF) {
         json_null(json, "sync");
         return;
     }
     json_open(json, "sync", '{');
-    json_text(json, "state", bytes_from_text(sync_state_name(figures->sync)));
-    json_integer(json, "promises", figures->promises);
-    json_integer(json, "promises_needed", figures->promises_needed);
-    json_integer(json, "unacknowledged_groups", (int64_t)figures->unsafe_groups);
+    json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
+    json_integer(json, "promises", (int64_t)figures->sync.promises);
+    json_integer(json, "promises_needed", (int64_t)figures->sync.promises_needed);
+    json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
     json_close(json, '}');
 }
 

@@ -258,6 +258,13 @@ static void tell_of_database(const struct registry *registry, uint32_t number) {
     }
 }
 
+static void shift_durations(struct registry *registry, int64_t offset_ms) {
+    registry->offset_ms = offset_ms;
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
+    }
+}
+
 void registry_exchange(struct registry *registry, struct registry *other) {
     CHECK(!registry->walk.is_going && !other->walk.is_going);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
@@ -282,7 +289,9 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.rolled = before->totals.rolled;
         here->rules.map.owner = &here->rules;
         registry_observe(here);
-        registry_set_offset(here, before->offset_ms);
+        shift_durations(here, before->offset_ms);
+        here->offset_passed_ms = before->offset_passed_ms;
+        here->is_offset_held = before->is_offset_held;
         for (uint32_t j = 0; j < REGISTRY_ALL_DATABASES; j++) {
             struct database *database = &here->databases[j];
             database->map.owner = database;
@@ -294,6 +303,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context) {
     registry->key_changed = key_changed;
+    registry->board_rolled = NULL;
+    registry->key_expired = NULL;
     registry->listener_context = context;
 }
 
@@ -753,12 +764,11 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
 }
 
 void registry_set_offset(struct registry *registry, int64_t offset_ms) {
-    if (registry->offset_ms == offset_ms) {
-        return;
-    }
-    registry->offset_ms = offset_ms;
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
+    if (registry->is_passive || registry->is_offset_held) {
+        registry->is_offset_held = registry->is_passive;
+        registry->offset_passed_ms = offset_ms - registry->offset_ms;
+    } else if (registry->offset_ms + registry->offset_passed_ms != offset_ms) {
+        shift_durations(registry, offset_ms - registry->offset_passed_ms);
     }
 }
 

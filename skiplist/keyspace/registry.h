@@ -30,11 +30,12 @@ MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_f
                                             void *context);
 /* Free every board at once, without reporting effects. May be NULL. */
 void registry_destroy(struct registry *registry);
-/* Set the listener for changes of keys, or NULL for none. */
+/* Set the listener for changes of keys, or NULL for none. The other two listeners are taken away:
+ * the context is theirs too. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
 /* The same for boards that roll over, and for keys that expire, called before the key is removed; the
- * context is the listener's. */
+ * context is that of registry_set_listener, to be called first. */
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
 
@@ -189,7 +190,8 @@ MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
                                                     struct registry_key *key, int64_t expire_at_ms,
                                                     bool is_lasting);
 /* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
- * as durations shift by the same amount. */
+ * as durations shift by the same amount; not while the registry is passive: then they are what the
+ * effects said that were emitted of them, whatever the clock does that is followed. */
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);

@@ -67,9 +67,13 @@ void registry_dismiss(struct registry *registry, struct registry_key *key) {
     }
 }
 
-struct registry_key *registry_guest_first(const struct registry *registry) {
-    const struct database *database = registry_read(registry, 0);
+struct registry_key *registry_guest_first_of(const struct registry *registry, uint32_t number) {
+    const struct database *database = registry_read(registry, number);
     return database->count > 0 ? registry_key_at(database, database->count - 1) : NULL;
+}
+
+struct registry_key *registry_guest_first(const struct registry *registry) {
+    return registry_guest_first_of(registry, 0);
 }
 
 struct registry_key *registry_guest_find(const struct registry *registry, struct bytes name) {

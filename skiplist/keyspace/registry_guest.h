@@ -31,6 +31,8 @@ MUST_CHECK bool registry_admit(struct registry *registry, struct registry_key *k
 void registry_dismiss(struct registry *registry, struct registry_key *key);
 /* A key that is in database 0; NULL: there is none. */
 struct registry_key *registry_guest_first(const struct registry *registry);
+/* The same of any database. */
+struct registry_key *registry_guest_first_of(const struct registry *registry, uint32_t number);
 /* Without carrying out what is due. */
 struct registry_key *registry_guest_find(const struct registry *registry, struct bytes name);
 /* Free what removals have left on boards that are in the registry. Before they leave it. */

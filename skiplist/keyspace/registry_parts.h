@@ -79,7 +79,11 @@ struct registry {
     bool is_passive; /* see registry_set_passive */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
-    int64_t offset_ms;
+    int64_t offset_ms;    /* that of durations */
+    /* registry_set_offset was told so much more than offset_ms; while the registry is passive, and until
+     * it is told next, that is not settled. */
+    int64_t offset_passed_ms;
+    bool is_offset_held;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */

@@ -217,7 +217,14 @@ class Leaderboard(Node):
     order_of_ties = True
 
     def lines(self):
-        return []
+        threads = os.environ.get("LEADERBOARD_TEST_IO_THREADS")
+        return [f"io-threads {threads}"] if threads else []
+
+    def spawn(self, command, **environment):
+        """Built with sanitizers it ends with the first report, which is in its log."""
+        options = {"ASAN_OPTIONS": "verify_asan_link_order=0", "TSAN_OPTIONS": "halt_on_error=1"}
+        super().spawn(command, **{name: ":".join(filter(None, (os.environ.get(name), text)))
+                                  for name, text in options.items()}, **environment)
 
     def records(self, board, first=0, last=-1):
         """With times and packed keys: to the last bit."""

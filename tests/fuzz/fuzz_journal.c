@@ -27,7 +27,7 @@ struct file {
 /* ---- a file from instructions ---- */
 
 static void put_file_head(struct file *file) {
-    file_format_put(file->bytes, "LBJRNL");
+    file_format_put(file->bytes, "LBJRNL", FILE_FORMAT);
     little_put_u64(file->bytes + 8, FILE_ID);
     little_put_u64(file->bytes + 16, FIRST);
     little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));

@@ -80,7 +80,7 @@ static bool apply_group(struct registry *registry, const struct wire_message *me
     enum apply_status status;
     apply.registry = registry;
     apply.persistence = NULL;
-    apply_begin(&apply, &message->head, wire_payload(message));
+    apply_add(&apply, &message->head, wire_payload(message));
     while ((status = apply_step(&apply, 0)) == APPLY_MORE) {}
     CHECK(status != APPLY_OUT_OF_MEMORY);
     apply_end(&apply);

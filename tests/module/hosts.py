@@ -86,7 +86,10 @@ class Host:
         return redis.Redis(port=self.port, **options)
 
     def digest(self):
-        return self.client().execute_command("DEBUG", "DIGEST")
+        """Of all keys, and the bans."""
+        client = self.client()
+        return (client.execute_command("DEBUG", "DIGEST"),
+                sorted(client.execute_command("LB.BANS", "COUNT", 10000)[1]))
 
     def kill(self):
         self.process.kill()
@@ -109,10 +112,13 @@ def settled(master, replica):
 
 
 class Changes:
-    """Random changes of boards: every command that changes one, in and out of MULTI and Lua."""
+    """Random changes of boards: every command that changes one, in and out of MULTI and Lua.
 
-    def __init__(self, seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2")):
-        self.random, self.keys = random.Random(seed), list(keys)
+    has_players: members are banned, forgotten and moved, too."""
+
+    def __init__(self, seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2"),
+                 has_players=False):
+        self.random, self.keys, self.has_players = random.Random(seed), list(keys), has_players
 
     def key(self):
         return self.random.choice(self.keys)
@@ -123,6 +129,12 @@ class Changes:
     def next(self):
         r = self.random
         number = lambda: r.randrange(100)
+        if self.has_players and number() < 20:
+            return r.choice([
+                ["LB.BAN", self.member()], ["LB.UNBAN", self.member()],
+                ["LB.BAN", self.member(), "EX", 1000, "MATCH", "m:*"],
+                ["LB.FORGET", self.member()],
+                ["LB.MOVE", self.member(), self.member(), r.choice(["BEST", "SUM"])]])
         return r.choice([
             lambda: ["ZADD", self.key(), number(), self.member()],
             lambda: ["ZADD", self.key(), *[word for _ in range(40)

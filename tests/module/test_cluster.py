@@ -1,5 +1,7 @@
 """A cluster of six redis-servers with the module: three masters, three replicas."""
+import logging
 import random
+import re
 import subprocess
 import shutil
 import threading
@@ -13,6 +15,7 @@ from hosts import Host, SHORT, wait_until
 
 BOARDS = 2000 if SHORT else 100000
 MEMBERS = 5
+logging.getLogger("redis.cluster").setLevel(logging.CRITICAL)  # errors are what is expected
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send
 
 
@@ -78,6 +81,37 @@ class Cluster(unittest.TestCase):
             except (redis.RedisError, OSError, KeyError, ValueError, IndexError):
                 time.sleep(0.05)
 
+    def call(self, *command):
+        """Ask every master; returns their replies as redis-cli prints them."""
+        port = next(host.port for host in self.hosts if host.process.poll() is None)
+        said = self.tell("call", f"127.0.0.1:{port}", *command, "--cluster-only-masters")
+        replies = re.findall(r"^127\.0\.0\.1:\d+: (.*)$", said, re.M)
+        self.assertEqual(len(replies), 3, said)
+        return replies
+
+    def check_data(self, client):
+        client.zadd("{b}daily", {"ann": 7})
+        client.hset("{b}profile:ann", "name", "Ann")
+        client.hset("profile:ann", "name", "Annette")
+        get = ["LB.GET", "{b}daily", 1, "ann", "DATA"]
+        self.assertEqual(client.execute_command(*get, "{b}profile:*")[0][4], ["name", "Ann"])
+        for pattern in "profile:*", "*", "{c}profile:*", "{*}profile", "*{b}", "{}b*":
+            with self.assertRaisesRegex(redis.ResponseError, "tag"):
+                client.execute_command(*get, pattern)
+
+    def check_banned(self, client, boards):
+        for name in list(boards)[::max(1, len(boards) // 300)]:
+            with self.assertRaisesRegex(redis.ResponseError, "BANNED"):
+                client.zadd(name, {"cheat": 1})
+
+    def forget_everywhere(self, boards):
+        """One of the members, on all nodes."""
+        counts = [int(reply) for reply in self.call("LB.FORGET", "u5", "DATA", "profile:*")]
+        self.assertEqual(sum(counts), sum("u5" in members for members in boards.values()))
+        self.assertTrue(all(count > 0 for count in counts), counts)
+        return {name: [each for each in members if each != "u5"]
+                for name, members in boards.items()}
+
     def test_slots_move_and_a_master_is_killed(self):
         seed = random.randrange(1 << 30)
         print(f"seed {seed} ", end="", flush=True)
@@ -87,6 +121,10 @@ class Cluster(unittest.TestCase):
         with self.assertRaisesRegex(redis.ResponseError, "tag"):
             client.execute_command("LB.CREATE", "daily:p", "PERIOD", "DAY")
         self.assertEqual(client.execute_command("LB.CREATE", "{b}p", "PERIOD", "DAY"), "OK")
+        self.check_data(client)
+        client.hset("profile:u5", "name", "U")
+        self.call("LB.BAN", "cheat")
+        self.check_banned(client, boards)
         stop, acknowledged = threading.Event(), {}
         load = [threading.Thread(target=self.count, args=(stop, acknowledged, i), daemon=True)
                 for i in range(6)]
@@ -110,6 +148,10 @@ class Cluster(unittest.TestCase):
             each.join(60)
         client = self.client()
         self.check(client, boards)
+        self.check_banned(client, boards)
+        boards = self.forget_everywhere(boards)
+        self.check(client, boards)
+        self.assertEqual(client.exists("profile:u5"), 0)
         for name, times in acknowledged.items():
             safe = max(value for at, value in times if at < killed_at - WINDOW_S)
             self.assertGreaterEqual(client.zscore(name, "x"), safe)

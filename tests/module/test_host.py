@@ -203,9 +203,10 @@ class Files(unittest.TestCase):
 
     def test_rdb_and_aof(self):
         for preamble in ("yes", "no"):
-            host = self.host("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+            host = self.host("--appendonly", "yes", "--appendfsync", "always",
+                             "--aof-use-rdb-preamble", preamble)
             client = host.client()
-            changes = Changes(self.seed)
+            changes = Changes(self.seed, has_players=True)
             changes.run(client, COUNT)
             digest = host.digest()
             client.execute_command("DEBUG", "RELOAD")
@@ -227,7 +228,7 @@ class Files(unittest.TestCase):
         replica = self.host("--replicaof", f"127.0.0.1 {master.port}", "--appendonly", "yes",
                             "--repl-diskless-load", "swapdb")
         second = self.host("--replicaof", f"127.0.0.1 {replica.port}")
-        changes = Changes(self.seed)
+        changes = Changes(self.seed, has_players=True)
         changes.run(master.client(), COUNT)
         settled(master, replica)
         settled(master, second)

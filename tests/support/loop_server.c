@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "server/loop/connection.h"
+#include "server/replication/replicator.h"
 #include "server/system/log.h"
 #include "tests/support/durable_server.h"
 #include "tests/support/process.h"
@@ -76,14 +77,31 @@ void loop_start_kept(struct loop_server *looped, const char *settings) {
     }
 }
 
+static void wake(void *tick) {
+    tick_wake(tick);
+}
+
+void loop_replicate(struct loop_server *looped) {
+    struct tick *tick = &looped->tick;
+    tick->replicator = replicator_create(looped->server, &looped->loop, wake, tick);
+    assert_non_null(tick->replicator);
+    tick->replicate_begin = replicator_begin_tick;
+    tick->replicate_close = replicator_close_tick;
+    tick->replicate_end = replicator_end_tick;
+    tick->replicate_second = replicator_second;
+}
+
 void loop_stop(struct loop_server *looped) {
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
+    replicator_stop(looped->tick.replicator);
     if (looped->persistence != NULL) {
         persistence_stop(looped->persistence);
         assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     }
+    assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&looped->loop), 0);
+    replicator_destroy(looped->tick.replicator);
     if (looped->persistence != NULL) {
         persistence_destroy(looped->persistence);
     }

@@ -36,6 +36,8 @@ void loop_begin(struct loop_server *looped, const char *settings);
 void loop_begin_kept(struct loop_server *looped, const char *settings);
 /* Start one on the directory that is there, and load. */
 void loop_start_kept(struct loop_server *looped, const char *settings);
+/* It takes part in replication from now on: before its first turn. */
+void loop_replicate(struct loop_server *looped);
 /* End the server; its directory and the test's ends stay. */
 void loop_stop(struct loop_server *looped);
 /* loop_stop, if it has not been called, and everything else. */

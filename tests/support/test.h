@@ -5,7 +5,8 @@
  *     }
  *     TEST_MAIN(NULL, NULL)
  *
- * A test that is written runs: there is no list to forget it in. */
+ * A test that is written runs: there is no list to forget it in. LEADERBOARD_TEST_ONLY='a_link*' in the
+ * environment runs those of that name alone. */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H
 
@@ -51,7 +52,8 @@ static inline void test_write(int line, struct CMUnitTest test) {
 
 /* Run them all, between a set-up and a tear-down of the program, which may be NULL. */
 #define TEST_RUN(set_up, tear_down)                                                                \
-    _cmocka_run_group_tests(__FILE__, tests_written, tests_count, set_up, tear_down)
+    (cmocka_set_test_filter(getenv("LEADERBOARD_TEST_ONLY")),                                      \
+     _cmocka_run_group_tests(__FILE__, tests_written, tests_count, set_up, tear_down))
 #define TEST_MAIN(set_up, tear_down)                                                               \
     int main(void) {                                                                               \
         return TEST_RUN(set_up, tear_down);                                                        \

@@ -639,6 +639,9 @@ class Strangers(unittest.TestCase):
         for path in ("/../Makefile", "/%2e%2e/Makefile", "/..%2f..%2fetc/passwd", "/page/app.js",
                      "/app.js/x", "/.git/config", "/%00", "/openapi.json"):
             self.assertEqual(self.api.ask(path)[0], 404, path)
+            self.assertEqual(self.api.ask(path, Accept="text/html,*/*;q=0.8")[:2], (404, text), path)
+        self.assertEqual(self.api.ask("/api/v2/boards", Accept="text/html")[0], 404)
+        self.assertNotEqual(self.api.ask("/api/v2/boards", Accept="text/html")[1], text)
         self.assertNotIn("<script>", text.decode())
         self.assertNotRegex(text.decode(), r"(?i)\son\w+=|style=|https?://")
 

@@ -7,7 +7,7 @@ import time
 import unittest
 
 from test_api import LIMIT_S, Api
-from web_server import WebServer, hold_port
+from web_server import ROOT, WebServer, hold_port
 
 
 def own_address():
@@ -197,14 +197,17 @@ class Forwarded(unittest.TestCase):
         for headers, status in (({}, 200), ({"X-Forwarded-For": "203.0.113.7"}, 403)):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
             connection.request("GET", "/metrics", headers=headers)
-            self.assertEqual(connection.getresponse().status, status)
+            reply = connection.getresponse()
+            self.assertEqual(reply.status, status)
+            if status == 403:
+                self.assertIn(b"nobody through a proxy", reply.read())
             connection.close()
         server.stop()
 
     def test_what_cannot_be_is_told_at_the_start(self):
-        for words, why in ((("--web-proxies", "10.0.0.1 proxy.example"), "web-proxies: 'proxy.example' is no address"),
-                           (("--web-proxies", "10.0.0.1/8"), "web-proxies: '10.0.0.1/8' is no address"),
-                           (("--web-proxies", " ".join(["10.0.0.1"] * 65)), "web-proxies: at most 64"),
+        for words, why in ((("--web-proxies", "10.0.0.1 proxy.example"), "web-proxies: 'proxy.example' is not a network"),
+                           (("--web-proxies", "10.0.0.1/8"), "web-proxies: '10.0.0.1/8' is not a network"),
+                           (("--web-proxies", " ".join(["10.0.0.1"] * 17)), "web-proxies: at most 16"),
                            (("--web-max-connections-per-address", "-1"), "web-max-connections-per-address")):
             with self.assertRaises(AssertionError) as caught:
                 WebServer(*words)
@@ -222,7 +225,9 @@ class Rights(unittest.TestCase):
             run("ZADD", board, "5", "bob", "6", "secret:1", "7", "den")
         run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY", "ARCHIVE", "3")
         run("ZADD", "daily", "1", "ann")
-        run("LB.ROLL", "daily", "daily@old")
+        cls.yesterday = "daily@" + time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86400))
+        run("LB.ROLL", "daily", cls.yesterday)
+        run("ZADD", "daily", "1", "ann")
         for key in ("user:bob", "secret:1", "hidden:bob"):
             run("HSET", key, "name", "N", "token", "hush")
         setuser = ("ACL", "SETUSER")
@@ -257,6 +262,26 @@ class Rights(unittest.TestCase):
                                   self.api.ask(f"/api/v1/boards/open:1/{path}{mark}data=token&hash={pattern}")[1])
                 self.assertNotIn("hush", text)
 
+    def test_everybody_sees_the_fields_of_web_data_and_no_others(self):
+        server = WebServer("--web-public", "open user:*", "--web-data", "user:* name country", password="secret")
+        api = Api(server)
+        server.run("ZADD", "open", "1", "ann")
+        server.run("HSET", "user:ann", "name", "Ann", "country", "NO", "email", "ann@example.com")
+        server.run("ZADD", "user:board", "1", "ann")
+        for query, data in (("", {"name": "Ann", "country": "NO"}), ("?data=country", {"country": "NO"}),
+                            ("?hash=user:*&data=name", {"name": "Ann"}), ("?data=", None)):
+            self.assertEqual(api.get(f"/boards/open/page{query}")["rows"][0].get("data"), data, query)
+        for query in ("data=email", "data=name,email", "hash=user:*&data=email", "hash=user:**&data=name",
+                      "hash=open*&data=name", "data=Name", "data=name%00"):
+            for path in ("page", "member/ann", "search?q=a", "archives"):
+                status, reply, _ = api.ask(f"/api/v1/boards/open/{path}{'&' if '?' in path else '?'}{query}")
+                self.assertEqual((status, reply["code"]), (401, "login_needed"), (path, query))
+                self.assertNotIn("example.com", json.dumps(reply))
+            self.assertEqual(api.stream(f"/boards/open/events?{query}").next()[0], "gone", query)
+        self.assertEqual(api.get("/boards/open/page?data=email", user="default:secret")["rows"][0]["data"],
+                         {"email": "ann@example.com"})
+        server.stop()
+
     def test_hashes_of_web_data_that_may_not_be_read_are_left_out(self):
         for board, options in (("open:1", {}), ("arena", {"user": "few:p"})):
             page = self.api.get(f"/boards/{board}/page", **options)
@@ -279,7 +304,7 @@ class Rights(unittest.TestCase):
 
     def test_archives_are_for_those_who_may_read_them(self):
         self.assertEqual(self.api.get("/boards/daily/archives")["archives"], [])
-        self.assertEqual(self.api.status("/boards/daily@old"), 401)
+        self.assertEqual(self.api.status(f"/boards/{self.yesterday}"), 401)
 
     def test_users_see_what_their_commands_and_keys_allow(self):
         may = {
@@ -303,6 +328,26 @@ class Rights(unittest.TestCase):
                     self.assertEqual(is_shown, path in boards.get(board, ()), (user, board, path))
             for path in ("/server", "/server/history", "/slowlog"):
                 self.assertEqual(self.api.status(path, user=user), 403, (user, path))
+
+    def test_the_user_for_the_page_as_the_docs_have_it(self):
+        text = (ROOT / "docs" / "web.md").read_text()
+        words = next(line for line in text.splitlines() if line.startswith("ACL SETUSER viewer")).split()
+        run = self.server.run
+        self.assertEqual(run(*words), b"OK")
+        self.addCleanup(run, "ACL", "DELUSER", "viewer")
+        for path in (*self.PATHS[:-1], "/member/ann"):
+            self.assertEqual(self.api.status(f"/boards/daily{path}".replace("bob", "ann"), user="viewer:secret"), 200, path)
+            self.assertEqual(self.api.status(f"/boards/hidden{path}", user="viewer:secret"), 403, path)
+        self.assertEqual(sorted(board["name"] for board in self.api.get("/boards", user="viewer:secret")["boards"]),
+                         ["daily", self.yesterday])
+        self.assertEqual(len(self.api.get("/boards/daily/archives", user="viewer:secret")["archives"]), 1)
+        self.assertEqual(self.api.get("/boards/daily/page", user="viewer:secret")["data_fields"], ["name"])
+        for path in ("/server", "/server/history", "/slowlog"):
+            self.assertEqual(self.api.status(path, user="viewer:secret"), 200, path)
+        client = self.server.client.__class__(port=self.server.port, username="viewer", password="secret")
+        for command in (("ZADD", "daily", "1", "x"), ("HGETALL", "secret:1"), ("CONFIG", "GET", "*"), ("FLUSHALL",)):
+            with self.assertRaisesRegex(Exception, "(?i)permission"):
+                client.execute_command(*command)
 
     def test_a_default_user_who_is_off_lets_nobody_in(self):
         server = WebServer("--user", "boss", "on", ">b", "~*", "+@all", "--web-public", "open")

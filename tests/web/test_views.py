@@ -281,6 +281,32 @@ class Members(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('#main img, #main script').length"), 0)
         self.assertEqual([url for url in page.requested if not url.startswith((server.url(), "data:", "about:"))], [])
 
+    def test_what_strangers_write_is_text_in_every_view(self):
+        bad = "<img/src=x/onerror=alert(1)>"
+        today = datetime.datetime.now(datetime.timezone.utc)
+        day = (today - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
+        server.run("LB.CREATE", bad, "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
+        for board in (bad, f"{bad}@{day}"):
+            for score, member in enumerate((bad, "</script><script>alert(2)</script>", "javascript:alert(3)", "{{7*7}}")):
+                server.run("ZADD", board, score, member)
+        server.run("HSET", f"user:{bad}", bad, bad)
+        server.run("CLIENT", "SETNAME", bad)
+        server.run("ZADD", bad, "XX", "1", bad)
+        name, quoted = encoded(bad), encoded(f"'\">{bad}")
+        for path in (f"/?match={name}", f"/?match={quoted}", f"/boards/{name}?member={name}&hash=user:*&data={name}",
+                     f"/boards/{name}?view=spread&member={name}", f"/boards/{name}?view=periods", "/server",
+                     f"/boards/{quoted}", f"/login?to={quoted}", f"/{quoted}", f"/boards/{name}?view={quoted}&place={quoted}",
+                     f"/embed/{name}?title={quoted}&theme={quoted}&lang={quoted}", f"/boards/{name}@{day}"):
+            page = self.open(server.url(path))
+            page.wait("document.querySelector('h1')")
+            page.wait("document.querySelector('#main')")
+            time.sleep(0.5)
+            self.assertEqual(page.value("document.querySelectorAll('#main img, #main script, #main [onerror]').length"), 0)
+            self.assertEqual(page.value("Array.from(document.querySelectorAll('a[href]')).filter((it) =>"
+                                        " !['http:', 'https:'].includes(it.protocol) || it.origin !== location.origin).length"), 0)
+            self.assertEqual((page.dialogs, page.errors), ([], []), path)
+        server.run("CLIENT", "SETNAME", "")
+
     def test_a_million_members_on_one_score(self):
         members = 50000 if SHORT else 1000000
         pipe = server.client.pipeline(transaction=False)
@@ -328,6 +354,16 @@ class Server(PageTest):
         page.wait("document.querySelector('.plain')?.innerText.includes('a slow one')")
         self.assertGreaterEqual(page.value("document.querySelectorAll('.plot').length"), 5)
         page.wait("document.getElementById('live').innerText === 'Live'")
+
+    def test_words_of_slow_commands_keep_their_order(self):
+        server.run("ZADD", "ליגה", "1", "ann")
+        server.run("LB.QUANTILE", "ליגה", "1", "0.5", "0.25")
+        page = self.open(server.url("/server"), width=1280)
+        line = "Array.from(document.querySelectorAll('.command code')).find((it) => it.innerText.includes('QUANTILE'))"
+        page.wait(line)
+        self.assertEqual(page.value(f"{line}.innerText"), "LB.QUANTILE ליגה 1 0.5 0.25")
+        places = page.value(f"Array.from({line}.querySelectorAll('bdi'), (it) => it.getBoundingClientRect().x)")
+        self.assertEqual((len(places), places), (5, sorted(places)))
 
     def test_the_role_the_master_and_the_replicas(self):
         page = self.open(server.url("/server"))
@@ -390,7 +426,7 @@ class People(PageTest):
 
     def test_every_width_holds_without_scrolling_sideways(self):
         self.fill()
-        for path in self.views():
+        for path in [*self.views(), "/login", "/server/nothing"]:
             page = self.open(server.url(path), width=320, height=800)
             page.wait("document.querySelector('h1')")
             for width in (320, 390, 768, 1280, 3840):
@@ -412,6 +448,7 @@ class People(PageTest):
                 page.value("document.documentElement.style.background = '#20242c'; 0")
             for dark in (False, True):
                 page.media(dark, still=True)
+                page.size(320 if dark else 1280, 800)
                 time.sleep(0.5)
                 found, passes = page.value(
                     "axe.run().then((result) => [result.violations.map((it) =>"
@@ -429,6 +466,45 @@ class People(PageTest):
     def views(self):
         return ["/", "/boards/daily?member=member%205", "/boards/daily?view=spread&member=member%205",
                 "/boards/daily?view=periods", "/server", "/embed/daily", "/embed/daily?theme=clear"]
+
+
+    def test_every_view_is_used_by_keys_on_a_narrow_screen(self):
+        """Tab leads through all there is, each with a name and a mark that is seen, and never stays."""
+        self.fill()
+        server.run("ZADD", "daily", "3600", "דניאל (לוס אנג'לס)")
+        look = """(() => {
+            const it = document.activeElement;
+            if (!it || it === document.body) { return null; }
+            const box = it.getBoundingClientRect();
+            const style = getComputedStyle(it);
+            const name = it.getAttribute("aria-label") || it.innerText || it.labels?.[0]?.innerText || it.title;
+            const x = Math.max(0, box.left) + Math.min(box.width, 8) / 2;
+            const y = Math.max(0, box.top) + Math.min(box.height, 8) / 2;
+            const top = document.elementFromPoint(x, y);
+            return { what: it.outerHTML.slice(0, 200), name: Boolean(name?.trim()),
+                marked: style.outlineStyle !== "none" || style.boxShadow !== "none",
+                inside: box.left < innerWidth && box.right > 0 && box.top < innerHeight && box.bottom > 0,
+                seen: Boolean(top) && (it.contains(top) || top.contains(it)) }; })()"""
+        for path in [*self.views(), "/login"]:
+            page = self.open(server.url(path), width=320, height=640, language="zh-CN", still=True)
+            page.wait("document.querySelector('h1')")
+            wanted, before = -1, -2
+            while wanted != before:  # until all is there
+                time.sleep(0.7)
+                before, wanted = wanted, page.value(
+                    "Array.from(document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]'))"
+                    ".filter((it) => it.checkVisibility() && !it.disabled).length")
+            count = 0
+            while count <= wanted + 20:
+                page.key("Tab", 9)
+                found = page.value(look)
+                if found is None:
+                    break
+                count += 1
+                self.assertEqual({key: found[key] for key in ("name", "marked", "inside", "seen")},
+                                 {"name": True, "marked": True, "inside": True, "seen": True}, (path, found))
+            # What scrolls is stopped at as well; of radio buttons and the like only one is.
+            self.assertTrue(wanted <= count <= wanted + 10, (path, wanted, count))
 
 
 class Embedded(PageTest):

@@ -12,6 +12,7 @@
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 
 #include <stdio.h>
@@ -77,7 +78,7 @@ static void fail(struct sending *sending, const char *error) {
 /* true: it is over. */
 static bool begin(struct server *server, struct sending *sending) {
     sending->taken_at_ms = server->clock.monotonic_ms;
-    switch (persistence_begin_stream(server->persistence, sending->error)) {
+    switch (persistence_begin_stream(server->persistence, FILE_FORMAT, sending->error)) {
     case PERSISTENCE_OK:
         sending->has_begun = true;
         return false;

@@ -2,6 +2,7 @@
 #include "server/clients/notify.h"
 #include "server/clients/server.h"
 #include "server/commands/ban.h"
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/player.h"
 #include "server/commands/scanning.h"
 #include "server/dispatch/acl_check.h"
@@ -16,6 +17,8 @@ static bool begin(const struct call *call, struct player_walk *walk) {
                     walk->glob != NULL ? walk->pattern : all, until_ms, call->now_ms)) {
     case BAN_OK:
         return true;
+    case BAN_NO_DATABASE:
+        return call_refuse_format(call, "ERR bans are for databases 0 to %d", (int)BAN_NUMBER_MAX);
     case BAN_TOO_MANY:
         return call_refuse_format(call, "ERR member is banned with %d patterns already: LB.UNBAN",
                                   (int)BAN_PATTERNS_MAX);
@@ -115,7 +118,8 @@ static void visit(void *context, const struct registry_key *key) {
     struct reply *reply = &bans->scanning.found;
     struct bytes name = registry_name(key);
     struct bytes member = {.at = name.at + 1, .size = name.size - 1};
-    if (key->kind != REGISTRY_HASH || (uint8_t)name.at[0] != bans->call->session->database ||
+    if (key->kind != REGISTRY_HASH ||
+        (uint8_t)name.at[0] != keyspace_number(bans->call->session->database) ||
         !scanning_takes(&bans->scanning, member)) {
         return;
     }

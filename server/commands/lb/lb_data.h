@@ -43,6 +43,8 @@ static inline uint64_t lb_data_work(const struct lb_data *data, uint64_t count) 
     return lb_data_is_asked(data) ? count * (1 + LB_DATA_RECORDS) : count;
 }
 
+/* Write the key of a member's hash, pattern.size - 1 + member.size bytes. Returns where it ends. */
+char *lb_data_print_key(struct bytes pattern, struct bytes member, char *out);
 /* The hashes of count members, at most LB_DATA_GROUP; NULL: none. Their waits for memory overlap.
  * Valid until the next change. false: no memory. */
 MUST_CHECK bool lb_data_find(const struct call *call, const struct lb_data *data,

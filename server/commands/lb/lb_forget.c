@@ -1,6 +1,6 @@
 /* LB.FORGET: takes a member off all boards, and removes its hash. */
-#include "server/clients/notify.h"
 #include "server/clients/server.h"
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/player.h"
 #include "server/dispatch/acl_check.h"
 
@@ -17,11 +17,7 @@ static void finish(struct server *server, struct player_walk *walk) {
         return;
     }
     for (uint32_t i = walk->first_database; i < walk->end_database; i++) {
-        struct registry_key *key = registry_find(server->registry, i, name, server->clock.now_ms);
-        if (key != NULL && key->kind == REGISTRY_HASH) {
-            notify(server, SETTING_EVENT_GENERIC, "del", i, name);
-            registry_remove(server->registry, key);
-        }
+        keyspace_remove_hash(server, i, name);
     }
 }
 

@@ -1,6 +1,7 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
 #include "server/commands/lb/lb_info.h"
 
+#include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
 
 static void put_flag(const struct call *call, const char *name, bool is_true) {
@@ -117,9 +118,7 @@ static bool put_archive(const struct call *call, const struct registry_key *key,
     name[base.size] = '@';
     size_t size = period_print_name(name + base.size + 1, &rules->period, time_ms);
     struct bytes archive = {.at = name, .size = base.size + 1 + size};
-    const struct registry_key *found =
-        registry_peek(call->registry, key->database, archive, call->now_ms);
-    if (found == NULL || found->kind != REGISTRY_BOARD) {
+    if (!keyspace_has_board(call, key, archive)) {
         return false;
     }
     reply_bulk(call->reply, archive);

@@ -1,105 +1,25 @@
-/* The walk over all boards, and the orders that outlive a restart. See player.h. */
+/* The steps of these commands, and the orders that outlive a restart. See player.h. */
 #include "server/commands/lb/player.h"
 
 #include <stdio.h>
 
 #include "server/clients/notify.h"
 #include "server/clients/server.h"
+#include "server/commands/keyspace.h"
 #include "server/dispatch/acl_check.h"
 #include "server/dispatch/options.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/registry_hash.h"
 
 enum {
-    PASS_COUNT = 32, /* keys passed in a step */
-    ARGS_MAX = 16,   /* of a request */
+    ARGS_MAX = 16, /* of a request */
 };
 
 static struct player_walk *walk_of(struct job *job) {
     return (struct player_walk *)job;
 }
 
-/* ---- boards that have the member ---- */
-
-static void find_board(struct player_walk *walk, const struct registry_key *key) {
-    uint64_t packed_key;
-    struct bytes name = registry_name(key);
-    uint32_t size = (uint32_t)name.size;
-    if (key->kind != REGISTRY_BOARD || (walk->glob != NULL && !glob_takes(walk->glob, name)) ||
-        !board_find(&key->board, walk->member, &packed_key)) {
-        return;
-    }
-    char *at = buffer_reserve(&walk->found, 1 + sizeof size + name.size);
-    if (at == NULL) {
-        walk->has_missed = true;
-        return;
-    }
-    *at = (char)key->database;
-    memcpy(at + 1, &size, sizeof size);
-    memcpy(at + 1 + sizeof size, name.at, name.size);
-    buffer_commit(&walk->found, 1 + sizeof size + name.size);
-}
-
-static void visit(void *context, const struct registry_key *key) {
-    find_board(context, key);
-}
-
-static bool has_passed(const struct player_walk *walk, const struct registry_key *key) {
-    return key->database >= walk->first_database && key->database < walk->end_database &&
-           (key->database < walk->database ||
-            (key->database == walk->database && registry_has_passed(key, walk->keys_left)));
-}
-
-static void receive(void *context, const struct effect *effect) {
-    struct player_walk *walk = context;
-    if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
-         effect->kind == EFFECT_FILL) &&
-        has_passed(walk, effect->key)) {
-        find_board(walk, effect->key);
-    }
-}
-
-static void take_found(struct player_walk *walk, uint32_t *database, struct bytes *name) {
-    const char *at = walk->found.at + walk->found_at;
-    uint32_t size;
-    *database = (uint8_t)*at;
-    memcpy(&size, at + 1, sizeof size);
-    *name = (struct bytes){.at = at + 1 + sizeof size, .size = size};
-    walk->found_at += 1 + sizeof size + size;
-}
-
-static void act_on_found(struct server *server, struct player_walk *walk) {
-    uint32_t database;
-    struct bytes name;
-    uint64_t packed_key;
-    take_found(walk, &database, &name);
-    /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
-    struct registry_key *key =
-        registry_find(server->registry, database, name, server->clock.now_ms);
-    if (key != NULL && key->kind == REGISTRY_BOARD &&
-        board_find(&key->board, walk->member, &packed_key)) {
-        walk->action->act(server, walk, key);
-    }
-}
-
 /* ---- steps ---- */
-
-static void rewind_walk(struct player_walk *walk) {
-    walk->database = walk->first_database;
-    walk->keys_left = UINT32_MAX;
-    walk->has_missed = false;
-}
-
-static void pass(struct server *server, struct player_walk *walk) {
-    buffer_clear(&walk->found);
-    walk->found_at = 0;
-    walk->keys_left = registry_pass(server->registry, walk->database, walk->keys_left, PASS_COUNT,
-                                    server->clock.now_ms, visit, walk);
-    if (walk->keys_left == 0) {
-        walk->database++;
-        walk->keys_left = UINT32_MAX;
-    }
-}
 
 static void end_order(struct server *server, const struct player_walk *walk) {
     struct registry_key *order = registry_find(
@@ -112,19 +32,7 @@ static void end_order(struct server *server, const struct player_walk *walk) {
 
 static bool step(struct server *server, struct job *job) {
     struct player_walk *walk = walk_of(job);
-    /* What is due changes the names of boards, and the listener must have seen it. */
-    if (!registry_roll_some(server->registry, server->clock.now_ms)) {
-        return false;
-    }
-    if (walk->found_at < walk->found.size) {
-        act_on_found(server, walk);
-        return false;
-    }
-    if (walk->has_missed) {
-        rewind_walk(walk);
-    }
-    if (walk->database < walk->end_database) {
-        pass(server, walk);
+    if (player_pass_step(server, walk)) {
         return false;
     }
     if (walk->action->finish != NULL) {
@@ -133,7 +41,7 @@ static bool step(struct server *server, struct job *job) {
     if (walk->action->writes) {
         end_order(server, walk);
     }
-    effect_listener_remove(server->registry, &walk->listener);
+    player_pass_end(walk);
     return true;
 }
 
@@ -144,9 +52,7 @@ static void answer(struct server *server, struct job *job, struct reply *reply) 
 }
 
 static void destroy_walk(struct player_walk *walk) {
-    if (walk->registry != NULL) {
-        effect_listener_remove(walk->registry, &walk->listener);
-    }
+    player_pass_end(walk);
     transaction_clear(&walk->request);
     buffer_deinit(&walk->found);
     buffer_deinit(&walk->records);
@@ -178,6 +84,13 @@ bool player_read_match(const struct call *call, uint32_t index, void *target) {
     return call_prepare_glob(call, walk->pattern, walk->glob);
 }
 
+static void set_database(struct player_walk *walk, uint32_t number) {
+    walk->first_database = walk->is_all ? 0 : number;
+    walk->end_database = walk->is_all ? keyspace_database_count() : number + 1;
+    walk->database = walk->first_database;
+    walk->keys_left = UINT32_MAX;
+}
+
 /* Parse a copy of the request. call: its request is replaced by the copy. */
 static bool parse(struct call *call, struct player_walk *walk) {
     if (!transaction_queue(&walk->request, call->request, 0, 0)) {
@@ -201,9 +114,7 @@ static bool parse(struct call *call, struct player_walk *walk) {
     if (!acl_check_pattern(call, walk->glob != NULL ? walk->pattern : all, false, access)) {
         return false;
     }
-    walk->first_database = walk->is_all ? 0 : call->session->database;
-    walk->end_database = walk->is_all ? REGISTRY_DATABASES : walk->first_database + 1U;
-    rewind_walk(walk);
+    set_database(walk, keyspace_number(call->session->database));
     return true;
 }
 
@@ -222,7 +133,11 @@ static struct player_walk *create(const struct call *call) {
     buffer_init(&walk->data, 0);
     buffer_init(&walk->records,
                 call->server->settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes);
-    if (!parse(&own, walk)) {
+    bool is_parsed = parse(&own, walk);
+    if (!is_parsed || !player_pass_begin(call->server, walk)) {
+        if (is_parsed) {
+            call_out_of_memory(call);
+        }
         destroy_walk(walk);
         return NULL;
     }
@@ -231,9 +146,6 @@ static struct player_walk *create(const struct call *call) {
 
 static void begin(struct server *server, struct session *session, bool is_silent,
                   struct player_walk *walk) {
-    walk->registry = server->registry;
-    walk->listener = (struct effect_listener){.receive = receive, .context = walk};
-    effect_listener_add(server->registry, &walk->listener);
     job_begin(server, session, walk->action->writes ? &writing : &reading, is_silent, &walk->job);
 }
 
@@ -242,7 +154,7 @@ static void begin(struct server *server, struct session *session, bool is_silent
 /* The fields of an order: "db", and the number of each argument. */
 struct order_text {
     char numbers[ARGS_MAX][4];
-    char database[4];
+    char database[12];
 };
 
 static struct bytes order_field(struct order_text *text, uint32_t index) {
@@ -261,7 +173,8 @@ static bool keep_order(const struct call *call, struct player_walk *walk) {
     char name[PLAYER_ORDER_NAME_SIZE + 1];
     snprintf(name, sizeof name, "%016llx", (unsigned long long)server_random(call->server));
     memcpy(walk->order, name, sizeof walk->order);
-    int size = snprintf(text.database, sizeof text.database, "%u", call->session->database);
+    int size = snprintf(text.database, sizeof text.database, "%u",
+                        keyspace_number(call->session->database));
     args[0] = bytes_from_text("db");
     args[1] = (struct bytes){.at = text.database, .size = (size_t)size};
     for (uint32_t i = 0; i < count; i++) {
@@ -321,7 +234,8 @@ static bool read_order(const struct registry_key *key, struct bytes *args, uint3
     struct bytes value;
     if (key->kind != REGISTRY_HASH || key->name_size != PLAYER_ORDER_NAME_SIZE ||
         !hash_find(&key->hash, bytes_from_text("db"), &value) ||
-        !bytes_parse_i64(value, database) || *database < 0 || *database >= REGISTRY_DATABASES) {
+        !bytes_parse_i64(value, database) || *database < 0 ||
+        *database >= keyspace_database_count()) {
         return false;
     }
     *count = 0;
@@ -347,7 +261,6 @@ static bool resume(struct server *server, const struct registry_key *key) {
         command_has_wrong_arity(command, &request)) {
         return false;
     }
-    session.database = (uint8_t)database;
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, 2);
     reply.is_silent = true;
@@ -364,6 +277,7 @@ static bool resume(struct server *server, const struct registry_key *key) {
     struct player_walk *walk = create(&call);
     if (walk != NULL) {
         memcpy(walk->order, key->name_at, sizeof walk->order);
+        set_database(walk, (uint32_t)database);
         begin(server, NULL, true, walk);
     }
     buffer_deinit(&nowhere);

@@ -57,14 +57,15 @@ struct player_walk {
     uint8_t protocol;
     uint8_t numbers;   /* of records: as in struct reply */
     bool with_strings; /* STRINGS */
-    /* Where it is: */
+    /* Where the pass is: */
     uint32_t first_database, database, end_database;
     uint32_t keys_left;  /* registry_pass */
     bool has_missed;     /* out of memory for a name: everything is passed again */
     struct buffer found; /* database, size, name; from found_at on */
     size_t found_at;
-    struct registry *registry;
+    struct registry *registry; /* NULL: it has not begun, or has ended */
     struct effect_listener listener;
+    struct player_place *place;         /* the module's; NULL: none */
     char order[PLAYER_ORDER_NAME_SIZE]; /* if it writes */
     uint64_t done_count, left_count;    /* boards */
 };
@@ -73,6 +74,14 @@ struct player_walk {
 void player_run(struct call *call);
 /* Begin the orders that a restart interrupted: jobs.resume. */
 void player_resume(struct server *server);
+
+/* The pass: server/commands/lb/player_pass.c, and in the module server/module/host_player.c. */
+/* false: no memory. */
+MUST_CHECK bool player_pass_begin(struct server *server, struct player_walk *walk);
+/* Look at some keys, or act on one board. false: nothing is left. */
+MUST_CHECK bool player_pass_step(struct server *server, struct player_walk *walk);
+/* May come twice, or without a beginning. */
+void player_pass_end(struct player_walk *walk);
 
 /* For OPTION_READ of MATCH. */
 bool player_read_match(const struct call *call, uint32_t index, void *target);

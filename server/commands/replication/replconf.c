@@ -36,11 +36,12 @@ static bool read_format(const struct call *call, struct bytes value, int64_t *fo
     if (!call_parse_integer(call, value, format)) {
         return false;
     }
-    return (*format >= FILE_FORMAT - 1 && *format <= FILE_FORMAT + 1) ||
+    return (*format > 0 && file_format_is_near((uint64_t)*format)) ||
            call_refuse_format(call,
-                              "ERR the replica's format is %lld, this server's %d: they may differ "
-                              "by one. Upgrade the older one, or both in steps",
-                              (long long)*format, (int)FILE_FORMAT);
+                              "%s%lld, this server's %d: they may differ "
+                              "by one, from %d on. Upgrade the older one, or both in steps",
+                              FILE_FORMAT_REFUSAL + 1, (long long)*format, (int)FILE_FORMAT,
+                              (int)FILE_FORMAT_STREAMED);
 }
 
 /* false: the error was replied. */

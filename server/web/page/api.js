@@ -145,7 +145,7 @@ export async function archives(name, db) {
 
 export const server = () => ask("/server");
 export const history = () => ask("/server/history");
-export const slowlog = () => ask("/slowlog");
+export const slowlog = (count) => ask(`/slowlog${query({ count })}`);
 
 // Follow a stream of events until the function that is returned is called. A page that nobody looks at has
 // no stream. on: {event name: function of its JSON}; told(true | false): whether there is a connection;

@@ -212,7 +212,7 @@ function frame() {
         who.is_logged_in ? h("button.quiet", { type: "button", title: t("signedInAs", who.user),
             onclick: signOut }, t("signOut")) : who.can_login ? h("a.quiet.button", { href: loginAddress() }, t("signIn")) : null);
     const header = h("header.top", {}, h("a.skip", { href: "#main" }, t("skip")),
-        h("a.brand", { href: "/" }, h("img", { src: "/icon.svg", alt: "", width: 28, height: 28 }),
+        h("a.brand", { href: "/", "aria-label": "leaderboard" }, h("img", { src: "/icon.svg", alt: "", width: 28, height: 28 }),
             h("span", {}, "leaderboard")),
         h("nav.views", { "aria-label": "leaderboard" },
             h("a", { href: "/", "data-page": "boards" }, t("boards")),

@@ -6,6 +6,8 @@ import { plot } from "./plot.js";
 import { t, count, short, bytes, microseconds, percent, duration, moment, wholeMoment } from "./text.js";
 
 const HISTORY_MS = 10000;
+const SLOW_MAX = 25;
+const COMMAND_MAX = 300; // characters of a slow one
 
 export async function showServer(state, context) {
     const tiles = h("dl.tiles", {});
@@ -27,7 +29,7 @@ export async function showServer(state, context) {
     async function drawPast() {
         replace(plots, plotsOf((await api.history()).points));
         if (canSeeSlow) {
-            replace(slow, slowTable((await api.slowlog()).entries));
+            replace(slow, slowTable((await api.slowlog(SLOW_MAX)).entries));
         }
     }
 
@@ -120,13 +122,26 @@ function plotsOf(points) {
 const table = (names, lines) => h("table.plain", {},
     h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, t(name))))), h("tbody", {}, lines));
 
+// Each word keeps its direction: numbers behind a name from right to left would change places with it.
+function wordsOf(command) {
+    const words = [];
+    let left = COMMAND_MAX;
+    for (const word of command) {
+        if (left > 0) {
+            words.push(words.length > 0 ? " " : "", h("bdi", {}, word.slice(0, left)));
+            left -= word.length + 1;
+        }
+    }
+    return words;
+}
+
 function slowTable(entries) {
     return entries.length === 0 ? h("p.faint", {}, t("slowNone"))
         : table(["slowWhen", "slowTook", "slowWhat", "slowWho"], entries.map((entry) => h("tr", {},
             h("td", {}, h("time", { datetime: entry.at, title: wholeMoment(new Date(entry.at)) },
                 moment(new Date(entry.at)))),
             h("td", {}, microseconds(entry.us)),
-            h("td.command", {}, h("code", {}, entry.command.join(" ").slice(0, 300))),
+            h("td.command", {}, h("code", {}, wordsOf(entry.command))),
             h("td", {}, h("bdi", {}, entry.name || entry.client)))));
 }
 

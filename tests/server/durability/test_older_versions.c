@@ -245,7 +245,7 @@ TEST(a_directory_of_an_older_version_is_loaded_and_goes_on_in_this_one) {
 
 TEST(a_file_of_a_later_version_is_refused) {
     char head[FILE_FORMAT_MAGIC];
-    file_format_put(head, "LBJRNL");
+    file_format_put(head, "LBJRNL", FILE_FORMAT);
     assert_int_equal(file_format_of(head, "LBJRNL"), FILE_FORMAT);
     assert_int_equal(file_format_of(head, "LBSNAP"), 0);
     head[FILE_FORMAT_MAGIC - 1]++;

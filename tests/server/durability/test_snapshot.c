@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
@@ -298,8 +299,8 @@ static void begin_stream(struct fixture *fixture, struct streamed *streamed) {
     streamed->file = fopen(streamed->path, "w");
     assert_non_null(streamed->file);
     fixture->is_over = false;
-    assert_true(
-        snapshot_begin_stream(&fixture->snapshot, ends[1], fixture->workload.now_ms * 1000));
+    assert_true(snapshot_begin_stream(&fixture->snapshot, ends[1], FILE_FORMAT,
+                                      fixture->workload.now_ms * 1000));
     fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
     effect_listener_add(fixture->workload.registry, &fixture->listener);
 }

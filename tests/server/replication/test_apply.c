@@ -7,12 +7,16 @@
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/support/registry_workload.h"
 
-enum { GROUPS = 1500, COMMANDS_MAX = 6, MEMBERS_MAX = 30, COMPARED_EVERY = 25 };
+enum { GROUPS = 1500, COMMANDS_MAX = 6, MEMBERS_MAX = 30, COMPARED_EVERY = 25, TOGETHER_MAX = 9 };
 
 /* A master: its changes become groups. */
 static struct workload workload;
 static struct effect_encoder encoder;
-static struct buffer group;
+
+/* Those that have come, and are not applied. */
+static struct buffer groups[TOGETHER_MAX];
+static uint32_t group_count;
+static uint64_t first_sequence;
 
 /* A replica, and a replica of that: its listener's. */
 static struct registry *replica, *third;
@@ -46,31 +50,54 @@ static uint32_t below(uint64_t limit) {
     return (uint32_t)random_below(&workload.random, limit);
 }
 
-/* One tick of the master. false: it has changed nothing. */
-static bool make_group(void) {
-    buffer_clear(&group);
-    effect_encode_begin(&encoder, &group);
+/* One tick of the master: a group, unless it has changed nothing. */
+static void make_group(void) {
+    struct buffer *group = &groups[group_count];
+    buffer_clear(group);
+    effect_encode_begin(&encoder, group);
     for (uint32_t i = below(COMMANDS_MAX); i > 0; i--) {
         workload_step(&workload);
     }
-    return group.size > 0;
+    group_count += group->size > 0;
 }
 
-/* As often as it takes, with memory missing now and then. */
-static void apply_group(uint64_t sequence, bool may_fail, uint64_t *failures) {
-    const struct journal_group_head head = {.size = (uint32_t)group.size, .sequence = sequence};
-    enum apply_status status;
-    apply_begin(&apply, &head, group.at);
-    do {
+static void add_group(uint32_t index) {
+    const struct journal_group_head head = {.size = (uint32_t)groups[index].size,
+                                            .sequence = first_sequence + index};
+    assert_true(apply_has_room(&apply));
+    apply_add(&apply, &head, groups[index].at);
+}
+
+/* All that have come, some at a time, as often as it takes, with memory missing now and then. */
+static void apply_groups(bool may_fail, uint64_t *failures) {
+    uint32_t done = 0;
+    while (done < group_count) {
+        uint32_t added = done + apply_is_going(&apply);
+        for (uint32_t i = below(TOGETHER_MAX) + !apply_is_going(&apply);
+             i > 0 && added < group_count; i--) {
+            add_group(added++);
+        }
         if (may_fail) {
             memory_fail_at(1 + below(40));
         }
-        status = apply_step(&apply, below(2) == 0 ? 0 : 100000);
+        enum apply_status status = apply_step(&apply, below(2) == 0 ? 0 : 100000);
         memory_fail_at(0);
         *failures += status == APPLY_OUT_OF_MEMORY;
         may_fail &= below(4) != 0;
         assert_int_not_equal(status, APPLY_IMPOSSIBLE);
-    } while (status != APPLY_DONE);
+        for (uint32_t i = 0; i < apply.group_done; i++) {
+            assert_int_equal(apply.groups[i].head.sequence, first_sequence + done);
+            done++;
+        }
+        assert_true(apply.group_count - apply.group_done <= 1);
+        assert_true(status != APPLY_DONE || done == added);
+        assert_true(status != APPLY_MORE || !apply_is_going(&apply) ||
+                    apply.groups[apply.group_done].head.size > APPLY_AT_ONCE_SIZE);
+    }
+    assert_false(apply_is_going(&apply));
+    assert_int_equal(apply.size, 0);
+    first_sequence += group_count;
+    group_count = 0;
 }
 
 /* A step of a walk, as a snapshot takes them between two groups. */
@@ -93,7 +120,11 @@ static void run(bool has_listener, bool may_fail) {
     struct effect_listener listener = {.receive = repeat};
     uint64_t failures = 0;
     workload_begin(&workload, "apply", MEMBERS_MAX);
-    buffer_init(&group, 0);
+    first_sequence = 1;
+    group_count = 0;
+    for (uint32_t i = 0; i < TOGETHER_MAX; i++) {
+        buffer_init(&groups[i], 0);
+    }
     replica = workload_create_registry(3);
     third = workload_create_registry(4);
     registry_set_passive(replica, true);
@@ -104,8 +135,9 @@ static void run(bool has_listener, bool may_fail) {
     }
     apply = (struct apply){.registry = replica};
     for (uint64_t i = 1; i <= GROUPS; i++) {
-        if (make_group()) {
-            apply_group(i, may_fail, &failures);
+        make_group();
+        if (group_count == TOGETHER_MAX || below(3) == 0 || i % COMPARED_EVERY == 0) {
+            apply_groups(may_fail, &failures);
         }
         if (has_listener) {
             walk_some();
@@ -134,7 +166,9 @@ static void run(bool has_listener, bool may_fail) {
     registry_destroy(other);
     registry_destroy(replica);
     registry_destroy(third);
-    buffer_deinit(&group);
+    for (uint32_t i = 0; i < TOGETHER_MAX; i++) {
+        buffer_deinit(&groups[i]);
+    }
     workload_end(&workload);
 }
 

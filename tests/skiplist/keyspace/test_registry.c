@@ -295,6 +295,35 @@ TEST(a_key_goes_at_its_millisecond) {
     registry_destroy(registry);
 }
 
+/* A master that becomes a replica holds the times that its replicas were told, whatever clock it follows;
+ * and so when it is a master again. */
+TEST(durations_shift_with_the_clock_but_not_while_passive) {
+    struct registry *registry = create_registry();
+    struct registry_key *timed = create_key(registry, 0, "timed", 0);
+    struct registry_key *lasting = create_key(registry, 0, "lasting", 0);
+    registry_set_offset(registry, 100);
+    assert_int_equal(registry_set_expiry(registry, timed, 5000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, lasting, 5000, true), REGISTRY_OK);
+    registry_set_offset(registry, 150);
+    assert_int_equal(registry_expiry(registry, timed), 5000);
+    assert_int_equal(registry_expiry(registry, lasting), 5050);
+    registry_set_passive(registry, true);
+    registry_set_offset(registry, 7000);
+    registry_set_offset(registry, 9000);
+    assert_int_equal(registry_expiry(registry, lasting), 5050);
+    registry_set_passive(registry, false);
+    registry_set_offset(registry, 9100);
+    assert_int_equal(registry_expiry(registry, lasting), 5050);
+    struct registry_key *later = create_key(registry, 1, "later", 0);
+    assert_int_equal(registry_set_expiry(registry, later, 6000, true), REGISTRY_OK);
+    registry_set_offset(registry, 9090);
+    assert_int_equal(registry_expiry(registry, timed), 5000);
+    assert_int_equal(registry_expiry(registry, lasting), 5040);
+    assert_int_equal(registry_expiry(registry, later), 5990);
+    assert_valid(registry);
+    registry_destroy(registry);
+}
+
 TEST(an_expiry_can_be_changed_and_taken_back) {
     struct registry *registry = create_registry();
     struct registry_key *a = create_key(registry, 0, "a", 0);

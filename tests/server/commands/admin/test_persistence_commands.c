@@ -9,6 +9,7 @@
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
+#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 #include "tests/support/harness.h"
 
@@ -132,7 +133,9 @@ bool persistence_may_stream(const struct persistence *persistence) {
     return !persistence->is_busy && !persistence->is_streaming;
 }
 
-enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
+                                                 char *error) {
+    assert_int_equal(format, FILE_FORMAT);
     persistence->is_streaming = persistence->status == PERSISTENCE_OK;
     return answer(error);
 }

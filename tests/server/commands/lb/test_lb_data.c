@@ -1,5 +1,6 @@
 /* DATA pattern [FIELDS n field ...] of LB.GET, LB.RANGE, LB.AROUND and LB.QUANTILE. */
 #include "tests/server/zset_fixture.h"
+#include "tests/support/shadow.h"
 
 static const char no_star[] = "-ERR DATA needs a key with a * where the member goes";
 
@@ -61,6 +62,7 @@ ZSET_TEST(a_key_without_a_hash_is_nil) {
     zset_run(h, "ZADD profile:ann 1 m");
     zset_run(h, "PEXPIRE profile:kim 1000");
     zset_pass_seconds(h, 2);
+    shadow_expire(h->shadow, 0, BYTES("profile:kim")); /* here it is only passed over */
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:* FIELDS 1 name",
                 "[[zoe :0 nil :30 [Zoe]] [ann :1 nil :20 nil*] [kim :2 nil :10 nil*]]");
     zset_run(h, "SELECT 1");

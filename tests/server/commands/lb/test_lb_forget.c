@@ -50,8 +50,10 @@ ZSET_TEST(its_hash_goes_with_it) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "ZADD data:bob 1 eve", ":1");
-    player_put_hash(h, 0, "data:ann:x");
-    player_put_hash(h, 1, "data:ann:x");
+    zset_expect(h, "HSET data:ann:x name Ann", ":1");
+    zset_expect(h, "SELECT 1", "+OK");
+    zset_expect(h, "HSET data:ann:x name Ann", ":1");
+    zset_expect(h, "SELECT 0", "+OK");
     zset_expect(h, "LB.FORGET ann DATA data:*:x", ":1");
     zset_expect(h, "DBSIZE", ":1");
     assert_int_equal(registry_count(h->server.registry, 1), 1);

@@ -1,6 +1,7 @@
 /* LB.WHERE, sentence by sentence; and what all commands that run in steps have in common. */
 #include "tests/server/failing_memory.h"
 #include "tests/support/loop_server.h"
+#include "tests/support/shadow.h"
 #include "tests/support/wire.h"
 
 #include <sys/socket.h>
@@ -47,6 +48,7 @@ ZSET_TEST(expired_boards_and_archives_are_as_of_now) {
     zset_expect(h, "LB.CREATE d FIELD a 9 PERIOD DAY", "+OK");
     zset_expect(h, "ZADD d 5 ann", ":1");
     h->wall_us += INT64_C(86400000000);
+    shadow_expire(h->shadow, 0, BYTES("bare:1")); /* here it is only passed over */
     zset_expect(h, "LB.WHERE ann", "[[d@2026-01-01 [ann :0 nil :5]]]");
 }
 

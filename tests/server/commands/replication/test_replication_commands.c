@@ -233,7 +233,7 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
     assert_int_equal(s->replica->port, 7001);
     assert_string_equal(s->replica->ip, "10.0.0.1");
     assert_int_equal(s->replica->state, REPLICA_HANDSHAKE);
-    for (int format = FILE_FORMAT - 1; format <= FILE_FORMAT + 1; format++) {
+    for (int format = FILE_FORMAT; format <= FILE_FORMAT + 1; format++) {
         char line[64];
         char reply[64];
         snprintf(line, sizeof line, "REPLCONF leaderboard %d rdb-only 0", format);
@@ -263,16 +263,16 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, lines[i][0], lines[i][1]);
     }
-    const int formats[] = {0, FILE_FORMAT - 2, FILE_FORMAT + 2};
-    for (size_t i = 0; i < 3; i++) {
+    const int formats[] = {-1, 0, FILE_FORMAT_STREAMED - 1, FILE_FORMAT - 2, FILE_FORMAT + 2};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         char line[64];
         char reply[256];
         snprintf(line, sizeof line, "REPLCONF leaderboard %d", formats[i]);
         snprintf(
             reply, sizeof reply,
-            "-ERR the replica's format is %d, this server's %d: they may differ by one. Upgrade "
-            "the older one, or both in steps\r\n",
-            formats[i], FILE_FORMAT);
+            "-ERR the replica's format is %d, this server's %d: they may differ by one, from %d "
+            "on. Upgrade the older one, or both in steps\r\n",
+            formats[i], FILE_FORMAT, FILE_FORMAT_STREAMED);
         harness_expect(h, s, line, reply);
     }
     assert_int_equal(s->replica->port, 7001);

@@ -1,0 +1,25 @@
+/* What commands ask of all keys at once, or of keys that they do not name.
+ *
+ * The module has its own keyspace.c (server/module/host_keyspace.c): there all keys are the host's. */
+#ifndef SERVER_KEYSPACE_H
+#define SERVER_KEYSPACE_H
+
+#include "server/dispatch/call.h"
+#include "skiplist/scan.h"
+
+/* One step of a scan over the keys of the session's database: 0 at first, returns the next cursor, 0 at
+ * the end. visit must not change anything. An archive exists from the exact millisecond at which its
+ * period ends, so a scan that continued before all due boards have rolled over could skip the
+ * archive's position. Until they have, a step rolls over some of them and visits nothing. */
+uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct scan_limits *limits,
+                       registry_visit *visit, void *context);
+/* Is there a board of this name beside the key, in the same database? */
+bool keyspace_has_board(const struct call *call, const struct registry_key *key, struct bytes name);
+/* Remove a hash, if there is one of this name in the database of this number. */
+void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes name);
+/* The number by which clients know a database of the registry. */
+uint32_t keyspace_number(uint32_t database);
+/* How many databases clients have. */
+uint32_t keyspace_database_count(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* The hashes of members, by their keys. See lb_data.h.
+ *
+ * In Redis and Valkey the hashes are the host's, and server/module/host_data.c takes this file's place. */
+#include "codec/memory.h"
+#include "server/clients/session.h"
+#include "server/commands/lb/lb_data.h"
+#include "skiplist/keyspace/registry_hash.h"
+
+enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
+
+/* Write the members' keys to out, one after another. */
+static void name_keys(struct bytes pattern, const struct bytes *members, unsigned count, char *out,
+                      struct bytes *names) {
+    for (unsigned i = 0; i < count; i++) {
+        char *end = lb_data_print_key(pattern, members[i], out);
+        names[i] = (struct bytes){.at = out, .size = (size_t)(end - out)};
+        out = end;
+    }
+}
+
+static const struct hash *find_hash(const struct call *call, struct registry_prefetch *state) {
+    const struct registry_key *key = registry_prefetch_end(call->registry, call->now_ms, state);
+    if (key == NULL || key->kind != REGISTRY_HASH) {
+        return NULL;
+    }
+    hash_prefetch(&key->hash);
+    return &key->hash;
+}
+
+/* Each stage reads what the one before has fetched for the whole group. */
+static void find_hashes(const struct call *call, const struct bytes *names, unsigned count,
+                        const struct hash **hashes) {
+    struct registry_prefetch states[LB_DATA_GROUP];
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_slots(call->registry, call->session->database, names[i], &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_place(call->registry, &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        registry_prefetch_key(call->registry, &states[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        hashes[i] = find_hash(call, &states[i]);
+    }
+}
+
+bool lb_data_find(const struct call *call, const struct lb_data *data, const struct bytes *members,
+                  unsigned count, const struct hash **hashes) {
+    CHECK(count <= LB_DATA_GROUP);
+    struct bytes names[LB_DATA_GROUP];
+    char on_stack[NAMES_ON_STACK];
+    char *out = on_stack;
+    size_t size = count * data->pattern.size;
+    for (unsigned i = 0; i < count; i++) {
+        size += members[i].size;
+    }
+    if (size > sizeof on_stack) {
+        out = memory_allocate(size);
+        if (out == NULL) {
+            return false;
+        }
+    }
+    name_keys(data->pattern, members, count, out, names);
+    find_hashes(call, names, count, hashes);
+    if (out != on_stack) {
+        memory_free(out);
+    }
+    return true;
+}

@@ -1,0 +1,102 @@
+/* Rights to what a command comes to by a pattern of its own, in the place of
+ * server/dispatch/acl_pattern.c: users are the host's.
+ *
+ * The host says whether a user may use a key, not whether a pattern of the user's takes all that another
+ * one can name. So it is asked for keys that begin as the pattern does and go on at random: a user
+ * with ~x* may use them all, and one with ~x:1 none. */
+#include "server/dispatch/acl_check.h"
+#include "server/module/host_run.h"
+
+enum { TAIL_MAX = 40 };
+
+/* The user on whose behalf the command runs. NULL: another module's command, which may do everything. */
+static struct host_user *find_user(struct host_context *ctx) {
+    struct host_string *name = host_GetClientUserNameById(ctx, host_GetClientId(ctx));
+    if (name == NULL && (host_GetContextFlags(ctx) & HOST_IN_SCRIPT) != 0) {
+        name = host_GetCurrentUserName(ctx); /* who runs the script */
+    }
+    if (name == NULL) {
+        return NULL;
+    }
+    struct host_user *user = host_GetModuleUserFromUserName(name);
+    host_FreeString(ctx, name);
+    return user;
+}
+
+static bool may_use(struct host_context *ctx, struct host_user *user, const struct buffer *text,
+                    unsigned access) {
+    int flags = ((access & ACL_READ) != 0 ? HOST_KEY_ACCESS : 0) |
+                ((access & ACL_WRITE) != 0 ? HOST_KEY_UPDATE | HOST_KEY_DELETE : 0);
+    struct host_string *key = host_CreateString(ctx, text->at, text->size);
+    bool is_allowed = host_ACLCheckKeyPermissions(user, key, flags) == HOST_OK;
+    host_FreeString(ctx, key);
+    return is_allowed;
+}
+
+/* Keys with tails of no, one and many random bytes. */
+static bool may_use_all(struct host_context *ctx, struct host_user *user, struct bytes begin,
+                        struct bytes end, unsigned access) {
+    static const size_t sizes[] = {0, 1, TAIL_MAX};
+    struct buffer text;
+    bool is_allowed = true;
+    buffer_init(&text, 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && is_allowed; i++) {
+        char tail[TAIL_MAX];
+        for (size_t at = 0; at < sizes[i]; at++) {
+            tail[at] = (char)server_random(&module.server);
+        }
+        buffer_clear(&text);
+        buffer_append(&text, begin.at, begin.size);
+        buffer_append(&text, tail, sizes[i]);
+        buffer_append(&text, end.at, end.size);
+        is_allowed = !text.is_broken && may_use(ctx, user, &text, access);
+    }
+    buffer_deinit(&text);
+    return is_allowed;
+}
+
+/* ---- slots ---- */
+
+/* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
+static struct bytes slot_part(struct bytes key) {
+    const char *open = key.size > 0 ? memchr(key.at, '{', key.size) : NULL;
+    if (open == NULL) {
+        return key;
+    }
+    size_t left = (size_t)(key.at + key.size - open - 1);
+    const char *close = left > 0 ? memchr(open + 1, '}', left) : NULL;
+    size_t size = close != NULL ? (size_t)(close - open - 1) : 0;
+    return size > 0 ? (struct bytes){.at = open + 1, .size = size} : key;
+}
+
+/* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
+ * which may be anything. */
+static bool is_in_slot(const struct call *call, struct bytes before) {
+    struct bytes part = slot_part(before);
+    return part.size < before.size &&
+           bytes_equal(part, slot_part(call_arg(call, (uint32_t)call->command->first_key)));
+}
+
+/* ---- both ---- */
+
+bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
+                       unsigned access) {
+    struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
+    struct bytes end = {.at = "", .size = 0};
+    if (is_key) {
+        const char *star = memchr(pattern.at, '*', pattern.size);
+        begin.size = (size_t)(star - pattern.at);
+        end = (struct bytes){.at = star + 1, .size = pattern.size - begin.size - 1};
+    }
+    if (is_key && module.is_cluster && call->command->first_key > 0 && !is_in_slot(call, begin)) {
+        return call_refuse(call, "ERR in a cluster DATA needs the board's {tag} in front of the *, "
+                                 "so that the hashes are in its slot");
+    }
+    struct host_user *user = find_user(module.context);
+    bool is_allowed = user == NULL || may_use_all(module.context, user, begin, end, access);
+    if (user != NULL) {
+        host_FreeModuleUser(user);
+    }
+    return is_allowed || call_refuse(call, "NOPERM this user has no permissions to access one of "
+                                           "the keys used as arguments");
+}

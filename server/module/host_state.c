@@ -1,0 +1,358 @@
+/* Bans and orders. See host_state.h. */
+#include "server/module/host_state.h"
+
+#include "server/commands/ban.h"
+#include "server/commands/lb/player.h"
+#include "server/durability/effect_blob.h"
+#include "server/module/host_job.h"
+#include "server/module/host_player.h"
+#include "server/module/host_stage.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_guest.h"
+
+enum {
+    VERSION = 1,           /* of the auxiliary data */
+    BLOB_SIZE = 64 * 1024, /* about; a ban with all its patterns may be longer */
+    EXPIRE_COUNT = 16,     /* bans removed before a command */
+    REWRITE_MS = 1,
+};
+
+static const uint32_t databases[] = {PLAYER_ORDERS, BAN_DATABASE};
+enum { DATABASES = sizeof databases / sizeof databases[0] };
+
+static struct {
+    struct effect_encoder encoder;
+    struct buffer blob;
+    bool has_effects;
+    bool is_applying;
+    bool is_beside; /* a copy of the master is being loaded beside the keys */
+    /* Blobs of a file that is loaded beside the keys: size (4 bytes), bytes. */
+    struct buffer loaded;
+} state;
+
+/* ---- changes ---- */
+
+void host_state_note(const struct effect *effect) {
+    if (state.is_applying) {
+        return;
+    }
+    if (!state.has_effects) {
+        effect_blob_begin(&state.encoder, &state.blob, module.server.clock.now_us);
+        state.has_effects = true;
+    }
+    effect_encode(&state.encoder, effect);
+}
+
+void host_state_replicate(struct host_context *ctx) {
+    if (state.has_effects) {
+        CHECK(!state.blob.is_broken); /* nothing is ever replicated in part */
+        host_Replicate(ctx, "LB.APPLYSTATE", "b", state.blob.at, state.blob.size);
+        state.has_effects = false;
+    }
+}
+
+void host_state_expire(void) {
+    (void)registry_expire_due(module.server.registry, module.server.clock.now_ms, EXPIRE_COUNT);
+}
+
+void host_state_clear(void) {
+    struct registry *registry = module.server.registry;
+    state.is_applying = true;
+    for (uint32_t i = 0; i < DATABASES; i++) {
+        struct registry_key *key;
+        while ((key = registry_guest_first_of(registry, databases[i])) != NULL) {
+            registry_remove(registry, key);
+        }
+    }
+    state.is_applying = false;
+}
+
+/* ---- applying ---- */
+
+static bool is_allowed(void *context, const struct effect *effect) {
+    (void)context;
+    bool is_known = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
+                    effect->kind == EFFECT_CREATE || effect->kind == EFFECT_REMOVE ||
+                    effect->kind == EFFECT_EXPIRE;
+    bool has_kind =
+        effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
+    return is_known && (effect->database == PLAYER_ORDERS || effect->database == BAN_DATABASE) &&
+           (!has_kind || effect->key_kind == &key_kind_hash);
+}
+
+static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
+                       int64_t *time_us) {
+    return effect_blob_open(blob, time_us, chunk) &&
+           effect_blob_check(decoder, *chunk, is_allowed, NULL);
+}
+
+/* What is to be removed may be gone already: its time is over here, too. */
+static bool apply_one(const struct effect *effect) {
+    uint32_t applied;
+    enum effect_status status = effect_apply(module.server.registry, effect, 1, &applied);
+    return status == EFFECT_OK || (status == EFFECT_IMPOSSIBLE && effect->kind == EFFECT_REMOVE);
+}
+
+/* All is checked before anything changes. */
+static bool apply_blob(struct host_context *ctx, struct bytes blob) {
+    static struct effect_decoder decoder;
+    struct bytes chunk;
+    int64_t time_us;
+    bool is_applied = true;
+    if (!check_blob(&decoder, blob, &chunk, &time_us)) {
+        return false;
+    }
+    module_raise_clock(ctx, time_us);
+    state.is_applying = true;
+    effect_decode_begin(&decoder, chunk);
+    while (is_applied && effect_decode(&decoder) == EFFECT_RECORD_EFFECT) {
+        is_applied = apply_one(&decoder.effect);
+    }
+    state.is_applying = false;
+    return is_applied;
+}
+
+int host_state_apply(struct host_context *ctx, struct host_string **argv, int argc) {
+    if (argc != 2) {
+        return host_ReplyWithError(ctx,
+                                   "ERR wrong number of arguments for 'lb.applystate' command");
+    }
+    module_update_time();
+    if (!apply_blob(ctx, host_bytes(argv[1]))) {
+        return host_ReplyWithError(ctx, "ERR Bad data format, or changes that do not fit");
+    }
+    module_free_step();
+    host_ReplicateVerbatim(ctx);
+    return host_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- all of it ---- */
+
+struct saving {
+    struct effect_encoder encoder;
+    struct buffer blob;
+    void (*take)(void *context, struct bytes blob);
+    void *context;
+};
+
+static void begin_blob(struct saving *saving) {
+    effect_blob_begin(&saving->encoder, &saving->blob, module.server.clock.now_us);
+}
+
+static void end_blob(struct saving *saving) {
+    CHECK(!saving->blob.is_broken);
+    saving->take(saving->context, (struct bytes){.at = saving->blob.at, .size = saving->blob.size});
+}
+
+/* As it replaces what is there. */
+static void save_key(void *context, const struct registry_key *key) {
+    struct saving *saving = context;
+    struct effect effect = {.kind = EFFECT_REMOVE,
+                            .key_kind = &key_kind_hash,
+                            .database = key->database,
+                            .name = registry_name(key),
+                            .expire_at_ms = registry_expiry(module.server.registry, key),
+                            .key = key};
+    effect_encode(&saving->encoder, &effect);
+    effect.kind = EFFECT_FILL;
+    struct effect_fill fill = {.whole = effect};
+    struct effect each;
+    while (effect_fill_next(&fill, &each)) {
+        effect_encode(&saving->encoder, &each);
+    }
+    if (saving->blob.size > BLOB_SIZE) {
+        end_blob(saving);
+        begin_blob(saving);
+    }
+}
+
+static void save_all(void (*take)(void *context, struct bytes blob), void *context) {
+    static struct saving saving; /* one at a time: the main thread, or a child */
+    saving.take = take;
+    saving.context = context;
+    buffer_init(&saving.blob, 0);
+    begin_blob(&saving);
+    size_t empty_size = saving.blob.size;
+    for (uint32_t i = 0; i < DATABASES; i++) {
+        registry_each(module.server.registry, databases[i], INT64_MIN, save_key, &saving);
+    }
+    if (saving.blob.size > empty_size) {
+        end_blob(&saving);
+    }
+    buffer_deinit(&saving.blob);
+}
+
+static bool is_empty(void) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DATABASES; i++) {
+        count += registry_count(module.server.registry, databases[i]);
+    }
+    return count == 0;
+}
+
+/* ---- RDB ---- */
+
+static void save_blob(void *context, struct bytes blob) {
+    host_SaveStringBuffer(context, blob.at, blob.size);
+}
+
+void host_state_save(struct host_io *io, int when) {
+    (void)when;
+    save_all(save_blob, io);
+    host_SaveStringBuffer(io, "", 0);
+}
+
+void host_state_save_some(struct host_io *io, int when) {
+    if (!is_empty()) {
+        host_state_save(io, when);
+    }
+}
+
+static bool refuse(struct host_io *io, const char *why) {
+    host_LogIOError(io, "warning", "bans of leaderboard: %s", why);
+    return false;
+}
+
+/* *is_last: it was the empty one. */
+static bool load_blob(struct host_io *io, struct effect_decoder *decoder, bool *is_last) {
+    struct bytes chunk;
+    int64_t time_us;
+    size_t size = 0;
+    char *at = host_LoadStringBuffer(io, &size);
+    if (at == NULL || host_IsIOError(io)) {
+        return false;
+    }
+    *is_last = size == 0;
+    struct bytes blob = {.at = at, .size = size};
+    bool is_good = *is_last || (size <= UINT32_MAX && check_blob(decoder, blob, &chunk, &time_us));
+    if (is_good && !*is_last) {
+        uint32_t head = (uint32_t)size;
+        buffer_append(&state.loaded, (const char *)&head, sizeof head);
+        buffer_append(&state.loaded, at, size);
+    }
+    host_Free(at);
+    if (!is_good) {
+        return refuse(io, "damaged, or written by a later version of the module");
+    }
+    return !state.loaded.is_broken || refuse(io, "out of memory");
+}
+
+/* In the place of what there is. */
+static bool take_loaded(void) {
+    bool is_taken = true;
+    host_state_clear();
+    for (size_t at = 0; at < state.loaded.size && is_taken;) {
+        uint32_t size;
+        memcpy(&size, state.loaded.at + at, sizeof size);
+        struct bytes blob = {.at = state.loaded.at + at + sizeof size, .size = size};
+        is_taken = apply_blob(module.timer_context, blob);
+        at += sizeof size + size;
+    }
+    buffer_deinit(&state.loaded);
+    return is_taken;
+}
+
+int host_state_load(struct host_io *io, int version, int when) {
+    bool is_last = false;
+    (void)when;
+    if (version != VERSION) {
+        refuse(io, "a later version of the module has written them");
+        return HOST_ERROR;
+    }
+    struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
+    bool is_loaded = decoder != NULL;
+    buffer_deinit(&state.loaded);
+    while (is_loaded && !is_last) {
+        is_loaded = load_blob(io, decoder, &is_last);
+    }
+    memory_free(decoder);
+    if (is_loaded && !state.is_beside) {
+        is_loaded = take_loaded() || refuse(io, "they do not fit, or there is no memory");
+    }
+    return is_loaded ? HOST_OK : HOST_ERROR;
+}
+
+/* A master's keys come in the place of ours: what does not come with them is gone. */
+static void on_loading(struct host_context *ctx, struct host_event event, uint64_t kind,
+                       void *details) {
+    (void)event;
+    (void)details;
+    if (state.is_beside) {
+        return;
+    }
+    if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
+        host_state_clear();
+    } else {
+        host_player_rewind();
+        if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
+            host_job_resume();
+        }
+    }
+}
+
+static void on_loading_beside(struct host_context *ctx, struct host_event event, uint64_t kind,
+                              void *details) {
+    (void)ctx;
+    (void)event;
+    (void)details;
+    state.is_beside = kind == HOST_BESIDE_STARTED;
+    if (kind == HOST_BESIDE_COMPLETED) {
+        CHECK(take_loaded()); /* it was checked; without memory the host would end, too */
+        host_player_rewind();
+    } else {
+        buffer_deinit(&state.loaded);
+    }
+}
+
+/* ---- the AOF ---- */
+
+static void replicate_blob(void *context, struct bytes blob) {
+    host_Replicate(context, "LB.APPLYSTATE", "bR", blob.at, blob.size);
+}
+
+static void replicate_all(struct host_context *ctx, void *context) {
+    (void)context;
+    module_update_time();
+    save_all(replicate_blob, ctx);
+}
+
+static bool has_preamble(struct host_context *ctx) {
+    size_t size = 0;
+    struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
+    struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
+    const char *at = value != NULL ? host_CallReplyStringPtr(value, &size) : NULL;
+    bool is_off = at != NULL && bytes_is((struct bytes){.at = at, .size = size}, "no");
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+    return !is_off;
+}
+
+/* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
+ * behind it. */
+static void on_fork(struct host_context *ctx, struct host_event event, uint64_t kind,
+                    void *details) {
+    (void)event;
+    (void)details;
+    if (kind == HOST_FORK_BORN && !is_empty() && !has_preamble(ctx)) {
+        (void)host_CreateTimer(module.timer_context, REWRITE_MS, replicate_all, NULL);
+    }
+}
+
+bool host_state_init(struct host_context *ctx) {
+    static const struct {
+        uint64_t event;
+        host_server_event *receive;
+    } events[] = {{HOST_EVENT_LOADING, on_loading},
+                  {HOST_EVENT_BESIDE, on_loading_beside},
+                  {HOST_EVENT_FORK, on_fork}};
+    buffer_init(&state.blob, 0);
+    buffer_init(&state.loaded, 0);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        if (host_SubscribeToServerEvent(ctx, (struct host_event){events[i].event, 1},
+                                        events[i].receive) != HOST_OK) {
+            return false;
+        }
+    }
+    return true;
+}

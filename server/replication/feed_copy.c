@@ -1,0 +1,183 @@
+/* Full copies for replicas. See feed.h. */
+#include "server/durability/persistence.h"
+#include "server/replication/feed_parts.h"
+#include "server/system/log.h"
+
+void feed_end_copy(struct feed *feed) {
+    if (feed->copy.is_going) {
+        persistence_end_stream(feed->server->persistence);
+    }
+    backlog_leave(&feed->copy.pin);
+    feed->copy = (struct feed_copy){.is_going = false};
+}
+
+static bool takes_copy(const struct replica *replica) {
+    return replica->state == REPLICA_COPIES && !feed_place_of(replica)->is_streaming &&
+           !feed_is_lost(replica);
+}
+
+static uint32_t count_waiting(const struct feed *feed, enum replica_state state) {
+    uint32_t count = 0;
+    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        count += replica->state == state && !feed_is_lost(replica) &&
+                 (state != REPLICA_COPIES || takes_copy(replica));
+    }
+    return count;
+}
+
+static void fail_copy(struct feed *feed, const char *reason) {
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica)) {
+            wire_put_given_up(feed_output(feed, replica), reason);
+            replica->session->is_close_after_reply = true;
+            replica->is_failed = true;
+        }
+    }
+    log_write(LOG_WARNING, "full copy given up: %s", reason);
+    feed_end_copy(feed);
+}
+
+/* That all who wait understand. */
+static unsigned find_format(const struct feed *feed) {
+    unsigned format = WIRE_VERSION;
+    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_WAITS && replica->format_version != 0 &&
+            replica->format_version < format) {
+            format = replica->format_version;
+        }
+    }
+    return format;
+}
+
+static void begin_copy(struct feed *feed) {
+    char error[PERSISTENCE_ERROR_MAX];
+    struct persistence *persistence = feed->server->persistence;
+    if (!persistence_may_stream(persistence)) {
+        return;
+    }
+    enum persistence_status status =
+        persistence_begin_stream(persistence, find_format(feed), error);
+    if (status == PERSISTENCE_BUSY) {
+        return;
+    }
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_WAITS && !feed_is_lost(replica)) {
+            replica->state = REPLICA_COPIES;
+        }
+    }
+    if (status != PERSISTENCE_OK) {
+        fail_copy(feed, error);
+        return;
+    }
+    feed->copy = (struct feed_copy){.is_going = true};
+    log_write(LOG_NOTICE, "full copy begun replicas=%u", count_waiting(feed, REPLICA_COPIES));
+}
+
+/* Keep the groups behind the copy: its last group is known when its walk has ended. */
+static void pin_copy(struct feed *feed) {
+    struct feed_copy *copy = &feed->copy;
+    struct backlog *backlog = &feed->backlog;
+    if (copy->is_walked) {
+        return;
+    }
+    copy->group = persistence_stream_group(feed->server->persistence);
+    copy->is_walked = copy->group != 0;
+    uint64_t next_group = copy->is_walked ? copy->group + 1 : backlog->next_group;
+    if (backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group) &&
+        !feed_is_on_disk(feed, next_group)) {
+        fail_copy(feed, "the groups behind it are lost");
+    }
+}
+
+static bool is_copy_slow(const struct feed *feed) {
+    for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica) && feed_unsent(replica) > FEED_UNSENT_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_piece(struct feed *feed, size_t size) {
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica)) {
+            wire_put_piece(feed_output(feed, replica), feed->piece, size);
+            feed_replication(feed)->counters.copied_size += size;
+        }
+    }
+}
+
+static void complete_copy(struct feed *feed) {
+    struct persistence_streamed streamed = persistence_streamed(feed->server->persistence);
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        struct feed_place *place = feed_place_of(replica);
+        if (takes_copy(replica)) {
+            wire_put_end(feed_output(feed, replica), streamed.group, streamed.time_us);
+            place->next_group = streamed.group + 1;
+            place->online_from = streamed.group;
+            place->is_streaming = true;
+            replica->sent_group = streamed.group;
+            if (!feed_is_at_hand(feed, place->next_group)) {
+                feed_give_up(feed, replica, "the groups behind its copy are lost");
+            } else if (feed->backlog.first != NULL) {
+                (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
+            }
+        }
+    }
+    feed_end_copy(feed);
+}
+
+/* true: there is more to do at once. */
+bool feed_step_copies(struct feed *feed) {
+    char error[PERSISTENCE_ERROR_MAX];
+    struct persistence *persistence = feed->server->persistence;
+    enum { PIECES_MAX = 4 }; /* in one tick */
+    if (!feed->copy.is_going && count_waiting(feed, REPLICA_WAITS) > 0) {
+        begin_copy(feed);
+    }
+    if (!feed->copy.is_going) {
+        return false;
+    }
+    if (count_waiting(feed, REPLICA_COPIES) == 0) {
+        feed_end_copy(feed);
+        return true;
+    }
+    pin_copy(feed);
+    uint64_t limit = feed_lag_limit(feed);
+    if (limit > 0 && backlog_unread(&feed->backlog, &feed->copy.pin) > limit) {
+        backlog_leave(&feed->copy.pin);
+    }
+    if (feed->copy.is_walked && feed->copy.pin.chunk == NULL &&
+        !feed_is_at_hand(feed, feed->copy.group + 1)) {
+        fail_copy(feed, "more is written meanwhile than client-output-buffer-limit replica allows");
+    }
+    for (int i = 0; i < PIECES_MAX && feed->copy.is_going; i++) {
+        size_t size = 0;
+        if (is_copy_slow(feed)) {
+            return false;
+        }
+        switch (
+            persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size, error)) {
+        case PERSISTENCE_STREAM_PIECE:
+            send_piece(feed, size);
+            break;
+        case PERSISTENCE_STREAM_WAITS:
+            return false;
+        case PERSISTENCE_STREAM_END:
+            pin_copy(feed);
+            complete_copy(feed);
+            return true;
+        case PERSISTENCE_STREAM_FAILED:
+            fail_copy(feed, error);
+            return true;
+        }
+    }
+    return feed->copy.is_going;
+}

@@ -1,0 +1,198 @@
+/* The groups on their way to replicas: out of the backlog, or read from the journal. See feed.h. */
+#include <inttypes.h>
+
+#include "server/durability/persistence.h"
+#include "server/replication/feed_parts.h"
+#include "server/system/log.h"
+
+enum {
+    READ_MAX = 256 * 1024,
+    GATHERED_MAX = 64 * 1024, /* of groups: more leave at once */
+    GATHER_MS = 1,
+};
+
+/* ---- where groups are ---- */
+
+bool feed_is_on_disk(const struct feed *feed, uint64_t group) {
+    char path[sizeof feed->disk.path];
+    return group >= feed->disk_from &&
+           persistence_find_group(feed->server->persistence, group, path, sizeof path);
+}
+
+bool feed_is_in_backlog(const struct feed *feed, uint64_t group) {
+    const struct backlog *backlog = &feed->backlog;
+    if (backlog->first == NULL) {
+        return group == persistence_complete_group(feed->server->persistence) + 1;
+    }
+    return group >= backlog_first_group(backlog) && group <= backlog->next_group;
+}
+
+bool feed_is_at_hand(const struct feed *feed, uint64_t group) {
+    return feed_is_in_backlog(feed, group) || feed_is_on_disk(feed, group);
+}
+
+/* ---- sending ---- */
+
+struct buffer *feed_output(struct feed *feed, struct replica *replica) {
+    struct session *session = replica->session;
+    session->output.size_max = server_output_room(feed->server, session);
+    return &session->output;
+}
+
+/* Of the replica that has the place; NULL: none has. */
+static struct replica *owner_of(const struct feed *feed, const struct feed_disk_place *files) {
+    struct replica *replica = feed_replication(feed)->replicas;
+    while (replica != NULL && &feed_place_of(replica)->disk != files) {
+        replica = replica->next;
+    }
+    return replica;
+}
+
+void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result) {
+    struct feed *feed = context;
+    struct replica *replica = owner_of(feed, files);
+    CHECK(replica != NULL);
+    switch (result) {
+    case FEED_DISK_READ:
+    case FEED_DISK_END:
+        break;
+    case FEED_DISK_NONE:
+        feed->disk_from = persistence_complete_group(feed->server->persistence) + 1;
+        feed_give_up(feed, replica, "what it needs next is not in the journal any more");
+        break;
+    case FEED_DISK_OUT_OF_MEMORY:
+        feed_give_up(feed, replica, "no memory to read the journal for it");
+    }
+    feed->wake(feed->context);
+}
+
+/* What was read from the journal, and then more of that. true: there is more to do at once. */
+static bool send_from_disk(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    struct feed_disk_place *files = &place->disk;
+    if (feed_unsent(replica) >= FEED_UNSENT_MAX) {
+        return false;
+    }
+    if (files->ready.size > 0) {
+        buffer_append(feed_output(feed, replica), files->ready.at, files->ready.size);
+        feed_replication(feed)->counters.streamed_size += files->ready.size;
+        buffer_clear(&files->ready);
+        place->next_group = files->next_group;
+        replica->sent_group = files->next_group - 1;
+        return true;
+    }
+    if (feed->disk.place == files) {
+        return false; /* the thread is at it */
+    }
+    files->next_group = place->next_group;
+    (void)feed_disk_ask(&feed->disk, files, feed->loop, feed->server->persistence);
+    return false;
+}
+
+/* It leaves more unread than memory may hold for it: the journal has that, too, or it is closed. */
+static void bound_lag(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    uint64_t limit = feed_lag_limit(feed);
+    if (limit == 0 || backlog_unread(&feed->backlog, &place->cursor) <= limit) {
+        return;
+    }
+    if (feed_is_on_disk(feed, place->next_group)) {
+        backlog_leave(&place->cursor);
+        log_write(LOG_NOTICE,
+                  "replica is behind, and gets the journal's files id=%llu group=%" PRIu64,
+                  (unsigned long long)replica->session->id, place->next_group);
+    } else {
+        feed_give_up(feed, replica, "it reads too slowly: client-output-buffer-limit replica");
+    }
+}
+
+/* true: there is more to do at once. */
+static bool send_groups(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    struct backlog *backlog = &feed->backlog;
+    if (place->cursor.chunk == NULL && feed->disk.place != &place->disk &&
+        place->disk.ready.size == 0 && backlog_seek(backlog, &place->cursor, place->next_group)) {
+        feed_disk_leave(&feed->disk, &place->disk);
+    }
+    if (place->cursor.chunk == NULL) {
+        return !feed_is_in_backlog(feed, place->next_group) && send_from_disk(feed, replica);
+    }
+    while (feed_unsent(replica) < FEED_UNSENT_MAX) {
+        const char *at;
+        uint64_t last_group;
+        size_t size = backlog_read(backlog, &place->cursor, READ_MAX, &at, &last_group);
+        if (size == 0) {
+            return false;
+        }
+        buffer_append(feed_output(feed, replica), at, size);
+        replica->sent_group = last_group;
+        place->next_group = last_group + 1;
+        feed->sent_at_ms = feed->server->clock.monotonic_ms;
+        feed_replication(feed)->counters.streamed_size += size;
+    }
+    bound_lag(feed, replica);
+    return false; /* the loop turns when its socket has taken some */
+}
+
+static void note_online(struct replica *replica) {
+    const struct feed_place *place = feed_place_of(replica);
+    if (replica->state == REPLICA_COPIES && place->is_streaming &&
+        replica->ack_group >= place->online_from) {
+        replica->state = REPLICA_ONLINE;
+        log_write(LOG_NOTICE, "replica has its full copy id=%llu addr=%s group=%" PRIu64,
+                  (unsigned long long)replica->session->id, replica->session->address,
+                  replica->ack_group);
+    }
+}
+
+/* ---- the tick ---- */
+
+static void on_timer(uv_timer_t *timer) {
+    struct feed *feed = timer->data;
+    feed->wake(feed->context);
+}
+
+/* May groups wait for the next ones? Not where somebody waits for them. */
+static bool may_gather(const struct feed *feed) {
+    const struct server *server = feed->server;
+    return feed->sent_at_ms == server->clock.monotonic_ms && !feed->wants_ping &&
+           feed->quorum == NULL && !server->is_shutdown_asked && !server->retiring.is_begun;
+}
+
+/* Are they few, and all that it has not been sent? */
+static bool gathers(const struct feed *feed, const struct replica *replica) {
+    const struct backlog_cursor *cursor = &feed_place_of(replica)->cursor;
+    return cursor->chunk != NULL && backlog_unread(&feed->backlog, cursor) < GATHERED_MAX;
+}
+
+void feed_ping(struct feed *feed, struct replica *replica) {
+    if (feed_unsent(replica) < FEED_UNSENT_MAX) {
+        wire_put_ping(feed_output(feed, replica), feed->server->clock.now_us, replica->sent_group);
+    }
+}
+
+bool feed_stream(struct feed *feed) {
+    bool has_more = false;
+    bool is_gathering = false;
+    bool is_early = may_gather(feed);
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (feed_is_lost(replica) || !feed_place_of(replica)->is_streaming) {
+            continue;
+        }
+        note_online(replica);
+        if (is_early && gathers(feed, replica)) {
+            is_gathering |= backlog_unread(&feed->backlog, &feed_place_of(replica)->cursor) > 0;
+            continue;
+        }
+        has_more |= send_groups(feed, replica);
+        if (feed->wants_ping) {
+            feed_ping(feed, replica);
+        }
+    }
+    feed->wants_ping = false;
+    if (is_gathering && !uv_is_active((uv_handle_t *)&feed->timer)) {
+        (void)uv_timer_start(&feed->timer, on_timer, GATHER_MS, 0);
+    }
+    return has_more;
+}

@@ -1,0 +1,83 @@
+/* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py): promote, present,
+ * take_term, prepare, promise, keep_promise, pull, open, take, fill, acknowledge, probe.
+ *
+ *     quorum.c           states; terms, opening, pulling; what is done in a tick
+ *     quorum_begin.c     the start and the end
+ *     quorum_promise.c   what this node has promised and has: the file of promises
+ *     quorum_present.c   of a master: what others have promised
+ *     quorum_gate.c      of an open master: acknowledgements, probes, the lease
+ *     quorum_replica.c   of a replica */
+#ifndef SERVER_QUORUM_PARTS_H
+#define SERVER_QUORUM_PARTS_H
+
+#include "server/replication/quorum.h"
+#include "server/system/clock.h"
+
+static inline struct replication *replication_of(const struct quorum *quorum) {
+    return &quorum->server->replication;
+}
+
+static inline struct sync *sync_of(const struct quorum *quorum) {
+    return &quorum->server->replication.sync;
+}
+
+static inline const struct settings *settings_of(const struct quorum *quorum) {
+    return &quorum->server->settings;
+}
+
+static inline int64_t now_ms(void) {
+    return (int64_t)(clock_monotonic_us() / 1000);
+}
+
+/* ---- quorum.c ---- */
+
+enum quorum_event {
+    QUORUM_BEGUN_AS_MASTER,
+    QUORUM_BEGUN_AS_REPLICA,
+    QUORUM_PROMOTED,
+    QUORUM_TOOK_TERM,
+    QUORUM_PULLS,
+    QUORUM_PULLED,
+    QUORUM_OPENED,
+    QUORUM_FOLLOWS,
+};
+void quorum_move(struct quorum *quorum, enum quorum_event event);
+/* May a master open, some time? Not one that may have forgotten what it acknowledged. */
+bool quorum_may_ever_open(const struct quorum *quorum);
+/* A term above all that are known; closed until it is promised. */
+void quorum_take_term(struct quorum *quorum, const struct term *highest);
+/* Somebody has promised more than this master's term. */
+void quorum_take_greater_term(struct quorum *quorum, const struct term *promised);
+
+/* ---- quorum_promise.c ---- */
+
+/* Write `wanted` to disk, unless that is going on. Everything that counts looks at `saved`. */
+void quorum_save(struct quorum *quorum);
+/* The worker's end of it. */
+void quorum_on_saved(void *context);
+/* `saved` is what is wanted. */
+bool quorum_is_saved(const struct quorum *quorum);
+void quorum_promise(struct quorum *quorum, const struct term *term);
+/* It, and nothing greater; on disk. */
+bool quorum_has_promised(const struct quorum *quorum, const struct term *term);
+uint64_t quorum_last_group(const struct quorum *quorum);
+struct term_position quorum_position(const struct quorum *quorum);
+/* It may have forgotten what it acknowledged, or not any more: to be saved. */
+void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten);
+uint64_t quorum_random_number(void);
+
+/* ---- quorum_present.c ---- */
+
+/* What those that have forgotten nothing have; how many others have nothing at all. */
+uint32_t quorum_count_promises(const struct quorum *quorum,
+                               struct term_position positions[ELECTION_NODES_MAX],
+                               const struct quorum_peer **best, uint32_t *empty_count);
+void quorum_forget_peer(struct quorum *quorum, uint64_t node);
+
+/* ---- quorum_gate.c ---- */
+
+/* Behind a tick's commands: what is safe, and probes. */
+void quorum_step_open(struct quorum *quorum);
+int64_t quorum_probe_period_ms(const struct quorum *quorum);
+
+#endif

@@ -1,0 +1,108 @@
+/* The quorum's beginning: without memory, and with what a file of promises says. What it does then is tried
+ * by tests/model, tests/quorum and tests/integration/replication_memory.c. */
+#include "server/replication/quorum.h"
+
+#include "server/system/disk.h"
+#include "tests/support/loop_server.h"
+#include "tests/support/test.h"
+
+#define SETTINGS "appendonly yes\nsync-replicas 1\nreplication-nodes 3\n"
+
+static struct loop_server looped;
+static int woken;
+
+static void wake(void *context) {
+    (void)context;
+    woken++;
+}
+
+static const struct quorum_host host = {.wake = wake};
+
+static int set_up(void **state) {
+    (void)state;
+    loop_begin_kept(&looped, SETTINGS);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    loop_end(&looped);
+    return 0;
+}
+
+static void end_quorum(struct quorum *quorum) {
+    quorum_stop(quorum);
+    loop_turn(&looped);
+    quorum_destroy(quorum);
+}
+
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(without_memory_there_is_none_and_nothing_is_left) {
+    char error[DISK_ERROR_MAX];
+    struct quorum *quorum = NULL;
+    uint64_t refused_count = 0;
+    uint64_t live_before = memory_live_count();
+    while (quorum == NULL) {
+        error[0] = '\0';
+        memory_fail_at(refused_count + 1);
+        quorum = quorum_create(looped.server, &looped.loop, &host, error);
+        memory_fail_at(0);
+        if (quorum == NULL) {
+            assert_string_equal(error, "out of memory");
+            assert_int_equal(memory_live_count(), live_before);
+            refused_count++;
+        }
+    }
+    assert_int_equal(refused_count, 2);
+    end_quorum(quorum);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+/* What it says before it may save is what is on disk, and a start saves. */
+IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
+    char error[DISK_ERROR_MAX];
+    struct sync_presented first, second;
+    struct sync *sync = &looped.server->replication.sync;
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    assert_non_null(quorum);
+    assert_true(quorum_begin(quorum, error));
+    quorum_describe(quorum, &first);
+    assert_int_not_equal(first.node, 0);
+    assert_true(first.has_forgotten); /* it has nothing */
+    assert_int_equal(sync->state, SYNC_CLOSED);
+    struct loop_wait wait = {0};
+    while (term_compare(&sync->promised, &sync->term) != 0) {
+        assert_true(loop_turn_and_wait(&looped, &wait)); /* a term that is promised is on disk */
+    }
+    assert_true(woken > 0);
+    struct term promised = sync->promised;
+    end_quorum(quorum);
+    sync->state = SYNC_OFF;
+    quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    assert_non_null(quorum);
+    assert_true(quorum_begin(quorum, error));
+    quorum_describe(quorum, &second);
+    assert_int_equal(second.node, first.node);
+    assert_int_equal(term_compare(&second.promised, &promised), 0);
+    assert_true(term_compare(&sync->term, &promised) > 0); /* each start takes a greater one */
+    end_quorum(quorum);
+}
+
+/* A number that another start made must not be made again: a damaged file ends the start. */
+IN_FIXTURE(a_damaged_file_ends_the_start) {
+    char error[DISK_ERROR_MAX] = "";
+    char path[DIRECTORY_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/kept/leaderboard.promise", looped.directory);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("leaderboard.promise 1\nnode 0\n", file);
+    assert_int_equal(fclose(file), 0);
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    assert_non_null(quorum);
+    assert_false(quorum_begin(quorum, error));
+    assert_non_null(strstr(error, "leaderboard.promise"));
+    end_quorum(quorum);
+}
+
+TEST_MAIN(NULL, NULL)
