@@ -9,7 +9,6 @@
 #ifndef SERVER_MODULE_HOST_EFFECTS_H
 #define SERVER_MODULE_HOST_EFFECTS_H
 
-#include "server/durability/effect_bytes.h"
 #include "server/module/host_stage.h"
 
 /* Collect effects from now on. false: no memory. */

@@ -242,6 +242,20 @@ class Moving(unittest.TestCase):
         self.assert_equal()
         self.assertEqual(sorted(self.ours.keys()), [b"daily:set", b"daily:text"])
 
+    def test_what_a_ban_removes_is_gone_and_the_ban_stays(self):
+        self.start_host()
+        self.old.zadd("daily:1", {"ann": 1, "bob": 2})
+        self.old.execute_command("LB.BAN", "kim")
+        self.start_server(*SETTINGS)
+        self.follow()
+        self.old.execute_command("LB.BAN", "ann")
+        wait_until(lambda: self.old.zcard("daily:1") == 1, "the ban removes the member")
+        self.wait_for_offset()
+        self.assert_equal()
+        follow.cut_over(self.old, self.ours)
+        self.assertEqual(self.ours.execute_command("LB.BANS"), [b"0", []])
+        self.assertEqual(self.ours.zadd("daily:1", {"ann": 3}), 1)
+
     def test_periods_end_when_the_source_says_so(self):
         self.start_host(module=MODULE_TEST)
         now_us = int(time.time() + 7200) * 1000000
