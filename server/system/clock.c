@@ -241,6 +241,11 @@ void clock_lead(struct clock *clock) {
         (void)clock_now_us(clock);
         clock->is_following = false;
         start_from(clock, read_wall(clock));
+        if (clock->state == CLOCK_FOLLOWS && clock->lead_us < 0) {
+            clock->latest_us -= clock->lead_us;
+            clock->lead_us = 0;
+            clock->slow_us = 0;
+        }
     }
 }
 

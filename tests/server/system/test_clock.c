@@ -68,6 +68,25 @@ TEST(time_is_the_wall_clock_while_that_makes_no_steps) {
     assert_int_equal(machine.clock.step_count, 0);
 }
 
+/* The offset says what durations shift by: registry_set_offset. */
+TEST(a_replica_that_leads_takes_the_machines_time_at_once) {
+    struct machine machine;
+    boot(&machine, START, 0);
+    (void)now(&machine);
+    clock_follow(&machine.clock, START - 3 * SECOND, false);
+    clock_follow_anew(&machine.clock, START - 3 * SECOND);
+    pass(&machine, SECOND);
+    assert_int_equal(machine.clock.latest_us, START - 2 * SECOND);
+    clock_lead(&machine.clock);
+    assert_int_equal(now(&machine), START + SECOND);
+    clock_update(&machine.clock);
+    int64_t offset_ms = clock_offset_ms(&machine.clock);
+    pass(&machine, HOUR);
+    clock_update(&machine.clock);
+    assert_int_equal(clock_offset_ms(&machine.clock), offset_ms);
+    assert_int_equal(now(&machine), START + SECOND + HOUR);
+}
+
 TEST(set_back_by_more_than_a_minute_time_goes_on_at_its_own_rate) {
     struct machine machine;
     boot(&machine, START, 0);
