@@ -138,14 +138,15 @@ static void complete_copy(struct feed *feed) {
 bool feed_step_copies(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
-    enum { PIECES_MAX = 4 }; /* in one tick */
+    enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
     if (!feed->copy.is_going && count_waiting(feed, REPLICA_WAITS) > 0) {
         begin_copy(feed);
     }
     if (!feed->copy.is_going) {
         return false;
     }
-    if (count_waiting(feed, REPLICA_COPIES) == 0) {
+    uint32_t replica_count = count_waiting(feed, REPLICA_COPIES);
+    if (replica_count == 0) {
         feed_end_copy(feed);
         return true;
     }
@@ -158,7 +159,7 @@ bool feed_step_copies(struct feed *feed) {
         !feed_is_at_hand(feed, feed->copy.group + 1)) {
         fail_copy(feed, "more is written meanwhile than client-output-buffer-limit replica allows");
     }
-    for (int i = 0; i < PIECES_MAX && feed->copy.is_going; i++) {
+    for (uint32_t sent = 0; sent < PIECES_MAX && feed->copy.is_going; sent += replica_count) {
         size_t size = 0;
         if (is_copy_slow(feed)) {
             return false;
