@@ -99,7 +99,7 @@ class Fuzzer:
         self.time_us = int(time.time() * 10 ** 6)
         names = Connection(self.master).ask("COMMAND", "LIST", "FILTERBY", "MODULE", "leaderboard")
         self.names = sorted({name.decode().upper() for name in names} -
-                            {"LB.TESTCLOCK", "LB.TYPE", "LB.APPLY"})
+                            {"LB.TESTCLOCK", "LB.TYPE", "LB.APPLY", "LB.APPLYSTATE"})
 
     # ---- one command ----
 
