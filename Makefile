@@ -127,9 +127,9 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create lb_data \
-                   lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll lb_submit lb_where \
-                   writing),$(UNITS)) $(B)/tests/integration/twin
+                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
+                   lb_data lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll \
+                   lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
@@ -511,6 +511,7 @@ MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
+        server/durability/effect_blob.c \
         server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c

@@ -414,10 +414,15 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
                     const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
     char text[ACL_DENIAL_MAX];
+    const struct command *command = command_by_index(index);
     const char *denial =
         session->is_unlimited ? NULL : find_denial(server, session, index, request, true, text);
+    if (denial == NULL && (command->flags & COMMAND_WRITE) != 0 &&
+        replication_is_passive(&server->replication)) {
+        denial = replication_write_refusal(server); /* a REPLICAOF was queued before it */
+    }
     if (denial == NULL) {
-        run(server, session, index, command_by_index(index), request, reply);
+        run(server, session, index, command, request, reply);
     } else {
         reply_error(reply, denial);
         server->stats.commands[index].rejected_calls++;

@@ -399,6 +399,12 @@ static void make_room(struct persistence *persistence) {
     persistence->is_blocking = was_blocking;
 }
 
+void persistence_make_room(struct persistence *persistence) {
+    if (journal_is_full(&persistence->journal)) {
+        make_room(persistence);
+    }
+}
+
 static void add_one_effect(struct persistence *persistence, const struct effect *effect) {
     struct journal *journal = &persistence->journal;
     if (journal_gathers(journal) && !persistence->is_applying) {

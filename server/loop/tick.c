@@ -513,7 +513,8 @@ static void run_or_drop(struct tick *tick, const struct queue_entry *entry, stru
         if (connection->hold != CONNECTION_RUNS || connection->held.count > 0) {
             connection_hold(connection, entry, connection->hold);
         } else if (is_paused(tick, entry)) {
-            tick->is_pausing = true;
+            enum server_pause pause = server_pause(tick->server);
+            tick->held_by = pause > tick->held_by ? pause : tick->held_by;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
         } else if (tick->server->auth_guard.failure_count > 0 &&
                    connection_begin_auth_wait(connection, entry)) {
@@ -760,11 +761,12 @@ static void check_pause_time(struct tick *tick) {
     }
 }
 
+/* Also where a pause of all commands ends during a FAILOVER, which goes on pausing writes. */
 static void resume_paused(struct tick *tick) {
-    if (!tick->is_pausing || server_pause(tick->server) != SERVER_PAUSE_NONE) {
+    if (tick->held_by <= server_pause(tick->server)) {
         return;
     }
-    tick->is_pausing = false;
+    tick->held_by = SERVER_PAUSE_NONE;
     struct session *session = tick->server->session_first;
     while (session != NULL) {
         struct session *next = session->next;
@@ -896,7 +898,7 @@ static void set_wake(struct tick *tick) {
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
         at_ms = server->waits.opens_ms;
     }
-    if (tick->is_pausing && server->pause != SERVER_PAUSE_NONE &&
+    if (tick->held_by != SERVER_PAUSE_NONE && server->pause != SERVER_PAUSE_NONE &&
         server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
         at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
     }

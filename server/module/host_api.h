@@ -85,6 +85,8 @@ enum {
     HOST_BESIDE_COMPLETED = 2,
 };
 
+typedef void host_event_function(struct host_context *ctx, struct host_event event,
+                                 uint64_t subevent, void *about);
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);

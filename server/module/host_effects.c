@@ -2,16 +2,15 @@
 #include "server/module/host_effects.h"
 
 #include "codec/little.h"
-#include "server/durability/file_format.h"
+#include "server/durability/effect_blob.h"
 #include "server/module/host_state.h"
 #include "server/module/host_trial.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
-    HEAD_SIZE = 1 + 8,
+    BLOB_FIRST = 64,    /* room that is there from the beginning */
     BLOB_MAX = 1 << 20, /* a FILL is cut into such pieces */
-    BATCH = 64,
     MORE_KEYS_MAX = 64,
 };
 
@@ -28,16 +27,8 @@ static struct {
 
 /* ---- out ---- */
 
-void host_effects_begin_blob(struct effect_encoder *encoder, struct buffer *blob) {
-    char head[HEAD_SIZE] = {FILE_FORMAT};
-    little_put_u64(head + 1, (uint64_t)module.server.clock.now_us);
-    buffer_clear(blob);
-    buffer_append(blob, head, sizeof head);
-    effect_encode_begin(encoder, blob);
-}
-
 static void begin_blob(void) {
-    host_effects_begin_blob(&effects.encoder, &effects.blob);
+    effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
     effects.has_effects = false;
 }
 
@@ -129,7 +120,7 @@ bool host_effects_init(void) {
     buffer_init(&effects.blob, 0);
     effects.listener.receive = receive;
     effect_listener_add(module.server.registry, &effects.listener);
-    return buffer_reserve(&effects.blob, HEAD_SIZE) != NULL;
+    return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
 }
 
 void host_effects_deinit(void) {
@@ -199,69 +190,33 @@ static bool is_allowed(const struct host_stage *stage, const struct effect *effe
            (!moves || (effect->to_database == 0 && is_on_stage(stage, effect->to_name)));
 }
 
-/* Decode the whole chunk, before anything changes. */
-static bool check_chunk(const struct host_stage *stage, struct effect_decoder *decoder,
-                        struct bytes chunk, struct host_trial *trial) {
-    effect_decode_begin(decoder, chunk);
-    for (;;) {
-        enum effect_record record = effect_decode(decoder);
-        if (record == EFFECT_RECORD_END) {
-            return true;
-        }
-        if (record != EFFECT_RECORD_EFFECT || !is_allowed(stage, &decoder->effect)) {
-            return false;
-        }
-        host_trial_judge(trial, &decoder->effect);
-    }
-}
+/* What a blob is judged by. */
+struct judging {
+    const struct host_stage *stage;
+    struct host_trial *trial;
+};
 
-static bool apply_batch(const struct effect *batch, uint32_t count) {
-    uint32_t applied;
-    return count == 0 || effect_apply(module.server.registry, batch, count, &applied) == EFFECT_OK;
-}
-
-/* PUTs point only into the chunk, so several can be applied together. */
-static bool apply_chunk(struct host_stage *stage, struct effect_decoder *decoder,
-                        struct bytes chunk) {
-    struct effect batch[BATCH];
-    uint32_t count = 0;
-    effect_decode_begin(decoder, chunk);
-    while (effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
-        host_stage_note(stage, &decoder->effect);
-        bool is_put = decoder->effect.kind == EFFECT_PUT;
-        if ((!is_put || count == BATCH) && !apply_batch(batch, count)) {
-            return false;
-        }
-        count = !is_put || count == BATCH ? 0 : count;
-        if (is_put) {
-            batch[count++] = decoder->effect;
-        } else if (!apply_batch(&decoder->effect, 1)) {
-            return false;
-        }
-    }
-    return apply_batch(batch, count);
-}
-
-bool host_effects_read_head(struct bytes blob, struct bytes *chunk, int64_t *time_us) {
-    if (blob.size < HEAD_SIZE || blob.at[0] < 1 || blob.at[0] > FILE_FORMAT) {
+static bool judge(void *context, const struct effect *effect) {
+    const struct judging *judging = context;
+    if (!is_allowed(judging->stage, effect)) {
         return false;
     }
-    *chunk = (struct bytes){.at = blob.at + HEAD_SIZE, .size = blob.size - HEAD_SIZE};
-    *time_us = (int64_t)little_get_u64(blob.at + 1);
-    return *time_us >= 0 && *time_us <= MODULE_TIME_MAX_US;
+    host_trial_judge(judging->trial, effect);
+    return true;
+}
+
+static bool note(void *context, struct effect *effect) {
+    host_stage_note(context, effect);
+    return true;
+}
+
+static bool open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
+    return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
 }
 
 /* Of a blob that was checked. */
 static int64_t time_of(struct bytes blob) {
     return (int64_t)little_get_u64(blob.at + 1);
-}
-
-static bool check_blob(const struct host_stage *stage, struct effect_decoder *decoder,
-                       struct bytes blob, struct host_trial *trial) {
-    struct bytes chunk;
-    int64_t time_us;
-    return host_effects_read_head(blob, &chunk, &time_us) &&
-           check_chunk(stage, decoder, chunk, trial);
 }
 
 /* The keys after the first may have none. */
@@ -271,8 +226,12 @@ static bool has_blob(struct host_string **argv, int index) {
 
 static bool check_all(const struct host_stage *stage, struct effect_decoder *decoder,
                       struct host_string **argv, int argc, struct host_trial *trial) {
+    struct judging judging = {stage, trial};
+    struct bytes chunk;
+    int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
-        if (has_blob(argv, i) && !check_blob(stage, decoder, host_bytes(argv[i]), trial)) {
+        if (has_blob(argv, i) && !(open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
+                                   effect_blob_check(decoder, chunk, judge, &judging))) {
             return false;
         }
     }
@@ -281,16 +240,15 @@ static bool check_all(const struct host_stage *stage, struct effect_decoder *dec
 
 static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
                         struct host_string **argv, int argc) {
+    struct bytes chunk;
+    int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
-        struct bytes chunk;
-        int64_t time_us;
-        if (!has_blob(argv, i)) {
-            continue;
-        }
-        CHECK(host_effects_read_head(host_bytes(argv[i]), &chunk, &time_us));
-        module_raise_clock(stage->ctx, time_us);
-        if (!apply_chunk(stage, decoder, chunk)) {
-            return false;
+        if (has_blob(argv, i) && open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
+            module_raise_clock(stage->ctx, time_us);
+            if (effect_blob_apply(module.server.registry, decoder, chunk, note, stage) !=
+                EFFECT_OK) {
+                return false;
+            }
         }
     }
     return true;
@@ -329,12 +287,12 @@ static const char *apply_all(struct host_stage *stage, struct host_string **argv
 static struct host_string *bound_time(struct host_context *ctx, struct bytes blob) {
     struct buffer bound;
     int64_t now_us = module.server.clock.now_us;
-    char head[HEAD_SIZE];
+    char head[EFFECT_BLOB_HEAD_SIZE];
     memcpy(head, blob.at, sizeof head);
     little_put_u64(head + 1, (uint64_t)(time_of(blob) < now_us ? time_of(blob) : now_us));
     buffer_init(&bound, 0);
     buffer_append(&bound, head, sizeof head);
-    buffer_append(&bound, blob.at + HEAD_SIZE, blob.size - HEAD_SIZE);
+    buffer_append(&bound, blob.at + EFFECT_BLOB_HEAD_SIZE, blob.size - EFFECT_BLOB_HEAD_SIZE);
     CHECK(!bound.is_broken); /* the host would end here, too */
     struct host_string *string = host_CreateString(ctx, bound.at, bound.size);
     buffer_deinit(&bound);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/module/host_run.h"
+#include "server/rdb/rdb_board.h"
 
 /* ---- scanning ---- */
 
@@ -35,7 +36,7 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
     int size = snprintf(text, sizeof text, "%llu", (unsigned long long)cursor);
     struct host_call_reply *reply =
         host_Call(module.context, "SCAN", "bclcc", text, (size_t)size, "COUNT",
-                  (long long)limits->count, "TYPE", HOST_TYPE_NAME);
+                  (long long)limits->count, "TYPE", RDB_BOARD_TYPE_NAME);
     struct host_call_reply *names = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
     bool is_complete =
         names != NULL && bytes_parse_u64(string_of(host_CallReplyArrayElement(reply, 0)), &next);

@@ -3,11 +3,11 @@
 
 #include "server/commands/ban.h"
 #include "server/commands/lb/player.h"
-#include "server/durability/effect_bytes.h"
-#include "server/durability/file_format.h"
+#include "server/durability/effect_blob.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_job.h"
 #include "server/module/host_player.h"
+#include "server/module/host_stage.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -38,7 +38,7 @@ void host_state_note(const struct effect *effect) {
         return;
     }
     if (!state.has_effects) {
-        host_effects_begin_blob(&state.encoder, &state.blob);
+        effect_blob_begin(&state.encoder, &state.blob, module.server.clock.now_us);
         state.has_effects = true;
     }
     effect_encode(&state.encoder, effect);
@@ -70,7 +70,8 @@ void host_state_clear(void) {
 
 /* ---- applying ---- */
 
-static bool is_allowed(const struct effect *effect) {
+static bool is_allowed(void *context, const struct effect *effect) {
+    (void)context;
     bool is_known = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
                     effect->kind == EFFECT_CREATE || effect->kind == EFFECT_REMOVE ||
                     effect->kind == EFFECT_EXPIRE;
@@ -82,17 +83,8 @@ static bool is_allowed(const struct effect *effect) {
 
 static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
                        int64_t *time_us) {
-    enum effect_record record;
-    if (!host_effects_read_head(blob, chunk, time_us)) {
-        return false;
-    }
-    effect_decode_begin(decoder, *chunk);
-    while ((record = effect_decode(decoder)) == EFFECT_RECORD_EFFECT) {
-        if (!is_allowed(&decoder->effect)) {
-            return false;
-        }
-    }
-    return record == EFFECT_RECORD_END;
+    return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US &&
+           effect_blob_check(decoder, *chunk, is_allowed, NULL);
 }
 
 /* What is to be removed may be gone already: its time is over here, too. */
@@ -145,7 +137,7 @@ struct saving {
 };
 
 static void begin_blob(struct saving *saving) {
-    host_effects_begin_blob(&saving->encoder, &saving->blob);
+    effect_blob_begin(&saving->encoder, &saving->blob, module.server.clock.now_us);
 }
 
 static void end_blob(struct saving *saving) {

@@ -1,22 +1,18 @@
-/* The data type of boards: saving, loading, copying and freeing values of the host's keys.
- *
- *     value   format (FILE_FORMAT), server time, count of members, chunk ...
- *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first is OPEN,
- *             the others are pieces, best members first
+/* The data type of boards: saving, loading, copying and freeing values of the host's keys. A value's form
+ * is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
  * What is loaded may come from a stranger (RESTORE): nothing is believed. */
-#include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_period.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
+#include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
-    TYPE_VERSION = 1,
     CHUNK_SIZE = 64 * 1024,
     PIECE_ENTRIES = 512,
     MEMBERS_PER_EFFORT = 32, /* about a block */
@@ -79,11 +75,10 @@ static void type_save(struct host_io *io, void *context) {
 struct type_loading {
     struct host_io *io;
     struct bytes name;
-    uint64_t count; /* members announced */
+    struct rdb_board *read;
     struct board board;
     bool has_board;
     struct rdb_value members;
-    struct effect_decoder *decoder;
 };
 
 static bool refuse(const struct type_loading *loading, const char *why) {
@@ -91,35 +86,46 @@ static bool refuse(const struct type_loading *loading, const char *why) {
     return false;
 }
 
-/* *read: all that the chunk has was taken. */
+static bool open_board(struct type_loading *loading) {
+    if (!registry_create_board_like(module.server.registry, &loading->read->rules,
+                                    &loading->board)) {
+        return refuse(loading, "out of memory");
+    }
+    loading->has_board = true;
+    rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
+    return true;
+}
+
+static bool take_entries(struct type_loading *loading) {
+    uint32_t count;
+    const struct board_entry *entries = rdb_board_entries(loading->read, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
+            RDB_VALUE_OK) {
+            return refuse(loading, "out of memory");
+        }
+    }
+    return true;
+}
+
 static bool take_chunk(struct type_loading *loading, struct bytes chunk) {
-    struct effect_decoder *decoder = loading->decoder;
-    effect_decode_begin(decoder, chunk);
+    rdb_board_take(loading->read, chunk);
     for (;;) {
-        enum effect_record record = effect_decode(decoder);
-        if (decoder->missing_zone != NULL) {
-            return refuse(loading, "its PERIOD is in a time zone that this machine does not know");
-        }
-        if (record == EFFECT_RECORD_END) {
+        bool is_fine = true;
+        switch (rdb_board_next(loading->read)) {
+        case RDB_BOARD_BAD:
+            return refuse(loading, loading->read->error);
+        case RDB_BOARD_CHUNK_END:
             return true;
+        case RDB_BOARD_OPENED:
+            is_fine = open_board(loading);
+            break;
+        case RDB_BOARD_ENTRIES:
+            is_fine = take_entries(loading);
+            break;
         }
-        if (record == EFFECT_RECORD_OPEN && !loading->has_board) {
-            if (!registry_create_board_like(module.server.registry, decoder->effect.rules,
-                                            &loading->board)) {
-                return refuse(loading, "out of memory");
-            }
-            loading->has_board = true;
-            rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
-        } else if (record == EFFECT_RECORD_ENTRIES && loading->has_board) {
-            for (uint32_t i = 0; i < decoder->entry_count; i++) {
-                const struct board_entry *entry = &decoder->entries[i];
-                if (rdb_value_put_key(&loading->members, entry->member, entry->key) !=
-                    RDB_VALUE_OK) {
-                    return refuse(loading, "a member does not fit, or there is no memory");
-                }
-            }
-        } else {
-            return refuse(loading, "damaged");
+        if (!is_fine) {
+            return false;
         }
     }
 }
@@ -130,7 +136,7 @@ static bool load_chunk(struct type_loading *loading) {
     if (at == NULL || host_IsIOError(loading->io)) {
         return false;
     }
-    bool is_taken = size > 0 && take_chunk(loading, (struct bytes){.at = at, .size = size});
+    bool is_taken = take_chunk(loading, (struct bytes){.at = at, .size = size});
     host_Free(at);
     return is_taken;
 }
@@ -146,39 +152,29 @@ static bool is_too_far_ahead(int64_t time_us) {
 static bool load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
-    loading->count = host_LoadUnsigned(loading->io);
+    uint64_t count = host_LoadUnsigned(loading->io);
     if (host_IsIOError(loading->io)) {
         return false;
     }
-    if (version != TYPE_VERSION || format < 1 || format > FILE_FORMAT) {
-        return refuse(loading, "a later version of the module has written it");
+    if (!rdb_board_begin(loading->read, (uint64_t)version, format, time_us, count)) {
+        return refuse(loading, loading->read->error);
     }
-    if (loading->count > BOARD_MEMBERS_MAX || time_us > MODULE_TIME_MAX_US) {
+    if (loading->read->time_us > MODULE_TIME_MAX_US) {
         return refuse(loading, "damaged");
     }
-    if (is_too_far_ahead((int64_t)time_us)) {
+    if (is_too_far_ahead(loading->read->time_us)) {
         return refuse(loading, "its time is more than a day ahead of this server's");
     }
-    module_raise_clock(module.timer_context, (int64_t)time_us);
+    module_raise_clock(module.timer_context, loading->read->time_us);
     return true;
 }
 
 static bool load_members(struct type_loading *loading) {
-    if (!load_chunk(loading) || !loading->has_board) {
-        return false;
-    }
-    while (loading->members.count < loading->count) {
-        uint32_t before = loading->members.count;
+    do {
         if (!load_chunk(loading)) {
             return false;
         }
-        if (loading->members.count == before) {
-            return refuse(loading, "damaged");
-        }
-    }
-    if (loading->members.count != loading->count) {
-        return refuse(loading, "damaged");
-    }
+    } while (!rdb_board_is_whole(loading->read));
     return rdb_value_end_board(&loading->members, &loading->board, 0) == RDB_VALUE_OK ||
            refuse(loading, "a member is there twice, or there is no memory");
 }
@@ -207,9 +203,9 @@ static void *type_load(struct host_io *io, int version) {
     if (name != NULL && host_bytes(name).size > 0) {
         loading.name = host_bytes(name);
     }
-    loading.decoder = memory_allocate(sizeof *loading.decoder);
+    loading.read = memory_allocate(sizeof *loading.read);
     rdb_value_init(&loading.members, module.server.hash_seed);
-    if (loading.decoder != NULL && loading.name.size <= REGISTRY_NAME_MAX &&
+    if (loading.read != NULL && loading.name.size <= REGISTRY_NAME_MAX &&
         load_head(&loading, version) && load_members(&loading)) {
         value = take_board(&loading);
     }
@@ -217,7 +213,7 @@ static void *type_load(struct host_io *io, int version) {
         registry_discard_board(module.server.registry, &loading.board);
     }
     rdb_value_deinit(&loading.members);
-    memory_free(loading.decoder);
+    memory_free(loading.read);
     return value;
 }
 
@@ -332,6 +328,6 @@ bool host_type_register(struct host_context *ctx) {
         .defrag = type_defrag,
         .copy2 = type_copy,
     };
-    module.type = host_CreateDataType(ctx, HOST_TYPE_NAME, TYPE_VERSION, &methods);
+    module.type = host_CreateDataType(ctx, RDB_BOARD_TYPE_NAME, RDB_BOARD_TYPE_VERSION, &methods);
     return module.type != NULL;
 }

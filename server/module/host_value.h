@@ -24,7 +24,6 @@ void host_value_settle(void);
 /* The board of an open key of the host; NULL: it holds none. */
 struct host_value *host_value_of(struct host_key *opened);
 
-#define HOST_TYPE_NAME "LB-board1"
 /* Register the data type. false: the host refused. */
 bool host_type_register(struct host_context *ctx);
 /* Boards that exist. */

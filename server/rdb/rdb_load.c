@@ -8,7 +8,7 @@
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
                    int64_t now_us) {
-    *load = (struct rdb_load){.registry = registry, .now_us = now_us};
+    *load = (struct rdb_load){.registry = registry, .now_us = now_us, .latest_us = now_us};
     rdb_reader_init(&load->reader);
     rdb_value_init(&load->value, seed);
 }
@@ -78,6 +78,17 @@ static void note_skipped(struct rdb_load *load) {
     skipped->count++;
 }
 
+static bool begin_module_board(struct rdb_load *load) {
+    const struct rdb_board *board = load->reader.board;
+    if (!registry_create_board_like(load->registry, &board->rules, &load->board)) {
+        return fail(load, "out of memory");
+    }
+    load->has_board = true;
+    load->latest_us = board->time_us > load->latest_us ? board->time_us : load->latest_us;
+    rdb_value_begin_keys(&load->value, board_layout(&load->board));
+    return true;
+}
+
 static bool begin_board(struct rdb_load *load) {
     char why[RDB_VALUE_ERROR_MAX];
     if (!registry_create_board(load->registry, name_of(load), load->now_us / 1000, &load->board)) {
@@ -105,7 +116,18 @@ static bool begin_key(struct rdb_load *load) {
         rdb_value_begin_hash(&load->value);
         return true;
     }
-    return begin_board(load);
+    return reader->kind == RDB_BOARD ? begin_module_board(load) : begin_board(load);
+}
+
+static bool take_entries(struct rdb_load *load) {
+    uint32_t count;
+    const struct board_entry *entries = rdb_board_entries(load->reader.board, &count);
+    bool is_fine = true;
+    for (uint32_t i = 0; i < count && is_fine; i++) {
+        is_fine =
+            check(load, rdb_value_put_key(&load->value, entries[i].member, entries[i].key), NULL);
+    }
+    return is_fine;
 }
 
 static bool take_entry(struct rdb_load *load) {
@@ -130,11 +152,13 @@ static bool check_put(struct rdb_load *load, enum registry_status status) {
 static bool put_board(struct rdb_load *load, int64_t expire_at_ms) {
     const struct rules *rules = rules_of(board_layout(&load->board));
     uint32_t count = load->value.count;
-    if (rules->limit > 0 && count > rules->limit) {
+    bool is_exact = load->reader.kind == RDB_BOARD;
+    if (!is_exact && rules->limit > 0 && count > rules->limit) {
         return fail_key(load, "%u members, and the board's LIMIT is %u", (unsigned)count,
                         (unsigned)rules->limit);
     }
-    if (!check(load, rdb_value_end_board(&load->value, &load->board, rules->cap), NULL)) {
+    if (!check(load, rdb_value_end_board(&load->value, &load->board, is_exact ? 0 : rules->cap),
+               NULL)) {
         return false;
     }
     if (!registry_may_put(load->registry, (uint32_t)load->reader.database, name_of(load), rules)) {
@@ -147,6 +171,7 @@ static bool put_board(struct rdb_load *load, int64_t expire_at_ms) {
     }
     load->has_board = false;
     load->board_count++;
+    load->module_board_count += is_exact;
     load->member_count += kept;
     load->cut_count += count - kept;
     return true;
@@ -171,7 +196,9 @@ static bool end_key(struct rdb_load *load) {
     if (is_hash && !check(load, rdb_value_end_hash(&load->value), NULL)) {
         return false;
     }
-    bool is_empty = is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0;
+    bool is_lasting = load->reader.kind == RDB_BOARD && load->reader.board->rules.is_created;
+    bool is_empty =
+        is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
     bool is_expired = expire_at_ms != RDB_NO_EXPIRY && expire_at_ms <= load->now_us / 1000;
     load->empty_count += is_empty;
     load->expired_count += is_expired && !is_empty;
@@ -202,6 +229,9 @@ enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece) {
             break;
         case RDB_ENTRY:
             is_fine = take_entry(load);
+            break;
+        case RDB_ENTRIES:
+            is_fine = take_entries(load);
             break;
         case RDB_KEY_END:
             is_fine = end_key(load);

@@ -1,10 +1,11 @@
-/* An RDB file into an empty registry: sorted sets become boards, hashes stay hashes, all else is counted.
+/* An RDB file into an empty registry: sorted sets become boards, boards of the module and hashes stay what
+ * they are, all else is counted.
  *
  *     rdb_load_feed(&load, piece) ...   RDB_LOAD_MORE until the file is whole
  *
- * A board gets the rules that the settings have for its name; its members, scores and order are those of
- * Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
- * for clients, and do not hold back an import. An error ends it; the registry then holds a part, and is
+ * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
+ * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
+ * for clients, and do not hold back an import. A board of the module keeps everything as it was. An error ends it; the registry then holds a part, and is
  * of no use. */
 #ifndef SERVER_RDB_LOAD_H
 #define SERVER_RDB_LOAD_H
@@ -26,12 +27,14 @@ struct rdb_skipped {
 struct rdb_load {
     struct registry *registry; /* borrowed */
     int64_t now_us;            /* the time of everything */
+    int64_t latest_us;         /* that, or when the latest board of the module was written */
     struct rdb_reader reader;
     struct rdb_value value;
     struct board board;
     bool has_board; /* the key's board is being filled */
     uint64_t board_count, member_count, hash_count, field_count;
-    uint64_t expired_count; /* keys that had expired */
+    uint64_t module_board_count; /* of the boards: those of the module */
+    uint64_t expired_count;      /* keys that had expired */
     uint64_t empty_count;
     uint64_t cut_count; /* members below a CAP */
     struct rdb_skipped skipped[RDB_TYPES];

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "codec/little.h"
+#include "codec/memory.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_lzf.h"
 
@@ -51,6 +52,8 @@ enum entries {
     ENTRIES_PACKED_TTL,   /* the same, every third element an expiry */
 };
 
+enum { TYPE_MODULE = 7, TYPE_VALKEY_HASH = 22 };
+
 static const struct type {
     const char *name;
     enum rdb_kind kind;
@@ -65,7 +68,7 @@ static const struct type {
     [3] = {"sorted sets", RDB_ZSET, ENTRIES_TEXT_SCORE, .passed = NULL},
     [4] = {"hashes", RDB_HASH, ENTRIES_PAIRS, .passed = NULL},
     [5] = {"sorted sets", RDB_ZSET, ENTRIES_DOUBLE, .passed = NULL},
-    [7] = {"values of modules", RDB_OTHER, .passed = "lm"},
+    [TYPE_MODULE] = {"values of modules", RDB_OTHER, .passed = "lm"},
     [9] = {"hashes", RDB_HASH, ENTRIES_PACKED, RDB_ZIPMAP, .passed = NULL},
     [10] = {"lists", RDB_OTHER, .passed = "s"},
     [11] = {"sets", RDB_OTHER, .passed = "s"},
@@ -86,7 +89,6 @@ static const struct type {
 };
 /* Valkey 9 has this one in place of 22, and none above. */
 static const struct type valkey_hash = {"hashes", RDB_HASH, ENTRIES_PAIRS_EXPIRY, .passed = NULL};
-enum { TYPE_VALKEY_HASH = 22 };
 
 const char *rdb_type_name(unsigned type) {
     return type < RDB_TYPES && types[type].name != NULL ? types[type].name : "unknown";
@@ -454,6 +456,98 @@ static enum found take_packed(struct rdb_reader *reader) {
     return reader->kind == RDB_ZSET ? parse_score(reader, reader->value) : FOUND;
 }
 
+/* ---- boards of the module ---- */
+
+enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
+
+/* A number of a module's value, *from bytes ahead, and *from then behind it. */
+static enum found find_module_number(struct rdb_reader *reader, size_t *from, uint64_t *number) {
+    uint64_t opcode = 0;
+    size_t size = 0;
+    enum found found = find_plain_length(reader, *from, &opcode, &size);
+    if (found == FOUND && opcode != MODULE_UNSIGNED) {
+        return refuse(reader, "damaged board");
+    }
+    *from += size;
+    if (found == FOUND) {
+        found = find_plain_length(reader, *from, number, &size);
+        *from += size;
+    }
+    return found;
+}
+
+/* from: behind the type's number. */
+static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
+    enum { NUMBERS = 3, VERSION_MASK = 1023 };
+    uint64_t numbers[NUMBERS] = {0};
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        enum found found = find_module_number(reader, &from, &numbers[i]);
+        if (found != FOUND) {
+            return found;
+        }
+    }
+    if (reader->board == NULL) {
+        reader->board = memory_allocate(sizeof *reader->board);
+        if (reader->board == NULL) {
+            return lack_memory(reader);
+        }
+    }
+    if (!rdb_board_begin(reader->board, id & VERSION_MASK, numbers[0], numbers[1], numbers[2])) {
+        return refuse(reader, "%s", reader->board->error);
+    }
+    consume(reader, from);
+    reader->kind = RDB_BOARD;
+    reader->state = RDB_AT_CHUNK;
+    return FOUND;
+}
+
+/* FOUND in RDB_AT_CHUNK: a chunk is next; *is_over: nothing is. */
+static enum found begin_chunk(struct rdb_reader *reader, bool *is_over) {
+    uint64_t opcode = 0;
+    size_t from = 0;
+    struct text text = {.head = 0};
+    struct bytes chunk = {.at = NULL};
+    *is_over = rdb_board_is_whole(reader->board);
+    enum found found = find_plain_length(reader, 0, &opcode, &from);
+    if (found == FOUND && opcode != (*is_over ? MODULE_END : MODULE_TEXT)) {
+        return refuse(reader, "damaged board");
+    }
+    if (found == FOUND && *is_over) {
+        consume(reader, from);
+        return FOUND;
+    }
+    if (found == FOUND) {
+        found = find_whole_text(reader, from, &text);
+    }
+    if (found == FOUND) {
+        found = take_text(reader, from, &text, &reader->text_room, reader->text_number, &chunk);
+    }
+    if (found == FOUND) {
+        rdb_board_take(reader->board, chunk);
+        reader->packed_size = from + text.head + (size_t)text.stored;
+        reader->state = RDB_AT_RECORD;
+    }
+    return found;
+}
+
+static enum found take_record(struct rdb_reader *reader, enum rdb_event *event) {
+    switch (rdb_board_next(reader->board)) {
+    case RDB_BOARD_OPENED:
+        *event = RDB_KEY;
+        return FOUND;
+    case RDB_BOARD_ENTRIES:
+        *event = RDB_ENTRIES;
+        return FOUND;
+    case RDB_BOARD_CHUNK_END:
+        consume(reader, reader->packed_size);
+        reader->state = RDB_AT_CHUNK;
+        return FOUND;
+    case RDB_BOARD_BAD:
+        break;
+    }
+    return refuse(reader, "%s", reader->board->error);
+}
+
 /* ---- what is passed over ---- */
 
 static void begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
@@ -698,11 +792,29 @@ static enum found read_name(struct rdb_reader *reader) {
         }
         consume(reader, text.head + (size_t)text.stored);
     }
-    if (reader->kind == RDB_OTHER) {
+    if (reader->type == TYPE_MODULE) {
+        reader->state = RDB_AT_MODULE;
+    } else if (reader->kind == RDB_OTHER) {
         begin_passing(reader, type_of(reader)->passed, true);
     } else {
         reader->state = RDB_AT_VALUE;
     }
+    return FOUND;
+}
+
+/* A board, or something to be passed over. */
+static enum found read_module(struct rdb_reader *reader, enum rdb_event *event) {
+    uint64_t id = 0;
+    size_t size = 0;
+    enum found found = find_plain_length(reader, 0, &id, &size);
+    if (found != FOUND) {
+        return found;
+    }
+    if (rdb_board_is_type(id)) {
+        return begin_board(reader, size, id);
+    }
+    begin_passing(reader, type_of(reader)->passed, true);
+    *event = RDB_KEY;
     return FOUND;
 }
 
@@ -763,6 +875,7 @@ static bool has_skipped(struct rdb_reader *reader) {
 /* One step. *event: set if it makes one. */
 static enum found step(struct rdb_reader *reader, enum rdb_event *event) {
     enum found found;
+    bool is_over;
     switch (reader->state) {
     case RDB_AT_HEAD:
         return read_head(reader);
@@ -770,10 +883,20 @@ static enum found step(struct rdb_reader *reader, enum rdb_event *event) {
         return read_opcode(reader);
     case RDB_AT_NAME:
         found = read_name(reader);
-        if (found == FOUND) {
+        if (found == FOUND && reader->state != RDB_AT_MODULE) {
             *event = RDB_KEY;
         }
         return found;
+    case RDB_AT_MODULE:
+        return read_module(reader, event);
+    case RDB_AT_CHUNK:
+        found = begin_chunk(reader, &is_over);
+        if (found == FOUND && is_over) {
+            *event = end_key(reader);
+        }
+        return found;
+    case RDB_AT_RECORD:
+        return take_record(reader, event);
     case RDB_AT_VALUE:
         return read_value_head(reader);
     case RDB_AT_ENTRY:
@@ -842,7 +965,7 @@ void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
     if (reader->state == RDB_AT_ERROR || piece.size == 0) {
         return;
     }
-    CHECK(reader->state != RDB_AT_PACKED);
+    CHECK(reader->state != RDB_AT_PACKED && reader->state != RDB_AT_RECORD);
     add_to_crc(reader);
     buffer_drop_front(&reader->input, reader->at);
     reader->crc_at -= reader->at;
@@ -883,4 +1006,5 @@ void rdb_reader_deinit(struct rdb_reader *reader) {
     buffer_deinit(&reader->input);
     buffer_deinit(&reader->text_room);
     buffer_deinit(&reader->value_room);
+    memory_free(reader->board);
 }

@@ -2,21 +2,23 @@
  *
  *     rdb_reader_feed(&reader, piece);
  *     while ((event = rdb_reader_next(&reader)) > RDB_MORE)
- *         RDB_KEY      database, name, kind, type, expire_at_ms
+ *         RDB_KEY      database, name, kind, type, expire_at_ms; of a board its rules, too
  *         RDB_ENTRY    text and score of a zset, text and value of a hash; none of other kinds
+ *         RDB_ENTRIES  some entries of a board, best first
  *         RDB_KEY_END
  *
  * Files of Redis 2.4 to 8 (RDB 1 to 15) and Valkey 7.2 to 9. The head is checked first. Sorted sets
- * and hashes of every encoding are read; all else is passed over by its form, and modules' values, too.
- * What cannot be passed over is an error.
+ * and hashes of every encoding are read, and the boards of the module (server/rdb/rdb_board.h); all else
+ * is passed over by its form, and values of other modules, too. What cannot be passed over is an error.
  *
- * Memory: a string that is kept, and a packed value, are held as far as they have arrived, at most
- * RDB_TEXT_MAX; everything else in a few bytes. Each byte is read once. The bytes may be damaged in any
+ * Memory: a string that is kept, a packed value, and a chunk of a board are held as far as they have
+ * arrived, at most RDB_TEXT_MAX; everything else in a few bytes. Each byte is read once. The bytes may be damaged in any
  * way. */
 #ifndef SERVER_RDB_READER_H
 #define SERVER_RDB_READER_H
 
 #include "protocol/buffer.h"
+#include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_packed.h"
 
 enum {
@@ -38,10 +40,11 @@ enum rdb_event {
     RDB_END,           /* the file is whole; rdb_reader_left says how many bytes are behind it */
     RDB_KEY,
     RDB_ENTRY,
+    RDB_ENTRIES,
     RDB_KEY_END,
 };
 
-enum rdb_kind { RDB_ZSET, RDB_HASH, RDB_OTHER };
+enum rdb_kind { RDB_ZSET, RDB_HASH, RDB_BOARD, RDB_OTHER };
 
 struct rdb_reader {
     /* For the caller. Bytes are borrowed until the next call. */
@@ -54,6 +57,7 @@ struct rdb_reader {
     int64_t expire_at_ms; /* or RDB_NO_EXPIRY */
     struct bytes text, value;
     double score;                /* not nan */
+    struct rdb_board *board;     /* RDB_BOARD: rules, time_us, member_count; RDB_ENTRIES: entries */
     uint64_t field_expiry_count; /* fields of hashes that had one, which is dropped */
     uint64_t function_count;     /* libraries of functions, which are passed over */
     uint64_t offset;             /* bytes consumed */
@@ -66,6 +70,9 @@ struct rdb_reader {
         RDB_AT_VALUE, /* its head */
         RDB_AT_ENTRY,
         RDB_AT_PACKED,
+        RDB_AT_MODULE, /* a module's value */
+        RDB_AT_CHUNK,  /* of a board; or its end */
+        RDB_AT_RECORD, /* in a chunk */
         RDB_AT_PASSED, /* forms[] say what is passed over */
         RDB_AT_CHECKSUM,
         RDB_AT_END,
@@ -82,7 +89,7 @@ struct rdb_reader {
     uint64_t skip; /* bytes still to be consumed unread */
     uint64_t entries_left;
     struct rdb_packed packed;
-    size_t packed_size; /* bytes of input that it takes */
+    size_t packed_size; /* bytes of input that it takes, or a chunk */
     char text_number[BYTES_INTEGER_TEXT_MAX], value_number[BYTES_INTEGER_TEXT_MAX];
     /* What is passed over, as text (rdb_reader.c), and how often the innermost part still comes. */
     uint32_t depth;

@@ -38,6 +38,7 @@ void feed_close_tick(struct feed *feed) {
 void feed_forget_history(struct feed *feed) {
     struct replication *replication = feed_replication(feed);
     struct history history;
+    feed_close_tick(feed); /* what this tick has changed is of the new history already */
     if (feed->owes_history && history_read(feed->server->registry, &history)) {
         memcpy(replication->id, history.id, sizeof history.id);
         memcpy(replication->second_id, history.second_id, sizeof history.second_id);
@@ -169,6 +170,16 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
+/* For lack of memory something is missing in what they are sent, and nothing behind it would be understood. */
+static void close_broken(struct feed *feed) {
+    for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (!feed_is_lost(replica) && replica->session->output.is_broken) {
+            feed_give_up(feed, replica, "no memory for what it is sent");
+        }
+    }
+}
+
 bool feed_step(struct feed *feed) {
     bool has_more = false;
     if (!feed->is_open) {
@@ -181,6 +192,7 @@ bool feed_step(struct feed *feed) {
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
     has_more |= feed_step_copies(feed);
     has_more |= feed_stream(feed);
+    close_broken(feed);
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;
@@ -205,6 +217,8 @@ void feed_second(struct feed *feed) {
         }
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
+        } else if (feed_copy_is_stuck(feed, replica)) {
+            feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
         } else {
             feed_ping(feed, replica);
         }

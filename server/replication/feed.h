@@ -11,7 +11,8 @@
  * The backlog exists from the first LB.SYNC on, until no replica was there for repl-backlog-ttl. All
  * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
  * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
- * does not have it either, is closed, and so is one that says nothing for repl-timeout.
+ * does not have it either, is closed, and so is one that says nothing for repl-timeout, or takes nothing of
+ * its copy, which others share.
  *
  * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
  * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
@@ -64,6 +65,9 @@ struct feed_place {
     uint64_t
         online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
     bool is_streaming; /* groups are sent */
+    /* While it receives a copy: what it had not taken when it last took some, and when that was. */
+    size_t untaken_size;
+    int64_t taken_at_ms;
 };
 
 struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
@@ -85,7 +89,7 @@ void feed_open(struct feed *feed);
 void feed_write_history(struct feed *feed);
 /* Before the tick's group is complete: with the first change, what is owed is written. */
 void feed_close_tick(struct feed *feed);
-/* It becomes a replica: what was owed never was. */
+/* It becomes a replica: what was owed never was, unless this tick has changed something. */
 void feed_forget_history(struct feed *feed);
 /* What it has is of another history, or not all of this one: close it, and all replicas, which come
  * again. */

@@ -181,3 +181,15 @@ bool feed_step_copies(struct feed *feed) {
     }
     return feed->copy.is_going;
 }
+
+/* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */
+bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    int64_t now_ms = feed->server->clock.monotonic_ms;
+    size_t size = takes_copy(replica) ? feed_unsent(replica) : 0;
+    if (size <= FEED_UNSENT_MAX || size != place->untaken_size) {
+        place->untaken_size = size;
+        place->taken_at_ms = now_ms;
+    }
+    return now_ms - place->taken_at_ms > feed->server->settings.repl_timeout_s * 1000;
+}

@@ -158,18 +158,32 @@ static void close_socket(struct master_link *link) {
         close(link->fd);
         link->fd = -1;
     }
+    buffer_deinit(&link->output);
+    link->wanted_size = 0;
+    persistence_abandon_receive(link->server->persistence);
+    replication_of(link)->copy_size = 0;
+}
+
+void master_link_drop_groups(struct master_link *link) {
     apply_end(&link->apply);
     link->is_retrying = false;
     link->asked_group = 0;
     buffer_deinit(&link->input);
-    buffer_deinit(&link->output);
     link->taken_size = 0;
     link->whole_size = 0;
     link->parsed_size = 0;
-    link->wanted_size = 0;
     persistence_hold_walk(link->server->persistence, false);
-    persistence_abandon_receive(link->server->persistence);
-    replication_of(link)->copy_size = 0;
+}
+
+/* What has come whole is applied without the connection, too: a group, or linked groups, that stay applied in
+ * part would be no state of the master. What has not come whole comes again. */
+static void keep_groups(struct master_link *link) {
+    if (!master_link_has_groups(link)) {
+        master_link_drop_groups(link);
+        return;
+    }
+    buffer_cut(&link->input, link->whole_size);
+    link->parsed_size = link->whole_size;
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -183,7 +197,8 @@ static void wait_for_attempt(struct master_link *link) {
 
 static void on_timer(uv_timer_t *timer) {
     struct master_link *link = timer->data;
-    if (link->state == LINK_WAITS && !link->server->durability.is_loading) {
+    bool is_busy = link->server->durability.is_loading || master_link_has_groups(link);
+    if (link->state == LINK_WAITS && !is_busy) {
         master_link_attempt(link);
     } else if (link->state == LINK_WAITS) {
         wait_for_attempt(link);
@@ -213,6 +228,7 @@ void master_link_lose(struct master_link *link) {
         return;
     }
     close_socket(link);
+    keep_groups(link);
     master_link_move(link, LINK_LOST);
     if (before == LINK_STREAMING) {
         replication->link_down_at_ms = link->server->clock.monotonic_ms;
@@ -405,6 +421,7 @@ bool master_link_init(struct master_link *link, struct server *server, uv_loop_t
 void master_link_deinit(struct master_link *link) {
     link->wants_failover = false;
     close_socket(link);
+    master_link_drop_groups(link);
     link->state = LINK_OFF;
     uv_close((uv_handle_t *)&link->timer, NULL);
 }
@@ -427,19 +444,29 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
     master_link_begin(link, false);
 }
 
-void master_link_stop(struct master_link *link) {
-    if (link->state == LINK_STREAMING) {
-        link->is_retrying = false;
-        while (link->state == LINK_STREAMING && master_link_has_groups(link) &&
-               !link->is_retrying) {
-            (void)master_link_apply(link, UINT64_MAX);
-        }
+/* Whatever time that takes. */
+static void apply_all(struct master_link *link) {
+    link->is_retrying = false;
+    while (master_link_has_groups(link) && !link->is_retrying) {
+        (void)master_link_apply(link, UINT64_MAX);
     }
+    if (apply_is_going(&link->apply)) {
+        log_write(LOG_WARNING,
+                  "replica: no memory to apply the rest of group %" PRIu64
+                  ": the keys are no state of the master, and whoever follows copies anew",
+                  link->apply.groups[link->apply.group_done].head.sequence);
+        replication_make_id(link->server, replication_of(link)->id); /* which nobody knows */
+    }
+}
+
+void master_link_stop(struct master_link *link) {
+    apply_all(link);
     if (link->state == LINK_OFF) {
         return;
     }
     link->wants_failover = false;
     close_socket(link);
+    master_link_drop_groups(link);
     link->pull_port = 0;
     master_link_move(link, LINK_STOPPED);
 }

@@ -15,8 +15,9 @@
  * says so (redis_follow.h goes on).
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
- * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. The
- * link is on the engine's loop. Memory is taken for bytes that have come, never for sizes that are
+ * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
+ * connection is lost, what has come whole is applied before the next attempt. The link is on the engine's
+ * loop. Memory is taken for bytes that have come, never for sizes that are
  * announced. */
 #ifndef SERVER_MASTER_LINK_H
 #define SERVER_MASTER_LINK_H
@@ -106,6 +107,7 @@ struct master_link {
     bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
     bool has_replaced;    /* a copy has replaced the keys: its owner clears it */
+    bool wants_time;      /* the master's time was not heard on this connection */
     /* REPLCONF ACK: at once where the master has asked, until everything is applied that it had sent then;
      * else what was applied is acknowledged a hundred times a second. */
     bool wants_ack;

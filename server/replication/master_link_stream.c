@@ -61,6 +61,7 @@ static void note_adopted(struct master_link *link) {
     replication->is_whole = true;
     persistence_clear_gap(persistence);
     link->next_group = replication->group + 1;
+    link->wants_time = true;
     link->wants_ack = true;
     replication->read_group = replication->group;
     log_write(LOG_NOTICE, "replica: full copy in place id=%s group=%" PRIu64, replication->id,
@@ -106,6 +107,7 @@ void master_link_continue(struct master_link *link, struct bytes id) {
     replication->read_group = link->next_group - 1;
     master_link_move(link, LINK_CONTINUES);
     link->failures = 0;
+    link->wants_time = true;
     link->wants_ack = true;
     replication->error[0] = '\0';
 }
@@ -133,6 +135,22 @@ static bool take_group(struct master_link *link, const struct wire_message *mess
     return true;
 }
 
+/* Everything here is the master's. A time far ahead of the master's is that of this machine, by which the server
+ * has started: it does not count, and would stand still until the master's has come up to it. */
+static void take_time(struct master_link *link, int64_t master_us) {
+    struct clock *clock = &link->server->clock;
+    if (link->wants_time && clock->now_us - master_us > CLOCK_STEP_US) {
+        log_write(LOG_WARNING,
+                  "replica: the server's time was ahead of the master's, whose time it takes "
+                  "lead_seconds=%" PRId64,
+                  (clock->now_us - master_us) / 1000000);
+        clock_follow_anew(clock, master_us);
+    } else {
+        clock_follow(clock, master_us, false);
+    }
+    link->wants_time = false;
+}
+
 /* What is no group is taken at once. */
 static bool take_message(struct master_link *link, const struct wire_message *message) {
     bool is_copying = link->state == LINK_COPYING;
@@ -141,7 +159,7 @@ static bool take_message(struct master_link *link, const struct wire_message *me
         return take_group(link, message);
     case WIRE_PING:
         if (link->state == LINK_STREAMING) {
-            clock_follow(&link->server->clock, message->time_us, false);
+            take_time(link, message->time_us);
             link->wants_ack = true;
             link->asked_group = message->group;
         }
@@ -250,6 +268,7 @@ static void give_up_keys(struct master_link *link) {
     if (link->quorum != NULL) {
         quorum_doubt(link->quorum);
     }
+    master_link_drop_groups(link);
     master_link_fail(link, "%s", link->apply.error);
 }
 
@@ -307,7 +326,9 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
         if (spent_ns >= budget_ns) {
             return true;
         }
-        if (persistence_is_behind(link->server->persistence)) {
+        if (budget_ns == UINT64_MAX) {
+            persistence_make_room(link->server->persistence);
+        } else if (persistence_is_behind(link->server->persistence)) {
             return false; /* the loop is woken when the disk has taken some */
         }
         if (!apply_is_going(apply)) {
@@ -336,6 +357,9 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
         return step_copy(link, budget_ns);
     }
     bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
+    if (link->state == LINK_WAITS && master_link_has_groups(link)) {
+        return master_link_apply(link, budget_ns) || is_clearing;
+    }
     if (link->state != LINK_STREAMING) {
         return is_clearing;
     }

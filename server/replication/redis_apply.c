@@ -7,6 +7,7 @@
 
 #include "server/clients/notify.h"
 #include "server/replication/redis_apply_parts.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_hash.h"
 
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
@@ -49,6 +50,7 @@ void redis_apply_deinit(struct redis_apply *apply) {
     rdb_value_deinit(&apply->value);
     memory_free(apply->tally.entries);
     memory_free(apply->tally.slots);
+    memory_free(apply->decoder);
 }
 
 /* ---- errors ---- */
@@ -137,10 +139,8 @@ bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_
 
 /* ---- members ---- */
 
-bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
-                     const struct board_member *member, uint64_t packed_key) {
-    const struct rules *rules = registry_rules(key);
-    uint32_t limit = rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX;
+static bool put_within(struct redis_apply *apply, struct registry_key *key,
+                       const struct board_member *member, uint64_t packed_key, uint32_t limit) {
     if (!member->is_there && board_count(&key->board) >= limit) {
         return redis_apply_fail_key(apply, registry_name(key),
                                     "member '%s': the board is full, it takes at most %u members",
@@ -154,6 +154,13 @@ bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
         break;
     }
     return redis_apply_fail_memory(apply);
+}
+
+bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
+                     const struct board_member *member, uint64_t packed_key) {
+    const struct rules *rules = registry_rules(key);
+    return put_within(apply, key, member, packed_key,
+                      rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX);
 }
 
 void redis_apply_settle(struct redis_apply *apply, struct registry_key *key, const char *event) {
@@ -182,6 +189,7 @@ void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key
 bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name) {
     char why[RDB_VALUE_ERROR_MAX];
     drop_model(apply);
+    apply->is_exact = false;
     if (!redis_apply_check_key(apply, name)) {
         return false;
     }
@@ -193,6 +201,39 @@ bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name) {
     enum rdb_value_status status =
         rdb_value_begin_board(&apply->value, board_layout(&apply->model), apply->now_us, why);
     return status == RDB_VALUE_OK || redis_apply_fail_key(apply, name, "%s", why);
+}
+
+bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
+                             const struct rdb_board *board) {
+    drop_model(apply);
+    apply->is_exact = true;
+    if (!redis_apply_check_key(apply, name)) {
+        return false;
+    }
+    apply->has_model = registry_create_board_like(apply->registry, &board->rules, &apply->model);
+    if (!apply->has_model) {
+        return redis_apply_fail_memory(apply);
+    }
+    rdb_value_begin_keys(&apply->value, board_layout(&apply->model));
+    return true;
+}
+
+bool redis_apply_put_entries(struct redis_apply *apply, struct bytes name,
+                             const struct rdb_board *board) {
+    uint32_t count;
+    const struct board_entry *entries = rdb_board_entries(board, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        switch (rdb_value_put_key(&apply->value, entries[i].member, entries[i].key)) {
+        case RDB_VALUE_OK:
+            break;
+        case RDB_VALUE_OUT_OF_MEMORY:
+            return redis_apply_fail_memory(apply);
+        case RDB_VALUE_REFUSED:
+        case RDB_VALUE_DAMAGED:
+            return redis_apply_fail_member(apply, name, entries[i].member, "it is out of order");
+        }
+    }
+    return true;
 }
 
 bool redis_apply_put_score(struct redis_apply *apply, struct bytes name, struct bytes member,
@@ -217,6 +258,9 @@ bool redis_apply_end_board(struct redis_apply *apply, struct bytes name, uint32_
     const struct rules *rules = rules_of(board_layout(&apply->model));
     rdb_value_sort(&apply->value);
     *count = apply->value.count;
+    if (apply->is_exact) {
+        return true;
+    }
     if (rules->limit > 0 && *count > rules->limit) {
         return redis_apply_fail_key(apply, name, "%u members, and the board's LIMIT is %u",
                                     (unsigned)*count, (unsigned)rules->limit);
@@ -227,12 +271,28 @@ bool redis_apply_end_board(struct redis_apply *apply, struct bytes name, uint32_
     return true;
 }
 
+/* With the model's rules as they are, also the period that it is in. NULL: no memory. */
+static struct registry_key *find_or_create_model(struct redis_apply *apply, struct bytes name) {
+    struct registry_key *key = redis_apply_find(apply, name);
+    const struct effect creation = {.kind = EFFECT_CREATE,
+                                    .database = redis_apply_database(apply),
+                                    .name = name,
+                                    .rules = rules_of(board_layout(&apply->model))};
+    uint32_t applied;
+    if (key != NULL) {
+        return key;
+    }
+    return effect_apply(apply->registry, &creation, 1, &applied) == EFFECT_OK
+               ? redis_apply_find(apply, name)
+               : NULL;
+}
+
 bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count, uint32_t from,
                       uint32_t to) {
-    bool is_new;
-    struct registry_key *key = registry_find_or_create_like(
-        apply->registry, redis_apply_database(apply), name, rules_of(board_layout(&apply->model)),
-        REDIS_APPLY_LONG_AGO, &is_new);
+    if (count == 0 && !(apply->is_exact && rules_of(board_layout(&apply->model))->is_created)) {
+        return true;
+    }
+    struct registry_key *key = find_or_create_model(apply, name);
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
@@ -247,7 +307,8 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
         if (member.is_there) {
             return redis_apply_fail_member(apply, name, entry->member, "it is there twice");
         }
-        if (!redis_apply_put(apply, key, &member, entry->key)) {
+        if (!(apply->is_exact ? put_within(apply, key, &member, entry->key, BOARD_MEMBERS_MAX)
+                              : redis_apply_put(apply, key, &member, entry->key))) {
             return false;
         }
     }
@@ -314,6 +375,7 @@ static const struct redis_apply_row {
     {"HSET", 4, redis_apply_hash},
     {"HSETEX", 6, redis_apply_hsetex},
     {"HSETNX", 4, redis_apply_hash},
+    {"LB.APPLY", 3, redis_apply_effects},
     {"MOVE", 3, redis_apply_move},
     {"MSET", 3, redis_apply_overwrite_pairs},
     {"MSETNX", 3, redis_apply_overwrite_pairs},

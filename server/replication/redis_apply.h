@@ -1,5 +1,6 @@
 /* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
- * and the same scores, whatever the boards' own rules would make of the command.
+ * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
+ * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c).
  *
  *     redis_apply_begin(&apply, now_us)            before the commands of a tick
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
@@ -54,8 +55,10 @@ struct redis_apply {
     struct rdb_value value;
     struct board model; /* never filled: it has the rules of the board that value is for */
     bool has_model;
-    struct rdb_reader reader; /* of RESTORE */
-    struct buffer scratch;    /* members' names */
+    bool is_exact;                  /* the model's rules came with the board */
+    struct rdb_reader reader;       /* of RESTORE */
+    struct effect_decoder *decoder; /* of LB.APPLY; NULL: none yet */
+    struct buffer scratch;          /* members' names */
     struct redis_tally {
         struct redis_tally_entry {
             struct bytes member; /* borrowed */
@@ -88,12 +91,20 @@ MUST_CHECK bool redis_apply_check_key(struct redis_apply *apply, struct bytes na
 MUST_CHECK bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name);
 MUST_CHECK bool redis_apply_put_score(struct redis_apply *apply, struct bytes name,
                                       struct bytes member, double score);
+/* The same for a board of the module, with these rules, which stay as they are: put_entries follows. */
+MUST_CHECK bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
+                                        const struct rdb_board *board);
+MUST_CHECK bool redis_apply_put_entries(struct redis_apply *apply, struct bytes name,
+                                        const struct rdb_board *board);
 /* Sort, and say how many entries the board takes. false: error. */
 MUST_CHECK bool redis_apply_end_board(struct redis_apply *apply, struct bytes name,
                                       uint32_t *count);
-/* Put entries number from .. to - 1 of count, in the order in which they arrive. false: error. */
+/* Put entries number from .. to - 1 of count, in the order in which they arrive. An empty board of the module is
+ * made, too, if it is one that stays. false: error. */
 MUST_CHECK bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count,
                                  uint32_t from, uint32_t to);
+/* What came was written at this time: server time is at least that. */
+void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
 /* Set fields of a hash, which is made if it is missing: pairs of field and value. false: error. */
 MUST_CHECK bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name,
                                        const struct bytes *args, uint32_t pair_count);

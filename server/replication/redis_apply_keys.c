@@ -258,8 +258,15 @@ static bool read_entry(struct redis_apply *apply, struct bytes name) {
     return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1);
 }
 
+static bool is_board(const struct rdb_reader *reader) {
+    return reader->kind == RDB_ZSET || reader->kind == RDB_BOARD;
+}
+
 /* The old value goes with the first entry of a hash, and at the end of a sorted set, which may be refused. */
 static bool begin_value(struct redis_apply *apply, struct bytes name) {
+    if (apply->reader.kind == RDB_BOARD) {
+        return redis_apply_begin_exact(apply, name, apply->reader.board);
+    }
     if (apply->reader.kind == RDB_ZSET) {
         return redis_apply_begin_board(apply, name);
     }
@@ -272,14 +279,14 @@ static bool begin_value(struct redis_apply *apply, struct bytes name) {
 
 static bool end_value(struct redis_apply *apply, struct bytes name) {
     uint32_t count;
-    if (apply->reader.kind != RDB_ZSET) {
+    if (!is_board(&apply->reader)) {
         return true;
     }
     if (!redis_apply_end_board(apply, name, &count)) {
         return false;
     }
     redis_apply_remove(apply, name);
-    return count == 0 || redis_apply_fill(apply, name, count, 0, count);
+    return redis_apply_fill(apply, name, count, 0, count);
 }
 
 static bool read_value(struct redis_apply *apply, struct bytes name) {
@@ -292,6 +299,11 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
             break;
         case RDB_ENTRY:
             if (!read_entry(apply, name)) {
+                return false;
+            }
+            break;
+        case RDB_ENTRIES:
+            if (!redis_apply_put_entries(apply, name, apply->reader.board)) {
                 return false;
             }
             break;

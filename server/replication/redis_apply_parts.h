@@ -83,6 +83,8 @@ redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrit
     redis_apply_bitop, redis_apply_rename, redis_apply_copy, redis_apply_move, redis_apply_swapdb,
     redis_apply_flushdb, redis_apply_flushall, redis_apply_expire, redis_apply_persist,
     redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
+/* redis_apply_board.c */
+redis_apply_handler redis_apply_effects;
 /* redis_apply_hash.c */
 redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_publish;
 

@@ -329,19 +329,23 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     return has_more && !is_held;
 }
 
-/* Until the thread has no more, and what it had is applied. */
+/* Has what is received changed nothing yet? */
+static bool is_untouched(const struct redis_follow *follow) {
+    return follow->stream.state == REDIS_STREAM_CHECKS ||
+           follow->stream.state == REDIS_STREAM_WAITS;
+}
+
+/* Until the thread has no more, and what it had is applied. A copy that is not in place is dropped. */
 void redis_follow_finish(struct redis_follow *follow) {
     enum { STEP_NS = 1000000, SLEEP_MS = 1 };
     struct source *source = follow->source;
     if (source != NULL) {
         redis_link_close(source->link);
         bool is_over = false;
-        while (!is_over && follow->source != NULL) {
+        while (!is_over && follow->source != NULL && !is_untouched(follow)) {
             bool is_quiet = redis_link_is_quiet(source->link);
             if (!take_piece(follow, STEP_NS)) {
-                bool is_copying = follow->stream.state == REDIS_STREAM_CHECKS ||
-                                  follow->stream.state == REDIS_STREAM_WAITS;
-                is_over = is_quiet && (is_copying || redis_spool_waiting(&source->spool) == 0);
+                is_over = is_quiet && redis_spool_waiting(&source->spool) == 0;
                 uv_sleep(is_over ? 0 : SLEEP_MS);
             }
         }
@@ -418,6 +422,7 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     put(out, "source_full_syncs:%" PRIu64, view->full_syncs);
     put(out, "source_partial_syncs:%" PRIu64, view->partial_syncs);
     put(out, "source_copied_boards:%" PRIu64, stream->board_count);
+    put(out, "source_copied_module_boards:%" PRIu64, stream->module_board_count);
     put(out, "source_copied_members:%" PRIu64, stream->member_count);
     put(out, "source_copied_hashes:%" PRIu64, stream->hash_count);
     put(out, "source_copied_fields:%" PRIu64, stream->field_count);

@@ -33,7 +33,7 @@ struct redis_link {
     atomic_bool is_ended;   /* and the thread ends */
     atomic_bool is_dropped; /* connect again */
     atomic_bool is_renewed; /* and forget what was received */
-    atomic_bool is_quiet, is_over;
+    atomic_bool is_over;
     uv_mutex_t mutex;
     struct redis_link_view view; /* under the mutex */
     /* The thread's own. */
@@ -475,9 +475,6 @@ static void run(void *context) {
         }
         redis_wire_close(&link->wire);
         publish_state(link, REPLICATION_LINK_CONNECT);
-        if (atomic_load(&link->is_closed)) {
-            atomic_store(&link->is_quiet, true);
-        }
         rest(link, now_ms() + RETRY_MS);
     }
     atomic_store(&link->is_over, true);
@@ -518,8 +515,11 @@ void redis_link_close(struct redis_link *link) {
     atomic_store(&link->is_closed, true);
 }
 
-bool redis_link_is_quiet(const struct redis_link *link) {
-    return atomic_load(&link->is_quiet);
+/* Before it synchronizes a link receives nothing, and one that is closed by then does not begin to. */
+bool redis_link_is_quiet(struct redis_link *link) {
+    struct redis_link_view view;
+    redis_link_look(link, &view);
+    return view.state != REPLICATION_LINK_SYNC && view.state != REPLICATION_LINK_CONNECTED;
 }
 
 void redis_link_renew(struct redis_link *link) {

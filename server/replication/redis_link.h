@@ -57,7 +57,7 @@ MUST_CHECK struct redis_link *redis_link_start(const struct redis_link_options *
 /* Receive no more. What is in the spool's file still gets into its ring. */
 void redis_link_close(struct redis_link *link);
 /* After redis_link_close: will nothing more be put into the spool? */
-bool redis_link_is_quiet(const struct redis_link *link);
+bool redis_link_is_quiet(struct redis_link *link);
 /* Connect again, and ask for a new copy. */
 void redis_link_renew(struct redis_link *link);
 /* Connect again. */

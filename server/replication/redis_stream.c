@@ -100,7 +100,7 @@ static void begin_reading(struct redis_stream *stream) {
     drop_reader(stream);
     rdb_reader_init(&stream->reader);
     stream->has_reader = true;
-    stream->board_count = stream->member_count = 0;
+    stream->board_count = stream->module_board_count = stream->member_count = 0;
     stream->hash_count = stream->field_count = 0;
     stream->key_count = 0;
     stream->passed = (struct redis_passed){.function_count = 0};
@@ -191,6 +191,7 @@ static bool check_event(struct redis_stream *stream, enum rdb_event event) {
         }
         stream->key_count++;
         return true;
+    case RDB_ENTRIES: /* the reader has checked them */
     case RDB_KEY_END:
     case RDB_BAD:
     case RDB_OUT_OF_MEMORY:
@@ -241,8 +242,14 @@ static bool load_key(struct redis_stream *stream) {
         }
         return true;
     }
-    stream->board_count += reader->kind == RDB_ZSET;
+    stream->board_count += reader->kind != RDB_HASH;
     stream->hash_count += reader->kind == RDB_HASH;
+    if (reader->kind == RDB_BOARD) {
+        stream->module_board_count++;
+        redis_apply_raise_time(apply, reader->board->time_us);
+        return redis_apply_begin_exact(apply, name_of(stream), reader->board) ||
+               stop_applied(stream);
+    }
     return reader->kind != RDB_ZSET || redis_apply_begin_board(apply, name_of(stream)) ||
            stop_applied(stream);
 }
@@ -270,11 +277,16 @@ static bool load_key_end(struct redis_stream *stream) {
 }
 
 static bool load_event(struct redis_stream *stream, enum rdb_event event) {
+    const struct rdb_reader *reader = &stream->reader;
     switch (event) {
     case RDB_KEY:
         return load_key(stream);
     case RDB_ENTRY:
         return load_entry(stream);
+    case RDB_ENTRIES:
+        stream->member_count += reader->board->decoder.entry_count;
+        return redis_apply_put_entries(&stream->apply, name_of(stream), reader->board) ||
+               stop_applied(stream);
     case RDB_KEY_END:
         return load_key_end(stream);
     case RDB_BAD:
@@ -291,8 +303,8 @@ static bool fill_some(struct redis_stream *stream) {
     struct redis_filling *filling = &stream->filling;
     uint32_t left = filling->count - filling->at;
     uint32_t step = left < FILL_STEP ? left : FILL_STEP;
-    if (step > 0 && !redis_apply_fill(&stream->apply, name_of(stream), filling->count, filling->at,
-                                      filling->at + step)) {
+    if (!redis_apply_fill(&stream->apply, name_of(stream), filling->count, filling->at,
+                          filling->at + step)) {
         filling->is_on = false;
         return stop_applied(stream);
     }
@@ -341,6 +353,7 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
     enum { LOOK_EVERY = 64 };
     stream->is_hungry = false;
     for (unsigned i = 1;; i++) {
+        bool is_long = false;
         if (stream->filling.is_on) {
             if (!fill_some(stream)) {
                 return false;
@@ -364,14 +377,16 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
                 return true;
             case RDB_KEY:
             case RDB_ENTRY:
+            case RDB_ENTRIES:
             case RDB_KEY_END:
                 if (!take_event(stream, event)) {
                     return false;
                 }
                 break;
             }
+            is_long = event == RDB_ENTRIES;
         }
-        if ((stream->filling.is_on || i % LOOK_EVERY == 0) && is_over(deadline)) {
+        if ((stream->filling.is_on || is_long || i % LOOK_EVERY == 0) && is_over(deadline)) {
             return true;
         }
     }

@@ -42,6 +42,7 @@ struct redis_stream {
     enum redis_stream_state state;
     uint64_t offset; /* of the source: everything up to it is applied */
     uint64_t board_count, member_count, hash_count, field_count; /* of the copy */
+    uint64_t module_board_count;                                 /* of its boards */
     struct redis_passed passed;
     bool is_rewind_due; /* after CHECKS: the bytes are to come again from the first one */
     bool is_copy_done;  /* after LOADS: they will not be needed again */

@@ -115,6 +115,8 @@ static void follow(void *context) {
 static void shift(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
+    feed_forget_history(
+        replicator->feed); /* the target knows the keys by what they say themselves */
     registry_set_passive(replicator->server->registry, true);
     tell_quorum(replicator, quorum_follow);
     master_link_stop(&replicator->link);

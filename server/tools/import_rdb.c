@@ -126,6 +126,10 @@ static void tell(const struct importing *importing) {
     printf("imported: %llu sorted sets with %llu members, %llu hashes with %llu fields\n",
            (unsigned long long)load->board_count, (unsigned long long)load->member_count,
            (unsigned long long)load->hash_count, (unsigned long long)load->field_count);
+    if (load->module_board_count > 0) {
+        printf("boards of the module: %llu of the sorted sets, with layout, options and times\n",
+               (unsigned long long)load->module_board_count);
+    }
     tell_skipped(load);
     if (load->expired_count > 0) {
         printf("expired: %llu keys\n", (unsigned long long)load->expired_count);
@@ -160,7 +164,7 @@ static bool fill(struct importing *importing) {
     if (!read_dump(importing)) {
         return false;
     }
-    return save_registry(importing->registry, &importing->store, importing->load.now_us) ||
+    return save_registry(importing->registry, &importing->store, importing->load.latest_us) ||
            tools_complain("the directory %s could not be written: see the log",
                           importing->store.path);
 }

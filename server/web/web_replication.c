@@ -63,9 +63,13 @@ static void put_sync(struct json *json, const struct figures_replication *figure
     }
     json_open(json, "sync", '{');
     json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
+    json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
+    json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
+    json_boolean(json, "may_have_forgotten", figures->sync.has_forgotten);
     json_integer(json, "promises", (int64_t)figures->sync.promises);
     json_integer(json, "promises_needed", (int64_t)figures->sync.promises_needed);
     json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
+    json_integer(json, "held_ms", figures->sync.held_ms);
     json_close(json, '}');
 }
 

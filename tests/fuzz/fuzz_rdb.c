@@ -51,6 +51,19 @@ static void check_file(struct bytes file, size_t piece) {
     CHECK(strcmp(loads[0].error, loads[1].error) == 0);
 }
 
+/* What a board holds is in order, and fits its layout. */
+static void check_entries(const struct rdb_reader *reader) {
+    uint32_t count;
+    const struct board_entry *entries = rdb_board_entries(reader->board, &count);
+    CHECK(reader->kind == RDB_BOARD && count > 0);
+    CHECK(reader->board->read_count <= reader->board->member_count);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(layout_has_room(&reader->board->rules.layout, entries[i].key));
+        CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
+        CHECK(entries[i].member.size > 0 && entries[i].member.size <= BOARD_MEMBER_MAX);
+    }
+}
+
 static void check_value(struct bytes value) {
     struct rdb_reader reader;
     rdb_reader_init_value(&reader, VERSION);
@@ -59,6 +72,9 @@ static void check_value(struct bytes value) {
     while ((event = rdb_reader_next(&reader)) > RDB_END) {
         if (event == RDB_ENTRY) {
             CHECK(reader.kind != RDB_OTHER && reader.score == reader.score);
+        }
+        if (event == RDB_ENTRIES) {
+            check_entries(&reader);
         }
     }
     CHECK((event == RDB_BAD) == (reader.error[0] != '\0'));

@@ -72,8 +72,9 @@ static void skip_where_it_cannot_be_tried(void) {
     }
 }
 
-static struct wire start(struct process *server, const char *directory, const char *option) {
-    const char *arguments[] = {"--appendonly", "yes", option, NULL};
+static struct wire start_with(struct process *server, const char *directory, const char *option,
+                              const char *value) {
+    const char *arguments[] = {"--appendonly", "yes", option, value, NULL};
     const struct process_options options = {
         .environment = machine.environment,
         .directory = directory,
@@ -83,6 +84,10 @@ static struct wire start(struct process *server, const char *directory, const ch
     struct wire client = wire_open(process_connect_tcp(server));
     wire_wait_loaded(&client);
     return client;
+}
+
+static struct wire start(struct process *server, const char *directory, const char *option) {
+    return start_with(server, directory, option, NULL);
 }
 
 static void stop(struct process *server, struct wire *client) {
@@ -255,6 +260,49 @@ TEST(a_reset_lasts_though_nobody_writes) {
     assert_near(&client, right_time_s());
     wire_check(&client, "ZREVRANGE b 0 -1", "[ann]");
     stop(&server, &client);
+    directory_remove(directory);
+}
+
+static void wait_for_time_of(struct wire *replica, struct wire *master) {
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (strstr(wire_ask(replica, "INFO replication"), "master_link_status:up") == NULL ||
+           time_of(replica) > time_of(master) + NEAR_S) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("the replica's time is %lld, the master's %lld", (long long)time_of(replica),
+                     (long long)time_of(master));
+        }
+        process_sleep_ms(50);
+    }
+}
+
+/* By its own clock the board's day has ended, and the key has expired. */
+TEST(a_replica_whose_machine_is_ahead_has_the_time_of_its_master) {
+    skip_where_it_cannot_be_tried();
+    struct process master, replica;
+    char directory[DIRECTORY_PATH_MAX], command[64], address[32];
+    directory_make(directory);
+    struct wire to_master = start(&master, NULL, NULL);
+    wire_check(&to_master, "LB.CREATE daily FIELD a 20 TIME 40 MS PERIOD DAY", "OK");
+    wire_check(&to_master, "ZADD daily 1 ann", ":1");
+    wire_check(&to_master, "ZADD short 1 bob", ":1");
+    wire_check(&to_master, "EXPIRE short 3600", ":1");
+    step_clock(2 * DAY_S); /* the master believes it after a minute */
+    struct wire to_replica = start(&replica, directory, NULL);
+    assert_near(&to_replica, right_time_s() + INT64_C(2) * DAY_S);
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
+    wire_check(&to_replica, command, "OK");
+    wait_for_time_of(&to_replica, &to_master);
+    wire_check(&to_replica, "ZCARD daily", ":1");
+    wire_check(&to_replica, "ZCARD short", ":1");
+    stop(&replica, &to_replica);
+    snprintf(address, sizeof address, "127.0.0.1 %u", master.port);
+    to_replica = start_with(&replica, directory, "--replicaof", address);
+    wait_for_time_of(&to_replica, &to_master);
+    wire_check(&to_replica, "ZCARD daily", ":1");
+    wire_check(&to_replica, "ZCARD short", ":1");
+    assert_int_equal(wire_info(&to_master, "sync_full"), 1);
+    stop(&replica, &to_replica);
+    stop(&master, &to_master);
     directory_remove(directory);
 }
 

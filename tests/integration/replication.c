@@ -11,33 +11,21 @@
 #include "server/durability/loading.h"
 #include "server/system/clock.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/directory.h"
-#include "tests/support/process.h"
+#include "tests/support/nodes.h"
 #include "tests/support/registry_workload.h"
 #include "tests/support/tls_peer.h"
 #include "tests/support/twin_requests.h"
-#include "tests/support/wire.h"
 
 enum {
-    NODES = 3,
     WAIT_LIMIT_MS = 60000,
+    NODES = 3,
     COMMANDS = 3000,
     COMMANDS_SHORT = 800,
     LARGE = 300000,
     LARGE_SHORT = 60000,
     ROUNDS = 30,
     ROUNDS_SHORT = 6,
-    MEMBERS_PER_COMMAND = 500,
     WORDS_MAX = 24,
-};
-
-struct node {
-    struct process server;
-    struct wire wire;
-    char directory[DIRECTORY_PATH_MAX];
-    bool is_running;
-    uint16_t port;   /* kept over restarts */
-    unsigned format; /* of a server that is of another version; 0: of the usual one */
 };
 
 static struct node nodes[NODES];
@@ -53,44 +41,9 @@ static uint64_t below(uint64_t limit) {
     return random_below(&numbers, limit);
 }
 
-/* ---- nodes ---- */
-
-static void connect_node(struct node *node) {
-    node->wire = wire_open(process_connect_unix(&node->server));
-    wire_wait_loaded(&node->wire);
-}
-
-/* With these words, and what a node of these tests always has. */
-static void start_with(struct node *node, const char *const *words) {
-    const char *all[WORDS_MAX] = {"--repl-timeout", "10", "--save", ""};
-    size_t count = 4;
-    for (; *words != NULL; words++) {
-        all[count++] = *words;
-        assert_true(count < WORDS_MAX - 1);
-    }
-    char program[256];
-    snprintf(program, sizeof program, "%s-format-%u", process_default_program(), node->format);
-    const struct process_options options = {.program = node->format == 0 ? NULL : program,
-                                            .directory = node->directory,
-                                            .arguments = all,
-                                            .port = node->port};
-    assert_true(process_start(&node->server, &options));
-    node->port = node->server.port;
-    node->is_running = true;
-    connect_node(node);
-}
-
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
 static const char *const with_always[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
 static const char *const without_journal[] = {"--appendonly", "no", NULL};
-
-static void end_node(struct node *node, int signal_number) {
-    wire_close(&node->wire);
-    process_signal(&node->server, signal_number);
-    assert_true(process_wait(&node->server, PROCESS_STOP_LIMIT_MS));
-    assert_int_equal(node->server.exit_status, signal_number == SIGKILL ? 128 + SIGKILL : 0);
-    node->is_running = false;
-}
 
 static int set_up(void **state) {
     (void)state;
@@ -121,52 +74,6 @@ static int tear_down(void **state) {
 #define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
 
 /* ---- replication ---- */
-
-static void follow(struct node *node, const struct node *master) {
-    char command[64];
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master->port);
-    wire_check(&node->wire, command, "OK");
-}
-
-static bool is_up(struct node *node) {
-    return strstr(wire_ask(&node->wire, "INFO replication"), "master_link_status:up") != NULL;
-}
-
-static void wait_up(struct node *node) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (!is_up(node)) {
-        if (process_now_ms() > give_up_at) {
-            fail_msg("no link: %s", wire_ask(&node->wire, "INFO replication"));
-        }
-        process_sleep_ms(5);
-    }
-}
-
-/* Until it has all that the master has now. */
-static void wait_synced(struct node *node, struct node *master) {
-    wait_up(node);
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    for (;;) {
-        int64_t wanted = wire_info(&master->wire, "master_repl_offset");
-        if (is_up(node) && wire_info(&node->wire, "slave_repl_offset") == wanted &&
-            wire_info(&master->wire, "master_repl_offset") == wanted) {
-            return;
-        }
-        if (process_now_ms() > give_up_at) {
-            fail_msg("not in sync: %s", wire_ask(&node->wire, "INFO replication"));
-        }
-        process_sleep_ms(2);
-    }
-}
-
-/* Valid until the next call. */
-static const char *master_id(struct node *node) {
-    static char id[41];
-    const char *at = strstr(wire_ask(&node->wire, "INFO replication"), "master_replid:");
-    assert_non_null(at);
-    snprintf(id, sizeof id, "%s", at + sizeof "master_replid:" - 1);
-    return id;
-}
 
 /* ---- what a node holds ---- */
 
@@ -224,7 +131,7 @@ static struct registry *copy_of(struct node *node, const char *name) {
 static void check_equal(struct node *node, struct node *master) {
     int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
     for (;;) {
-        wait_synced(node, master);
+        node_wait_synced(node, master);
         int64_t group = wire_info(&master->wire, "master_repl_offset");
         struct registry *wanted = copy_of(master, "master");
         struct registry *found = copy_of(node, "node");
@@ -249,6 +156,93 @@ static int commands_count(void) {
     return is_short_run() ? COMMANDS_SHORT : COMMANDS;
 }
 
+/* Of the commands that only this server has, and on boards, members and hashes of their own. */
+enum { NATIVE_BOARDS = 6, NATIVE_MEMBERS = 30, NATIVE_VALUES = 200 };
+
+static int some_board(void) {
+    return (int)below(NATIVE_BOARDS);
+}
+
+static int some_member(void) {
+    return (int)below(NATIVE_MEMBERS);
+}
+
+static const char *one_of(const char *const *texts, size_t count) {
+    return texts[below(count)];
+}
+#define ONE_OF(...)                                                                                \
+    one_of((const char *const[]){__VA_ARGS__},                                                     \
+           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void add_of_boards(struct text *text) {
+    int board = some_board();
+    switch (below(8)) {
+    case 0:
+        text_command(text, "LB.CREATE n%d %s", board,
+                     ONE_OF("CAP 9", "KEEP BEST", "FIELD a 20 SCALE 2 FIELD b 10 TIME 31 S",
+                            "FIELD a 20 TIME 40 MS LATEST",
+                            "FIELD a 20 TIME 40 MS PERIOD HOUR ARCHIVE 2"));
+        break;
+    case 1:
+        text_command(text, "LB.ALTER n%d %s", board,
+                     ONE_OF("CAP 5", "CAP NONE", "KEEP BEST", "KEEP LAST", "LIMIT 500", "FREEZE",
+                            "PERIOD NONE", "PERIOD DAY", "OPENS 1700000000000"));
+        break;
+    case 2:
+        text_command(text, "LB.ALTER n%d THAW", board);
+        break;
+    case 3:
+        text_command(text, "LB.ROLL n%d old%d EX 1000", board, some_board());
+        break;
+    case 4:
+        text_command(text, "LB.ADD n%d PACKED %d p%d", board, (int)below(NATIVE_VALUES) * 1000003,
+                     some_member());
+        break;
+    case 5:
+        text_command(text, "COPY n%d n%d DB %d REPLACE", board, some_board(), (int)below(3));
+        break;
+    case 6:
+        text_command(text, "RENAME n%d n%d", board, some_board());
+        break;
+    default:
+        text_command(text, "PEXPIRE n%d 100000", board);
+    }
+}
+
+static void add_of_members(struct text *text) {
+    int member = some_member();
+    int value = (int)below(NATIVE_VALUES);
+    switch (below(8)) {
+    case 0:
+        text_command(text, "LB.BAN p%d%s", member, ONE_OF("", " EX 1000", " MATCH n1"));
+        break;
+    case 1:
+        text_command(text, "LB.UNBAN p%d", member);
+        break;
+    case 2:
+        text_command(text, "LB.FORGET p%d DATA d:*", member);
+        break;
+    case 3:
+        text_command(text, "LB.MOVE p%d p%d MATCH n* %s", member, some_member(),
+                     ONE_OF("SUM", "BEST"));
+        break;
+    case 4:
+        text_command(text, "LB.SUBMIT 2 n%d n%d %s %d p%d", some_board(), some_board(),
+                     ONE_OF("SET", "INCR", "BEST"), value, member);
+        break;
+    case 5:
+        text_command(text, "HSET d:p%d name x%d f%d %d", member, value, (int)below(9), value);
+        break;
+    case 6:
+        text_command(text, "HDEL d:p%d f%d name", member, (int)below(9));
+        break;
+    default:
+        text_command(text, "LB.ADD n%d %s %d%s p%d", some_board(),
+                     ONE_OF("SET", "INCR", "BEST", "SET TOUCH", "SET KEEPTIME"), value,
+                     ONE_OF("", " 7"), member);
+    }
+}
+
 /* Random commands of all kinds, also in transactions; what they answer does not matter. */
 static void write_some(struct node *master, int count) {
     struct text text = {0};
@@ -258,6 +252,11 @@ static void write_some(struct node *master, int count) {
         size_t sizes[TWIN_REQUESTS_ARGS_MAX];
         const char *words[TWIN_REQUESTS_ARGS_MAX];
         bool is_multi = below(50) == 0;
+        if (below(3) == 0) {
+            add_of_boards(&text);
+            add_of_members(&text);
+            asked += 2;
+        }
         twin_requests_make(&requests, now_us);
         for (uint32_t k = 0; k < requests.arg_count; k++) {
             words[k] = requests.args[k].at;
@@ -296,28 +295,6 @@ static void make_kinds(struct node *master) {
     wire_check_prefix(&master->wire, "LB.BAN cheater EX 1000", ":");
 }
 
-/* Members on one board. */
-static void fill(struct node *master, const char *board, int count) {
-    struct text text = {0};
-    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
-        int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
-        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
-                    strlen(board), board);
-        for (int i = first; i < last; i++) {
-            char number[16];
-            int size = snprintf(number, sizeof number, "%d", (i * 7919) % 100003);
-            text_format(&text, "$%d\r\n%s\r\n", size, number);
-            size = snprintf(number, sizeof number, "m%d", i);
-            text_format(&text, "$%d\r\n%s\r\n", size, number);
-        }
-    }
-    wire_send(&master->wire, text.at, text.size);
-    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
-        assert_int_equal(wire_reply(&master->wire)[0], ':');
-    }
-    text_free(&text);
-}
-
 static int large(void) {
     return is_short_run() ? LARGE_SHORT : LARGE;
 }
@@ -325,13 +302,13 @@ static int large(void) {
 /* ---- copies ---- */
 
 IN_FIXTURE(a_replica_gets_a_full_copy_and_all_that_follows) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
     make_kinds(MASTER);
     write_some(MASTER, commands_count());
     wire_check_prefix(&REPLICA->wire, "ZADD own 1 lost", ":");
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
     wire_check(&REPLICA->wire, "EXISTS own", ":0");
     check_equal(REPLICA, MASTER);
     for (int i = 0; i < 5; i++) {
@@ -342,11 +319,11 @@ IN_FIXTURE(a_replica_gets_a_full_copy_and_all_that_follows) {
 }
 
 IN_FIXTURE(without_a_journal_groups_are_numbered_too) {
-    start_with(MASTER, without_journal);
-    start_with(REPLICA, without_journal);
+    node_start(MASTER, without_journal);
+    node_start(REPLICA, without_journal);
     make_kinds(MASTER);
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
     write_some(MASTER, commands_count());
     check_equal(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
@@ -357,13 +334,13 @@ IN_FIXTURE(without_a_journal_groups_are_numbered_too) {
 }
 
 IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    start_with(THIRD, without_journal);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, without_journal);
     make_kinds(MASTER);
-    fill(MASTER, "big", large());
-    follow(REPLICA, MASTER);
-    follow(THIRD, MASTER);
+    node_fill(MASTER, "big", large());
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER);
     for (int i = 0; i < 200; i++) {
         write_some(MASTER, 20);
         wire_check_prefix(&MASTER->wire, "ZADD big XX 5 m5 6 m60 7 m700", ":");
@@ -376,15 +353,15 @@ IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
 /* ---- links ---- */
 
 IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
     for (int i = 0; i < 10; i++) {
         write_some(MASTER, 100);
         wire_check(&MASTER->wire, "CLIENT KILL TYPE replica", ":1");
         write_some(MASTER, 100);
-        wait_synced(REPLICA, MASTER);
+        node_wait_synced(REPLICA, MASTER);
     }
     check_equal(REPLICA, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
@@ -392,18 +369,18 @@ IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
 }
 
 IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
     write_some(MASTER, commands_count());
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
         char address[32];
         snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
         const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-        end_node(REPLICA, i % 2 == 0 ? SIGKILL : SIGTERM);
+        node_end(REPLICA, i % 2 == 0 ? SIGKILL : SIGTERM);
         write_some(MASTER, 200);
-        start_with(REPLICA, words);
+        node_start(REPLICA, words);
         write_some(MASTER, 200);
         check_equal(REPLICA, MASTER);
     }
@@ -412,16 +389,16 @@ IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
 
 IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {
     char id[64];
-    start_with(MASTER, with_always);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
+    node_start(MASTER, with_always);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
         write_some(MASTER, 300);
-        wait_synced(REPLICA, MASTER);
-        snprintf(id, sizeof id, "%s", master_id(MASTER));
-        end_node(MASTER, i % 2 == 0 ? SIGKILL : SIGTERM);
-        start_with(MASTER, with_always);
-        assert_string_not_equal(id, master_id(MASTER));
+        node_wait_synced(REPLICA, MASTER);
+        snprintf(id, sizeof id, "%s", node_master_id(MASTER));
+        node_end(MASTER, i % 2 == 0 ? SIGKILL : SIGTERM);
+        node_start(MASTER, with_always);
+        assert_string_not_equal(id, node_master_id(MASTER));
         write_some(MASTER, 300);
         check_equal(REPLICA, MASTER);
         assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 0);
@@ -429,43 +406,43 @@ IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {
 }
 
 IN_FIXTURE(replicas_of_replicas_get_the_same) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, without_journal);
-    start_with(THIRD, with_journal);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, without_journal);
+    node_start(THIRD, with_journal);
     make_kinds(MASTER);
     write_some(MASTER, commands_count());
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
-    follow(THIRD, REPLICA);
-    wait_up(THIRD);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+    node_follow(THIRD, REPLICA);
+    node_wait_up(THIRD);
     write_some(MASTER, commands_count());
     check_equal(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
     write_some(MASTER, 200);
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
 }
 
 /* ---- roles ---- */
 
 IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    start_with(THIRD, with_journal);
-    follow(REPLICA, MASTER);
-    follow(THIRD, MASTER);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER);
     write_some(MASTER, commands_count());
-    wait_synced(REPLICA, MASTER);
-    wait_synced(THIRD, MASTER);
-    end_node(MASTER, SIGKILL);
+    node_wait_synced(REPLICA, MASTER);
+    node_wait_synced(THIRD, MASTER);
+    node_end(MASTER, SIGKILL);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     write_some(REPLICA, 300);
-    follow(THIRD, REPLICA);
+    node_follow(THIRD, REPLICA);
     check_equal(THIRD, REPLICA);
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
-    start_with(MASTER, with_journal);
-    follow(MASTER, REPLICA);
+    node_start(MASTER, with_journal);
+    node_follow(MASTER, REPLICA);
     write_some(REPLICA, 300);
     check_equal(MASTER, REPLICA);
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
@@ -473,17 +450,17 @@ IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
 
 IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
     char command[64];
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
     write_some(MASTER, 300);
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
         struct node *from = i % 2 == 0 ? MASTER : REPLICA;
         struct node *to = i % 2 == 0 ? REPLICA : MASTER;
         snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port);
         wire_check(&from->wire, command, "OK");
-        wait_up(from);
+        node_wait_up(from);
         write_some(to, 100);
         check_equal(from, to);
     }
@@ -492,28 +469,28 @@ IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
 }
 
 IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
     write_some(MASTER, 300);
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     wire_check(&MASTER->wire, "ZADD split 1 old", ":1");
     wire_check(&REPLICA->wire, "ZADD split 1 new", ":1");
-    follow(MASTER, REPLICA);
+    node_follow(MASTER, REPLICA);
     check_equal(MASTER, REPLICA);
     wire_check(&MASTER->wire, "ZRANGE split 0 -1", "[new]");
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 1);
 }
 
 IN_FIXTURE(keys_expire_and_boards_roll_only_when_the_master_says_so) {
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
     wire_check(&MASTER->wire, "ZADD short 1 a", ":1");
     wire_check(&MASTER->wire, "PEXPIRE short 300", ":1");
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     process_signal(&MASTER->server, SIGSTOP);
     process_sleep_ms(500);
     wire_check(&REPLICA->wire, "EXISTS short", ":0"); /* by the master's clock */
@@ -527,22 +504,22 @@ IN_FIXTURE(keys_expire_and_boards_roll_only_when_the_master_says_so) {
 
 IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
     const char *const all[] = {"--requirepass", "secret", NULL};
-    start_with(REPLICA, with_journal);
+    node_start(REPLICA, with_journal);
     const struct process_options options = {.directory = MASTER->directory, .arguments = all};
     assert_true(process_start(&MASTER->server, &options));
     MASTER->port = MASTER->server.port;
     MASTER->is_running = true;
     MASTER->wire = wire_open(process_connect_unix(&MASTER->server));
     wire_check(&MASTER->wire, "AUTH secret", "OK");
-    follow(REPLICA, MASTER);
+    node_follow(REPLICA, MASTER);
     process_sleep_ms(300);
-    assert_false(is_up(REPLICA));
+    assert_false(node_is_up(REPLICA));
     assert_non_null(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "NOAUTH"));
     wire_check(&REPLICA->wire, "CONFIG SET masterauth wrong", "OK");
     process_sleep_ms(300);
-    assert_false(is_up(REPLICA));
+    assert_false(node_is_up(REPLICA));
     wire_check(&REPLICA->wire, "CONFIG SET masterauth secret", "OK");
-    wait_up(REPLICA);
+    node_wait_up(REPLICA);
 }
 
 /* The link is a client that shows its certificate, and the certificate of the master must be of the same
@@ -575,11 +552,11 @@ IN_FIXTURE(a_link_may_be_encrypted) {
         assert_true(process_start(&nodes[i].server, &options));
         nodes[i].port = nodes[i].server.port;
         nodes[i].is_running = true;
-        connect_node(&nodes[i]);
+        node_connect(&nodes[i]);
     }
     make_kinds(MASTER);
-    fill(MASTER, "big", LARGE_SHORT);
-    follow(REPLICA, MASTER);
+    node_fill(MASTER, "big", LARGE_SHORT);
+    node_follow(REPLICA, MASTER);
     write_some(MASTER, 300);
     check_equal(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
@@ -593,15 +570,15 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     const char *const words[] = {
         "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
         "replica 4mb 2mb 5", NULL};
-    start_with(MASTER, words);
-    start_with(REPLICA, without_journal);
-    follow(REPLICA, MASTER);
-    wait_up(REPLICA);
+    node_start(MASTER, words);
+    node_start(REPLICA, without_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
         char name[16];
         snprintf(name, sizeof name, "slow%d", i);
-        fill(MASTER, name, LARGE_SHORT);
+        node_fill(MASTER, name, LARGE_SHORT);
     }
     wire_wait_info(&MASTER->wire, "connected_slaves", 0);
     process_signal(&REPLICA->server, SIGCONT);
@@ -613,18 +590,18 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
 IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
     enum { WRITES = 40 };
     int count = 0;
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, without_journal);
-    follow(REPLICA, MASTER);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, without_journal);
+    node_follow(REPLICA, MASTER);
     for (int i = 0; i < (is_short_run() ? 4 : 12); i++) {
-        wait_synced(REPLICA, MASTER);
+        node_wait_synced(REPLICA, MASTER);
         for (int k = 0; k < WRITES; k++) {
             char command[64];
             snprintf(command, sizeof command, "ZADD last %d m%d", k, count++);
             wire_check(&MASTER->wire, command, ":1");
         }
         if (i % 2 == 0) {
-            end_node(MASTER, SIGTERM);
+            node_end(MASTER, SIGTERM);
         } else {
             wire_send_text(&MASTER->wire, "SHUTDOWN\r\n");
             assert_true(process_wait(&MASTER->server, PROCESS_STOP_LIMIT_MS));
@@ -632,11 +609,11 @@ IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
             MASTER->is_running = false;
         }
         int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-        while (is_up(REPLICA) && process_now_ms() < give_up_at) {
+        while (node_is_up(REPLICA) && process_now_ms() < give_up_at) {
             process_sleep_ms(2);
         }
         assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD last"), count);
-        start_with(MASTER, with_journal);
+        node_start(MASTER, with_journal);
     }
 }
 
@@ -653,26 +630,26 @@ static const char *const with_short_backlog[] = {"--appendonly",
 /* The replica is not there, or does not read, while more is written than the backlog holds. */
 IN_FIXTURE(behind_the_backlog_is_the_journal) {
     char address[32];
-    start_with(MASTER, with_short_backlog);
-    start_with(REPLICA, with_journal);
+    node_start(MASTER, with_short_backlog);
+    node_start(REPLICA, with_journal);
     make_kinds(MASTER);
-    follow(REPLICA, MASTER);
-    wait_synced(REPLICA, MASTER);
+    node_follow(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-    end_node(REPLICA, SIGKILL);
+    node_end(REPLICA, SIGKILL);
     for (int i = 0; i < 20; i++) {
         write_some(MASTER, 100);
-        fill(MASTER, "long", 5000);
+        node_fill(MASTER, "long", 5000);
     }
-    start_with(REPLICA, words);
+    node_start(REPLICA, words);
     write_some(MASTER, 200);
     check_equal(REPLICA, MASTER);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
         char name[16];
         snprintf(name, sizeof name, "slow%d", i);
-        fill(MASTER, name, LARGE_SHORT);
+        node_fill(MASTER, name, LARGE_SHORT);
     }
     process_signal(&REPLICA->server, SIGCONT);
     check_equal(REPLICA, MASTER);
@@ -683,18 +660,18 @@ IN_FIXTURE(behind_the_backlog_is_the_journal) {
 /* What was rewritten is no journal any more: only a copy helps. */
 IN_FIXTURE(behind_the_journal_is_a_full_copy) {
     char address[32];
-    start_with(MASTER, with_short_backlog);
-    start_with(REPLICA, with_journal);
-    follow(REPLICA, MASTER);
-    wait_synced(REPLICA, MASTER);
+    node_start(MASTER, with_short_backlog);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-    end_node(REPLICA, SIGTERM);
-    fill(MASTER, "long", LARGE_SHORT);
+    node_end(REPLICA, SIGTERM);
+    node_fill(MASTER, "long", LARGE_SHORT);
     (void)wire_ask(&MASTER->wire, "BGREWRITEAOF");
     wire_wait_info(&MASTER->wire, "aof_rewrite_in_progress", 0);
-    fill(MASTER, "more", LARGE_SHORT);
-    start_with(REPLICA, words);
+    node_fill(MASTER, "more", LARGE_SHORT);
+    node_start(REPLICA, words);
     write_some(MASTER, 200);
     check_equal(REPLICA, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
@@ -707,44 +684,44 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
 IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     char address[32], command[64];
     REPLICA->format = FILE_FORMAT + 1;
-    start_with(MASTER, with_short_backlog);
-    start_with(REPLICA, with_journal);
-    start_with(THIRD, with_journal);
+    node_start(MASTER, with_short_backlog);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, with_journal);
     make_kinds(MASTER);
     write_some(MASTER, commands_count());
-    follow(REPLICA, MASTER); /* a full copy of 4, then groups */
-    wait_up(REPLICA);
-    follow(THIRD, REPLICA); /* a full copy of 5 */
-    wait_up(THIRD);
+    node_follow(REPLICA, MASTER); /* a full copy of 4, then groups */
+    node_wait_up(REPLICA);
+    node_follow(THIRD, REPLICA); /* a full copy of 5 */
+    node_wait_up(THIRD);
     write_some(MASTER, commands_count());
-    wait_synced(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
     /* Behind the backlog: of the journal that 4 has written, and that 5 has. */
     snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
-    end_node(REPLICA, SIGKILL);
-    fill(MASTER, "long", LARGE_SHORT / 4);
-    start_with(REPLICA, words);
-    wait_synced(REPLICA, MASTER);
+    node_end(REPLICA, SIGKILL);
+    node_fill(MASTER, "long", LARGE_SHORT / 4);
+    node_start(REPLICA, words);
+    node_wait_synced(REPLICA, MASTER);
     check_equal(THIRD, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     /* The newer one takes over, and the older one follows until it is replaced as well. */
     snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port);
     wire_check(&MASTER->wire, command, "OK");
-    wait_up(MASTER);
+    node_wait_up(MASTER);
     write_some(REPLICA, 300);
-    wait_synced(MASTER, REPLICA);
-    wait_synced(THIRD, REPLICA);
+    node_wait_synced(MASTER, REPLICA);
+    node_wait_synced(THIRD, REPLICA);
     check_equal(THIRD, MASTER);
     int64_t full = wire_info(&REPLICA->wire, "sync_full");
     snprintf(address, sizeof address, "127.0.0.1 %u", REPLICA->port);
     for (int i = 0; i < 2; i++) {
         struct node *node = i == 0 ? MASTER : THIRD;
         node->format = FILE_FORMAT + 1;
-        end_node(node, SIGTERM);
-        start_with(node, words);
+        node_end(node, SIGTERM);
+        node_start(node, words);
         write_some(REPLICA, 300);
-        wait_synced(node, REPLICA);
+        node_wait_synced(node, REPLICA);
     }
     assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), full);
 }
@@ -757,22 +734,22 @@ static void wait_error(struct node *node, const char *text) {
         }
         process_sleep_ms(20);
     }
-    assert_false(is_up(node));
+    assert_false(node_is_up(node));
 }
 
 IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     THIRD->format = FILE_FORMAT + 2;
-    start_with(MASTER, with_journal);
-    start_with(THIRD, with_journal);
+    node_start(MASTER, with_journal);
+    node_start(THIRD, with_journal);
     wire_check(&MASTER->wire, "ZADD board 1 four", ":1");
     wire_check(&THIRD->wire, "ZADD board 1 six", ":1");
-    follow(MASTER, THIRD);
+    node_follow(MASTER, THIRD);
     wait_error(MASTER,
                "the master refuses: -ERR the replica's format is 4, this server's 6: they may "
                "differ by one, from 4 on. Upgrade the older one, or both in steps");
     wire_check(&MASTER->wire, "ZRANGE board 0 -1", "[four]");
     wire_check(&MASTER->wire, "REPLICAOF NO ONE", "OK");
-    follow(THIRD, MASTER);
+    node_follow(THIRD, MASTER);
     wait_error(THIRD, "the replica's format is 6, this server's 4: they may differ by one");
     wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[six]");
     wire_check(&MASTER->wire, "ZADD board 2 more", ":1");
@@ -787,13 +764,13 @@ static void disturb(struct node *node, struct node *master, uint64_t kind) {
                                  address, NULL};
     switch (kind) {
     case 0:
-        end_node(node, SIGKILL);
+        node_end(node, SIGKILL);
         write_some(master, 50);
-        start_with(node, words);
+        node_start(node, words);
         break;
     case 1:
-        end_node(node, SIGTERM);
-        start_with(node, words);
+        node_end(node, SIGTERM);
+        node_start(node, words);
         break;
     case 2:
         (void)wire_ask(&master->wire, "CLIENT KILL TYPE replica");
@@ -816,13 +793,13 @@ static void disturb(struct node *node, struct node *master, uint64_t kind) {
 
 IN_FIXTURE(whatever_happens_copies_are_equal_in_the_end) {
     int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
-    start_with(MASTER, with_journal);
-    start_with(REPLICA, with_journal);
-    start_with(THIRD, without_journal);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, without_journal);
     make_kinds(MASTER);
-    fill(MASTER, "big", LARGE_SHORT);
-    follow(REPLICA, MASTER);
-    follow(THIRD, MASTER);
+    node_fill(MASTER, "big", LARGE_SHORT);
+    node_follow(REPLICA, MASTER);
+    node_follow(THIRD, MASTER);
     for (int i = 0; i < rounds; i++) {
         for (int k = 0; k < 4; k++) {
             write_some(MASTER, 60);

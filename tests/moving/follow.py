@@ -211,11 +211,11 @@ def encode(words):
 class Writers:
     """So many connections that write at about a rate, until they are stopped."""
 
-    def __init__(self, port, seed, count=4, rate=20000):
+    def __init__(self, port, seed, count=4, rate=20000, writer=Writer):
         self.is_stopped = threading.Event()
         self.total = 0
         self.rate = rate / count
-        self.threads = [threading.Thread(target=self.run, args=(port, Writer(f"{seed} {i}"), i))
+        self.threads = [threading.Thread(target=self.run, args=(port, writer(f"{seed} {i}"), i))
                         for i in range(count)]
         self.begin = time.monotonic()
         for thread in self.threads:

@@ -2,7 +2,9 @@
 import os
 import random
 import signal
+import socket
 import tempfile
+import threading
 import time
 import unittest
 
@@ -39,6 +41,48 @@ class Source(servers.Server):
             return super().answers()
         except redis.BusyLoadingError:
             return False
+
+
+class EndlessCopy:
+    """What a replica asks a Redis, answered; then a file that has a beginning, and no end."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                self.answer(client)
+            except (OSError, ValueError):
+                if self.listener.fileno() < 0:
+                    return
+
+    @staticmethod
+    def answer(client):
+        asked = client.makefile("rb")
+        while True:
+            words = []
+            for _ in range(int(asked.readline()[1:])):
+                words.append(asked.read(int(asked.readline()[1:])))
+                asked.read(2)
+            if words[0] == b"PSYNC":
+                break
+            is_known = words[0] != b"LB.SYNC" and words[1:2] != [b"leaderboard"]
+            client.sendall(b"+OK\r\n" if is_known else b"-ERR unknown\r\n")
+        client.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 1\r\n$EOF:" + b"m" * 40 + b"\r\n")
+        client.sendall(b"REDIS0011")
+        key = b"\x00\x04skip\x10" + bytes(16)  # a string, which is passed over
+        while True:
+            client.sendall(key * 4096)
 
 
 class Followed(unittest.TestCase):
@@ -136,6 +180,30 @@ class Followed(unittest.TestCase):
         self.old.zadd("board", {"new": 2})
         self.wait_for_offset()
         self.assert_equal_to_source()
+
+    def test_the_role_is_taken_when_the_source_is_dead(self):
+        self.start()
+        self.old.zadd("board", {name: 5 for name in names(500)})
+        self.follow()
+        self.old.zadd("board", {"last": 1})
+        self.wait_for_offset()
+        self.source.process.kill()
+        self.assertTrue(follow.wait_until(lambda: not follow.is_following(self.ours)))
+        time.sleep(0.5)  # it waits for its next attempt
+        self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
+        self.assertEqual(self.ours.zcard("board"), 501)
+        self.assertEqual(self.ours.zadd("board", {"mine": 1}), 1)
+
+    def test_the_role_is_taken_while_a_copy_never_ends(self):
+        self.start()
+        self.ours.zadd("mine", {"ann": 1})
+        with EndlessCopy() as source:
+            self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
+            self.assertTrue(follow.wait_until(
+                lambda: int(self.ours.info("replication").get("source_waiting_bytes", 0)) > 0))
+            self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
+        self.assertEqual(self.ours.zadd("mine", {"bob": 1}), 1)
+        self.assertEqual(self.ours.zcard("mine"), 2)
 
     def test_a_source_that_is_restarted_cleanly_goes_on(self):
         self.start()

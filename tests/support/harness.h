@@ -31,8 +31,10 @@ struct harness {
     int64_t seen_us, monotonic_us; /* of the monotonic clock */
     struct resp_arena arena;
     struct buffer reply;
-    struct shadow *shadow;      /* the module beside it (tests/support/shadow.h); NULL: none */
-    uint64_t live_count_before; /* allocations: harness_destroy finds leaks by it */
+    struct shadow *shadow; /* the module beside it (tests/support/shadow.h); NULL: none */
+    /* Allocations: harness_destroy finds leaks by it. 0: not by this one, of two at a time, which is
+     * destroyed first. */
+    uint64_t live_count_before;
 };
 
 /* settings: the text of a leaderboard.conf, or NULL. A bad setting stops the test. */

@@ -377,6 +377,11 @@ static void fail_over(const struct request *request, struct bytes expected, stru
     fail();
 }
 
+static bool begins_with(struct bytes reply, const char *text) {
+    size_t size = strlen(text);
+    return reply.size >= size && memcmp(reply.at, text, size) == 0;
+}
+
 /* The line from at on, without its end; at: behind it. */
 static struct bytes take_line(struct bytes reply, size_t *at) {
     const char *begin = reply.at + *at;
@@ -416,11 +421,6 @@ static bool is_same(struct bytes expected, struct bytes got) {
         }
     }
     return at == expected.size && got_at == got.size;
-}
-
-static bool begins_with(struct bytes reply, const char *text) {
-    size_t size = strlen(text);
-    return reply.size >= size && memcmp(reply.at, text, size) == 0;
 }
 
 /* Replies with these say where the module differs, and docs/cluster.md says so. */

@@ -777,7 +777,7 @@ class Strangers(unittest.TestCase):
         self.server.run("DEL", "crowd")
 
 
-class Replicas(unittest.TestCase):
+class Following(unittest.TestCase):
     def follow(self, api, wanted):
         """The server's replication, once it is as wanted."""
         give_up_at = time.monotonic() + LIMIT_S
@@ -786,6 +786,8 @@ class Replicas(unittest.TestCase):
             time.sleep(0.1)
         return reply
 
+
+class Replicas(Following):
     def test_both_ends_are_told(self):
         master = WebServer()
         replica = WebServer("--replicaof", "127.0.0.1", str(master.port))
@@ -814,6 +816,31 @@ class Replicas(unittest.TestCase):
         replica.run("REPLICAOF", "NO", "ONE")
         self.assertEqual(Api(replica).get("/server")["replication"]["role"], "master")
         replica.stop()
+
+
+class Closed(WebServer):
+    def answers(self):
+        try:
+            return super().answers()
+        except redis.ResponseError:
+            return True
+
+
+class Promises(Following):
+    def test_sync_replicas_are_told(self):
+        wanted = ("--sync-replicas", "1", "--replication-nodes", "2", "--appendonly", "yes")
+        master = Closed(*wanted)
+        api = Api(master)
+        sync = api.get("/server")["replication"]["sync"]
+        self.assertEqual((sync["state"], sync["replicas_counted"]), ("closed", 0), sync)
+        replica = Closed(*wanted, "--replicaof", "127.0.0.1", str(master.port))
+        sync = self.follow(api, lambda it: it["sync"]["state"] == "open" and it["sync"]["replicas_counted"] == 1)["sync"]
+        self.assertEqual((sync["replicas_wanted"], sync["promises_needed"]), (1, 0))
+        master.run("ZADD", "arena", "1", "ann")
+        self.follow(api, lambda it: it["sync"]["unacknowledged_groups"] == 0 and it["sync"]["held_ms"] == 0)
+        self.assertEqual(Api(replica).get("/server")["replication"]["sync"]["state"], "replica")
+        replica.stop()
+        master.stop()
 
 
 class Starts(unittest.TestCase):

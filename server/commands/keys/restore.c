@@ -6,10 +6,11 @@
  *     both    2 bytes version, CRC-64 of all before it (8 bytes). A board's version is beyond all of
  *             Redis, whose RESTORE refuses it as such
  *
- * RESTORE takes the sorted sets of Redis, too (server/rdb/rdb_value.h). Such a board, and one of ours,
- * replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its layout
- * and options. Otherwise a sorted set gets those that the settings have for its name, a board of ours
- * those that it had. The value is built apart, so an error changes nothing. */
+ * RESTORE takes the sorted sets of Redis, too (server/rdb/rdb_value.h), and what DUMP of a Redis with the
+ * module replies for a board (server/rdb/rdb_board.h), which is one of ours. Such a board, and one of
+ * ours, replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its
+ * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
+ * ours those that it had. The value is built apart, so an error changes nothing. */
 #include "codec/little.h"
 #include "server/clients/server.h"
 #include "server/commands/writing.h"
@@ -139,7 +140,7 @@ const struct command command_dump = {
     .syntax = "key",
     .summary =
         "A key's value as bytes for RESTORE: a hash as Redis has it, a board with its layout, "
-        "options and times, which only this server restores",
+        "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = cost_count_whole,
@@ -305,6 +306,40 @@ static void end_board(struct restoring *restoring, bool is_ours) {
     }
 }
 
+/* One of ours: its layout and options come with it. */
+static bool open_board(struct restoring *restoring, const struct rules *rules) {
+    const struct rules *like = restoring->kept;
+    if (restoring->has_board) {
+        return refuse_payload(restoring);
+    }
+    if (like != NULL && !layout_equal(&like->layout, &rules->layout)) {
+        return call_refuse(restoring->call,
+                           "ERR payload is of a board with another layout than LB.CREATE gave this "
+                           "one: DEL it first");
+    }
+    if (!create_board(restoring, like != NULL ? like : rules)) {
+        return false;
+    }
+    rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
+    return true;
+}
+
+static bool take_entries(struct restoring *restoring, const struct board_entry *entries,
+                         uint32_t count) {
+    if (!restoring->has_board) {
+        return refuse_payload(restoring);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct board_entry *entry = &entries[i];
+        if (!is_banned(restoring, entry->member) &&
+            !check_value(restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key),
+                         NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- values of Redis ---- */
 
 static bool refuse_member(const struct restoring *restoring, struct bytes member, const char *why) {
@@ -328,6 +363,8 @@ static bool begin_value(struct restoring *restoring, const struct rdb_reader *re
         }
         rdb_value_begin_hash(&restoring->value);
         return true;
+    case RDB_BOARD:
+        return open_board(restoring, &reader->board->rules);
     case RDB_OTHER:
         break;
     }
@@ -358,6 +395,10 @@ static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
         case RDB_OUT_OF_MEMORY:
             return call_out_of_memory(restoring->call);
         case RDB_BAD:
+            return reader->board != NULL && reader->board->error != NULL
+                       ? call_refuse_format(restoring->call, "ERR Bad data format: %s",
+                                            reader->board->error)
+                       : refuse_payload(restoring);
         case RDB_MORE:
             return refuse_payload(restoring);
         case RDB_KEY:
@@ -371,10 +412,20 @@ static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
                 return false;
             }
             break;
+        case RDB_ENTRIES: {
+            uint32_t count;
+            const struct board_entry *entries = rdb_board_entries(reader->board, &count);
+            if (!take_entries(restoring, entries, count)) {
+                return false;
+            }
+            break;
+        }
         case RDB_KEY_END:
             break;
         case RDB_END:
-            return (entry_count > 0 && rdb_reader_left(reader) == 0) || refuse_payload(restoring);
+            return ((entry_count > 0 || reader->kind == RDB_BOARD) &&
+                    rdb_reader_left(reader) == 0) ||
+                   refuse_payload(restoring);
         }
     }
 }
@@ -388,8 +439,8 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
     rdb_reader_init_value(reader, version);
     rdb_reader_feed(reader, body);
     if (read_value(restoring, reader)) {
-        if (reader->kind == RDB_ZSET) {
-            end_board(restoring, false);
+        if (reader->kind == RDB_ZSET || reader->kind == RDB_BOARD) {
+            end_board(restoring, reader->kind == RDB_BOARD);
         } else if (check_value(restoring, rdb_value_end_hash(&restoring->value), NULL)) {
             put(restoring, true);
         }
@@ -399,38 +450,6 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
 }
 
 /* ---- boards of ours ---- */
-
-static bool open_board(struct restoring *restoring, const struct effect *effect) {
-    const struct rules *like = restoring->kept;
-    if (restoring->has_board) {
-        return refuse_payload(restoring);
-    }
-    if (like != NULL && !layout_equal(&like->layout, &effect->rules->layout)) {
-        return call_refuse(restoring->call,
-                           "ERR payload is of a board with another layout than LB.CREATE gave this "
-                           "one: DEL it first");
-    }
-    if (!create_board(restoring, like != NULL ? like : effect->rules)) {
-        return false;
-    }
-    rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
-    return true;
-}
-
-static bool take_entries(struct restoring *restoring, const struct effect_decoder *decoder) {
-    if (!restoring->has_board) {
-        return refuse_payload(restoring);
-    }
-    for (uint32_t i = 0; i < decoder->entry_count; i++) {
-        const struct board_entry *entry = &decoder->entries[i];
-        if (!is_banned(restoring, entry->member) &&
-            !check_value(restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key),
-                         NULL)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static bool read_board(struct restoring *restoring, struct effect_decoder *decoder) {
     bool is_closed = false;
@@ -446,12 +465,12 @@ static bool read_board(struct restoring *restoring, struct effect_decoder *decod
         }
         switch (record) {
         case EFFECT_RECORD_OPEN:
-            if (!open_board(restoring, &decoder->effect)) {
+            if (!open_board(restoring, decoder->effect.rules)) {
                 return false;
             }
             break;
         case EFFECT_RECORD_ENTRIES:
-            if (!take_entries(restoring, decoder)) {
+            if (!take_entries(restoring, decoder->entries, decoder->entry_count)) {
                 return false;
             }
             break;
@@ -576,7 +595,9 @@ const struct command command_restore = {
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
     .options = restore_options,
-    .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set or a hash",
+    .summary =
+        "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or a "
+        "board of the module",
     .complexity =
         "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
         "not in order",

@@ -10,7 +10,8 @@
 #define SETTINGS                                                                                   \
     "layout wide FIELD score 48 SIGNED SCALE 2 TIME 16 D\nboard z* wide\n"                         \
     "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"                                \
-    "board top* default CAP 2\nboard few* default LIMIT 2\n"
+    "board top* default CAP 2\nboard few* default LIMIT 2\n"                                       \
+    "board day* default PERIOD DAY\n"
 
 struct follower {
     struct harness *h;
@@ -144,6 +145,24 @@ TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {
     feed(&f, (struct bytes){.at = file.at, .size = file.size}, 7);
     expect_stopped(&f, "key 'few:1' of database 0: member 'ann'", "0.25");
     expect(&f, "DBSIZE", ":1\r\n");
+    end(&f);
+    buffer_deinit(&file);
+}
+
+TEST(a_board_with_a_period_is_in_the_present_one) {
+    struct follower f;
+    struct buffer file;
+    begin_file(&file);
+    make_key(&file, 5, "day:1");
+    make_length(&file, 1);
+    make_text(&file, "ann");
+    make_double(&file, 7);
+    make_end(&file);
+    begin(&f);
+    feed(&f, (struct bytes){.at = file.at, .size = file.size}, 7);
+    expect(&f, "ZRANGE day:1 0 -1", "*1\r\n$3\r\nann\r\n");
+    f.h->wall_us += INT64_C(86400000000);
+    expect(&f, "ZRANGE day:1 0 -1", "*0\r\n");
     end(&f);
     buffer_deinit(&file);
 }

@@ -1,5 +1,5 @@
 /* DUMP and RESTORE, by bytes in and bytes out. */
-#include "tests/server/rdb/rdb_maker.h"
+#include "tests/server/rdb/board_maker.h"
 
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -288,16 +288,95 @@ static const char *execute(struct harness *h, struct session *s, struct bytes pa
     return h->reply.at;
 }
 
+/* What a Redis with the module replies to DUMP of a board like this one, to be freed with the buffer. */
+static struct bytes make_module_dump(struct buffer *out, struct harness *h, const char *name) {
+    const struct registry_key *key =
+        registry_peek(h->server.registry, 0, bytes_from_text(name), harness_now_us(h) / 1000);
+    assert_non_null(key);
+    buffer_init(out, 0);
+    make_byte(out, 7);
+    make_value(out, key, (uint64_t)harness_now_us(h), 2);
+    make_footer(out, 10);
+    return (struct bytes){.at = out->at, .size = out->size};
+}
+
+IN_FIXTURE(a_board_of_the_module_comes_back_as_it_was) {
+    BEGIN;
+    struct buffer out;
+    harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9");
+    harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim");
+    harness_run(h, s, "LB.ALTER k FREEZE");
+    struct bytes was = dump(h, s, "k");
+    struct bytes payload = make_module_dump(&out, h, "k");
+    assert_string_equal(restore(h, s, "k", "0", payload, ""),
+                        "-BUSYKEY Target key name already exists.\r\n");
+    harness_run(h, s, "DEL k");
+    assert_string_equal(restore(h, s, "k", "1000", payload, ""), "+OK\r\n");
+    assert_true(harness_run_integer(h, s, "PTTL k") > 990);
+    struct bytes is = dump(h, s, "k");
+    assert_true(bytes_equal(was, is));
+    /* One made by LB.CREATE keeps its options, and takes no other layout. */
+    harness_run(h, s, "LB.CREATE kept FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 2");
+    assert_string_equal(restore(h, s, "kept", "0", payload, "REPLACE"), "+OK\r\n");
+    harness_expect(h, s, "ZRANGE kept 0 -1 REV", "*2\r\n$3\r\nkim\r\n$3\r\nann\r\n");
+    harness_run(h, s, "LB.CREATE other FIELD a 20");
+    harness_expect_prefix(h, s, "LB.INFO other", "*");
+    assert_string_equal(restore(h, s, "other", "0", payload, "REPLACE"),
+                        "-ERR payload is of a board with another layout than LB.CREATE gave this "
+                        "one: DEL it first\r\n");
+    drop(was);
+    drop(is);
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(an_empty_board_of_the_module_stays_if_it_was_created) {
+    BEGIN;
+    struct buffer out;
+    harness_run(h, s, "LB.CREATE k FIELD a 64 SIGNED");
+    struct bytes payload = make_module_dump(&out, h, "k");
+    assert_string_equal(restore(h, s, "again", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "EXISTS again", ":1\r\n");
+    harness_run(h, s, "ZADD again -9223372036854775808 ann");
+    harness_expect(h, s, "ZSCORE again ann", "$20\r\n-9223372036854775808\r\n");
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(a_damaged_board_of_the_module_is_refused) {
+    BEGIN;
+    struct buffer out;
+    harness_run(h, s, "ZADD k 7 ann 5 bob 3 kim");
+    struct bytes payload = make_module_dump(&out, h, "k");
+    struct buffer damaged;
+    buffer_init(&damaged, 0);
+    buffer_append(&damaged, payload.at, payload.size - 11); /* no end */
+    make_footer(&damaged, 10);
+    assert_string_equal(
+        restore(h, s, "x", "0", (struct bytes){.at = damaged.at, .size = damaged.size}, ""),
+        BAD_FORMAT);
+    buffer_clear(&damaged);
+    make_byte(&damaged, 7);
+    make_value_head(&damaged, FILE_FORMAT + 1, 0, 0);
+    make_footer(&damaged, 10);
+    assert_string_equal(
+        restore(h, s, "x", "0", (struct bytes){.at = damaged.at, .size = damaged.size}, ""),
+        "-ERR Bad data format: a board that a later version has written\r\n");
+    harness_expect(h, s, "EXISTS x", ":0\r\n");
+    buffer_deinit(&damaged);
+    buffer_deinit(&out);
+}
+
 /* Each allocation of a RESTORE made to fail: it is done, or nothing is. */
 IN_FIXTURE(every_allocation_may_fail) {
     BEGIN;
     struct buffer out;
     struct bytes payload = make_zset(&out);
     harness_run(h, s, "HSET h a 1 b 2");
-    struct bytes payloads[] = {payload, dump(h, s, "h"), {.at = NULL}};
+    struct bytes payloads[] = {payload, dump(h, s, "h"), {.at = NULL}, {.at = NULL}};
+    struct buffer module;
     harness_run(h, s, "ZADD old 1 ann");
     payloads[2] = dump(h, s, "old");
-    for (int i = 0; i < 3; i++) {
+    payloads[3] = make_module_dump(&module, h, "old");
+    for (int i = 0; i < 4; i++) {
         bool is_done = false;
         for (uint64_t nth = 1; !is_done; nth++) {
             harness_run(h, s, "DEL k");
@@ -315,6 +394,7 @@ IN_FIXTURE(every_allocation_may_fail) {
     }
     drop(payloads[1]);
     drop(payloads[2]);
+    buffer_deinit(&module);
     buffer_deinit(&out);
 }
 

@@ -1,0 +1,100 @@
+/* See rdb_board.h. */
+#include "server/rdb/rdb_board.h"
+
+#include "server/durability/file_format.h"
+
+uint64_t rdb_board_type_id(void) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint64_t id = 0;
+    for (const char *at = RDB_BOARD_TYPE_NAME; *at != '\0'; at++) {
+        id = id << 6 | (uint64_t)(strchr(letters, *at) - letters);
+    }
+    return id << 10 | RDB_BOARD_TYPE_VERSION;
+}
+
+static enum rdb_board_event refuse(struct rdb_board *board, const char *why) {
+    board->error = why;
+    return RDB_BOARD_BAD;
+}
+
+bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format, uint64_t time_us,
+                     uint64_t member_count) {
+    board->error = NULL;
+    board->has_rules = false;
+    board->read_count = 0;
+    board->member_count = member_count;
+    board->time_us = 0;
+    if (version != RDB_BOARD_TYPE_VERSION || format < 1 || format > FILE_FORMAT) {
+        board->error = "a board that a later version has written";
+    } else if (member_count > BOARD_MEMBERS_MAX || time_us > INT64_MAX) {
+        board->error = "damaged board";
+    } else {
+        board->time_us = (int64_t)time_us;
+    }
+    return board->error == NULL;
+}
+
+void rdb_board_take(struct rdb_board *board, struct bytes chunk) {
+    board->is_chunk_used = false;
+    effect_decode_begin(&board->decoder, chunk);
+}
+
+static bool are_fit(struct rdb_board *board) {
+    for (uint32_t i = 0; i < board->decoder.entry_count; i++) {
+        const struct board_entry *entry = &board->decoder.entries[i];
+        bool is_first = board->read_count == 0 && i == 0;
+        if (entry->member.size == 0 || entry->member.size > BOARD_MEMBER_MAX ||
+            !layout_has_room(&board->rules.layout, entry->key) ||
+            (!is_first && entry->key > board->last_key)) {
+            return false;
+        }
+        board->last_key = entry->key;
+    }
+    return true;
+}
+
+static enum rdb_board_event open_board(struct rdb_board *board) {
+    if (board->has_rules) {
+        return refuse(board, "damaged board");
+    }
+    rules_copy(board->decoder.effect.rules, &board->rules);
+    board->has_rules = true;
+    return RDB_BOARD_OPENED;
+}
+
+static enum rdb_board_event take_entries(struct rdb_board *board) {
+    if (!board->has_rules || board->decoder.entry_count > board->member_count - board->read_count ||
+        !are_fit(board)) {
+        return refuse(board, "damaged board");
+    }
+    board->read_count += board->decoder.entry_count;
+    return RDB_BOARD_ENTRIES;
+}
+
+enum rdb_board_event rdb_board_next(struct rdb_board *board) {
+    if (board->error != NULL) {
+        return RDB_BOARD_BAD;
+    }
+    enum effect_record record = effect_decode(&board->decoder);
+    if (board->decoder.missing_zone != NULL) {
+        return refuse(board, "its PERIOD is in a time zone that this machine does not know");
+    }
+    if (record == EFFECT_RECORD_END && board->is_chunk_used) {
+        return RDB_BOARD_CHUNK_END;
+    }
+    board->is_chunk_used = true;
+    switch (record) {
+    case EFFECT_RECORD_OPEN:
+        return open_board(board);
+    case EFFECT_RECORD_ENTRIES:
+        return take_entries(board);
+    case EFFECT_RECORD_END:
+    case EFFECT_RECORD_BAD:
+    case EFFECT_RECORD_EFFECT:
+    case EFFECT_RECORD_CLOSE:
+    case EFFECT_RECORD_REOPEN:
+        break;
+    }
+    return refuse(board, "damaged board");
+}

@@ -1,0 +1,67 @@
+/* A board as dump files and payloads of Redis have it: a value of the data type "LB-board1", which the
+ * module writes (server/module/host_type.c).
+ *
+ *     value   format (FILE_FORMAT), server time in microseconds, count of members, chunk ...
+ *     chunk   effects as a snapshot has them (server/durability/effect_bytes.h): the first begins with
+ *             OPEN, all else are pieces, best members first
+ *
+ *     rdb_board_begin(board, version, format, time_us, member_count)
+ *     rdb_board_take(board, chunk)
+ *     while ((event = rdb_board_next(board)) > RDB_BOARD_CHUNK_END)
+ *         RDB_BOARD_OPENED     rules
+ *         RDB_BOARD_ENTRIES    entry_count entries
+ *     the next chunk, until rdb_board_is_whole
+ *
+ * It may come from a stranger: what it says is checked, each entry by itself and against the one before.
+ * Not whether a member is there twice: who fills a board sees that. */
+#ifndef SERVER_RDB_BOARD_H
+#define SERVER_RDB_BOARD_H
+
+#include "server/durability/effect_bytes.h"
+
+enum { RDB_BOARD_TYPE_VERSION = 1 };
+#define RDB_BOARD_TYPE_NAME "LB-board1"
+
+enum rdb_board_event {
+    RDB_BOARD_BAD, /* error says why; for good */
+    RDB_BOARD_CHUNK_END,
+    RDB_BOARD_OPENED,
+    RDB_BOARD_ENTRIES,
+};
+
+struct rdb_board {
+    struct rules rules; /* from RDB_BOARD_OPENED on */
+    int64_t time_us;    /* when it was written */
+    uint64_t member_count, read_count;
+    const char *error; /* NULL: none */
+    bool has_rules;
+    /* Private. */
+    bool is_chunk_used; /* something was in it */
+    uint64_t last_key;
+    struct effect_decoder decoder;
+};
+
+/* The type's number in a file: nine characters of six bits, and ten bits of version. */
+uint64_t rdb_board_type_id(void);
+static inline bool rdb_board_is_type(uint64_t id) {
+    return id >> 10 == rdb_board_type_id() >> 10;
+}
+
+/* version: of the type. false: error. */
+MUST_CHECK bool rdb_board_begin(struct rdb_board *board, uint64_t version, uint64_t format,
+                                uint64_t time_us, uint64_t member_count);
+/* The next chunk, borrowed until RDB_BOARD_CHUNK_END. */
+void rdb_board_take(struct rdb_board *board, struct bytes chunk);
+MUST_CHECK enum rdb_board_event rdb_board_next(struct rdb_board *board);
+/* Of RDB_BOARD_ENTRIES, until the next call; members as long as the chunk. *count is at most
+ * EFFECT_ENTRIES_MAX. */
+static inline const struct board_entry *rdb_board_entries(const struct rdb_board *board,
+                                                          uint32_t *count) {
+    *count = board->decoder.entry_count;
+    return board->decoder.entries;
+}
+static inline bool rdb_board_is_whole(const struct rdb_board *board) {
+    return board->has_rules && board->read_count == board->member_count;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* The moment at which a server changes its role: with changes of the same turn, with groups that are applied in
+ * part, after a restart, and with replicas that do not read. */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/system/clock.h"
+#include "tests/support/nodes.h"
+#include "tests/support/random.h"
+
+enum {
+    LARGE = 600000, /* their groups are more than a tick may hand to the disk */
+};
+
+static struct node master, replica, third;
+
+static const char *const with_journal[] = {"--appendonly", "yes", NULL};
+
+static int set_up(void **state) {
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    clock_calibrate();
+    struct node *const nodes[] = {&master, &replica, &third};
+    for (int i = 0; i < 3; i++) {
+        memset(nodes[i], 0, sizeof *nodes[i]);
+        directory_make(nodes[i]->directory);
+    }
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    int status = 0;
+    struct node *const nodes[] = {&master, &replica, &third};
+    for (int i = 0; i < 3; i++) {
+        wire_close(&nodes[i]->wire);
+        status |= nodes[i]->is_running ? process_stop(&nodes[i]->server) : 0;
+        directory_remove(nodes[i]->directory);
+    }
+    return status;
+}
+
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+static void begin_pair(void) {
+    node_start(&master, with_journal);
+    node_start(&replica, with_journal);
+    node_follow(&replica, &master);
+    node_wait_up(&replica);
+}
+
+static void copy_directory(const char *from, const char *to) {
+    char whole[DIRECTORY_PATH_MAX + 4];
+    snprintf(whole, sizeof whole, "%s/.", from);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execlp("cp", "cp", "-a", whole, to, NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- changes of the same turn ---- */
+
+IN_FIXTURE(a_write_behind_replicaof_in_a_transaction_is_refused) {
+    char request[128];
+    node_start(&master, with_journal);
+    node_start(&replica, with_journal);
+    snprintf(request, sizeof request,
+             "MULTI\r\nZADD a 1 x\r\nREPLICAOF 127.0.0.1 %u\r\nZADD b 1 y\r\nEXEC\r\n",
+             master.port);
+    wire_send_text(&replica.wire, request);
+    wire_expect(&replica.wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+OK\r\n"
+                               "-READONLY You can't write against a read only replica.\r\n");
+    node_wait_synced(&replica, &master);
+    wire_check(&replica.wire, "EXISTS a b", ":0");
+}
+
+/* The master loses what it wrote last, as in a power cut; another one has it, and takes over. The first change of
+ * the old master comes in the same turn as the order to follow, and has a number that the new one knows, too. */
+IN_FIXTURE(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
+    char request[128];
+    begin_pair();
+    wire_check(&master.wire, "ZADD w 1 one", ":1");
+    node_wait_synced(&replica, &master);
+    process_sleep_ms(1500); /* appendfsync everysec */
+    copy_directory(master.directory, third.directory);
+    wire_check(&master.wire, "ZADD w 1 two", ":1");
+    node_wait_synced(&replica, &master);
+    node_end(&master, SIGKILL);
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&replica.wire, "ZADD w 3 three", ":1");
+    node_start(&third, with_journal);
+    wire_check(&third.wire, "ZRANGE w 0 -1", "[one]");
+    snprintf(request, sizeof request,
+             "MULTI\r\nZADD other 1 x\r\nREPLICAOF 127.0.0.1 %u\r\nEXEC\r\n", replica.port);
+    wire_send_text(&third.wire, request);
+    wire_expect(&third.wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+OK\r\n");
+    node_wait_synced(&third, &replica);
+    wire_check(&third.wire, "EXISTS other", ":0");
+    wire_check(&third.wire, "ZRANGE w 0 -1", "[two one three]");
+}
+
+/* ---- FAILOVER ---- */
+
+IN_FIXTURE(a_master_that_has_changed_nothing_since_its_start_hands_over) {
+    char command[64];
+    begin_pair();
+    wire_check(&master.wire, "ZADD w 1 one", ":1");
+    node_wait_synced(&replica, &master);
+    node_end(&master, SIGTERM);
+    node_start(&master, with_journal);
+    node_wait_synced(&replica, &master);
+    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 30000", replica.port);
+    wire_check(&master.wire, command, "OK");
+    node_wait_up(&master);
+    wire_check(&replica.wire, "ZADD w 2 two", ":1");
+    node_wait_synced(&master, &replica);
+    wire_check(&master.wire, "ZCARD w", ":2");
+    assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
+}
+
+/* ---- groups that are applied in part ---- */
+
+/* A command that changes LARGE members is applied on the replica in many steps: returns in the middle of them. */
+static void begin_long_change(void) {
+    begin_pair();
+    node_fill(&master, "all", LARGE);
+    node_wait_synced(&replica, &master);
+    wire_send_text(&master.wire, "ZUNIONSTORE sum 1 all\r\n");
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (wire_ask_integer(&replica.wire, "ZCARD sum") == 0) {
+        assert_true(process_now_ms() < give_up_at);
+    }
+}
+
+/* All of it, in memory and on disk. */
+static void check_whole(void) {
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+    node_end(&replica, SIGTERM);
+    node_start(&replica, with_journal);
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+}
+
+IN_FIXTURE(a_replica_that_is_promoted_in_the_middle_of_a_group_has_it_whole) {
+    begin_long_change();
+    check_whole();
+}
+
+IN_FIXTURE(a_link_that_is_lost_in_the_middle_of_a_group_leaves_it_whole) {
+    begin_long_change();
+    node_end(&master, SIGKILL);
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (node_is_up(&replica)) {
+        assert_true(process_now_ms() < give_up_at);
+    }
+    check_whole();
+}
+
+IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) {
+    begin_long_change();
+    wire_check(&replica.wire, "CLIENT KILL TYPE master", ":1");
+    wire_expect(&master.wire, ":600000\r\n");
+    node_wait_synced(&replica, &master);
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    check_whole();
+}
+
+/* ---- replicas that do not read ---- */
+
+/* Names that do not compress: more than what sockets hold. */
+static void fill_with_noise(struct node *node) {
+    enum { COMMANDS = 300, MEMBERS = 1000, NAME = 32 };
+    struct random numbers = random_begin("takeover");
+    struct text text = {0};
+    for (int i = 0; i < COMMANDS; i++) {
+        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$5\r\nnoise\r\n", 2 + 2 * MEMBERS);
+        for (int k = 0; k < MEMBERS; k++) {
+            text_format(&text, "$1\r\n1\r\n$%d\r\n", NAME);
+            for (int part = 0; part < NAME / 16; part++) {
+                text_format(&text, "%016llx", (unsigned long long)random_next(&numbers));
+            }
+            text_add(&text, "\r\n", 2);
+        }
+    }
+    wire_send(&node->wire, text.at, text.size);
+    for (int i = 0; i < COMMANDS; i++) {
+        assert_int_equal(wire_reply(&node->wire)[0], ':');
+    }
+    text_free(&text);
+}
+
+/* It goes on acknowledging, and would hold up everybody's copies and snapshots. */
+IN_FIXTURE(a_replica_that_takes_nothing_of_its_copy_is_closed) {
+    const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "3", NULL};
+    const int small = 4096;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    node_start(&master, words);
+    node_start(&replica, with_journal);
+    fill_with_noise(&master);
+    struct wire stuck = wire_open(process_connect_tcp(&master.server));
+    assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
+    wire_wait_info(&master.wire, "connected_slaves", 1);
+    node_follow(&replica, &master);
+    while (!node_is_up(&replica)) {
+        (void)wire_push(&stuck, "REPLCONF ACK 0\r\n", sizeof "REPLCONF ACK 0\r\n" - 1, 50);
+        process_sleep_ms(200);
+        assert_true(process_now_ms() < give_up_at);
+    }
+    wire_check(&master.wire, "SAVE", "OK");
+    wire_close(&stuck);
+}
+
+TEST_MAIN(NULL, NULL)

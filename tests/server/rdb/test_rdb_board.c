@@ -1,0 +1,313 @@
+/* Boards of the module in dump files: equal to the last bit, and every damage. */
+#include "tests/server/rdb/board_maker.h"
+
+#include "server/rdb/rdb_load.h"
+#include "tests/support/harness.h"
+
+#define TIME_US (HARNESS_START_US + 5000000)
+
+static struct bytes content(const struct buffer *file) {
+    return (struct bytes){.at = file->at, .size = file->size};
+}
+
+static enum rdb_load_status load_pieces(struct rdb_load *load, struct registry *registry,
+                                        struct bytes file, size_t piece) {
+    enum rdb_load_status status = RDB_LOAD_MORE;
+    rdb_load_init(load, registry, 7, HARNESS_START_US);
+    for (size_t at = 0; at < file.size && status == RDB_LOAD_MORE; at += piece) {
+        size_t left = file.size - at;
+        status = rdb_load_feed(
+            load, (struct bytes){.at = file.at + at, .size = left < piece ? left : piece});
+    }
+    return status;
+}
+
+static const struct registry_key *find(struct harness *h, const char *name) {
+    const struct registry_key *key =
+        registry_peek(h->server.registry, 0, bytes_from_text(name), HARNESS_START_US / 1000);
+    assert_non_null(key);
+    return key;
+}
+
+/* Boards of every kind: ties, several fields, the latest first and frozen, empty, in a period. */
+static struct harness *make_boards(void) {
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    harness_run(h, s, "ZADD ties 7 zoe 7 ann 7 kim 9 bob 7 eve");
+    harness_run(h, s, "LB.CREATE two FIELD a 20 FIELD b 9 ASC TIME 24 M");
+    harness_run(h, s, "LB.ADD two 3 4 ann 3 1 bob 5 0 kim");
+    harness_run(h, s, "LB.CREATE latest FIELD score 20 TIME 24 M LATEST CAP 9");
+    harness_run(h, s, "ZADD latest 1 a 1 b 1 c 2 d");
+    harness_run(h, s, "LB.ALTER latest CAP 2 FREEZE");
+    harness_run(h, s, "LB.CREATE empty FIELD score 64 SIGNED");
+    harness_run(h, s, "LB.CREATE day PERIOD DAY ARCHIVE 3");
+    harness_run(h, s, "ZADD day 5 ann");
+    for (int i = 0; i < 1500; i++) {
+        harness_run_format(h, s, "ZADD long %d member:%d", i % 5, i);
+    }
+    return h;
+}
+
+static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long"};
+enum { NAMES = sizeof names / sizeof names[0], MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
+
+static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
+    buffer_init(file, 0);
+    MAKE_RAW(file, "REDIS0010\xfe\x00");
+    for (int i = 0; i < NAMES; i++) {
+        make_board(file, names[i], find(h, names[i]), TIME_US, members_per_chunk);
+    }
+    make_end(file);
+}
+
+static void dump_all(struct harness *h, struct buffer *dumps) {
+    struct session *s = harness_connect(h);
+    for (int i = 0; i < NAMES; i++) {
+        const char *reply = harness_run_format(h, s, "DUMP %s", names[i]);
+        buffer_append(dumps, reply, h->reply.size);
+    }
+    harness_disconnect(h, s);
+}
+
+static void expect_loaded(const struct buffer *file, size_t piece, const struct buffer *dumps) {
+    struct harness *loaded = harness_create("");
+    struct rdb_load load;
+    struct buffer found;
+    buffer_init(&found, 0);
+    assert_int_equal(load_pieces(&load, loaded->server.registry, content(file), piece),
+                     RDB_LOAD_DONE);
+    assert_string_equal(load.error, "");
+    assert_int_equal(load.board_count, NAMES);
+    assert_int_equal(load.module_board_count, NAMES);
+    assert_int_equal(load.member_count, MEMBERS);
+    assert_int_equal(load.latest_us, TIME_US);
+    dump_all(loaded, &found);
+    assert_int_equal(found.size, dumps->size);
+    assert_memory_equal(found.at, dumps->at, dumps->size);
+    rdb_load_deinit(&load);
+    buffer_deinit(&found);
+    harness_destroy(loaded);
+}
+
+TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size) {
+    static const size_t pieces[] = {1, 7, 64, 1000000};
+    static const uint32_t members_per_chunk[] = {1, 100, 512};
+    struct harness *h = make_boards();
+    struct buffer dumps;
+    struct buffer file;
+    buffer_init(&dumps, 0);
+    dump_all(h, &dumps);
+    for (size_t i = 0; i < 3; i++) {
+        make_all(&file, h, members_per_chunk[i]);
+        for (size_t j = 0; j < 4; j++) {
+            expect_loaded(&file, pieces[j], &dumps);
+        }
+        buffer_deinit(&file);
+    }
+    buffer_deinit(&dumps);
+    harness_destroy(h);
+}
+
+/* Without a checksum, so that damage is seen by what is damaged. */
+TEST(no_changed_byte_makes_a_board_that_does_not_hold_together) {
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    struct buffer file;
+    struct rdb_load load;
+    harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9 PERIOD DAY");
+    harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim 1 1 eve");
+    buffer_init(&file, 0);
+    MAKE_RAW(&file, "REDIS0010\xfe\x00");
+    make_board(&file, "k", find(h, "k"), TIME_US, 2);
+    MAKE_RAW(&file, "\xff\0\0\0\0\0\0\0\0");
+    uint64_t refused_count = 0;
+    for (size_t at = 9; at < file.size; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            const char *reason = "";
+            uint64_t live = memory_live_count();
+            struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+            file.at[at] = (char)(file.at[at] ^ (1 << bit));
+            enum rdb_load_status status = load_pieces(&load, registry, content(&file), file.size);
+            assert_true((status == RDB_LOAD_FAILED) == (load.error[0] != '\0'));
+            refused_count += status != RDB_LOAD_DONE;
+            rdb_load_deinit(&load);
+            assert_true(registry_validate(registry, &reason));
+            registry_destroy(registry);
+            assert_int_equal(memory_live_count(), live);
+            file.at[at] = (char)(file.at[at] ^ (1 << bit));
+        }
+    }
+    assert_true(refused_count > file.size * 3);
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+TEST(every_allocation_may_fail) {
+    struct harness *h = make_boards();
+    struct buffer file;
+    struct rdb_load load;
+    make_all(&file, h, 100);
+    uint64_t failed_count = 0;
+    bool is_done = false;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        uint64_t live = memory_live_count();
+        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+        memory_fail_at(nth);
+        is_done = load_pieces(&load, registry, content(&file), 4096) == RDB_LOAD_DONE;
+        memory_fail_at(0);
+        if (!is_done) {
+            assert_string_equal(load.error, "out of memory");
+            failed_count++;
+        }
+        rdb_load_deinit(&load);
+        registry_destroy(registry);
+        assert_int_equal(memory_live_count(), live);
+    }
+    assert_true(failed_count > 10);
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+/* ---- what is refused ---- */
+
+static void begin_file(struct buffer *file) {
+    buffer_init(file, 0);
+    MAKE_RAW(file, "REDIS0010\xfe\x00");
+}
+
+static void expect_refused(struct harness *h, struct buffer *file, const char *told) {
+    struct rdb_load load;
+    struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+    make_end(file);
+    assert_int_equal(load_pieces(&load, registry, content(file), file->size), RDB_LOAD_FAILED);
+    if (strstr(load.error, told) == NULL) {
+        assert_string_equal(load.error, told);
+    }
+    rdb_load_deinit(&load);
+    registry_destroy(registry);
+    buffer_deinit(file);
+}
+
+TEST(a_head_of_no_board_is_refused) {
+    static const struct {
+        uint64_t version, format, time_us, count;
+        const char *told;
+    } cases[] = {
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT + 1, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION, 0, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION + 1, FILE_FORMAT, TIME_US, 0, "a later version has written"},
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, (uint64_t)1 << 63, 0, "damaged board"},
+        {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, TIME_US, (uint64_t)1 << 33, "damaged board"},
+    };
+    struct harness *h = harness_create("");
+    struct buffer file;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin_file(&file);
+        make_key(&file, 7, "k");
+        make_length(&file, rdb_board_type_id() - RDB_BOARD_TYPE_VERSION + cases[i].version);
+        make_number(&file, cases[i].format);
+        make_number(&file, cases[i].time_us);
+        make_number(&file, cases[i].count);
+        expect_refused(h, &file, cases[i].told);
+    }
+    begin_file(&file); /* a text instead of a number */
+    make_key(&file, 7, "k");
+    make_length(&file, rdb_board_type_id());
+    make_length(&file, 5);
+    make_text(&file, "x");
+    expect_refused(h, &file, "damaged board");
+    harness_destroy(h);
+}
+
+/* Two pieces of at most two entries behind so many OPENs, and the value's end. */
+struct wrong_board {
+    uint64_t count;
+    int open_count;
+    struct board_entry pieces[2][2];
+    const char *told;
+};
+
+static void make_wrong_board(struct buffer *file, const struct wrong_board *wrong,
+                             const struct registry_key *key) {
+    begin_file(file);
+    make_board_head(file, "k", FILE_FORMAT, TIME_US, wrong->count);
+    for (int i = 0; i < wrong->open_count; i++) {
+        make_open(file, key);
+    }
+    for (int i = 0; i < 2; i++) {
+        uint32_t count = 0;
+        while (count < 2 && wrong->pieces[i][count].member.size > 0) {
+            count++;
+        }
+        if (count > 0) {
+            make_piece(file, wrong->pieces[i], count);
+        }
+    }
+    make_byte(file, 0);
+}
+
+TEST(chunks_of_no_board_are_refused) {
+    const struct board_entry ann = {.key = 9, .member = BYTES("ann")};
+    const struct board_entry bob = {.key = 7, .member = BYTES("bob")};
+    const struct board_entry too_wide = {.key = (uint64_t)1 << 20, .member = BYTES("ann")};
+    const struct wrong_board cases[] = {
+        {2, 0, {{ann, bob}}, "damaged board"},   /* no OPEN */
+        {2, 2, {{ann, bob}}, "damaged board"},   /* two */
+        {1, 1, {{ann, bob}}, "damaged board"},   /* more than are announced */
+        {1, 1, {{ann}, {bob}}, "damaged board"}, /* in another chunk */
+        {3, 1, {{ann, bob}}, "damaged board"},   /* fewer */
+        {2, 1, {{bob, ann}}, "damaged board"},   /* out of order */
+        {2, 1, {{bob}, {ann}}, "damaged board"}, /* across two chunks */
+        {1, 1, {{too_wide}}, "damaged board"},   {2, 1, {{ann, ann}}, "there twice"},
+    };
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    struct buffer file;
+    harness_run(h, s, "LB.CREATE k FIELD a 20");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_wrong_board(&file, &cases[i], find(h, "k"));
+        expect_refused(h, &file, cases[i].told);
+    }
+    begin_file(&file);
+    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 1);
+    make_open(&file, find(h, "k"));
+    make_chunk(&file, &(struct buffer){.at = NULL});
+    expect_refused(h, &file, "damaged board");
+    harness_destroy(h);
+}
+
+TEST(values_of_other_modules_are_passed_over) {
+    struct harness *h = harness_create("");
+    struct rdb_load load;
+    struct buffer file;
+    begin_file(&file);
+    make_key(&file, 7, "other");
+    make_length(&file, rdb_board_type_id() ^ (1 << 10));
+    make_number(&file, 5);
+    make_length(&file, 5);
+    make_text(&file, "text");
+    make_byte(&file, 0);
+    make_end(&file);
+    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 1), RDB_LOAD_DONE);
+    assert_int_equal(load.skipped[7].count, 1);
+    assert_int_equal(load.board_count, 0);
+    rdb_load_deinit(&load);
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+/* What a Redis computes from the name in its documentation of modules: 64 letters, six bits each. */
+TEST(the_type_has_the_number_that_redis_gives_it) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint64_t id = rdb_board_type_id();
+    char name[10] = "";
+    assert_int_equal(id & 1023, RDB_BOARD_TYPE_VERSION);
+    for (int i = 8; i >= 0; i--) {
+        name[i] = letters[id >> (10 + 6 * (8 - i)) & 63];
+    }
+    assert_string_equal(name, "LB-board1");
+    assert_true(rdb_board_is_type(id + 5) && !rdb_board_is_type(id + 1024));
+}
+
+TEST_MAIN(NULL, NULL)
