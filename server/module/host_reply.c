@@ -42,9 +42,11 @@ static bool fits_double(const char *text, double value) {
  * numbers with 17 digits; what has more goes as a string. */
 static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
     char copy[TEXT_MAX];
-    bool is_integer = memchr(text.at, '.', text.size) == NULL;
+    int64_t number;
+    uint64_t magnitude;
+    bool is_integer = bytes_parse_i64(text, &number) || bytes_parse_u64(text, &magnitude);
     double value = strtod(copy_text(text, copy), NULL);
-    if (is_integer && isfinite(value)) {
+    if (is_integer) {
         host_ReplyWithLongDouble(ctx, strtold(copy, NULL));
     } else if (!isfinite(value) || fits_double(copy, value)) {
         host_ReplyWithDouble(ctx, value);

@@ -27,7 +27,7 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from grammar import HOSTILE, KEYS, MEMBERS, Grammar
+from grammar import KEYS, Grammar, read_page
 from hosts import MODULE_TEST, Host, settled, wait_until
 
 ROUND = 1500  # commands between two checks
@@ -37,6 +37,8 @@ BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
 NOTICE = r"\d+:[MSC] .{24} \* "  # lines of the log that tell of nothing wrong
 RDB_MODULE = 7  # the first byte of a module's value
 TIMER_S = 1.1  # the module's timer looks for what is due once a second
+# They go on between other commands: tests/module/test_players.py has them.
+IN_STEPS = {"LB.BAN", "LB.UNBAN", "LB.FORGET", "LB.MOVE", "LB.WHERE"}
 HOUR_US = 3600 * 10 ** 6
 DATABASES = 3
 
@@ -98,8 +100,11 @@ class Fuzzer:
         self.commands = self.errors = 0
         self.time_us = int(time.time() * 10 ** 6)
         names = Connection(self.master).ask("COMMAND", "LIST", "FILTERBY", "MODULE", "leaderboard")
-        self.names = sorted({name.decode().upper() for name in names} -
-                            {"LB.TESTCLOCK", "LB.TYPE", "LB.APPLY"})
+        syntax = read_page()
+        self.names = sorted(name.decode().upper() for name in names
+                            if name.decode().upper().removeprefix("LB.") in syntax
+                            or name.decode().upper() in syntax)
+        self.names = [name for name in self.names if name not in IN_STEPS or arguments.all]
 
     # ---- one command ----
 
@@ -386,6 +391,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
     parser.add_argument("--first", type=int, default=0, help="the number of the first round")
+    parser.add_argument("--all", action="store_true", help="also the commands that go on in steps")
     parser.add_argument("--module", default=MODULE_TEST)
     arguments = parser.parse_args()
     arguments.seed = arguments.seed or random.randrange(1, 1 << 30)

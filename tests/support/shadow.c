@@ -391,12 +391,14 @@ static struct bytes take_line(struct bytes reply, size_t *at) {
     return (struct bytes){.at = begin, .size = size};
 }
 
-/* Hosts write a fraction in RESP3 with 17 digits; what does not fit them comes as a string. */
+/* Hosts write a fraction in RESP3 with 17 digits; what does not fit them, and integers beyond 64 bits, come
+ * as strings. */
 static bool is_same_fraction(struct bytes expected, struct bytes line, struct bytes got,
                              size_t *at) {
     char text[64], other[64];
     if (expected.size < 2 || expected.at[0] != ',' || line.size == 0 ||
-        expected.size >= sizeof text || memchr(expected.at, '.', expected.size) == NULL) {
+        expected.size >= sizeof text ||
+        (expected.size <= 20 && memchr(expected.at, '.', expected.size) == NULL)) {
         return false;
     }
     snprintf(text, sizeof text, "%.*s", (int)expected.size - 1, expected.at + 1);
