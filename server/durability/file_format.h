@@ -37,7 +37,7 @@ static inline void file_format_put(char *head, const char *prefix, unsigned form
 }
 
 /* How a master's refusal begins: by it a replica knows a server of another version from a Redis. */
-#define FILE_FORMAT_REFUSAL "-ERR the replica's format is "
+#define FILE_FORMAT_REFUSAL "ERR the replica's format is "
 
 /* May a server of this version follow, or be followed? */
 static inline bool file_format_is_near(uint64_t version) {

@@ -325,9 +325,9 @@ static void remove_files(struct received *received) {
     }
     journal_file_close(&received->journal);
     if (received->is_made && !received->is_adopted && !received->is_kept) {
-        (void)store_remove(received->store, STORE_BASE, received->number);
+        (void)store_discard(received->store, STORE_BASE, received->number);
         if (received->journal_number != 0) {
-            (void)store_remove(received->store, STORE_JOURNAL, received->journal_number);
+            (void)store_discard(received->store, STORE_JOURNAL, received->journal_number);
         }
     }
     received->is_made = false;

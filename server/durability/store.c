@@ -228,6 +228,10 @@ bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
     return remove_name(store, store_name(kind, number).text);
 }
 
+bool store_discard(const struct store *store, enum store_kind kind, uint64_t number) {
+    return remove_name(store, store_name(kind, number).text);
+}
+
 /* ---- keeping ---- */
 
 struct kept_name {

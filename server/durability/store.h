@@ -143,6 +143,8 @@ MUST_CHECK enum store_set_status store_set(struct store *store, const struct sto
 bool store_remove_old(struct store *store, const struct store_state *before);
 /* Remove one file that no manifest names, such as an aborted snapshot. */
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number);
+/* The same of a file that no manifest has ever named: also while another thread sets the state. */
+bool store_discard(const struct store *store, enum store_kind kind, uint64_t number);
 
 /* Visit each of the store's files that the manifest does not name; for STORE_READ. */
 MUST_CHECK bool store_list_unnamed(const struct store *store, disk_visit_name *visit,

@@ -144,7 +144,7 @@ static void fail_with_answer(struct master_link *link, const char *what, struct 
 /* "+LEADERBOARD 4", or an error of a server that is none. */
 static void take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
-    if (begins_with(answer, FILE_FORMAT_REFUSAL)) {
+    if (begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
         fail_with_answer(link, "the master refuses", answer);
         return;
     }

@@ -40,7 +40,7 @@ static bool read_format(const struct call *call, struct bytes value, int64_t *fo
            call_refuse_format(call,
                               "%s%lld, this server's %d: they may differ "
                               "by one, from %d on. Upgrade the older one, or both in steps",
-                              FILE_FORMAT_REFUSAL + 1, (long long)*format, (int)FILE_FORMAT,
+                              FILE_FORMAT_REFUSAL, (long long)*format, (int)FILE_FORMAT,
                               (int)FILE_FORMAT_STREAMED);
 }
 
