@@ -25,7 +25,7 @@ class Load(Changes):
     """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys."""
 
     def __init__(self, seed):
-        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "late:1", "daily:p"))
+        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "daily:late", "daily:p"))
         self.others = follow.Writer(seed)
 
     def next(self):
@@ -45,12 +45,12 @@ class Load(Changes):
             lambda: ["SUNIONSTORE", "text:1", "set:1"],
             lambda: ["DEL", text()],
             lambda: ["LB.ZUNIONSTORE", self.key(), 1, self.key()],
-            lambda: ["LB.CREATE", "late:1", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M",
+            lambda: ["LB.CREATE", "daily:late", "FIELD", "a", 20, "FIELD", "b", 9, "ASC", "TIME", 24, "M",
                      "LATEST"],
             lambda: ["LB.CREATE", self.key(), "PERIOD", "DAY", "TZ", "Asia/Tokyo", "ARCHIVE", 3],
             lambda: ["LB.ALTER", self.key(), "PERIOD", r.choice(["HOUR", "NONE"])],
-            lambda: ["LB.ADD", "late:1", r.randrange(9), r.randrange(3), self.member()],
-            lambda: ["LB.ADD", "late:1", "*", r.randrange(3), self.member()],
+            lambda: ["LB.ADD", "daily:late", r.randrange(9), r.randrange(3), self.member()],
+            lambda: ["LB.ADD", "daily:late", "*", r.randrange(3), self.member()],
             lambda: ["LB.ALTER", self.key(), "LIMIT", r.randrange(10, 400)],
             lambda: ["LB.ALTER", self.key(), "CAP", "NONE"],
             lambda: ["LB.ALTER", self.key(), "FREEZE" if r.random() < 0.3 else "THAW"],
