@@ -447,13 +447,10 @@ static bool run_once(struct redis_link *link) {
     return shake_hands(link) && synchronize(link) && receive_stream(link);
 }
 
-/* What was received waits in the file, maybe, and must get into the ring. It may be closed at any time meanwhile. */
+/* What was received waits in the file, maybe, and must get into the ring. */
 static void rest(struct redis_link *link, int64_t until_ms) {
     while (!atomic_load(&link->is_ended) &&
            (now_ms() < until_ms || atomic_load(&link->is_closed))) {
-        if (atomic_load(&link->is_closed)) {
-            atomic_store(&link->is_quiet, true);
-        }
         pump(link);
         uv_sleep(link->is_more ? PUMP_MS : 5 * PUMP_MS);
     }
