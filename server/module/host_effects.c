@@ -95,6 +95,18 @@ static void encode_fill(const struct effect *effect) {
     }
 }
 
+/* An archive takes the place of a key that was not on stage, so the registry has said nothing of that. */
+static void encode_replaced(struct host_string *name) {
+    struct host_context *ctx = effects.stage->ctx;
+    struct host_key *replaced =
+        host_stage_has(effects.stage, host_bytes(name)) ? NULL : host_OpenKey(ctx, name, HOST_READ);
+    if (replaced != NULL) {
+        host_CloseKey(replaced);
+        encode(&(struct effect){
+            .kind = EFFECT_REMOVE, .key_kind = &key_kind_board, .name = host_bytes(name)});
+    }
+}
+
 static void receive(void *context, const struct effect *effect) {
     (void)context;
     if (host_state_owns(effect)) {
@@ -106,8 +118,9 @@ static void receive(void *context, const struct effect *effect) {
     }
     host_stage_note(effects.stage, effect);
     if (effect->kind == EFFECT_RENAME && effects.more_count < MORE_KEYS_MAX) {
-        effects.more[effects.more_count++] =
+        effects.more[effects.more_count] =
             host_CreateString(effects.stage->ctx, effect->to_name.at, effect->to_name.size);
+        encode_replaced(effects.more[effects.more_count++]);
     }
     if (effect->kind == EFFECT_FILL) {
         encode_fill(effect);
@@ -172,22 +185,13 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 
 /* ---- back ---- */
 
-static bool is_on_stage(const struct host_stage *stage, struct bytes name) {
-    for (uint32_t i = 0; i < stage->count; i++) {
-        if (bytes_equal(host_bytes(stage->slots[i].name), name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Effects on boards that the command names. */
 static bool is_allowed(const struct host_stage *stage, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
-           is_on_stage(stage, effect->name) &&
-           (!moves || (effect->to_database == 0 && is_on_stage(stage, effect->to_name)));
+           host_stage_has(stage, effect->name) &&
+           (!moves || (effect->to_database == 0 && host_stage_has(stage, effect->to_name)));
 }
 
 /* What a blob is judged by. */

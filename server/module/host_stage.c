@@ -149,6 +149,15 @@ static bool stage_key(struct host_stage *stage, struct host_string *name, bool i
     return is_staged;
 }
 
+bool host_stage_has(const struct host_stage *stage, struct bytes name) {
+    for (uint32_t i = 0; i < stage->count; i++) {
+        if (bytes_equal(host_bytes(stage->slots[i].name), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void host_stage_note(struct host_stage *stage, const struct effect *effect) {
     for (uint32_t i = 0; i < stage->count; i++) {
         struct host_slot *slot = &stage->slots[i];

@@ -40,6 +40,8 @@ void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool w
 MUST_CHECK bool host_stage_key(struct host_stage *stage, struct host_string *name);
 /* The same for a name that is no argument. */
 MUST_CHECK bool host_stage_key_of(struct host_stage *stage, struct bytes name);
+/* Is a key of this name on stage, or its place? */
+bool host_stage_has(const struct host_stage *stage, struct bytes name);
 /* Note a change, as effects report it. */
 void host_stage_note(struct host_stage *stage, const struct effect *effect);
 /* The name of the first key that has changed; NULL: none. */

@@ -201,16 +201,24 @@ TEST(the_frames_are_functions_of_the_program) {
     if (system("command -v addr2line >/dev/null") != 0) {
         skip();
     }
-    start(&server, NULL);
-    process_signal(&server, SIGABRT);
-    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
-    char *log = process_log(&server);
-    resolve_frames(log, functions, sizeof functions);
-    free(log);
-    if (strstr(functions, "\nmain\n") == NULL) {
-        fail_msg("no main in: %s", functions);
+    /* The kernel may hand the signal to a thread that begins just then, and whose frames are not yet of the
+     * program. */
+    enum { ATTEMPTS = 3 };
+    bool has_main = false;
+    for (int i = 0; i < ATTEMPTS && !has_main; i++) {
+        start(&server, NULL);
+        process_signal(&server, SIGABRT);
+        assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+        char *log = process_log(&server);
+        resolve_frames(log, functions, sizeof functions);
+        has_main = strstr(functions, "\nmain\n") != NULL;
+        if (!has_main) {
+            print_message("no main in: %s\nof: %s\n", functions, log);
+        }
+        free(log);
+        process_stop(&server);
     }
-    process_stop(&server);
+    assert_true(has_main);
 }
 
 TEST(a_daemon_leaves_its_report_in_its_logfile) {

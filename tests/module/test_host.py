@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 import unittest
+from datetime import datetime, timezone
 from pathlib import Path
 
 import redis
@@ -400,6 +401,34 @@ class Files(unittest.TestCase):
         self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
         wait_until(lambda: client.exists("daily:i@2026-11-20T12") == 1, "it rolls over then")
+
+    def test_an_archive_replaces_what_has_its_name(self):
+        master = self.host(module=MODULE_TEST)
+        replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
+        end_us = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
+        for number, value in enumerate(["board", "set", "string"]):
+            end_us += 3600 * 10 ** 6
+            name = f"{{t}}{number}"
+            for host in (master, replica):
+                host.client().execute_command("LB.TESTCLOCK", end_us - 60 * 10 ** 6, 1000)
+            client = master.client()
+            client.execute_command("LB.CREATE", name, "FIELD", "points", 20,
+                                   "TIME", 42, "MS", "PERIOD", "HOUR")
+            archive = name + "@" + datetime.fromtimestamp(
+                end_us // 10 ** 6 - 3600, timezone.utc).strftime("%Y-%m-%dT%H")
+            client.execute_command("LB.ZADD", name, 7, "ann")
+            if value == "board":
+                client.execute_command("LB.ZADD", archive, 8, "bob")
+            elif value == "set":
+                client.sadd(archive, "bob")
+            else:
+                client.set(archive, "bob")
+            master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
+            client.execute_command("LB.ZADD", name, 9, "kim")
+            self.assertEqual(client.execute_command("LB.ZREVRANGE", archive, 0, -1), [b"ann"], value)
+            settled(master, replica)
+            self.assertEqual(master.digest(), replica.digest(), value)
+        self.assertNotIn("CRITICAL", replica.log.read_text(errors="replace"))
 
     def test_boards_move_between_the_server_and_the_module(self):
         host, server = self.host(), Server(PROGRAM)

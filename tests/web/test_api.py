@@ -83,11 +83,12 @@ class Stream:
 
     def next(self):
         """(event, data); None at the end."""
-        event = None
+        event, give_up_at = None, time.monotonic() + LIMIT_S
         while True:
             line = self.reply.readline()
             if not line:
                 return None
+            assert time.monotonic() < give_up_at, "nothing but comments"
             line = line.decode().rstrip("\n")
             if line.startswith("event: "):
                 event = line[7:]
@@ -364,7 +365,8 @@ class Live(unittest.TestCase):
         writer.start()
         began, count = time.monotonic(), 0
         while time.monotonic() - began < 3:
-            self.assertIsNotNone(stream.next())
+            event = stream.next()
+            self.assertIsNotNone(event)
             count += 1
         seconds = time.monotonic() - began
         stop.set()
@@ -372,8 +374,8 @@ class Live(unittest.TestCase):
         self.assertLessEqual(count, 4 * seconds + 2)
         self.assertGreaterEqual(count, 2)
         last = self.server.run("ZSCORE", "hot", "ann").decode()
-        while stream.next()[1]["rows"][0]["score"] != last:  # the newest state comes
-            pass
+        while event[1]["rows"][0]["score"] != last:  # the newest state comes, or has come already
+            event = stream.next()
         stream.close()
         self.server.run("ZADD", "hot", "1", "ann")
 
