@@ -98,16 +98,16 @@ struct persistence {
     struct effect_listener listener;
     enum state journaling, saving;
     struct store store; /* directory -1: none is open */
-    bool had_manifest;  /* the store, before what is being saved: a thread may be making one */
     struct store_state
-        files;        /* the store's, as the loop knows it: a thread may be changing that one */
-    bool is_reserved; /* the store was opened by persistence_prepare_settings, undecided */
+        files;         /* the store's, as the loop knows it: a thread may be changing that one */
+    bool had_manifest; /* the store, before what is being saved: a thread may be making one */
+    bool is_reserved;  /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
+    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
     unsigned stream_format;
-    bool has_reader; /* from persistence_begin_stream to persistence_end_stream */
     struct stream stream;
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
