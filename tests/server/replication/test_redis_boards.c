@@ -110,7 +110,7 @@ static void feed_copy(struct moving *m) {
     buffer_init(&file, 0);
     MAKE_RAW(&file, "REDIS0010\xfe\x00");
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[32];
         snprintf(name, sizeof name, "k%d", i);
         const struct registry_key *key = registry_peek(
             m->source->server.registry, 0, bytes_from_text(name), harness_now_us(m->source) / 1000);
@@ -139,7 +139,7 @@ static void end(struct moving *m) {
 static void expect_equal(struct moving *m) {
     assert_string_equal(m->stream.error, "");
     for (int i = 0; i < 3; i++) {
-        char line[16];
+        char line[32];
         snprintf(line, sizeof line, "DUMP k%d", i);
         struct bytes ours = {.at = harness_run(m->ours, m->s, line)};
         struct bytes theirs = {.at = harness_run(m->source, m->theirs, line)};
