@@ -95,7 +95,7 @@ void node_fill(struct node *master, const char *board, int count) {
                     strlen(board), board);
         for (int i = first; i < last; i++) {
             char number[16];
-            int size = snprintf(number, sizeof number, "%d", (i * 7919) % 100003);
+            int size = snprintf(number, sizeof number, "%u", (unsigned)i * 7919U % 100003U);
             text_format(&text, "$%d\r\n%s\r\n", size, number);
             size = snprintf(number, sizeof number, "m%d", i);
             text_format(&text, "$%d\r\n%s\r\n", size, number);
