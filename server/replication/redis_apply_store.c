@@ -475,14 +475,8 @@ static bool put_by_lex(struct redis_apply *apply, const struct request *request,
     if (picks == NULL) {
         return false;
     }
-    uint32_t first = 0;
-    while (first < count && !redis_lex_is_from(&lower, picks[first].member)) {
-        first++;
-    }
-    uint32_t end = first;
-    while (end < count && redis_lex_is_until(&upper, picks[end].member)) {
-        end++;
-    }
+    uint32_t first, end;
+    redis_apply_span_of_names(picks, count, &lower, &upper, &first, &end);
     limit_places(range, &first, &end);
     bool is_fine = true;
     for (uint32_t i = first; i < end && is_fine; i++) {

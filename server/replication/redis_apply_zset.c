@@ -311,14 +311,8 @@ bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request 
     if (picks == NULL) {
         return false;
     }
-    uint32_t first = 0;
-    while (first < count && !redis_lex_is_from(&lower, picks[first].member)) {
-        first++;
-    }
-    uint32_t end = first;
-    while (end < count && redis_lex_is_until(&upper, picks[end].member)) {
-        end++;
-    }
+    uint32_t first, end;
+    redis_apply_span_of_names(picks, count, &lower, &upper, &first, &end);
     memory_free(picks);
     return first == end || remove_places(apply, key, first, end - 1, "zremrangebylex");
 }

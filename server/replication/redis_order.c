@@ -228,3 +228,17 @@ struct redis_pick *redis_apply_list(struct redis_apply *apply, const struct boar
     }
     return picks;
 }
+
+void redis_apply_span_of_names(const struct redis_pick *picks, uint32_t count,
+                               const struct redis_lex_bound *lower,
+                               const struct redis_lex_bound *upper, uint32_t *first,
+                               uint32_t *end) {
+    *first = 0;
+    while (*first < count && !redis_lex_is_from(lower, picks[*first].member)) {
+        ++*first;
+    }
+    *end = *first;
+    while (*end < count && redis_lex_is_until(upper, picks[*end].member)) {
+        ++*end;
+    }
+}
