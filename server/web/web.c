@@ -60,15 +60,13 @@ static void print_refusal(struct http_reply *reply, const char *text) {
     web_add_headers(reply, false);
 }
 
-void web_refuse(struct http_exchange *exchange, unsigned status, const char *code,
-                const char *format, ...) {
+void web_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...) {
     char text[HTTP_ERROR_MAX];
     va_list arguments;
     va_start(arguments, format);
     int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)size;
-    (void)code;
     http_exchange_refuse(exchange, status, "%s\n", text);
 }
 
@@ -103,7 +101,7 @@ void web_run(struct web_request *request, struct web_query *query) {
     struct web *web = request->web;
     if (web->pending_count >= WEB_PENDING_MAX) {
         web_query_leave(query);
-        web_refuse(request->exchange, 503, "busy", "too many requests wait for the server");
+        web_refuse(request->exchange, 503, "too many requests wait for the server");
         return;
     }
     request->query = query;
@@ -119,7 +117,7 @@ static void run_as(struct web_request *request, const struct web_identity *ident
     struct http_exchange *exchange = request->exchange;
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
-        web_refuse(exchange, 503, "busy", "out of memory");
+        web_refuse(exchange, 503, "out of memory");
         return;
     }
     query->identity = *identity;
@@ -157,13 +155,13 @@ static void log_in_and_run(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login = http_login_create(exchange);
     if (login == NULL) {
-        web_refuse(exchange, 503, "busy", "out of memory");
+        web_refuse(exchange, 503, "out of memory");
         return;
     }
     if (!http_login_take_basic(exchange, &login->given) || !login->given.has_password) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
-        web_refuse(exchange, 401, "login_needed", "no user has this name and password");
+        web_refuse(exchange, 401, "no user has this name and password");
         return;
     }
     login->check = web_engine_check_login;
@@ -201,7 +199,7 @@ static void handle_api(struct web *web, struct web_request *request,
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
     if (is_of_other_site(exchange)) {
-        web_refuse(exchange, 403, "forbidden", "not for pages of other sites");
+        web_refuse(exchange, 403, "not for pages of other sites");
         return;
     }
     if (exchange->method == HTTP_POST) {
@@ -210,7 +208,7 @@ static void handle_api(struct web *web, struct web_request *request,
         } else if (target->segment_count == 3 && is_path(target, 2, "logout")) {
             web_log_out(web, request);
         } else {
-            web_refuse(exchange, 405, "bad_request", "only login and logout are posted");
+            web_refuse(exchange, 405, "only login and logout are posted");
         }
         return;
     }
@@ -233,7 +231,7 @@ static void handle(void *context, struct http_exchange *exchange) {
     if (request == NULL || text == NULL) {
         memory_free(request);
         memory_free(text);
-        web_refuse(exchange, 503, "busy", "out of memory");
+        web_refuse(exchange, 503, "out of memory");
         return;
     }
     *request = (struct web_request){.web = web, .exchange = exchange};
@@ -241,14 +239,14 @@ static void handle(void *context, struct http_exchange *exchange) {
     memcpy(text, exchange->target, size + 1);
     const char *wrong = http_target_parse(text, &target);
     if (wrong != NULL) {
-        web_refuse(exchange, 400, "bad_request", "%s", wrong);
+        web_refuse(exchange, 400, "%s", wrong);
     } else if (is_path(&target, 0, "api") && is_path(&target, 1, "v1") &&
                !is_path(&target, 2, "openapi.json")) {
         handle_api(web, request, &target);
     } else if (exchange->method == HTTP_POST) {
-        web_refuse(exchange, 405, "bad_request", "only login and logout are posted");
+        web_refuse(exchange, 405, "only login and logout are posted");
     } else if (!web_files_answer(exchange, &target)) {
-        web_refuse(exchange, 404, "not_found", "there is no such page");
+        web_refuse(exchange, 404, "there is no such page");
     }
     memory_free(text);
 }

@@ -168,8 +168,7 @@ void web_answer(struct http_exchange *exchange, struct web_query *query);
 /* Run the query for this request, and reply; it is taken. */
 void web_run(struct web_request *request, struct web_query *query);
 /* Reply an error. */
-__attribute__((format(printf, 4, 5))) void web_refuse(struct http_exchange *exchange,
-                                                      unsigned status, const char *code,
-                                                      const char *format, ...);
+__attribute__((format(printf, 3, 4))) void web_refuse(struct http_exchange *exchange,
+                                                      unsigned status, const char *format, ...);
 
 #endif

@@ -193,7 +193,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         if (view != NULL && view->first == NULL) {
             destroy_view(web, view);
         }
-        web_refuse(exchange, 503, "busy", "too many viewers: see web-max-connections");
+        web_refuse(exchange, 503, "too many viewers: see web-max-connections");
         return;
     }
     request->view = view;
