@@ -62,6 +62,9 @@ static const char *check(const struct server *server, const struct failover_opti
     if (replica == NULL) {
         return "ERR FAILOVER target HOST and PORT is not a replica.";
     }
+    if (replica->is_redis) {
+        return "ERR FAILOVER target replica is a Redis: send it REPLICAOF NO ONE.";
+    }
     return replica->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
@@ -99,14 +102,14 @@ static const struct replica *find_ready(const struct replication *replication) {
     if (host.size > 0) {
         const struct replica *target =
             replication_find_replica(replication, host, replication->failover.port);
-        return target != NULL && target->state == REPLICA_ONLINE &&
+        return target != NULL && !target->is_redis && target->state == REPLICA_ONLINE &&
                        target->ack_group >= replication->group
                    ? target
                    : NULL;
     }
     for (const struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
-        if (replica->state == REPLICA_ONLINE && replica->port != 0 &&
+        if (replica->state == REPLICA_ONLINE && replica->port != 0 && !replica->is_redis &&
             replica->ack_group >= replication->group) {
             return replica;
         }

@@ -68,6 +68,8 @@ struct replica {
     char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
     uint16_t port;                     /* REPLCONF listening-port; 0: not said */
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
+    bool is_redis;      /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
+    bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
     uint64_t ack_group;                /* in its memory */
     uint64_t ack_disk_group;           /* on its disk */
     int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
@@ -92,11 +94,13 @@ enum replication_failover {
 };
 const char *replication_failover_name(enum replication_failover state);
 
-/* LB.SYNC */
+/* LB.SYNC; PSYNC and SYNC, which always get a full copy. */
 struct replication_wish {
     struct bytes id;
     uint64_t group; /* the first that is wanted */
     bool wants_failover;
+    bool is_redis; /* PSYNC, SYNC */
+    bool is_old;   /* SYNC: nothing is answered before the copy */
     bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
     struct term term; /* that term */
 };
@@ -128,6 +132,8 @@ struct replication_machine {
     /* LB.SYNC: answer it, and send the session what it asks for. */
     void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
                  struct reply *reply);
+    /* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
+    void (*acknowledge_bytes)(void *context, struct replica *replica, uint64_t offset);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
     /* Following a Redis: INFO's lines about it, "name:value\r\n". */

@@ -88,6 +88,7 @@ void feed_open(struct feed *feed) {
 
 static void close_feed(struct feed *feed) {
     feed_end_copy(feed);
+    feed_end_redis_copy(feed);
     backlog_clear(&feed->backlog);
     persistence_set_tap(feed->server->persistence, NULL, NULL);
     feed->is_open = false;
@@ -96,6 +97,7 @@ static void close_feed(struct feed *feed) {
 /* The backlog, but not the history: a term goes on, and none of its changes may be without a number. */
 static void begin_anew(struct feed *feed) {
     feed_end_copy(feed);
+    feed_end_redis_copy(feed);
     backlog_clear(&feed->backlog);
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     feed->has_gap = false;
@@ -150,12 +152,14 @@ struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(vo
 
 void feed_stop(struct feed *feed) {
     uv_close((uv_handle_t *)&feed->timer, NULL);
+    feed_end_redis_copy(feed);
     feed_disk_deinit(&feed->disk);
 }
 
 void feed_destroy(struct feed *feed) {
     if (feed != NULL) {
         backlog_leave(&feed->copy.pin);
+        backlog_leave(&feed->redis_pin.pin);
         backlog_clear(&feed->backlog);
         memory_free(feed);
     }
@@ -191,6 +195,7 @@ bool feed_step(struct feed *feed) {
     }
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
     has_more |= feed_step_copies(feed);
+    has_more |= feed_step_redis_copy(feed);
     has_more |= feed_stream(feed);
     close_broken(feed);
     backlog_trim(&feed->backlog);
@@ -215,11 +220,14 @@ void feed_second(struct feed *feed) {
         if (feed_is_lost(replica)) {
             continue;
         }
+        if (replica->is_redis) {
+            feed_redis_second(feed, replica);
+        }
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
             feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
-        } else {
+        } else if (!replica->is_redis) {
             feed_ping(feed, replica);
         }
     }
