@@ -149,26 +149,19 @@ static void put_expiry(struct redis_encode *encode, struct bytes name, int64_t e
     }
 }
 
-/* Of a hash, or to another database. */
+/* Of a hash, or to another database, where Redis has no RENAME. */
 static void move_key(struct redis_encode *encode, const struct effect *effect) {
     char text[NUMBER_SIZE];
-    bool is_copy = effect->kind == EFFECT_COPY;
+    bool is_rename = effect->kind == EFFECT_RENAME;
+    bool is_copy = !is_rename || effect->to_database != effect->database;
+    const struct bytes unlink[] = {BYTES("UNLINK"), effect->name};
     struct bytes words[] = {is_copy ? BYTES("COPY") : BYTES("RENAME"), effect->name,
                             effect->to_name, BYTES("DB"), {.at = NULL}};
     put_number(&words[4], text, effect->to_database);
     select_database(encode, effect->database);
-    if (is_copy || effect->to_database == effect->database) {
-        put_command(encode, words, is_copy ? 5 : 3);
-    } else {
-        words[0] = BYTES("MOVE"); /* keeps its name */
-        words[2] = words[4];
-        put_command(encode, words, 3);
-        select_database(encode, effect->to_database);
-        words[0] = BYTES("RENAME");
-        words[2] = effect->to_name;
-        if (!bytes_equal(effect->name, effect->to_name)) {
-            put_command(encode, words, 3);
-        }
+    put_command(encode, words, is_copy ? 5 : 3);
+    if (is_copy && is_rename) {
+        put_command(encode, unlink, 2);
     }
     select_database(encode, effect->to_database);
     put_expiry(encode, effect->to_name, effect->expire_at_ms);
