@@ -40,6 +40,15 @@ static const char *target_of(const struct replication *replication) {
     return replication->failover.host[0] != '\0' ? replication->failover.host : "any";
 }
 
+/* Of this kind: a Redis does not take over by a handshake. */
+static bool has_replica(const struct replication *replication) {
+    const struct replica *replica = replication->replicas;
+    while (replica != NULL && replica->is_redis) {
+        replica = replica->next;
+    }
+    return replica != NULL;
+}
+
 static const char *check(const struct server *server, const struct failover_options *options) {
     const struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
@@ -48,7 +57,7 @@ static const char *check(const struct server *server, const struct failover_opti
     if (replication_is_replica(replication)) {
         return "ERR FAILOVER is not valid when server is a replica.";
     }
-    if (replication->replica_count == 0) {
+    if (!has_replica(replication)) {
         return "ERR FAILOVER requires connected replicas.";
     }
     if (options->is_forced && (options->timeout_ms == 0 || options->host.at == NULL)) {

@@ -43,10 +43,11 @@ void feed_redis_answer(struct feed *feed, const struct replica *replica, bool is
         snprintf(text, sizeof text, "FULLRESYNC %s 0", id);
         reply_simple(reply, text);
     }
-    log_write(LOG_NOTICE,
-              "a Redis wants a full copy: it needs the module, or it will refuse it; settings and users "
-              "stay here id=%llu addr=%s port=%u",
-              (unsigned long long)session->id, session->address, replica->port);
+    log_write(
+        LOG_NOTICE,
+        "a Redis wants a full copy: it needs the module, or it will refuse it; settings and users "
+        "stay here id=%llu addr=%s port=%u",
+        (unsigned long long)session->id, session->address, replica->port);
 }
 
 bool feed_redis_is_idle(const struct feed_place *place) {
@@ -65,8 +66,7 @@ static void mark(struct feed_redis *redis) {
     if (redis->mark_count < FEED_REDIS_MARKS_MAX) {
         last = (redis->mark_first + redis->mark_count++) % FEED_REDIS_MARKS_MAX;
     }
-    redis->marks[last] =
-        (struct feed_redis_mark){.offset = encode->offset, .group = encode->group};
+    redis->marks[last] = (struct feed_redis_mark){.offset = encode->offset, .group = encode->group};
 }
 
 bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budget_ns) {

@@ -37,8 +37,8 @@ static void fail_copy(struct feed *feed, const char *reason) {
 /* ---- the beginning ---- */
 
 static bool start_child(struct feed_redis_copy *copy, const struct feed *feed) {
-    static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-", "--format",
-                                            "rdb", NULL};
+    static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-",
+                                            "--format",           "rdb",      NULL};
     int input = persistence_share_stream(feed->server->persistence);
     bool is_started = input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir,
                                                 input, copy->out.writer);
@@ -162,7 +162,7 @@ static bool take_end(struct feed *feed) {
     case CHILD_FAILED:
         break;
     }
-    fail_copy(feed, "the process that makes it has failed: see above, or its standard error");
+    fail_copy(feed, "the process that makes it has failed: its standard error says why");
     return true;
 }
 

@@ -74,7 +74,10 @@ static void deliver(struct feed *feed, struct replica *replica, struct bytes gro
                     uint64_t last_group) {
     struct feed_place *place = feed_place_of(replica);
     if (place->redis != NULL) {
-        redis_encode_add(&place->redis->encode, groups.at, groups.size);
+        if (!redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
+            feed_give_up(feed, replica, "no memory for what it is sent");
+            return;
+        }
     } else {
         buffer_append(feed_output(feed, replica), groups.at, groups.size);
     }
@@ -132,7 +135,8 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
         return !feed_is_in_backlog(feed, place->next_group) && send_from_disk(feed, replica);
     }
     size_t read_max = place->redis != NULL ? REDIS_READ_MAX : READ_MAX;
-    while (feed_unsent(replica) < FEED_UNSENT_MAX && feed_redis_is_idle(place)) {
+    while (feed_unsent(replica) < FEED_UNSENT_MAX && feed_redis_is_idle(place) &&
+           !feed_is_lost(replica)) {
         const char *at;
         uint64_t last_group;
         size_t size = backlog_read(backlog, &place->cursor, read_max, &at, &last_group);
@@ -210,6 +214,18 @@ void feed_ping(struct feed *feed, struct replica *replica) {
     }
 }
 
+/* Of a Redis that has its copy, but has not loaded it: those behind it. */
+static void keep_groups(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (place->redis == NULL || !place->redis->awaits_ack) {
+        return;
+    }
+    if (place->cursor.chunk == NULL && feed->backlog.first != NULL) {
+        (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
+    }
+    feed_bound_lag(feed, replica);
+}
+
 bool feed_stream(struct feed *feed) {
     bool has_more = false;
     bool is_gathering = false;
@@ -221,7 +237,7 @@ bool feed_stream(struct feed *feed) {
             continue;
         }
         if (!feed_place_of(replica)->is_streaming) {
-            feed_bound_lag(feed, replica);
+            keep_groups(feed, replica);
             continue;
         }
         note_online(replica);

@@ -100,8 +100,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
         reply_error(reply, "OOM out of memory");
         return;
     }
-    bool is_continued =
-        !wish->is_redis && is_ours(feed, id, group) && feed_is_at_hand(feed, group);
+    bool is_continued = !wish->is_redis && is_ours(feed, id, group) && feed_is_at_hand(feed, group);
     if (is_continued) {
         place->next_group = group;
         place->is_streaming = true;

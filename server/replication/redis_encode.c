@@ -104,8 +104,8 @@ static void add_state(struct redis_encode *encode, const struct effect *effect) 
 
 /* Blobs are of the database that is selected: in them it is 0. */
 static void add_to_board(struct redis_encode *encode, const struct effect *effect) {
-    bool goes_on = encode->blob_kind == REDIS_ENCODE_BOARD_BLOB &&
-                   encode->blob.size < BLOB_MAX && encode->database == effect->database &&
+    bool goes_on = encode->blob_kind == REDIS_ENCODE_BOARD_BLOB && encode->blob.size < BLOB_MAX &&
+                   encode->database == effect->database &&
                    bytes_equal(encode->blob_key, effect->name);
     if (!goes_on) {
         end_blob(encode);
@@ -155,8 +155,11 @@ static void move_key(struct redis_encode *encode, const struct effect *effect) {
     bool is_rename = effect->kind == EFFECT_RENAME;
     bool is_copy = !is_rename || effect->to_database != effect->database;
     const struct bytes unlink[] = {BYTES("UNLINK"), effect->name};
-    struct bytes words[] = {is_copy ? BYTES("COPY") : BYTES("RENAME"), effect->name,
-                            effect->to_name, BYTES("DB"), {.at = NULL}};
+    struct bytes words[] = {is_copy ? BYTES("COPY") : BYTES("RENAME"),
+                            effect->name,
+                            effect->to_name,
+                            BYTES("DB"),
+                            {.at = NULL}};
     put_number(&words[4], text, effect->to_database);
     select_database(encode, effect->database);
     put_command(encode, words, is_copy ? 5 : 3);
@@ -273,8 +276,8 @@ static void begin_group(struct redis_encode *encode) {
     wire_read_again(encode->input.at + encode->input_at, &message);
     encode->is_decoding = true;
     encode->head = message.head;
-    effect_decode_begin(&encode->decoder, (struct bytes){.at = wire_payload(&message),
-                                                         .size = message.head.size});
+    effect_decode_begin(&encode->decoder,
+                        (struct bytes){.at = wire_payload(&message), .size = message.head.size});
 }
 
 static void end_group(struct redis_encode *encode) {
@@ -310,7 +313,7 @@ static bool encode_some(struct redis_encode *encode) {
     return true;
 }
 
-void redis_encode_add(struct redis_encode *encode, const char *at, size_t size) {
+bool redis_encode_add(struct redis_encode *encode, const char *at, size_t size) {
     CHECK(redis_encode_is_idle(encode));
     if (encode->input.capacity > INPUT_KEPT_MAX) {
         buffer_deinit(&encode->input);
@@ -318,6 +321,7 @@ void redis_encode_add(struct redis_encode *encode, const char *at, size_t size) 
     buffer_clear(&encode->input);
     encode->input_at = 0;
     buffer_append(&encode->input, at, size);
+    return !encode->input.is_broken;
 }
 
 bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t size_max,
@@ -326,8 +330,7 @@ bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t s
     size_t size_end = out->size + size_max;
     encode->out = out;
     while (!redis_encode_is_idle(encode) && out->size < size_end) {
-        if (encode->input.is_broken || !encode_some(encode) || encode->commands.is_broken ||
-            encode->blob.is_broken) {
+        if (!encode_some(encode) || encode->commands.is_broken || encode->blob.is_broken) {
             return false;
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {

@@ -52,8 +52,8 @@ static inline bool redis_encode_is_idle(const struct redis_encode *encode) {
 static inline bool redis_encode_is_between(const struct redis_encode *encode) {
     return !encode->has_multi && encode->command_count == 0 && !encode->is_decoding;
 }
-/* From idle. What finds no memory breaks the output of the next step. */
-void redis_encode_add(struct redis_encode *encode, const char *at, size_t size);
+/* From idle. false: no memory; nothing was added. */
+MUST_CHECK bool redis_encode_add(struct redis_encode *encode, const char *at, size_t size);
 /* Encode for about budget_ns, or until out has size_max bytes more. false: no memory, or a group that was not written by
  * this server; the stream is of no use then. */
 MUST_CHECK bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t size_max,

@@ -25,8 +25,8 @@ static int prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *ac
     int error = posix_spawnattr_setsigmask(attributes, &none);
     error = error != 0 ? error : posix_spawnattr_setsigdefault(attributes, &all);
     error = error != 0 ? error
-                       : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-                                                                  POSIX_SPAWN_SETSIGDEF);
+                       : posix_spawnattr_setflags(attributes,
+                                                  POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
     error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
     return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);

@@ -201,8 +201,8 @@ static int keep_input(void) {
     ssize_t size = 0;
     int fd = disk_open_unnamed(".");
     bool is_kept = fd >= 0;
-    while (is_kept && ((size = read(STDIN_FILENO, piece, sizeof piece)) > 0 ||
-                       (size < 0 && errno == EINTR))) {
+    while (is_kept &&
+           ((size = read(STDIN_FILENO, piece, sizeof piece)) > 0 || (size < 0 && errno == EINTR))) {
         is_kept = size < 0 || disk_write_all(fd, piece, (size_t)size);
     }
     if (is_kept && size == 0) {
@@ -243,16 +243,15 @@ static bool export_loaded(const struct words *words, struct registry *registry,
     return true;
 }
 
-static bool import_into(const struct words *words, struct registry *registry,
-                        enum format format) {
+static bool import_into(const struct words *words, struct registry *registry, enum format format) {
     char error[IMPORT_ERROR_MAX];
     bool is_stdin = strcmp(words->paths[0], "-") == 0;
     FILE *in = is_stdin ? stdin : fopen(words->paths[0], "r");
     if (in == NULL) {
         return tools_complain("cannot open %s: %s", words->paths[0], strerror(errno));
     }
-    bool is_done = import_records(
-        registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, in, error);
+    bool is_done =
+        import_records(registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, in, error);
     if (!is_stdin) {
         fclose(in);
     }

@@ -60,8 +60,10 @@ const struct command command_lb_sync = {
 const struct command command_psync = {
     .name = "PSYNC",
     .syntax = "replication-id offset:integer",
-    .summary = "Sent by a Redis with the module that follows this server: a full copy as an RDB file, then commands",
-    .complexity = "O(1), and O(n) in what is sent, by another process and in steps between other commands",
+    .summary = "Sent by a Redis with the module that follows this server: a full copy as an RDB "
+               "file, then commands",
+    .complexity =
+        "O(1), and O(n) in what is sent, by another process and in steps between other commands",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
     .run = psync_run,
 };
@@ -69,7 +71,8 @@ const struct command command_psync = {
 const struct command command_sync = {
     .name = "SYNC",
     .summary = "Sent by redis-cli --rdb: a full copy as an RDB file",
-    .complexity = "O(1), and O(n) in what is sent, by another process and in steps between other commands",
+    .complexity =
+        "O(1), and O(n) in what is sent, by another process and in steps between other commands",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
     .run = psync_run,
 };

@@ -7,9 +7,9 @@
 #include "server/durability/file_format.h"
 
 struct told {
-    struct bytes ip; /* at NULL: not told */
-    int64_t port;    /* -1: not told */
-    int64_t format;  /* 0: not told */
+    struct bytes ip;        /* at NULL: not told */
+    int64_t port;           /* -1: not told */
+    int64_t format;         /* 0: not told */
     int64_t is_copy_enough; /* -1: not told */
 };
 
@@ -68,7 +68,8 @@ static bool read_pair(const struct call *call, uint32_t index, struct told *told
     }
     if (bytes_is(name, "RDB-FILTER-ONLY")) {
         return value.size == 0 ||
-               call_refuse(call, "ERR REPLCONF rdb-filter-only is not supported: all keys are sent");
+               call_refuse(call,
+                           "ERR REPLCONF rdb-filter-only is not supported: all keys are sent");
     }
     return call_refuse_format(call, "ERR Unrecognized REPLCONF option: %.*s",
                               (int)(name.size < 128 ? name.size : 128), name.at);

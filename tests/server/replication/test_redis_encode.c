@@ -122,7 +122,7 @@ static void feed_copy(void) {
 /* In steps of any size. */
 static void feed_groups(void) {
     buffer_clear(&out);
-    redis_encode_add(&encode, messages.at, messages.size);
+    assert_true(redis_encode_add(&encode, messages.at, messages.size));
     while (!redis_encode_is_idle(&encode)) {
         assert_true(redis_encode_step(&encode, &out, 1 + below(300), below(2) == 0 ? 0 : 100000));
     }
