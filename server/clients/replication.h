@@ -95,10 +95,10 @@ enum replication_failover {
 };
 const char *replication_failover_name(enum replication_failover state);
 
-/* LB.SYNC; PSYNC and SYNC, which always get a full copy. */
+/* LB.SYNC; PSYNC and SYNC. */
 struct replication_wish {
     struct bytes id;
-    uint64_t group; /* the first that is wanted */
+    uint64_t group; /* the first that is wanted; PSYNC: the first byte of the stream, 0: none */
     bool wants_failover;
     bool is_redis;    /* PSYNC, SYNC */
     bool is_old;      /* SYNC: nothing is answered before the copy */

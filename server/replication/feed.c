@@ -89,6 +89,7 @@ void feed_open(struct feed *feed) {
 static void close_feed(struct feed *feed) {
     feed_end_copy(feed);
     feed_end_redis_copy(feed);
+    feed_redis_forget(feed);
     backlog_clear(&feed->backlog);
     persistence_set_tap(feed->server->persistence, NULL, NULL);
     feed->is_open = false;
@@ -98,6 +99,7 @@ static void close_feed(struct feed *feed) {
 static void begin_anew(struct feed *feed) {
     feed_end_copy(feed);
     feed_end_redis_copy(feed);
+    feed_redis_forget(feed);
     backlog_clear(&feed->backlog);
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     feed->has_gap = false;
@@ -118,6 +120,7 @@ void feed_give_up(struct feed *feed, struct replica *replica, const char *reason
 }
 
 void feed_drop_replicas(struct feed *feed, const char *reason) {
+    feed_redis_forget(feed);
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         feed_give_up(feed, replica, reason);
@@ -160,6 +163,7 @@ void feed_destroy(struct feed *feed) {
     if (feed != NULL) {
         backlog_leave(&feed->copy.pin);
         backlog_leave(&feed->redis_pin.pin);
+        feed_redis_forget(feed);
         backlog_clear(&feed->backlog);
         memory_free(feed);
     }
@@ -231,6 +235,7 @@ void feed_second(struct feed *feed) {
             feed_ping(feed, replica);
         }
     }
+    feed_redis_forget_old(feed);
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
     if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL &&
         feed->deserted_at_ms != 0 && now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {

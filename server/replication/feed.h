@@ -57,6 +57,7 @@ struct feed {
     struct feed_copy copy;
     struct feed_redis_copy redis_copy;
     struct feed_copy redis_pin; /* of it: the groups behind */
+    struct feed_redis *left;    /* whose links broke, the last one first */
     char piece[WIRE_PIECE_MAX];
 };
 

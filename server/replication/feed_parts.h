@@ -72,11 +72,17 @@ bool feed_is_copy_slow(const struct feed *feed, bool is_redis);
 
 /* ---- feed_redis.c ---- */
 
-/* false: no memory. */
-MUST_CHECK bool feed_redis_join(struct feed *feed, struct replica *replica);
-void feed_redis_leave(struct feed_place *place);
+/* Make the replica one. *group: the first that it needs, where it goes on; 0: it needs a copy. false: no memory. */
+MUST_CHECK bool feed_redis_join(struct feed *feed, struct replica *replica,
+                                const struct replication_wish *wish, uint64_t *group);
+/* It is gone, and may come again. */
+void feed_redis_leave(struct feed *feed, struct replica *replica);
+/* Nobody who has left can go on where it was. */
+void feed_redis_forget(struct feed *feed);
+/* Forget whose time is over. */
+void feed_redis_forget_old(struct feed *feed);
 /* Answer PSYNC or SYNC. */
-void feed_redis_answer(struct feed *feed, const struct replica *replica, bool is_old,
+void feed_redis_answer(const struct replica *replica, bool is_old, bool is_continued,
                        struct reply *reply);
 /* May groups be added to what is to be encoded? */
 bool feed_redis_is_idle(const struct feed_place *place);

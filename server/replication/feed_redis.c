@@ -10,12 +10,65 @@
 
 enum { SECOND_MS = 1000 };
 
-bool feed_redis_join(struct feed *feed, struct replica *replica) {
-    struct feed_redis *redis = memory_allocate_zeroed(sizeof *redis);
-    if (redis == NULL) {
+/* ---- coming and going ---- */
+
+/* The place of a stream that had this offset. NULL: there is none. */
+static const struct feed_redis_mark *find_mark(const struct feed_redis *redis, uint64_t offset) {
+    if (redis->acked.offset == offset) {
+        return &redis->acked;
+    }
+    for (uint32_t i = 0; i < redis->mark_count; i++) {
+        const struct feed_redis_mark *found =
+            &redis->marks[(redis->mark_first + i) % FEED_REDIS_MARKS_MAX];
+        if (found->offset == offset) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* The stream with this id that somebody has left, taken out of the list. NULL: there is none. */
+static struct feed_redis *take_left(struct feed *feed, struct bytes id) {
+    for (struct feed_redis **at = &feed->left; *at != NULL; at = &(*at)->next_left) {
+        struct feed_redis *redis = *at;
+        if (bytes_equal(bytes_from_text(redis->id), id)) {
+            *at = redis->next_left;
+            return redis;
+        }
+    }
+    return NULL;
+}
+
+/* Can it go on from the first byte that it wants? */
+static bool resume(const struct feed *feed, struct feed_redis *redis, uint64_t offset) {
+    const struct feed_redis_mark *found = offset > 0 ? find_mark(redis, offset - 1) : NULL;
+    if (found == NULL || !feed_is_at_hand(feed, found->group + 1)) {
         return false;
     }
-    redis_encode_init(&redis->encode);
+    redis->acked = *found;
+    redis->mark_first = 0;
+    redis->mark_count = 0;
+    redis->encode.offset = redis->acked.offset;
+    redis->encode.group = redis->acked.group;
+    redis->encode.database = redis->acked.database;
+    return true;
+}
+
+bool feed_redis_join(struct feed *feed, struct replica *replica,
+                     const struct replication_wish *wish, uint64_t *group) {
+    struct feed_redis *redis = wish->is_old ? NULL : take_left(feed, wish->id);
+    *group = 0;
+    if (redis != NULL && resume(feed, redis, wish->group)) {
+        *group = redis->acked.group + 1;
+    } else {
+        memory_free(redis);
+        redis = memory_allocate_zeroed(sizeof *redis);
+        if (redis == NULL) {
+            return false;
+        }
+        redis_encode_init(&redis->encode);
+        replication_make_id(feed->server, redis->id);
+    }
     redis->is_copy_enough = replica->is_copy_enough;
     redis->input_bytes = replica->session->input_bytes;
     redis->ping_at_ms = feed->server->clock.monotonic_ms;
@@ -24,30 +77,76 @@ bool feed_redis_join(struct feed *feed, struct replica *replica) {
     return true;
 }
 
-void feed_redis_leave(struct feed_place *place) {
-    if (place->redis != NULL) {
-        redis_encode_deinit(&place->redis->encode);
-        memory_free(place->redis);
-        place->redis = NULL;
+static void free_left(struct feed_redis **at) {
+    struct feed_redis *redis = *at;
+    *at = redis->next_left;
+    memory_free(redis);
+}
+
+static void remember(struct feed *feed, struct feed_redis *redis) {
+    uint32_t count = 0;
+    redis_encode_init(&redis->encode);
+    redis->left_at_ms = feed->server->clock.monotonic_ms;
+    redis->next_left = feed->left;
+    feed->left = redis;
+    for (struct feed_redis **at = &feed->left; *at != NULL;) {
+        if (++count > FEED_REDIS_LEFT_MAX) {
+            free_left(at);
+        } else {
+            at = &(*at)->next_left;
+        }
     }
 }
 
-/* Each copy is a history of its own: nobody can go on in it. */
-void feed_redis_answer(struct feed *feed, const struct replica *replica, bool is_old,
+void feed_redis_leave(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (place->redis == NULL) {
+        return;
+    }
+    redis_encode_deinit(&place->redis->encode);
+    if (replica->state == REPLICA_ONLINE && !replica->is_failed && feed->is_open) {
+        remember(feed, place->redis);
+    } else {
+        memory_free(place->redis);
+    }
+    place->redis = NULL;
+}
+
+void feed_redis_forget(struct feed *feed) {
+    while (feed->left != NULL) {
+        free_left(&feed->left);
+    }
+}
+
+void feed_redis_forget_old(struct feed *feed) {
+    int64_t ttl_ms = feed->server->settings.repl_backlog_ttl_s * SECOND_MS;
+    for (struct feed_redis **at = &feed->left; *at != NULL;) {
+        if (ttl_ms > 0 && feed->server->clock.monotonic_ms - (*at)->left_at_ms > ttl_ms) {
+            free_left(at);
+        } else {
+            at = &(*at)->next_left;
+        }
+    }
+}
+
+void feed_redis_answer(const struct replica *replica, bool is_old, bool is_continued,
                        struct reply *reply) {
-    char id[REPLICATION_ID_SIZE + 1];
     char text[sizeof "FULLRESYNC  0" + REPLICATION_ID_SIZE];
     const struct session *session = replica->session;
-    replication_make_id(feed->server, id);
+    const struct feed_redis *redis = feed_place_of(replica)->redis;
+    if (is_continued) {
+        snprintf(text, sizeof text, "CONTINUE %s", redis->id);
+    } else {
+        snprintf(text, sizeof text, "FULLRESYNC %s 0", redis->id);
+    }
     if (!is_old) {
-        snprintf(text, sizeof text, "FULLRESYNC %s 0", id);
         reply_simple(reply, text);
     }
-    log_write(
-        LOG_NOTICE,
-        "a Redis wants a full copy: it needs the module, or it will refuse it; settings and users "
-        "stay here id=%llu addr=%s port=%u",
-        (unsigned long long)session->id, session->address, replica->port);
+    log_write(LOG_NOTICE, "a Redis %s id=%llu addr=%s port=%u",
+              is_continued ? "goes on where it was"
+                           : "wants a full copy: it needs the module, or it will refuse it; "
+                             "settings and users stay here",
+              (unsigned long long)session->id, session->address, replica->port);
 }
 
 bool feed_redis_is_idle(const struct feed_place *place) {
@@ -56,17 +155,15 @@ bool feed_redis_is_idle(const struct feed_place *place) {
 
 /* ---- the stream ---- */
 
-/* If there are too many to be kept, the last one stands for what follows: an acknowledgement then counts later. */
+/* If there are too many to be kept, the last one is replaced: who stops between them needs a copy. */
 static void mark(struct feed_redis *redis) {
     const struct redis_encode *encode = &redis->encode;
-    uint32_t last = (redis->mark_first + redis->mark_count - 1) % FEED_REDIS_MARKS_MAX;
-    if (redis->mark_count > 0 && redis->marks[last].group == encode->group) {
-        return;
-    }
     if (redis->mark_count < FEED_REDIS_MARKS_MAX) {
-        last = (redis->mark_first + redis->mark_count++) % FEED_REDIS_MARKS_MAX;
+        redis->mark_count++;
     }
-    redis->marks[last] = (struct feed_redis_mark){.offset = encode->offset, .group = encode->group};
+    redis->marks[(redis->mark_first + redis->mark_count - 1) % FEED_REDIS_MARKS_MAX] =
+        (struct feed_redis_mark){
+            .offset = encode->offset, .group = encode->group, .database = encode->database};
 }
 
 bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budget_ns) {
@@ -89,12 +186,15 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
     uint64_t group = 0;
     if (redis->awaits_ack) {
         redis->awaits_ack = false;
+        redis->acked =
+            (struct feed_redis_mark){.group = place->online_from, .database = UINT32_MAX};
         place->is_streaming = true;
         group = place->online_from;
         feed->wake(feed->context);
     }
     while (redis->mark_count > 0 && redis->marks[redis->mark_first].offset <= offset) {
-        group = redis->marks[redis->mark_first].group;
+        redis->acked = redis->marks[redis->mark_first];
+        group = redis->acked.group;
         redis->mark_first = (redis->mark_first + 1) % FEED_REDIS_MARKS_MAX;
         redis->mark_count--;
     }
@@ -110,6 +210,7 @@ static void put(struct feed *feed, struct replica *replica, const char *const *w
     if (place->is_streaming && redis_encode_is_between(encode) &&
         feed_unsent(replica) < FEED_UNSENT_MAX) {
         redis_encode_put(encode, feed_output(feed, replica), words, count);
+        mark(place->redis);
     }
 }
 

@@ -11,18 +11,29 @@
  *     snapshot's thread --pipe--> leaderboard-server --export - - --format rdb --pipe--> loop --> replicas
  *
  * The child takes about as much memory as the keys while it works, and a file without a name in `dir`. The backlog keeps
- * the groups behind the copy, as for copies of feed_copy.c. Of those who ask for a part (PSYNC id offset) each gets a new
- * copy. All who wait when a copy begins share it. */
+ * the groups behind the copy, as for copies of feed_copy.c. All who wait when a copy begins share it.
+ *
+ * One whose link breaks is remembered for repl-backlog-ttl. It goes on where it was (PSYNC id offset, +CONTINUE) if
+ * its offset is between two groups, and the next one is still at hand; else it gets a new copy. Each has a stream and an id of
+ * its own: which bytes are sent depends on where its copy ended. */
 #ifndef SERVER_FEED_REDIS_H
 #define SERVER_FEED_REDIS_H
 
+#include "server/clients/replication.h"
 #include "server/durability/stream.h"
 #include "server/replication/redis_encode.h"
 #include "server/system/child.h"
 
 enum {
     FEED_REDIS_MARK_SIZE = 40, /* of the end of a copy */
-    FEED_REDIS_MARKS_MAX = 1024,
+    FEED_REDIS_MARKS_MAX = 4096,
+    FEED_REDIS_LEFT_MAX = 8,
+};
+
+/* A place between two transactions of a stream. */
+struct feed_redis_mark {
+    uint64_t offset, group;
+    uint32_t database; /* that is selected there */
 };
 
 /* One Redis: place->redis. */
@@ -33,11 +44,14 @@ struct feed_redis {
     bool is_copy_enough;
     uint64_t input_bytes; /* of its session, when it was last looked at */
     int64_t ping_at_ms;
-    /* Which group ends where in its stream: a ring, oldest first. */
-    struct feed_redis_mark {
-        uint64_t offset, group;
-    } marks[FEED_REDIS_MARKS_MAX];
+    char id[REPLICATION_ID_SIZE + 1]; /* of its stream */
+    struct feed_redis_mark acked;
+    /* Behind that: a ring, oldest first. */
+    struct feed_redis_mark marks[FEED_REDIS_MARKS_MAX];
     uint32_t mark_first, mark_count;
+    /* Once it is gone. */
+    struct feed_redis *next_left;
+    int64_t left_at_ms;
 };
 
 enum feed_redis_state { FEED_REDIS_NONE, FEED_REDIS_TAKES, FEED_REDIS_SENDS };

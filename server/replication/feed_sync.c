@@ -51,7 +51,7 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
 static void answer(struct feed *feed, const struct replica *replica, struct reply *reply,
                    const struct replication_wish *wish, bool is_continued) {
     if (wish->is_redis) {
-        feed_redis_answer(feed, replica, wish->is_old, reply);
+        feed_redis_answer(replica, wish->is_old, is_continued, reply);
         return;
     }
     char text[sizeof "CONTINUE " + REPLICATION_ID_SIZE];
@@ -94,13 +94,14 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     feed_open(feed);
     place->disk.fd = -1;
     replica->feed = place;
-    if (wish->is_redis && !feed_redis_join(feed, replica)) {
+    if (wish->is_redis && !feed_redis_join(feed, replica, wish, &group)) {
         memory_free(place);
         replica->feed = NULL;
         reply_error(reply, "OOM out of memory");
         return;
     }
-    bool is_continued = !wish->is_redis && is_ours(feed, id, group) && feed_is_at_hand(feed, group);
+    bool is_continued =
+        (wish->is_redis ? group != 0 : is_ours(feed, id, group)) && feed_is_at_hand(feed, group);
     if (is_continued) {
         place->next_group = group;
         place->is_streaming = true;
@@ -110,7 +111,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            !wish->is_redis && history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+            id.at != NULL && history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
@@ -123,7 +124,7 @@ void feed_leave(struct feed *feed, struct replica *replica) {
     if (place != NULL) {
         backlog_leave(&place->cursor);
         feed_disk_leave(&feed->disk, &place->disk);
-        feed_redis_leave(place);
+        feed_redis_leave(feed, replica);
         memory_free(place);
         replica->feed = NULL;
     }

@@ -333,7 +333,8 @@ bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t s
         if (!encode_some(encode) || encode->commands.is_broken || encode->blob.is_broken) {
             return false;
         }
-        if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+        if (redis_encode_is_between(encode) ||
+            clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             break;
         }
     }

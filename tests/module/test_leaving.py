@@ -147,6 +147,8 @@ class Leaving(Pair, unittest.TestCase):
         print(f"{rate:.0f} commands a second", end=" ")
         self.cut_over()
         self.assert_same()
+        stats = self.ours.info("stats")
+        self.assertGreater(stats["sync_partial_ok"], 0, "links that broke went on")
         self.assertNotIn("CRITICAL", self.host.log.read_text())
         self.old.execute_command("REPLICAOF", "NO", "ONE")
         # It leads, and goes on where the server was: time, order of arrival, bans.
@@ -171,6 +173,35 @@ class Leaving(Pair, unittest.TestCase):
         self.assert_same()
         self.assertEqual(other.digest(), self.host.digest())
         self.assertNotIn("CRITICAL", self.host.log.read_text())
+
+    def test_a_link_goes_on_where_it_was_or_begins_anew(self):
+        self.start("--repl-backlog-size", "16384", "--appendonly", "no")
+        self.fill(self.ours, 1000)
+        self.follow()
+        syncs = lambda: [self.ours.info("stats")[f"sync_{kind}"] for kind in ("full", "partial_ok", "partial_err")]
+        self.assertEqual(syncs(), [1, 0, 1])  # it had a history of its own
+        for number in range(3):
+            self.old.execute_command("CLIENT", "KILL", "TYPE", "master")
+            self.ours.zadd("daily:1", {"ann": number, "bob": number})
+            self.wait_for_link()
+            self.cut_over()
+            self.assert_same()
+            self.ours.execute_command("CLIENT", "UNPAUSE")
+            self.assertEqual(syncs(), [1, number + 1, 1])
+        # What it needs next is gone from the backlog.
+        self.old.config_set("masterauth", "wrong")
+        self.ours.execute_command("ACL", "SETUSER", "default", "resetpass", ">other")
+        self.ours = redis.Redis(port=self.server.port, password="other")
+        self.ours.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        for number in range(1000):
+            self.ours.zadd("daily:1", {f"member {number}" * 200: number})
+        self.old.config_set("masterauth", "other")
+        self.wait_for_link()
+        self.assertEqual(syncs(), [2, 3, 2])
+        self.ours.execute_command("ACL", "SETUSER", "default", "nopass")
+        self.ours = redis.Redis(port=self.server.port)
+        self.cut_over()
+        self.assert_same()
 
     def test_what_was_there_is_replaced(self):
         self.start()

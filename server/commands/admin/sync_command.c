@@ -38,12 +38,15 @@ static void sync_run(struct call *call) {
     ask(call, &wish);
 }
 
-/* The id and the offset are of a history that was another copy's. */
 static void psync_run(struct call *call) {
     struct replication_wish wish = {.is_redis = true, .is_old = call->request->count == 1};
-    int64_t offset;
-    if (!wish.is_old && !call_parse_integer(call, call_arg(call, 2), &offset)) {
-        return;
+    int64_t offset = 0;
+    if (!wish.is_old) {
+        if (!call_parse_integer(call, call_arg(call, 2), &offset)) {
+            return;
+        }
+        wish.id = call_arg(call, 1);
+        wish.group = offset > 0 ? (uint64_t)offset : 0;
     }
     ask(call, &wish);
 }
@@ -61,7 +64,7 @@ const struct command command_psync = {
     .name = "PSYNC",
     .syntax = "replication-id offset:integer",
     .summary = "Sent by a Redis with the module that follows this server: a full copy as an RDB "
-               "file, then commands",
+               "file, then commands; or commands from where it was",
     .complexity =
         "O(1), and O(n) in what is sent, by another process and in steps between other commands",
     .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
