@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import redis
@@ -289,6 +290,17 @@ class Leaving(Pair, unittest.TestCase):
         self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
         wait_until(lambda: "LB-board1" in self.host.log.read_text() or "leaderboard" in self.host.log.read_text(),
                    "Redis says what is missing")
+        self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
+
+    def test_a_module_of_an_earlier_version_takes_nothing_and_the_server_goes_on(self):
+        later = str(Path(PROGRAM).with_name(Path(PROGRAM).name + "-format-5"))
+        with unittest.mock.patch("test_dump.PROGRAM", later):
+            self.start_server(*SETTINGS)
+        self.fill(self.ours, 1000)
+        self.start_host("--repl-diskless-load", "disabled")
+        self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
+        wait_until(lambda: "later version" in self.host.log.read_text(),
+                   "Redis says why")
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 
     def test_one_that_reads_nothing_is_closed(self):
