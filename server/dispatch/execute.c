@@ -188,7 +188,8 @@ static void audit_memory(struct server *server, const struct session *session, u
     snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
              command_full_name(index), (unsigned long long)memory_used(),
              (unsigned long long)server->settings.maxmemory);
-    audit_write(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached", details);
+    audit_write_refused(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached",
+                        details);
 }
 
 /* Refuse the request with an error if it may not run. false: it may. */
@@ -309,7 +310,11 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     } else if (class == AUDIT_ROLE) {
         print_arguments(request, details + size, sizeof details - size);
     }
-    audit_write(server, class, audit_session(session), event, details);
+    if (has_failed) {
+        audit_write_refused(server, class, audit_session(session), event, details);
+    } else {
+        audit_write(server, audit_session(session), event, details);
+    }
 }
 
 /* Run a request that passed all checks, and count it. */

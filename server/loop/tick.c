@@ -836,14 +836,30 @@ static bool may_change(const struct server *server) {
            server->replication.failover.state == REPLICATION_FAILOVER_NONE;
 }
 
+/* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
+static bool tell_durations(const struct tick *tick) {
+    uint64_t begin = clock_ticks();
+    bool has_more = false;
+    while (!tick->is_behind) {
+        has_more = registry_tell_durations(tick->server->registry, DUE_KEYS_MAX);
+        if (!has_more || clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
+            break;
+        }
+    }
+    return has_more;
+}
+
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms ||
-        tick->server->durability.is_loading || !may_change(tick->server)) {
+    if (tick->server->durability.is_loading || !may_change(tick->server)) {
         return false;
     }
-    bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
+    bool has_more = tell_durations(tick);
+    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
+        return has_more;
+    }
+    has_more |= run_some(tick, registry_roll_due, "roll-cycle");
     return run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 

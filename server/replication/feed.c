@@ -72,7 +72,6 @@ void feed_open(struct feed *feed) {
     }
     feed->is_open = true;
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
     feed->deserted_at_ms = feed->server->clock.monotonic_ms;
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     bool had_gap = persistence_has_gap(persistence);
@@ -99,7 +98,6 @@ static void begin_anew(struct feed *feed) {
     backlog_clear(&feed->backlog);
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
 }
 
 void feed_give_up(struct feed *feed, struct replica *replica, const char *reason) {
@@ -203,11 +201,6 @@ void feed_second(struct feed *feed) {
     struct replication *replication = feed_replication(feed);
     int64_t now_ms = server->clock.monotonic_ms;
     if (!feed->is_open) {
-        return;
-    }
-    if (feed->jump_count != server->clock.jump_count) {
-        /* What was to last for a while now ends at another time, which no effect tells. */
-        feed_reset(feed, "the clock has jumped: replicas need a new copy");
         return;
     }
     for (struct replica *replica = replication->replicas; replica != NULL;

@@ -52,7 +52,6 @@ struct feed {
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
-    uint64_t jump_count; /* of the clock, when the backlog began */
     struct feed_copy copy;
     char piece[WIRE_PIECE_MAX];
 };

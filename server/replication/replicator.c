@@ -103,8 +103,8 @@ static void follow(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
+    registry_set_passive(replicator->server->registry, true); /* which may report changes */
     feed_forget_history(replicator->feed);
-    registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
         tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
@@ -115,9 +115,9 @@ static void follow(void *context) {
 static void shift(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
+    registry_set_passive(replicator->server->registry, true);
     feed_forget_history(
         replicator->feed); /* the target knows the keys by what they say themselves */
-    registry_set_passive(replicator->server->registry, true);
     tell_quorum(replicator, quorum_follow);
     master_link_stop(&replicator->link);
     master_link_begin(&replicator->link, true);
