@@ -78,7 +78,9 @@ static bool step_copy(struct master_link *link, uint64_t budget_ns) {
     bool has_more = persistence_step_receive(persistence, budget_ns);
     switch (persistence_received_state(persistence, &error)) {
     case RECEIVED_FAILED:
-        master_link_fail(link, "the full copy cannot be taken: %s", error);
+        master_link_fail(link,
+                         "the full copy from %s:%u cannot be taken, and is asked for again: %s",
+                         master_link_host(link), (unsigned)master_link_port(link), error);
         return false;
     case RECEIVED_ADOPTED:
         note_adopted(link);

@@ -61,6 +61,8 @@ static bool stop_applied(struct redis_stream *stream) {
 
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed) {
     *stream = (struct redis_stream){.registry = server->registry};
+    stream->keys.seed = seed;
+    stream->members.seed = ~seed;
     redis_apply_init(&stream->apply, server, seed);
     buffer_init(&stream->pending, 0);
 }
@@ -83,6 +85,11 @@ static void drop_reader(struct redis_stream *stream) {
     }
 }
 
+static void drop_seen(struct redis_stream *stream) {
+    redis_seen_deinit(&stream->keys);
+    redis_seen_deinit(&stream->members);
+}
+
 static void drop_request(struct redis_stream *stream) {
     drop_multi(stream);
     resp_parser_deinit(&stream->parser);
@@ -92,12 +99,14 @@ static void drop_request(struct redis_stream *stream) {
 
 void redis_stream_deinit(struct redis_stream *stream) {
     drop_reader(stream);
+    drop_seen(stream);
     drop_request(stream);
     redis_apply_deinit(&stream->apply);
 }
 
 static void begin_reading(struct redis_stream *stream) {
     drop_reader(stream);
+    drop_seen(stream);
     rdb_reader_init(&stream->reader);
     stream->has_reader = true;
     stream->board_count = stream->module_board_count = stream->member_count = 0;
@@ -172,26 +181,67 @@ static bool check_member(struct redis_stream *stream) {
     return stop_applied(stream);
 }
 
+static bool check_key_once(struct redis_stream *stream) {
+    switch (redis_seen_add(&stream->keys, stream->reader.database, name_of(stream))) {
+    case REDIS_NAMES_NEW:
+        return true;
+    case REDIS_NAMES_THERE:
+        (void)redis_apply_fail_key(&stream->apply, name_of(stream), "it is there twice");
+        break;
+    case REDIS_NAMES_NO_MEMORY:
+        (void)redis_apply_fail_memory(&stream->apply);
+        break;
+    }
+    return stop_applied(stream);
+}
+
+static bool check_once(struct redis_stream *stream, struct bytes member) {
+    switch (redis_seen_add(&stream->members, 0, member)) {
+    case REDIS_NAMES_NEW:
+        return true;
+    case REDIS_NAMES_THERE:
+        (void)redis_apply_fail_member(&stream->apply, name_of(stream), member, "it is there twice");
+        break;
+    case REDIS_NAMES_NO_MEMORY:
+        (void)redis_apply_fail_memory(&stream->apply);
+        break;
+    }
+    return stop_applied(stream);
+}
+
+static bool check_entries(struct redis_stream *stream) {
+    const struct effect_decoder *decoder = &stream->reader.board->decoder;
+    for (uint32_t i = 0; i < decoder->entry_count; i++) {
+        if (!check_once(stream, decoder->entries[i].member)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool check_event(struct redis_stream *stream, enum rdb_event event) {
     const struct rdb_reader *reader = &stream->reader;
     switch (event) {
     case RDB_KEY:
         stream->key_count = 0;
+        redis_seen_clear(&stream->members);
         stream->apply.database = reader->database;
         if (reader->kind == RDB_OTHER) {
             stream->passed.count[reader->type]++;
             return true;
         }
         return redis_apply_check_key(&stream->apply, name_of(stream))
-                   ? reader->kind != RDB_ZSET || begin_check(stream)
+                   ? check_key_once(stream) && (reader->kind != RDB_ZSET || begin_check(stream))
                    : stop_applied(stream);
     case RDB_ENTRY:
-        if (reader->kind == RDB_ZSET && !check_member(stream)) {
+        if ((reader->kind == RDB_ZSET && !check_member(stream)) ||
+            !check_once(stream, reader->text)) {
             return false;
         }
         stream->key_count++;
         return true;
-    case RDB_ENTRIES: /* the reader has checked them */
+    case RDB_ENTRIES: /* the reader has checked what they are */
+        return check_entries(stream);
     case RDB_KEY_END:
     case RDB_BAD:
     case RDB_OUT_OF_MEMORY:
