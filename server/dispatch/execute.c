@@ -157,7 +157,8 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  command_full_name(index));
         return buffer;
     }
-    const unsigned closed = sync_is_closed(&server->replication.sync) ? COMMAND_NO_BOARDS : 0;
+    bool is_closed = server->replication.is_promoting || sync_is_closed(&server->replication.sync);
+    const unsigned closed = is_closed ? COMMAND_NO_BOARDS : 0;
     const unsigned stale = COMMAND_STALE | COMMAND_LOADING | closed;
     bool runs_reads = (command->flags & COMMAND_RUNS_QUEUE) != 0 &&
                       (session->transaction.flags & COMMAND_READ) != 0;
@@ -425,6 +426,9 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
     if (denial == NULL && (command->flags & COMMAND_WRITE) != 0 &&
         replication_is_passive(&server->replication)) {
         denial = replication_write_refusal(server); /* a REPLICAOF was queued before it */
+    } else if (denial == NULL && (command->flags & COMMAND_READ) != 0 &&
+               server->replication.is_promoting) {
+        denial = replication_read_refusal(server);
     }
     if (denial == NULL) {
         run(server, session, index, command, request, reply);

@@ -398,7 +398,14 @@ static void take_news(struct tick *tick) {
 
 /* ---- running ---- */
 
-/* Must this request wait for the end of CLIENT PAUSE? */
+/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
+ * has changed. */
+static bool sees_boards(const struct command *command) {
+    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
+           (command->flags & COMMAND_RUNS_QUEUE) != 0;
+}
+
+/* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
 static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
     if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
@@ -406,9 +413,10 @@ static bool is_paused(const struct tick *tick, const struct queue_entry *entry) 
         return false;
     }
     const struct command *command = command_by_index(entry->command);
-    return pause == SERVER_PAUSE_ALL
-               ? (command->flags & COMMAND_NO_PAUSE) == 0
-               : (command_needs(entry->session, command) & COMMAND_WRITE) != 0;
+    unsigned needs = command_needs(entry->session, command);
+    return pause == SERVER_PAUSE_ALL      ? (command->flags & COMMAND_NO_PAUSE) == 0
+           : pause == SERVER_PAUSE_BOARDS ? sees_boards(command) || (needs & COMMAND_WRITE) != 0
+                                          : (needs & COMMAND_WRITE) != 0;
 }
 
 static void run_broken(struct session *session, const struct queue_entry *entry,
@@ -418,13 +426,6 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
         reply_error(reply, entry->error);
     }
     session->is_close_after_reply = true;
-}
-
-/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
- * has changed. */
-static bool sees_boards(const struct command *command) {
-    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
-           (command->flags & COMMAND_RUNS_QUEUE) != 0;
 }
 
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,

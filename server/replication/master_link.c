@@ -444,8 +444,7 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
     master_link_begin(link, false);
 }
 
-/* Whatever time that takes. */
-static void apply_all(struct master_link *link) {
+void master_link_apply_rest(struct master_link *link) {
     link->is_retrying = false;
     while (master_link_has_groups(link) && !link->is_retrying) {
         (void)master_link_apply(link, UINT64_MAX);
@@ -457,16 +456,16 @@ static void apply_all(struct master_link *link) {
                   link->apply.groups[link->apply.group_done].head.sequence);
         replication_make_id(link->server, replication_of(link)->id); /* which nobody knows */
     }
+    master_link_drop_groups(link);
 }
 
 void master_link_stop(struct master_link *link) {
-    apply_all(link);
     if (link->state == LINK_OFF) {
         return;
     }
     link->wants_failover = false;
     close_socket(link);
-    master_link_drop_groups(link);
+    keep_groups(link);
     link->pull_port = 0;
     master_link_move(link, LINK_STOPPED);
 }

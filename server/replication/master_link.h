@@ -130,8 +130,18 @@ void master_link_deinit(struct master_link *link);
 void master_link_begin(struct master_link *link, bool wants_failover);
 /* The same, to take over what a server has that has promised this one's term. */
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port);
-/* Drop the connection. What has come whole is applied before; nothing comes any more. */
+/* Drop the connection: nothing comes any more. What has come whole stays to be applied (master_link_has_groups): by
+ * master_link_apply, or, if a link is begun, before its first attempt. */
 void master_link_stop(struct master_link *link);
+/* Apply it at once, whatever time that takes. Without memory for it the rest is dropped, and the keys are of no history
+ * that anybody knows. */
+void master_link_apply_rest(struct master_link *link);
+/* What has come whole and is not applied. */
+static inline bool master_link_has_groups(const struct master_link *link) {
+    return apply_is_going(&link->apply) || link->taken_size < link->whole_size;
+}
+/* Apply some of it, for about budget_ns. true: there is more to do at once; link->is_retrying: there was no memory. */
+bool master_link_apply(struct master_link *link, uint64_t budget_ns);
 /* Drop the connection, and try again soon. */
 void master_link_drop(struct master_link *link, const char *reason);
 

@@ -173,6 +173,76 @@ IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) 
     check_whole();
 }
 
+/* ---- while what was received is applied, the role is new and the boards are not there ---- */
+
+IN_FIXTURE(who_asks_for_boards_of_a_new_master_waits_and_others_do_not) {
+    begin_long_change();
+    struct wire writer = wire_open(process_connect_tcp(&replica.server));
+    struct wire killed = wire_open(process_connect_tcp(&replica.server));
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_send_text(&writer, "ZADD new 1 m\r\nZCARD sum\r\n");
+    wire_send_text(&killed, "ZADD new 1 never\r\n");
+    wire_check(&replica.wire, "PING", "PONG");
+    wire_check_prefix(&replica.wire, "ROLE", "[master ");
+    assert_non_null(strstr(wire_ask(&replica.wire, "INFO replication"), "role:master"));
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_expect(&writer, ":1\r\n:600000\r\n");
+    wire_check_prefix(&replica.wire, "CLIENT KILL TYPE normal", ":");
+    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_close(&writer);
+    wire_close(&killed);
+    check_whole();
+}
+
+/* The whole transaction is one turn of the loop. */
+IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_whole) {
+    begin_long_change();
+    wire_check(&replica.wire, "MULTI", "OK");
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "QUEUED");
+    wire_check(&replica.wire, "ZCARD sum", "QUEUED");
+    const char *reply = wire_ask(&replica.wire, "EXEC");
+    bool is_loading =
+        strcmp(reply, "[OK -LOADING What was received from the master is being applied]") == 0;
+    if (!is_loading) { /* it was over already */
+        assert_string_equal(reply, "[OK :600000]");
+    }
+    check_whole();
+}
+
+/* It has never opened, so its history is still that of the master. */
+IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
+    char command[64];
+    begin_long_change();
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&replica.wire, command, "OK");
+    wire_expect(&master.wire, ":600000\r\n");
+    node_wait_synced(&replica, &master);
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    check_whole();
+}
+
+IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
+    static const char *const ends[] = {"SHUTDOWN\r\n", "SHUTDOWN NOW\r\n"};
+    for (int i = 0; i < 2; i++) {
+        begin_long_change();
+        wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+        wire_send_text(&replica.wire, ends[i]);
+        assert_true(process_wait(&replica.server, PROCESS_STOP_LIMIT_MS));
+        wire_close(&replica.wire);
+        replica.is_running = false;
+        node_start(&replica, with_journal);
+        assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+        node_end(&replica, SIGTERM);
+        node_end(&master, SIGTERM);
+        directory_remove(replica.directory);
+        directory_remove(master.directory);
+        directory_make(replica.directory);
+        directory_make(master.directory);
+        master.port = replica.port = 0;
+    }
+}
+
 /* ---- replicas that do not read ---- */
 
 /* Names that do not compress: more than what sockets hold. */
