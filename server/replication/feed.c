@@ -129,21 +129,23 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context) {
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
-    if (feed == NULL || uv_timer_init(loop, &feed->timer) != 0) {
-        memory_free(feed);
+    if (feed == NULL) {
         return NULL;
     }
     feed->server = server;
-    feed->loop = loop;
-    feed->timer.data = feed;
     feed->wake = wake;
     feed->context = context;
     backlog_init(&feed->backlog, 0);
     feed_disk_init(&feed->disk, feed_take_read, feed);
     return feed;
+}
+
+void feed_start(struct feed *feed, uv_loop_t *loop) {
+    CHECK(uv_timer_init(loop, &feed->timer) == 0); /* it never fails */
+    feed->timer.data = feed;
+    feed->loop = loop;
 }
 
 void feed_stop(struct feed *feed) {
@@ -212,6 +214,10 @@ void feed_second(struct feed *feed) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
             feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
+        } else if (feed_copy_is_held_up(feed, replica)) {
+            feed_give_up(feed, replica,
+                         "it takes its copy more slowly than others, who have waited for "
+                         "repl-timeout in all");
         } else {
             feed_ping(feed, replica);
         }

@@ -12,7 +12,7 @@
  * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
  * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
  * does not have it either, is closed, and so is one that says nothing for repl-timeout, or takes nothing of
- * its copy, which others share.
+ * its copy, or keeps others waiting who share it, for repl-timeout in all.
  *
  * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
  * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
@@ -67,10 +67,13 @@ struct feed_place {
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;
     int64_t taken_at_ms;
+    uint32_t
+        holding_s; /* seconds in which others that share the copy had taken all, and it had not */
 };
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context);
+/* Without a handle in the loop until feed_start, which cannot fail. */
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context);
+void feed_start(struct feed *feed, uv_loop_t *loop);
 /* Close handles; the loop turns once more before feed_destroy. */
 void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);

@@ -17,8 +17,8 @@
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
  * connection is lost, what has come whole is applied before the next attempt. The link is on the engine's
- * loop. Memory is taken for bytes that have come, never for sizes that are
- * announced. */
+ * loop. Memory is taken for bytes that have come, never for sizes that are announced, and for groups
+ * that are not whole up to client-query-buffer-limit: what is longer comes as a full copy. */
 #ifndef SERVER_MASTER_LINK_H
 #define SERVER_MASTER_LINK_H
 
@@ -80,8 +80,9 @@ struct master_link {
     void (*wake)(void *context); /* let the tick run: something has come */
     void *context;
     enum master_link_state state;
-    struct quorum *quorum;   /* NULL: sync-replicas 0 */
-    bool wants_failover;     /* LB.SYNC ... FAILOVER */
+    struct quorum *quorum; /* NULL: sync-replicas 0 */
+    bool wants_failover;   /* LB.SYNC ... FAILOVER */
+    bool wants_copy; /* although the master may have what follows: it is too long to be held here */
     uint32_t master_version; /* of its stream, as it has said */
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
@@ -121,8 +122,7 @@ struct master_link {
     int64_t logged_at_ms;
 };
 
-/* false: libuv failed. */
-MUST_CHECK bool master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop);
+void master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop);
 /* Close its handles; the loop turns once more before the memory may be freed. */
 void master_link_deinit(struct master_link *link);
 

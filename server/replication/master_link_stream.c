@@ -28,6 +28,7 @@ void master_link_begin_copy(struct master_link *link) {
         master_link_fail(link, "a full copy cannot be received: %s", error);
         return;
     }
+    link->wants_copy = false;
     replication->copy_read_size = 0;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
     log_write(LOG_NOTICE, "replica: full copy begun master=\"%s %u\"", master_link_host(link),

@@ -407,19 +407,16 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         return NULL;
     }
     replicator->server = server;
-    replicator->feed = feed_create(server, loop, wake, context);
-    if (replicator->feed == NULL || !master_link_init(&replicator->link, server, loop)) {
-        feed_destroy(replicator->feed);
-        memory_free(replicator);
-        return NULL;
-    }
-    replicator->redis = redis_follow_create(server, loop);
+    /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
+    replicator->feed = feed_create(server, wake, context);
+    replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
     if (replicator->redis == NULL) {
-        master_link_deinit(&replicator->link);
         feed_destroy(replicator->feed);
         memory_free(replicator);
         return NULL;
     }
+    feed_start(replicator->feed, loop);
+    master_link_init(&replicator->link, server, loop);
     replicator->link.wake = wake;
     replicator->link.context = context;
     server->replication.machine = (struct replication_machine){
