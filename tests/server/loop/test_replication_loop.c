@@ -261,14 +261,15 @@ TEST(a_replica_waits_for_its_master_to_expire_keys) {
 
 /* What could not be made leaves no handle in the loop, which would still know it when its memory is free. */
 TEST(a_replicator_for_which_there_is_no_memory_leaves_nothing_in_the_loop) {
-    struct harness *h = harness_create(NULL);
+    struct loop_server f;
     uv_loop_t loop;
     struct replicator *replicator = NULL;
+    loop_begin_kept(&f, "");
     assert_int_equal(uv_loop_init(&loop), 0);
     uint64_t nth = 1;
     for (; replicator == NULL; nth++) {
         memory_fail_at(nth);
-        replicator = replicator_create(&h->server, &loop, NULL, NULL);
+        replicator = replicator_create(f.server, &loop, NULL, NULL);
         memory_fail_at(0);
         assert_true(replicator != NULL || uv_loop_close(&loop) == 0);
         assert_true(replicator != NULL || uv_loop_init(&loop) == 0);
@@ -278,7 +279,7 @@ TEST(a_replicator_for_which_there_is_no_memory_leaves_nothing_in_the_loop) {
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
     replicator_destroy(replicator);
-    harness_destroy(h);
+    loop_end(&f);
 }
 
 TEST_MAIN(NULL, NULL)
