@@ -243,6 +243,20 @@ IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
     check_whole();
 }
 
+IN_FIXTURE(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
+    char command[64];
+    begin_long_change();
+    wire_expect(&master.wire, ":600000\r\n");
+    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port);
+    wire_check(&master.wire, command, "OK");
+    node_wait_up(&master);
+    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_check(&replica.wire, "ZADD sum 1 after", ":1");
+    node_wait_synced(&master, &replica);
+    wire_check(&master.wire, "ZCARD sum", ":600001");
+    assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
+}
+
 IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
     static const char *const ends[] = {"SHUTDOWN NOW\r\n", "SHUTDOWN\r\n"};
     for (int i = 0; i < (getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1 : 2); i++) {
