@@ -376,6 +376,7 @@ static const struct redis_apply_row {
     {"HDEL", 3, redis_apply_hash},
     {"HEXPIRE", 2, NULL},
     {"HEXPIREAT", 2, NULL},
+    {"HGETDEL", 5, redis_apply_hgetdel},
     {"HGETEX", 2, NULL},
     {"HINCRBY", 4, redis_apply_hash},
     {"HINCRBYFLOAT", 4, redis_apply_hash},

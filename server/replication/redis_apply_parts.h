@@ -90,6 +90,6 @@ redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrit
 /* redis_apply_board.c */
 redis_apply_handler redis_apply_effects;
 /* redis_apply_hash.c */
-redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_publish;
+redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_hgetdel, redis_apply_publish;
 
 #endif

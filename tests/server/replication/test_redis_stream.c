@@ -273,8 +273,11 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
 
 TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
     static const char *const refused[] = {
-        "ZSHUFFLE k",        "LPUSH k 1",    "HSHUFFLE h 1", "TRIMSLOTS RANGES 1 0 5",
-        "FLUSHSLOT 5 ASYNC", "MSETEX 2 k 1", "MSETEX x k 1", "CLUSTER SYNCSLOTS FINISH",
+        "ZSHUFFLE k",        "LPUSH k 1",
+        "HSHUFFLE h 1",      "TRIMSLOTS RANGES 1 0 5",
+        "FLUSHSLOT 5 ASYNC", "MSETEX 2 k 1",
+        "MSETEX x k 1",      "HGETDEL h FIELDS 2 a",
+        "HGETDEL h A 1 a",   "CLUSTER SYNCSLOTS FINISH",
     };
     static const char *const passed[] = {
         "ZSHUFFLE other",
@@ -305,6 +308,7 @@ TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
         feed_text(&f, "\r\n");
         assert_int_equal(f.stream.apply.skipped_count, i + 1);
     }
+    feed_text(&f, "HSET h c d e f\r\nHGETDEL h FIELDS 3 c x f\r\nHGETDEL h FIELDS 1 e\r\n");
     feed_text(&f, "SELECT 99\r\nZSHUFFLE k\r\n"); /* a database that is not here */
     assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
     expect(&f, "HGETALL h", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
