@@ -415,9 +415,12 @@ class Files(unittest.TestCase):
         client.rename("hourly", "daily:h")
         settled(master, replica)
         master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
-        if not master.hears_renames():  # then it is the next command that sees the new name
-            client.execute_command("LB.ZCARD", "daily:h")
-        wait_until(lambda: client.exists("daily:h@2026-11-20T11") == 1, "it rolls over")
+        def has_rolled(name, archive):
+            if not master.hears_renames():  # then it is the next command that sees the new name
+                client.execute_command("LB.ZCARD", name)
+            return client.exists(archive) == 1
+
+        wait_until(lambda: has_rolled("daily:h", "daily:h@2026-11-20T11"), "it rolls over")
         settled(master, replica)
         for host in (master, replica):
             asked = host.client(decode_responses=True)
@@ -433,7 +436,7 @@ class Files(unittest.TestCase):
         master.client().execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 3000)
         self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
-        wait_until(lambda: client.exists("daily:i@2026-11-20T12") == 1, "it rolls over then")
+        wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
 
     def test_an_archive_replaces_what_has_its_name(self):
         master = self.host(module=MODULE_TEST)

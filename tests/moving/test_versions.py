@@ -7,6 +7,7 @@ from pathlib import Path
 import redis
 
 import follow
+import servers
 from test_dump import run_import
 from test_follow import Followed as Following
 
@@ -16,12 +17,8 @@ class Newer(Following):
 
     def knows(self, *commands):
         for command in commands:
-            if not self.has(command):
+            if not servers.knows(self.old, command):
                 self.skipTest(f"this version has no {command}")
-
-    def has(self, command):
-        client = self.source.raw_client()
-        return client.execute_command("COMMAND", "INFO", command) not in ([None], [], None)
 
     def is_equal(self):
         self.wait_for_offset()
@@ -73,7 +70,7 @@ class Newer(Following):
     def test_what_overwrites_and_removes_any_key(self):
         for line in ("MSETEX 2 board 1 other 2 EX 100", "DELEX board", "DELEX board IFEQ 1",
                      "DELIFEQ board 1", "SET board 2 IFEQ 1"):
-            if not self.has(line.split()[0]):
+            if not servers.knows(self.old, line.split()[0]):
                 continue
             self.start()
             self.old.execute_command("DEL", "board", "other")
@@ -155,7 +152,7 @@ class Newer(Following):
         """With and without its disk, on the link or on one of its own."""
         self.old.zadd("board", {f"m{i}": i for i in range(5000)})
         self.old.execute_command("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', "
-                                 "function() return 1 end)") if self.has("FUNCTION") else None
+                                 "function() return 1 end)") if servers.knows(self.old, "FUNCTION") else None
         for name, values in (("repl-diskless-sync", ("yes", "no")),
                              ("repl-rdb-channel", ("yes", "no")),
                              ("dual-channel-replication-enabled", ("yes", "no")),
