@@ -68,11 +68,14 @@ struct replica {
     char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
     uint16_t port;                     /* REPLCONF listening-port; 0: not said */
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
-    uint64_t ack_group;                /* in its memory */
-    uint64_t ack_disk_group;           /* on its disk */
-    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
-    uint64_t sent_group; /* the last group handed to its connection */
-    bool is_failed;      /* the machinery has given it up: its session is being closed */
+    bool
+        is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
+    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;      /* in its memory */
+    uint64_t ack_disk_group; /* on its disk */
+    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group;     /* the last group handed to its connection */
+    bool is_failed;          /* the machinery has given it up: its session is being closed */
     /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
     uint64_t node;
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
@@ -92,11 +95,13 @@ enum replication_failover {
 };
 const char *replication_failover_name(enum replication_failover state);
 
-/* LB.SYNC */
+/* LB.SYNC; PSYNC and SYNC. */
 struct replication_wish {
     struct bytes id;
-    uint64_t group; /* the first that is wanted */
+    uint64_t group; /* the first that is wanted; PSYNC: the first byte of the stream, 0: none */
     bool wants_failover;
+    bool is_redis;    /* PSYNC, SYNC */
+    bool is_old;      /* SYNC: nothing is answered before the copy */
     bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
     struct term term; /* that term */
 };
@@ -128,6 +133,8 @@ struct replication_machine {
     /* LB.SYNC: answer it, and send the session what it asks for. */
     void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
                  struct reply *reply);
+    /* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
+    void (*acknowledge_bytes)(void *context, struct replica *replica, uint64_t offset);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
     /* Following a Redis: INFO's lines about it, "name:value\r\n". */

@@ -55,10 +55,7 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
     const char *title = absent_title(request->args[0]);
     char hint[HINT_MAX] = "";
     if (title != NULL) {
-        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)%s", title,
-                 absent_is_backup(request->args[0])
-                     ? " (for a backup: leaderboard-server --backup HOST:PORT FILE)"
-                     : "");
+        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
                        shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,

@@ -1,4 +1,4 @@
-/* LB.SYNC: may a replica be served, and from where on. See feed.h. */
+/* LB.SYNC and PSYNC: may a replica be served, and from where on. See feed.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -49,7 +49,11 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
 }
 
 static void answer(struct feed *feed, const struct replica *replica, struct reply *reply,
-                   bool is_continued) {
+                   const struct replication_wish *wish, bool is_continued) {
+    if (wish->is_redis) {
+        feed_redis_answer(replica, wish->is_old, is_continued, reply);
+        return;
+    }
     char text[sizeof "CONTINUE " + REPLICATION_ID_SIZE];
     const struct session *session = replica->session;
     snprintf(text, sizeof text, "%s %s", is_continued ? "CONTINUE" : "FULL",
@@ -90,7 +94,14 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     feed_open(feed);
     place->disk.fd = -1;
     replica->feed = place;
-    bool is_continued = is_ours(feed, id, group) && feed_is_at_hand(feed, group);
+    if (wish->is_redis && !feed_redis_join(feed, replica, wish, &group)) {
+        memory_free(place);
+        replica->feed = NULL;
+        reply_error(reply, "OOM out of memory");
+        return;
+    }
+    bool is_continued =
+        (wish->is_redis ? group != 0 : is_ours(feed, id, group)) && feed_is_at_hand(feed, group);
     if (is_continued) {
         place->next_group = group;
         place->is_streaming = true;
@@ -100,11 +111,11 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+            id.at != NULL && history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
-    answer(feed, replica, reply, is_continued);
+    answer(feed, replica, reply, wish, is_continued);
     replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
 }
 
@@ -113,6 +124,7 @@ void feed_leave(struct feed *feed, struct replica *replica) {
     if (place != NULL) {
         backlog_leave(&place->cursor);
         feed_disk_leave(&feed->disk, &place->disk);
+        feed_redis_leave(feed, replica);
         memory_free(place);
         replica->feed = NULL;
     }

@@ -176,6 +176,11 @@ static void acknowledge(void *context, struct replica *replica, uint64_t acked, 
     }
 }
 
+static void acknowledge_bytes(void *context, struct replica *replica, uint64_t offset) {
+    struct replicator *replicator = context;
+    feed_take_bytes_ack(replicator->feed, replica, offset);
+}
+
 static void leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
@@ -383,6 +388,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .drop = drop,
         .present = present,
         .acknowledge = acknowledge,
+        .acknowledge_bytes = acknowledge_bytes,
         .print_source = print_source,
     };
     registry_set_passive(server->registry, replication_is_replica(&server->replication));

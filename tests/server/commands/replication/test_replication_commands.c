@@ -258,7 +258,9 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
         {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
          "-ERR REPLCONF ip-address must be an address or a host's name\r\n"},
         {"REPLCONF ip-address 10.0.0.2 b c", "-ERR Unrecognized REPLCONF option: b\r\n"},
-        {"REPLCONF rdb-only 1", "-ERR REPLCONF rdb-only is not supported: no RDB is sent\r\n"},
+        {"REPLCONF rdb-only 2", "-ERR REPLCONF rdb-only is 0 or 1\r\n"},
+        {"REPLCONF rdb-filter-only functions",
+         "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, lines[i][0], lines[i][1]);
