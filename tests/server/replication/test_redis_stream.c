@@ -318,13 +318,18 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         "ZPOPMIN k 9",
         "ZDIFFSTORE k 1 x",
         "GETDEL k",
+        "DELEX k",
+        "DELEX k IFEQ a",
+        "DELIFEQ k a",
+        "MSETEX 2 a 1 k 2 NX EX 5",
+        "MSETEX 1 k 2",
         "ZREMRANGEBYLEX k [a (b",
         "ZRANGESTORE k x 0 -1",
     };
     for (size_t i = 0; i < sizeof overwriting / sizeof overwriting[0]; i++) {
         struct follower f;
         begin_empty(&f);
-        feed_text(&f, "ZADD k 1 ann\r\nAPPEND k x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
+        feed_text(&f, "ZADD k 1 ann\r\nAPPEND t x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
         feed_text(&f, overwriting[i]);
         feed_text(&f, "\r\n");
         assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
@@ -334,6 +339,50 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         expect(&f, "EXISTS k", ":0\r\n");
         end(&f);
     }
+}
+
+TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
+    static const char *const refused[] = {
+        "ZSHUFFLE k",        "LPUSH k 1",
+        "HSHUFFLE h 1",      "TRIMSLOTS RANGES 1 0 5",
+        "FLUSHSLOT 5 ASYNC", "MSETEX 2 k 1",
+        "MSETEX x k 1",      "HGETDEL h FIELDS 2 a",
+        "HGETDEL h A 1 a",   "CLUSTER SYNCSLOTS FINISH",
+    };
+    static const char *const passed[] = {
+        "ZSHUFFLE other",
+        "HPEXPIREAT h 4102444800000 FIELDS 1 a",
+        "HPERSIST h FIELDS 1 a",
+        "HEXPIRE h 10 FIELDS 1 a",
+        "HGETEX h EX 10 FIELDS 1 a",
+        "XGROUP CREATE k g 0",
+        "FUNCTION FLUSH",
+        "SCRIPT FLUSH",
+        "NOARGUMENTS",
+    };
+    struct follower f;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        begin_empty(&f);
+        feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
+        feed_text(&f, refused[i]);
+        feed_text(&f, "\r\nZADD k 2 bob\r\n");
+        assert_int_equal(f.stream.state, REDIS_STREAM_STOPPED);
+        assert_non_null(strstr(f.stream.error, "source's"));
+        expect(&f, "ZCARD k", ":1\r\n");
+        end(&f);
+    }
+    begin_empty(&f);
+    feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        feed_text(&f, passed[i]);
+        feed_text(&f, "\r\n");
+        assert_int_equal(f.stream.apply.skipped_count, i + 1);
+    }
+    feed_text(&f, "HSET h c d e f\r\nHGETDEL h FIELDS 3 c x f\r\nHGETDEL h FIELDS 1 e\r\n");
+    feed_text(&f, "SELECT 99\r\nZSHUFFLE k\r\n"); /* a database that is not here */
+    assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+    expect(&f, "HGETALL h", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    end(&f);
 }
 
 TEST(keys_that_expire_stay_until_the_source_says_so) {
