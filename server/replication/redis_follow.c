@@ -104,12 +104,14 @@ static void read_position(struct redis_follow *follow) {
 }
 
 /* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
- * would be wrong. */
+ * would be wrong. So must it where a new copy is asked for, since a part of a transaction may be applied, and where
+ * that copy is loaded. While it is checked, the boards are still those of the old position. */
 static void write_position(struct redis_follow *follow) {
     const struct replication *replication = &follow->server->replication;
     const struct redis_stream *stream = &follow->stream;
     struct redis_position *position = &follow->position;
-    if (stream->state == REDIS_STREAM_LOADS && position->id[0] != '\0') {
+    bool is_wrong = stream->state == REDIS_STREAM_WAITS || stream->state == REDIS_STREAM_LOADS;
+    if (is_wrong && position->id[0] != '\0') {
         drop_position(follow);
     }
     if (stream->state != REDIS_STREAM_FOLLOWS || follow->view.id[0] == '\0' ||
@@ -252,6 +254,7 @@ static bool take_piece(struct redis_follow *follow, uint64_t budget_ns) {
     struct redis_stream *stream = &follow->stream;
     struct redis_spool *spool = &follow->source->spool;
     if (redis_spool_look(spool)) {
+        write_position(follow); /* of the stream that ends here */
         redis_link_look(follow->source->link, &follow->view);
         redis_stream_restart(stream, follow->view.begin_offset);
     }
