@@ -189,8 +189,17 @@ static void type_rewrite(struct host_io *io, struct host_string *name, void *con
     host_effects_rewrite(io, name, value->key);
 }
 
+/* What is asked about a value that a command has just taken out of its key, while the host removes that:
+ * with lazyfree-lazy-server-del, and in versions that keep count of sizes. */
+static bool is_taken_out(const struct host_value *value) {
+    return value->key == NULL;
+}
+
 static size_t type_memory(const void *context) {
     const struct host_value *value = context;
+    if (is_taken_out(value)) {
+        return memory_size(value);
+    }
     return memory_size(value) + memory_size(value->key) + board_memory_size(&value->key->board);
 }
 
@@ -201,7 +210,7 @@ static void type_free(void *context) {
 static size_t type_effort(struct host_string *name, const void *context) {
     const struct host_value *value = context;
     (void)name;
-    return 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
+    return is_taken_out(value) ? 1 : 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
 }
 
 static void *type_copy(struct host_key_context *ctx, const void *context) {
