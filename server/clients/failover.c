@@ -54,7 +54,7 @@ static const char *check(const struct server *server, const struct failover_opti
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
         return "ERR FAILOVER already in progress.";
     }
-    if (replication_is_replica(replication)) {
+    if (replication_is_replica(replication) || replication->is_promoting) {
         return "ERR FAILOVER is not valid when server is a replica.";
     }
     if (!has_replica(replication)) {

@@ -113,10 +113,12 @@ struct replication_machine {
     /* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
      * received already of the old master stays. */
     void (*follow)(void *context);
-    /* replication_promote: the role is MASTER now. Apply what was received, drop the link, and make `group`
-     * right: a new id begins behind it as soon as this returns. It is to be on disk before a write is
-     * answered. */
-    void (*promote)(void *context);
+    /* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true: that is done,
+     * and `group` is right: a new id begins behind it as soon as this returns. It is to be on disk before a write
+     * is answered. false: it goes on in steps, and replication_open follows. */
+    bool (*promote)(void *context);
+    /* The same, but for the rest at once: then replication_open was called. */
+    void (*finish_promotion)(void *context);
     /* The session's replica is gone; free what `feed` points to. */
     void (*leave)(void *context, struct replica *replica);
     /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
@@ -150,6 +152,9 @@ struct replication {
     char id[REPLICATION_ID_SIZE + 1];
     char second_id[REPLICATION_ID_SIZE + 1]; /* all 0: none */
     uint64_t second_until;                   /* the last group that belongs to second_id, too */
+    /* A master that still applies what it received as a replica: until then its boards are not its own to change, and
+     * who asks for them waits. */
+    bool is_promoting;
     uint64_t group; /* the last group in memory: persistence_last_group, kept here
                                               * by the machinery for INFO; of a replica: applied */
 
@@ -213,7 +218,8 @@ static inline bool replication_is_replica(const struct replication *replication)
 }
 /* Do the keys change only as another server says? */
 static inline bool replication_is_passive(const struct replication *replication) {
-    return replication_is_replica(replication) || sync_is_closed(&replication->sync);
+    return replication_is_replica(replication) || replication->is_promoting ||
+           sync_is_closed(&replication->sync);
 }
 /* INFO's master_link_status:up */
 static inline bool replication_is_up(const struct replication *replication) {
@@ -224,8 +230,13 @@ static inline bool replication_is_up(const struct replication *replication) {
  * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
  * memory, nothing changed. */
 MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
-/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. */
+/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. Where much was
+ * received and not applied, that goes on in steps: replication.is_promoting. */
 void replication_promote(struct server *server);
+/* The machinery has applied what was received. */
+void replication_open(struct server *server);
+/* The process is about to end: what was received is to be there. */
+void replication_finish_promotion(struct server *server);
 /* The history goes on under a new id; `group` must be right. */
 void replication_change_id(struct server *server);
 
@@ -262,7 +273,7 @@ void replication_reset_counters(struct replication *replication);
 /* May a command of these needs be refused here? The functions below say so for certain. */
 static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
                                           bool serves_stale_data, int64_t replicas_to_write) {
-    if (sync_is_closed(&replication->sync)) {
+    if (replication->is_promoting || sync_is_closed(&replication->sync)) {
         return true;
     }
     return replication->role == REPLICATION_REPLICA

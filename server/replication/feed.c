@@ -72,7 +72,6 @@ void feed_open(struct feed *feed) {
     }
     feed->is_open = true;
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
     feed->deserted_at_ms = feed->server->clock.monotonic_ms;
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     bool had_gap = persistence_has_gap(persistence);
@@ -103,7 +102,6 @@ static void begin_anew(struct feed *feed) {
     backlog_clear(&feed->backlog);
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
 }
 
 void feed_give_up(struct feed *feed, struct replica *replica, const char *reason) {
@@ -136,21 +134,23 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context) {
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
-    if (feed == NULL || uv_timer_init(loop, &feed->timer) != 0) {
-        memory_free(feed);
+    if (feed == NULL) {
         return NULL;
     }
     feed->server = server;
-    feed->loop = loop;
-    feed->timer.data = feed;
     feed->wake = wake;
     feed->context = context;
     backlog_init(&feed->backlog, 0);
     feed_disk_init(&feed->disk, feed_take_read, feed);
     return feed;
+}
+
+void feed_start(struct feed *feed, uv_loop_t *loop) {
+    CHECK(uv_timer_init(loop, &feed->timer) == 0); /* it never fails */
+    feed->timer.data = feed;
+    feed->loop = loop;
 }
 
 void feed_stop(struct feed *feed) {
@@ -214,11 +214,6 @@ void feed_second(struct feed *feed) {
     if (!feed->is_open) {
         return;
     }
-    if (feed->jump_count != server->clock.jump_count) {
-        /* What was to last for a while now ends at another time, which no effect tells. */
-        feed_reset(feed, "the clock has jumped: replicas need a new copy");
-        return;
-    }
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {
@@ -231,6 +226,10 @@ void feed_second(struct feed *feed) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
             feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
+        } else if (feed_copy_is_held_up(feed, replica)) {
+            feed_give_up(feed, replica,
+                         "it takes its copy more slowly than others, who have waited for "
+                         "repl-timeout in all");
         } else if (!replica->is_redis) {
             feed_ping(feed, replica);
         }

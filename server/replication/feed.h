@@ -12,7 +12,8 @@
  * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
  * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
  * does not have it either, is closed, and so is one that says nothing for repl-timeout, or takes nothing of
- * its copy, which others share. A Redis with the module may be a replica, too: feed_redis.h.
+ * its copy, or keeps others waiting who share it, for repl-timeout in all. A Redis with the module may be a
+ * replica, too: feed_redis.h.
  *
  * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
  * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
@@ -53,7 +54,6 @@ struct feed {
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
-    uint64_t jump_count; /* of the clock, when the backlog began */
     struct feed_copy copy;
     struct feed_redis_copy redis_copy;
     struct feed_copy redis_pin; /* of it: the groups behind */
@@ -73,10 +73,13 @@ struct feed_place {
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;
     int64_t taken_at_ms;
+    uint32_t
+        holding_s; /* seconds in which others that share the copy had taken all, and it had not */
 };
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context);
+/* Without a handle in the loop until feed_start, which cannot fail. */
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context);
+void feed_start(struct feed *feed, uv_loop_t *loop);
 /* Close handles; the loop turns once more before feed_destroy. */
 void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);

@@ -206,3 +206,24 @@ bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
     }
     return now_ms - place->taken_at_ms > feed->server->settings.repl_timeout_s * 1000;
 }
+
+/* Has another one taken all that was sent of the copy? */
+static bool is_awaited(const struct feed *feed, const struct replica *replica) {
+    for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
+         other = other->next) {
+        if (other != replica && feed_takes_copy(other, replica->is_redis) &&
+            feed_unsent(other) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
+        is_awaited(feed, replica)) {
+        place->holding_s++;
+    }
+    return place->holding_s > feed->server->settings.repl_timeout_s;
+}

@@ -61,6 +61,8 @@ bool feed_step_copies(struct feed *feed);
 void feed_end_copy(struct feed *feed);
 /* Has it taken nothing of its copy for repl-timeout? */
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica);
+/* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
+bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica);
 /* Keep the groups behind a copy, whose last group is known when its walk has ended. NULL, or why that is impossible. */
 const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy);
 /* Is the replica receiving a copy of this kind? */

@@ -42,6 +42,9 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
          !replication_is_up(replication))) {
         return "NOMASTERLINK Can't SYNC while not connected with my master";
     }
+    if (replication->is_promoting) {
+        return "NOMASTERLINK Can't SYNC while what was received is being applied";
+    }
     if (replication->failover.state == REPLICATION_FAILOVER_SHIFTS) {
         return "NOMASTERLINK Can't SYNC while failing over";
     }
@@ -78,11 +81,6 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
         reply_error(reply, "ERR this connection is a replica's already");
         return;
     }
-    if (wish->wants_failover && feed->quorum != NULL) {
-        replication_promote(feed->server);
-        reply_simple(reply, "AGREED"); /* it comes again, and presents itself */
-        return;
-    }
     struct feed_place *place = memory_allocate_zeroed(sizeof *place);
     if (place == NULL) {
         reply_error(reply, "OOM out of memory");
@@ -90,6 +88,11 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     }
     if (wish->wants_failover) {
         replication_promote(feed->server);
+    }
+    if (wish->wants_failover && (feed->quorum != NULL || replication->is_promoting)) {
+        memory_free(place);
+        reply_simple(reply, "AGREED"); /* not open yet: it comes again, and presents itself */
+        return;
     }
     feed_open(feed);
     place->disk.fd = -1;
