@@ -24,6 +24,7 @@
 
 enum {
     LOOKUP_GROUP = 16, /* a good number of members at a time */
+    LOOKUP_RING = 16,  /* more than LOOKUP_STAGES, a power of two */
     /* A request with at least this many members does its own staged look-up. Shorter requests are
      * looked up together with others (server/loop/lookahead.h). */
     LOOKUP_OWN_MIN = 5,
@@ -56,6 +57,7 @@ struct lookup {
     uint32_t leaf;   /* candidate, or an impossible id */
     uint32_t index;  /* in the leaf, or an impossible index */
     uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
+    uint32_t place;  /* where in that leaf, or an impossible index */
     bool is_change;
 };
 
@@ -64,6 +66,10 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
                   bool is_change);
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
+/* Turn now of count look-ups that follow each other, the ith of which is ring[i % LOOKUP_RING] and
+ * has begun before turn i + 1. Each turn runs a stage of every one that is under way; all of the ith
+ * have run behind turn i + LOOKUP_STAGES. */
+void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t count);
 /* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
  * stages before, but must still exist. */
 void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
