@@ -139,7 +139,7 @@ static void fetch_target_node(struct lookup *lookup) {
 static void fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
     if (block != NULL) {
-        prefetch_line(block);
+        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
     }
 }
 
