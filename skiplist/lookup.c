@@ -279,6 +279,7 @@ void lookup_finish(struct lookup *lookups, unsigned count) {
     advance_all(lookups, count, are_puts, LOOKUP_NODE);
     advance_all(lookups, count, are_puts, LOOKUP_LEAF);
     if (are_puts) {
+        advance_all(lookups, count, are_puts, LOOKUP_FENCES);
         advance_all(lookups, count, are_puts, LOOKUP_CHILD);
     }
     advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
