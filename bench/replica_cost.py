@@ -1,16 +1,17 @@
 """full.py's part `replica-cost`: what replicas cost their master, counted instead of timed.
 
-The master runs under callgrind, its replicas do not. The same pipelined ZADDs run with 0, 1 and 2
-replicas, and the master's instructions are counted, its system calls, and the processor time that the
-kernel takes for them, which is real: valgrind leaves system calls alone. So a per cent shows where times
-differ by five.
+    make LTO= B=build/plain build/plain/leaderboard-server build/plain/bench/load
+    bench/full.py --server build/plain/leaderboard-server replica-cost
 
-One client sends a pipeline at once, and waits for the replies. An emulated tick is over after some fifty
-ZADDs, and each tick's group leaves at once as a message to each replica. Longer and shorter pipelines
-make groups of two sizes, so what is due to a message and to a change in it can be told apart. A master
-that takes 500,000 ZADDs a second sends a thousand messages. Acknowledgements come a hundred times a second, and so far too often for a
-master that is emulated. What one costs is counted, too, and the last table has as many of them as a
-master at that rate gets."""
+The master runs under callgrind, its replicas do not. The same pipelined ZADDs run with 0, 1 and 2
+replicas. The master's instructions are counted, and the processor time that the kernel takes for its
+system calls, which is real: valgrind leaves system calls alone. Both are of the functions that work for
+replicas alone (STEPS), so a per cent shows where times differ by ten. They must not be inlined into others:
+hence LTO=.
+
+An emulated tick is over after some fifty ZADDs, and each tick's group leaves at once as a message to each
+replica; so the part counts what a message costs, what a change, and what an acknowledgement, and says what
+that is at 500,000 ZADDs a second, with a thousand messages and a hundred acknowledgements."""
 import random
 import re
 import socket
@@ -32,8 +33,13 @@ ACKS = 100              # a second, of each replica
 ACKS_COUNTED = 2000
 ACK_EVERY_S = 0.001     # each in a tick of its own
 EVENTS = ["instructions", "system calls", "ns waiting", "kernel ns"]  # as callgrind has them
+# Functions, and what they do for replicas. connection_flush is for clients, too: the mean of both counts.
+STEPS = {"take_group": "a group into the backlog", "feed_step": "a message into outputs",
+         "connection_flush": "an output sent", "replconf_run": "an acknowledgement taken"}
 NOTES = [
     "Of the whole master: its journal (everysec), too, which all rows have. Replicas are on the other core",
+    "An acknowledgement, with the tick that it comes in: a busy master has many in one tick, or requests"
+    " beside it",
     "Instructions without the kernel's; kernel ns: processor time in system calls, of which sending to a"
     " socket of this machine contains receiving",
 ]
@@ -61,12 +67,33 @@ class Counted(Server):
         self.control("--dump")
         self.control("--instr=off")
         files = set(Path(self.directory).glob("callgrind.out*")) - before
-        sums = [0] * len(EVENTS)
+        sums, steps = [0] * len(EVENTS), {}
         for path in files:
-            totals = re.search(r"^totals: (.*)$", path.read_text(), re.MULTILINE)
-            for i, figure in enumerate(totals.group(1).split() if totals else []):
+            add_file(path.read_text(), sums, steps)
+        return dict(zip(EVENTS, sums)), steps
+
+
+def add_file(text, sums, steps):
+    """Add a file of callgrind's: all events, and those of STEPS with what they call, {"calls": ..}."""
+    names, called, calls = {}, None, 0
+    for line in text.splitlines():
+        kind, _, value = line.partition("=")
+        if kind in ("fn", "cfn"):
+            number, _, name = value.partition(" ")
+            names.setdefault(number, name)
+            called = names[number] if kind == "cfn" else None
+        elif kind == "calls":
+            calls = int(value.split()[0])
+        elif calls > 0:  # the line behind calls
+            if called in STEPS:
+                step = steps.setdefault(called, dict.fromkeys(["calls", *EVENTS], 0))
+                step["calls"] += calls
+                for event, figure in zip(EVENTS, line.split()[1:]):
+                    step[event] += int(figure)
+            calls = 0
+        elif kind.startswith("totals: "):
+            for i, figure in enumerate(kind.split()[1:]):
                 sums[i] += int(figure)
-        return dict(zip(EVENTS, sums))
 
 
 class Cluster:
@@ -124,9 +151,16 @@ def run_once(cluster, replicas, pipeline, changes, members):
     before = counters(master)
     master.begin()
     client.send(changes)
-    counted = master.end()
+    counted, steps = master.end()
     client.socket.close()
+    if replicas > 0 and not set(steps) >= set(STEPS):
+        raise SystemExit(f"not among the functions that run: {set(STEPS) - set(steps)}; is the server"
+                         " built with LTO= ?")
     counted.update({name: figure - before[name] for name, figure in counters(master).items()})
+    for function, step in steps.items():
+        for event in EVENTS:
+            counted[f"{event} of {function}"] = step[event]
+        counted[f"calls of {function}"] = step["calls"]
     return {"replicas": replicas, "pipeline": pipeline,
             **{name: figure / changes for name, figure in counted.items()}}
 
@@ -140,35 +174,35 @@ def count_ack(cluster):
         for _ in range(ACKS_COUNTED):
             client.sendall(b"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$7\r\n1000000\r\n")
             time.sleep(ACK_EVERY_S)
-        return {name: figure / ACKS_COUNTED for name, figure in cluster.master.end().items()}
+        return {name: figure / ACKS_COUNTED for name, figure in cluster.master.end()[0].items()}
 
 
 def cell_of(rows, pipeline, replicas):
     return next(row for row in rows if (row["pipeline"], row["replicas"]) == (pipeline, replicas))
 
 
-def fit(rows, replicas, event, ack):
-    """Of the event, without acknowledgements: per group, and per change."""
-    many, few = (cell_of(rows, pipeline, replicas) for pipeline in PIPELINES)
-    figures = [row[event] - row["acks"] * ack[event] for row in (many, few)]
-    a_group = (figures[1] - figures[0]) / (few["groups"] - many["groups"])
-    return a_group, figures[0] - a_group * many["groups"]
+def a_call(row, event, function):
+    return row[f"{event} of {function}"] / row[f"calls of {function}"]
 
 
 def costs_of(rows, ack, event):
-    """What so many replicas cost of this event: a message and a change in it, to all of them; and of a
-    ZADD without replicas, with the messages and acknowledgements of RATE."""
-    base_group, base_change = fit(rows, 0, event, ack)
-    groups = MESSAGES / RATE
-    result = []
-    for replicas in REPLICAS[1:]:
-        group, change = fit(rows, replicas, event, ack)
-        message, change = group - base_group, change - base_change
-        extra = change + groups * message + replicas * ACKS / RATE * ack[event]
-        result.append({"replicas": replicas, "message": message, "change": change,
-                       "ack": ack[event], "all": extra,
-                       "share": extra / (base_change + groups * base_group)})
-    return result
+    """Of this event, by what is done; and what replicas add to a ZADD at RATE."""
+    large, small = (cell_of(rows, pipeline, 1) for pipeline in PIPELINES)
+    base = cell_of(rows, PIPELINES[0], 0)[event]
+    # A group into the backlog: so much, and so much more for each change of it.
+    groups = [a_call(row, event, "take_group") for row in (large, small)]
+    sizes = [1 / row["calls of take_group"] for row in (large, small)]
+    a_change = (groups[0] - groups[1]) / (sizes[0] - sizes[1])
+    a_group = groups[0] - sizes[0] * a_change
+    fed = {row["replicas"]: row[f"{event} of feed_step"] / row["groups"]
+           for row in rows if row["pipeline"] == PIPELINES[0]}
+    flushed = a_call(large, event, "connection_flush")
+    steps = {"a change into the backlog": a_change, "a group into the backlog": a_group,
+             "a message into an output": fed[2] - fed[1], "the same, sent": flushed,
+             "an acknowledgement": ack[event]}
+    alone = a_change + a_group * MESSAGES / RATE
+    each = ((fed[2] - fed[1] + flushed) * MESSAGES + ack[event] * ACKS) / RATE
+    return {"steps": steps, "base": base, "first": alone + each, "next": each}
 
 
 def medians(runs):
@@ -178,23 +212,21 @@ def medians(runs):
 def tables(results):
     lines = []
     for row in results["rows"]:
-        base = cell_of(results["rows"], row["pipeline"], 0)
-        lines.append([f"pipelines of {row['pipeline']}, {row['replicas']} replicas",
-                      f"{1 / row['groups']:.0f}", f"{row['instructions']:,.0f}",
-                      f"{row['instructions'] / base['instructions']:.3f}",
-                      f"{row['system calls']:.3f}", f"{row['kernel ns']:,.0f}",
-                      f"{row['kernel ns'] / base['kernel ns']:.3f}", f"{row['bytes']:.1f}",
-                      f"{row['acks'] * 1000:.1f}"])
-    costs = [[f"{event}, {cost['replicas']} replicas", f"{cost['message']:,.0f}",
-              f"{cost['change']:,.1f}", f"{cost['ack']:,.0f}", f"{cost['all']:,.1f}",
-              f"{100 * cost['share']:.1f}%"]
-             for event, cells in results["costs"].items() for cost in cells]
-    return (markdown_table(["one client", "changes a group", "instructions a ZADD",
-                            "times that without", "system calls", "kernel, ns", "times that without",
-                            "bytes to replicas", "acknowledgements a thousand"], lines)
-            + "\n\n" + markdown_table(
-                ["what replicas cost", "a message to all", "a change in it", "an acknowledgement",
-                 f"a ZADD, at {RATE:,} a second", "of one without replicas"], costs))
+        lines.append([f"{row['replicas']} replicas", f"{1 / row['groups']:.0f}",
+                      f"{row['instructions']:,.0f}", f"{row['system calls']:.3f}",
+                      f"{row['kernel ns']:,.0f}", f"{row['bytes']:.1f}", f"{row['acks'] * 1000:.1f}"])
+    costs = results["costs"]
+    steps = [[step, *(f"{cost['steps'][step]:,.0f}" for cost in costs.values())]
+             for step in costs["instructions"]["steps"]]
+    for title, which in (("the first replica", "first"), ("each further one", "next")):
+        steps.append([f"{title}, a ZADD of {RATE:,} a second"]
+                     + [f"{cost[which]:,.1f}" for cost in costs.values()])
+        steps.append([f"{title}, of a ZADD with none"]
+                     + [f"{100 * cost[which] / cost['base']:.1f}%" for cost in costs.values()])
+    return (markdown_table(["what the master does for a replica", *costs], steps)
+            + "\n\n" + markdown_table(["the whole master, a ZADD", "changes a group", "instructions",
+                                       "system calls", "kernel, ns", "bytes to replicas",
+                                       "acknowledgements a thousand"], lines))
 
 
 def draw(results):
