@@ -121,8 +121,8 @@ static void fetch_target_fences(const struct lookup *lookup) {
         return;
     }
     uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
-    prefetch_line(index_keys(index) + position);
-    prefetch_line(index_children(index) + position);
+    prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
+    prefetch_lines(index_children(index) + position, INDEX_STRIDE * sizeof(uint32_t));
 }
 
 static void fetch_target_node(struct lookup *lookup) {
@@ -135,18 +135,12 @@ static void fetch_target_node(struct lookup *lookup) {
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
-/* Only one line: a processor keeps about twenty fetches in flight and drops further hints. */
+/* Header, marks and keys of a full leaf; its count has not been loaded yet. A search of the keys would
+ * wait for line after line. */
 static void fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
     if (block != NULL) {
         prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
-    }
-}
-
-static void fetch_target_keys(const struct lookup *lookup) {
-    const struct block *block = target_leaf(lookup);
-    if (block != NULL) {
-        prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
     }
 }
 
@@ -215,9 +209,6 @@ static inline __attribute__((always_inline)) void advance_place(struct lookup *l
         break;
     case LOOKUP_ENTRY:
         fetch_target_leaf(lookup);
-        break;
-    case LOOKUP_KEYS:
-        fetch_target_keys(lookup);
         break;
     case LOOKUP_PLACE:
         fetch_place(lookup);

@@ -6,9 +6,8 @@
  *     LOOKUP_LEAF    fetch its leaf and the parent
  *     LOOKUP_FENCES                                      fetch the part of it with the child
  *     LOOKUP_CHILD                                       find the leaf, fetch its node
- *     LOOKUP_ENTRY   find it in the leaf, fetch its key  fetch the leaf's first line
+ *     LOOKUP_ENTRY   find it in the leaf, fetch its key  fetch the leaf's header, marks and keys
  *                    and bytes (changes: all behind it)
- *     LOOKUP_KEYS                                        fetch the leaf's keys
  *     LOOKUP_PLACE                                       find the place, fetch what is moved
  *
  * A stage reads what the stages before it have fetched. Run each for a whole group before the next
@@ -42,7 +41,6 @@ enum lookup_stage {
     LOOKUP_FENCES,
     LOOKUP_CHILD,
     LOOKUP_ENTRY,
-    LOOKUP_KEYS,
     LOOKUP_PLACE,
     LOOKUP_STAGES
 };
@@ -73,8 +71,7 @@ void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t
 /* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
  * stages before, but must still exist. */
 void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
-/* All stages for a group, whose members may be on different boards. It goes without LOOKUP_FENCES
- * and LOOKUP_KEYS: these take longer than the short waits that they save in a group. */
+/* All stages for a group, whose members may be on different boards. */
 void lookup_finish(struct lookup *lookups, unsigned count);
 
 /* Look up count members of one board: names[0], names[step], ... lookups has room for count. On
