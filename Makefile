@@ -174,7 +174,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(SERVER)-format-5 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 

@@ -149,6 +149,76 @@ TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {
     buffer_deinit(&file);
 }
 
+/* With so many members before the one that is there twice. */
+static void make_twice(struct buffer *file, const char *key, unsigned before) {
+    char member[16];
+    begin_file(file);
+    make_key(file, 5, "other");
+    make_length(file, 1);
+    make_text(file, "m0"); /* of another key: not the same */
+    make_double(file, 1);
+    make_key(file, 5, key);
+    make_length(file, before + 1);
+    for (unsigned i = 0; i <= before; i++) {
+        snprintf(member, sizeof member, "m%u", i < before ? i : before / 2);
+        make_text(file, member);
+        make_double(file, i);
+    }
+}
+
+static void expect_refused_before_loading(struct buffer *file, const char *first) {
+    struct follower f;
+    make_end(file);
+    begin(&f);
+    harness_run(f.h, f.s, "ZADD mine 1 ann");
+    feed(&f, (struct bytes){.at = file->at, .size = file->size}, 4000);
+    expect_stopped(&f, first, "it is there twice");
+    expect(&f, "ZSCORE mine ann", "$1\r\n1\r\n");
+    expect(&f, "DBSIZE", ":1\r\n");
+    end(&f);
+    buffer_deinit(file);
+}
+
+TEST(what_is_in_the_copy_twice_leaves_what_is_there) {
+    struct buffer file;
+    make_twice(&file, "b", 1);
+    expect_refused_before_loading(&file, "key 'b' of database 0: member 'm0'");
+    make_twice(&file, "b", 200000);
+    expect_refused_before_loading(&file, "key 'b' of database 0: member 'm100000'");
+    make_twice(&file, "other", 0);
+    expect_refused_before_loading(&file, "key 'other' of database 0");
+    begin_file(&file);
+    make_key(&file, 4, "h");
+    make_length(&file, 2);
+    for (int i = 0; i < 2; i++) {
+        make_text(&file, "field");
+        make_text(&file, "value");
+    }
+    expect_refused_before_loading(&file, "key 'h' of database 0: member 'field'");
+}
+
+/* Names whose places collide, against a naive list. */
+TEST(of_many_names_those_that_came_before_are_known) {
+    enum { NAMES = 50000 };
+    struct redis_seen *seen = calloc(1, sizeof *seen);
+    assert_non_null(seen);
+    seen->seed = 3;
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < NAMES * 2; i++) {
+            char text[16];
+            unsigned which = i % NAMES;
+            struct bytes name = {.at = text,
+                                 .size = (size_t)snprintf(text, sizeof text, "%u", which)};
+            assert_int_equal(redis_seen_add(seen, round / 2 + which % 2, name),
+                             i < NAMES ? REDIS_NAMES_NEW : REDIS_NAMES_THERE);
+        }
+        assert_int_equal(redis_seen_add(seen, 99, BYTES("1")), REDIS_NAMES_NEW);
+        redis_seen_clear(seen);
+    }
+    redis_seen_deinit(seen);
+    free(seen);
+}
+
 TEST(a_board_with_a_period_is_in_the_present_one) {
     struct follower f;
     struct buffer file;
