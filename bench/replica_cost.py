@@ -41,6 +41,7 @@ NOTES = [
     "Of the whole master: its journal (everysec), too, which all rows have. Replicas are on the other core",
     "An acknowledgement, with the tick that it comes in: a busy master has many in one tick, or requests"
     " beside it",
+    "Steps without system calls take none of the kernel's time: what is shown for them is noise",
     "The kernel's time of a whole ZADD is that of small ticks, so no shares are given of it",
     "Instructions without the kernel's; kernel ns: processor time in system calls, of which sending to a"
     " socket of this machine contains receiving",
