@@ -72,21 +72,29 @@ static void reply_verbatim(struct host_context *ctx, struct bytes text) {
     host_ReplyWithVerbatimString(ctx, text.at + HEAD_SIZE, text.size - HEAD_SIZE);
 }
 
-/* Nearly all values of long replies are strings of less than 100 bytes: those from at on. Returns where another
- * value begins, or end. The text is our own, so it is right. */
-static const char *reply_short_strings(struct host_context *ctx, const char *at, const char *end) {
-    while (at < end && at[0] == '$' && at[1] != '-') {
-        size_t size = (size_t)(at[1] - '0');
-        at += 2;
-        if (*at != '\r') {
-            size = 10 * size + (size_t)(*at++ - '0');
-            while (*at != '\r') {
-                size = 10 * size + (size_t)(*at++ - '0');
-            }
+/* What long replies consist of, from at on: strings, arrays and, in RESP3, integers as doubles, all with numbers
+ * of a few digits. Returns where another value begins, or end. The text is our own, so it is right. */
+static const char *reply_common(struct host_context *ctx, const char *at, const char *end) {
+    enum { DIGITS_MAX = 15 /* a double has all such integers */ };
+    while (at < end && (*at == '$' || *at == '*' || *at == ',')) {
+        const char *digit = at + 1;
+        uint64_t number = 0;
+        while (*digit >= '0' && *digit <= '9' && digit - at <= DIGITS_MAX) {
+            number = 10 * number + (uint64_t)(*digit++ - '0');
         }
-        at += 2;
-        host_ReplyWithStringBuffer(ctx, at, size);
-        at += size + 2;
+        if (*digit != '\r') {
+            return at; /* a fraction, below zero, or longer */
+        }
+        const char *next = digit + 2;
+        if (*at == '$') {
+            host_ReplyWithStringBuffer(ctx, next, number);
+            next += number + 2;
+        } else if (*at == '*') {
+            host_ReplyWithArray(ctx, (long)number);
+        } else {
+            host_ReplyWithDouble(ctx, (double)number);
+        }
+        at = next;
     }
     return at;
 }
@@ -149,7 +157,7 @@ static void reply_values(struct host_context *ctx, const struct buffer *output) 
     const char *at = output->at;
     const char *end = at + output->size;
     while (at < end) {
-        at = reply_short_strings(ctx, at, end);
+        at = reply_common(ctx, at, end);
         if (at < end) {
             at = reply_value(ctx, at, end);
         }
