@@ -143,7 +143,7 @@ PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLA
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
         model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
-        monitoring-check
+        monitoring-check hosts versions-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -174,7 +174,7 @@ module: ## compile build/leaderboard.so, boards for Redis 7.0 or later and Valke
 
 module-test: ## the tests of the module alone, in their short forms
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
+	@$(PARALLEL) $(SERVER) $(SERVER)-format-5 $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server $(firstword $(NODE_MODULES))
 	@$(RUN_SHORT) tests/module/run
 	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
 
@@ -204,6 +204,15 @@ failover: ## 200 failovers under load of every kind, judged by recorded historie
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
+
+hosts: ## Redis, Redict and Valkey in the versions that Debian has, unpacked into build/hosts
+	@.ci/fetch-hosts $(B)/hosts
+
+versions-check: ## following Redis, the module and Sentinel with each of these versions (an hour or two; VERSIONS_ARGS)
+	@.ci/install-packages test
+	@$(PARALLEL) $(SERVER) $(MODULE) $(MODULE_TEST) $(SHADOWED) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@$(MAKE) --no-print-directory hosts
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/versions/run --hosts $(B)/hosts $(VERSIONS_ARGS) $(SHADOWED)
 
 install: build module ## install server, configuration, unit, man pages, module under PREFIX (/usr/local); DESTDIR
 	@$(MAKE) --no-print-directory install-files install-module
@@ -329,11 +338,12 @@ check: ## everything CI asks of the code, beside make test
 	@$(MAKE) --no-print-directory module-fuzz
 	@echo "check: all clean"
 
-nightly: ## the tests and the fuzzers at length, the checks, both sanitizers with both compilers (hours)
+nightly: ## the tests and the fuzzers at length, the checks, both sanitizers with both compilers, versions-check (hours)
 	@$(MAKE) --no-print-directory test-long
 	@$(MAKE) --no-print-directory check FUZZ_SECONDS=1800 FUZZ_SEED=0
 	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
 	@$(MAKE) --no-print-directory sanitize CC=clang B=$(B)/clang-sanitize
+	@$(MAKE) --no-print-directory versions-check
 	@echo "nightly: all clean"
 
 sanitize: ## the tests in their short forms under ASan and UBSan, warnings as errors (CC=gcc or clang)
@@ -615,4 +625,4 @@ $(B)/peers/promtool:
 
 # Not what other builds, and the roots of other systems, have there.
 -include $(shell test -d $(B) && find $(B) -mindepth 1 \( -name '*-sanitize' -o -path '$(B)/tiny' -o -path '$(B)/fuzz' \
-    -o -name arm64 -o -name deb -o -name deploy -o -name container -o -name sysroot \) -prune -o -type f -name '*.d' -print)
+    -o -path '$(B)/hosts' -o -name arm64 -o -name deb -o -name deploy -o -name container -o -name sysroot \) -prune -o -type f -name '*.d' -print)

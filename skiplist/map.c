@@ -251,42 +251,41 @@ static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     CHECK(id <= table->id_mask);
     CHECK(table->entry_count < table_slots(table));
     uint32_t index = map_home(table, hash);
+    struct map_bucket *bucket = map_bucket(table, index);
     uint32_t free_slots;
     ++*table_group(table, index);
-    while ((free_slots = map_bucket_match(map_bucket(table, index), 0, UINT32_MAX)) == 0) {
-        map_bucket(table, index)->overflow++;
+    while ((free_slots = map_bucket_match(bucket, 0, UINT32_MAX)) == 0) {
+        bucket->overflow++;
         index = table_after(table, index);
+        bucket = map_bucket(table, index);
     }
-    unsigned slot = (unsigned)__builtin_ctz(free_slots);
-    map_bucket(table, index)->slots[slot] = map_tag(table, hash) | id;
+    bucket->slots[__builtin_ctz(free_slots)] = map_tag(table, hash) | id;
     table->entry_count++;
 }
 
-/* The slot of an existing entry; *bucket is its bucket. */
-static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t *bucket) {
+/* The slot of an existing entry. `removed` (0 or 1) entries leave the buckets that it passes. */
+__attribute__((always_inline)) static inline uint32_t *
+table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t removed) {
     uint32_t index = map_home(table, hash);
+    struct map_bucket *bucket = map_bucket(table, index);
     uint32_t wanted = map_tag(table, hash) | id;
     uint32_t matches;
     uint32_t buckets_left = table->bucket_count;
-    while ((matches = map_bucket_match(map_bucket(table, index), wanted, UINT32_MAX)) == 0) {
-        CHECK(map_bucket(table, index)->overflow != 0);
+    while ((matches = map_bucket_match(bucket, wanted, UINT32_MAX)) == 0) {
+        CHECK(bucket->overflow != 0);
         CHECK(--buckets_left != 0);
+        bucket->overflow -= removed;
         index = table_after(table, index);
+        bucket = map_bucket(table, index);
     }
-    *bucket = index;
-    return &map_bucket(table, index)->slots[__builtin_ctz(matches)];
+    return &bucket->slots[__builtin_ctz(matches)];
 }
 
 /* Entries that look alike (same tag, same id) are interchangeable: the first one found is removed,
  * and the counters stay correct because they only count passes. */
 static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
-    uint32_t last;
-    uint32_t home = map_home(table, hash);
-    *table_get(table, hash, id, &last) = 0;
-    for (uint32_t i = home; i != last; i = table_after(table, i)) {
-        map_bucket(table, i)->overflow--;
-    }
-    --*table_group(table, home);
+    *table_get(table, hash, id, 1) = 0;
+    --*table_group(table, map_home(table, hash));
     table->entry_count--;
 }
 
@@ -311,9 +310,8 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
     struct map_table *from = map_table_of(map, id);
     struct map_table *to = map_table_of(map, new_id);
     if (from == to) {
-        uint32_t bucket;
         CHECK(new_id <= to->id_mask);
-        *table_get(to, hash, id, &bucket) = map_tag(to, hash) | new_id;
+        *table_get(to, hash, id, 0) = map_tag(to, hash) | new_id;
     } else {
         table_remove(from, hash, id);
         table_put(to, hash, new_id);

@@ -40,8 +40,16 @@ struct audit_who audit_session(const struct session *session) {
         .user = session_user_name(session), .address = session->address, .client = session->id};
 }
 
-void audit_write(struct server *server, enum audit_class class, struct audit_who who,
-                 const char *event, const char *details) {
+void audit_write(struct server *server, struct audit_who who, const char *event,
+                 const char *details) {
+    if (server->settings.audit_log) {
+        log_write(LOG_AUDIT, "%s user=\"%s\" addr=%s id=%llu %s", event, log_quote(who.user).text,
+                  who.address, (unsigned long long)who.client, details);
+    }
+}
+
+void audit_write_refused(struct server *server, enum audit_class class, struct audit_who who,
+                         const char *event, const char *details) {
     struct audit_window *window = &server->audit.windows[class];
     int64_t now_ms = server->clock.monotonic_ms;
     if (!server->settings.audit_log) {
@@ -58,8 +66,7 @@ void audit_write(struct server *server, enum audit_class class, struct audit_who
         return;
     }
     window->written++;
-    log_write(LOG_AUDIT, "%s user=\"%s\" addr=%s id=%llu %s", event, log_quote(who.user).text,
-              who.address, (unsigned long long)who.client, details);
+    audit_write(server, who, event, details);
 }
 
 void audit_second(struct server *server) {

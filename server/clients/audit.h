@@ -6,8 +6,9 @@
  *     ... audit maxmemory reached user="default" addr=... id=7 command=zadd used=1048640 maxmemory=1048576
  *
  * A command's entry names its class; server/dispatch/execute.c writes the line when the command has
- * run. Of each class so many lines are written within a window of time; the rest is counted, and the
- * count logged when the window is over:
+ * run. What was carried out is always written. Of what was refused (result=error, a wrong password, maxmemory)
+ * so many lines of each class are written within a window of time; the rest is counted, and the count logged when the
+ * window is over:
  *
  *     ... audit lines left out class=auth count=3021
  *
@@ -39,7 +40,7 @@ enum audit_class {
 };
 struct audit_window {
     int64_t end_ms;   /* monotonic; 0: none */
-    uint32_t written; /* lines in this window */
+    uint32_t written; /* lines in this window, of what was refused */
     uint64_t left_out;
 };
 struct audit {
@@ -54,9 +55,12 @@ struct audit_who {
 };
 struct audit_who audit_session(const struct session *session);
 
-/* Write "event user=... addr=... id=... details", unless audit-log is no or the window is full. */
-void audit_write(struct server *server, enum audit_class class, struct audit_who who,
-                 const char *event, const char *details);
+/* Write "event user=... addr=... id=... details", unless audit-log is no. */
+void audit_write(struct server *server, struct audit_who who, const char *event,
+                 const char *details);
+/* The same of what was refused, unless the window is full. */
+void audit_write_refused(struct server *server, enum audit_class class, struct audit_who who,
+                         const char *event, const char *details);
 /* Called once a second: end windows, and log what was left out. */
 void audit_second(struct server *server);
 

@@ -186,7 +186,7 @@ void auth_guard_note(struct server *server, const struct session *session, bool 
              session->id == 0 ? " by=http" : "");
     struct audit_who who = audit_session(session);
     who.user = user;
-    audit_write(server, AUDIT_AUTH, who, "auth failed", details);
+    audit_write_refused(server, AUDIT_AUTH, who, "auth failed", details);
 }
 
 bool auth_guard_allows_queued(const struct server *server, const struct session *session) {

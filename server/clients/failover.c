@@ -40,15 +40,24 @@ static const char *target_of(const struct replication *replication) {
     return replication->failover.host[0] != '\0' ? replication->failover.host : "any";
 }
 
+/* Of this kind: a Redis does not take over by a handshake. */
+static bool has_replica(const struct replication *replication) {
+    const struct replica *replica = replication->replicas;
+    while (replica != NULL && replica->is_redis) {
+        replica = replica->next;
+    }
+    return replica != NULL;
+}
+
 static const char *check(const struct server *server, const struct failover_options *options) {
     const struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
         return "ERR FAILOVER already in progress.";
     }
-    if (replication_is_replica(replication)) {
+    if (replication_is_replica(replication) || replication->is_promoting) {
         return "ERR FAILOVER is not valid when server is a replica.";
     }
-    if (replication->replica_count == 0) {
+    if (!has_replica(replication)) {
         return "ERR FAILOVER requires connected replicas.";
     }
     if (options->is_forced && (options->timeout_ms == 0 || options->host.at == NULL)) {
@@ -61,6 +70,9 @@ static const char *check(const struct server *server, const struct failover_opti
         replication_find_replica(replication, options->host, options->port);
     if (replica == NULL) {
         return "ERR FAILOVER target HOST and PORT is not a replica.";
+    }
+    if (replica->is_redis) {
+        return "ERR FAILOVER target replica is a Redis: send it REPLICAOF NO ONE.";
     }
     return replica->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
 }
@@ -99,14 +111,14 @@ static const struct replica *find_ready(const struct replication *replication) {
     if (host.size > 0) {
         const struct replica *target =
             replication_find_replica(replication, host, replication->failover.port);
-        return target != NULL && target->state == REPLICA_ONLINE &&
+        return target != NULL && !target->is_redis && target->state == REPLICA_ONLINE &&
                        target->ack_group >= replication->group
                    ? target
                    : NULL;
     }
     for (const struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
-        if (replica->state == REPLICA_ONLINE && replica->port != 0 &&
+        if (replica->state == REPLICA_ONLINE && replica->port != 0 && !replica->is_redis &&
             replica->ack_group >= replication->group) {
             return replica;
         }

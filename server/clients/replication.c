@@ -63,6 +63,7 @@ static void set_master(struct replication *replication, struct bytes host, uint1
 static void begin_link(struct server *server) {
     struct replication *replication = &server->replication;
     replication->role = REPLICATION_REPLICA;
+    replication->is_promoting = false;
     replication->link = REPLICATION_LINK_CONNECT;
     replication->link_down_at_ms = server->clock.monotonic_ms;
     replication->error[0] = '\0';
@@ -116,9 +117,28 @@ void replication_promote(struct server *server) {
     set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
     replication->link = REPLICATION_LINK_NONE;
-    if (replication->machine.promote != NULL) {
-        replication->machine.promote(replication->machine.context);
+    replication->is_promoting = replication->machine.promote != NULL &&
+                                !replication->machine.promote(replication->machine.context);
+    if (replication->is_promoting) {
+        log_write(LOG_NOTICE,
+                  "role: master, as soon as what was received is applied group=%llu received=%llu",
+                  (unsigned long long)replication->group,
+                  (unsigned long long)replication->read_group);
+    } else {
+        replication_open(server);
     }
+}
+
+void replication_finish_promotion(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (replication->is_promoting) {
+        replication->machine.finish_promotion(replication->machine.context);
+    }
+}
+
+void replication_open(struct server *server) {
+    struct replication *replication = &server->replication;
+    replication->is_promoting = false;
     if (replication->sync.state != SYNC_OFF) {
         log_write(LOG_NOTICE,
                   "role: master, and closed until enough servers have promised its term "
@@ -285,7 +305,7 @@ void replication_reset_counters(struct replication *replication) {
 
 const char *replication_write_refusal(const struct server *server) {
     const struct settings *settings = &server->settings;
-    if (sync_is_closed(&server->replication.sync)) {
+    if (server->replication.is_promoting || sync_is_closed(&server->replication.sync)) {
         return replication_read_refusal(server);
     }
     if (replication_is_replica(&server->replication)) {
@@ -300,6 +320,9 @@ const char *replication_write_refusal(const struct server *server) {
 
 const char *replication_read_refusal(const struct server *server) {
     const struct replication *replication = &server->replication;
+    if (replication->is_promoting) {
+        return "LOADING What was received from the master is being applied";
+    }
     if (sync_is_closed(&replication->sync)) {
         return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
     }

@@ -68,11 +68,14 @@ struct replica {
     char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
     uint16_t port;                     /* REPLCONF listening-port; 0: not said */
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
-    uint64_t ack_group;                /* in its memory */
-    uint64_t ack_disk_group;           /* on its disk */
-    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
-    uint64_t sent_group; /* the last group handed to its connection */
-    bool is_failed;      /* the machinery has given it up: its session is being closed */
+    bool
+        is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
+    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;      /* in its memory */
+    uint64_t ack_disk_group; /* on its disk */
+    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group;     /* the last group handed to its connection */
+    bool is_failed;          /* the machinery has given it up: its session is being closed */
     /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
     uint64_t node;
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
@@ -92,11 +95,13 @@ enum replication_failover {
 };
 const char *replication_failover_name(enum replication_failover state);
 
-/* LB.SYNC */
+/* LB.SYNC; PSYNC and SYNC. */
 struct replication_wish {
     struct bytes id;
-    uint64_t group; /* the first that is wanted */
+    uint64_t group; /* the first that is wanted; PSYNC: the first byte of the stream, 0: none */
     bool wants_failover;
+    bool is_redis;    /* PSYNC, SYNC */
+    bool is_old;      /* SYNC: nothing is answered before the copy */
     bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
     struct term term; /* that term */
 };
@@ -108,10 +113,12 @@ struct replication_machine {
     /* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
      * received already of the old master stays. */
     void (*follow)(void *context);
-    /* replication_promote: the role is MASTER now. Apply what was received, drop the link, and make `group`
-     * right: a new id begins behind it as soon as this returns. It is to be on disk before a write is
-     * answered. */
-    void (*promote)(void *context);
+    /* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true: that is done,
+     * and `group` is right: a new id begins behind it as soon as this returns. It is to be on disk before a write
+     * is answered. false: it goes on in steps, and replication_open follows. */
+    bool (*promote)(void *context);
+    /* The same, but for the rest at once: then replication_open was called. */
+    void (*finish_promotion)(void *context);
     /* The session's replica is gone; free what `feed` points to. */
     void (*leave)(void *context, struct replica *replica);
     /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
@@ -128,6 +135,8 @@ struct replication_machine {
     /* LB.SYNC: answer it, and send the session what it asks for. */
     void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
                  struct reply *reply);
+    /* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
+    void (*acknowledge_bytes)(void *context, struct replica *replica, uint64_t offset);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
     /* Following a Redis: INFO's lines about it, "name:value\r\n". */
@@ -143,6 +152,9 @@ struct replication {
     char id[REPLICATION_ID_SIZE + 1];
     char second_id[REPLICATION_ID_SIZE + 1]; /* all 0: none */
     uint64_t second_until;                   /* the last group that belongs to second_id, too */
+    /* A master that still applies what it received as a replica: until then its boards are not its own to change, and
+     * who asks for them waits. */
+    bool is_promoting;
     uint64_t group; /* the last group in memory: persistence_last_group, kept here
                                               * by the machinery for INFO; of a replica: applied */
 
@@ -206,7 +218,8 @@ static inline bool replication_is_replica(const struct replication *replication)
 }
 /* Do the keys change only as another server says? */
 static inline bool replication_is_passive(const struct replication *replication) {
-    return replication_is_replica(replication) || sync_is_closed(&replication->sync);
+    return replication_is_replica(replication) || replication->is_promoting ||
+           sync_is_closed(&replication->sync);
 }
 /* INFO's master_link_status:up */
 static inline bool replication_is_up(const struct replication *replication) {
@@ -217,8 +230,13 @@ static inline bool replication_is_up(const struct replication *replication) {
  * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
  * memory, nothing changed. */
 MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
-/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. */
+/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. Where much was
+ * received and not applied, that goes on in steps: replication.is_promoting. */
 void replication_promote(struct server *server);
+/* The machinery has applied what was received. */
+void replication_open(struct server *server);
+/* The process is about to end: what was received is to be there. */
+void replication_finish_promotion(struct server *server);
 /* The history goes on under a new id; `group` must be right. */
 void replication_change_id(struct server *server);
 
@@ -255,7 +273,7 @@ void replication_reset_counters(struct replication *replication);
 /* May a command of these needs be refused here? The functions below say so for certain. */
 static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
                                           bool serves_stale_data, int64_t replicas_to_write) {
-    if (sync_is_closed(&replication->sync)) {
+    if (replication->is_promoting || sync_is_closed(&replication->sync)) {
         return true;
     }
     return replication->role == REPLICATION_REPLICA

@@ -190,6 +190,9 @@ const char *server_unready_reason(const struct server *server) {
     if (sync_is_closed(&server->replication.sync)) {
         return "closed";
     }
+    if (server->replication.is_promoting) {
+        return "promoting";
+    }
     return server->retiring.is_begun ? "draining" : NULL;
 }
 

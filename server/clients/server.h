@@ -21,7 +21,8 @@
 #include "server/system/version.h"
 #include "skiplist/keyspace/registry.h"
 
-enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_ALL };
+/* Each holds back what those before it do. BOARDS: all whose replies can depend on the boards. */
+enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_BOARDS, SERVER_PAUSE_ALL };
 
 struct persistence;
 
@@ -131,10 +132,14 @@ static inline bool server_is_late(const struct server *server, const struct sess
 /* For clients that wait when their server becomes a replica. */
 #define SERVER_UNBLOCKED_ERROR                                                                     \
     "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
-/* Which commands wait: for CLIENT PAUSE, or for a FAILOVER. */
+/* Which commands wait: for CLIENT PAUSE, for a FAILOVER, or for what is received to be applied. */
 static inline enum server_pause server_pause(const struct server *server) {
+    const struct replication *replication = &server->replication;
+    if (replication->is_promoting && server->pause < SERVER_PAUSE_BOARDS) {
+        return SERVER_PAUSE_BOARDS;
+    }
     return server->pause == SERVER_PAUSE_NONE &&
-                   server->replication.failover.state != REPLICATION_FAILOVER_NONE
+                   replication->failover.state != REPLICATION_FAILOVER_NONE
                ? SERVER_PAUSE_WRITE
                : server->pause;
 }

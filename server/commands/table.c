@@ -31,7 +31,8 @@ extern const struct command command_failover, command_replconf, command_replicao
 extern const struct command command_acl, command_bgrewriteaof, command_bgsave, command_command,
     command_config, command_dbsize, command_flushall, command_flushdb, command_info,
     command_lastsave, command_latency, command_lb_snapshot, command_lb_sync, command_memory,
-    command_monitor, command_save, command_shutdown, command_slowlog, command_time;
+    command_monitor, command_psync, command_save, command_shutdown, command_slowlog, command_sync,
+    command_time;
 /* sorted-set */
 extern const struct command command_bzmpop, command_bzpopmax, command_bzpopmin;
 extern const struct command command_zadd, command_zcard, command_zcount, command_zdiff,
@@ -140,6 +141,7 @@ const struct command_row command_table[] = {
     {"server", &command_lb_sync},
     {"server", &command_memory},
     {"server", &command_monitor},
+    {"server", &command_psync},
     {"server", &command_replconf},
     {"server", &command_replicaof},
     {"server", &command_role},
@@ -147,6 +149,7 @@ const struct command_row command_table[] = {
     {"server", &command_shutdown},
     {"server", &command_slaveof},
     {"server", &command_slowlog},
+    {"server", &command_sync},
     {"server", &command_time},
     {"sorted-set", &command_bzmpop},
     {"sorted-set", &command_bzpopmax},

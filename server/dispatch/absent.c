@@ -17,7 +17,6 @@ const struct absent_group absent_groups[] = {
                "GEORADIUS_RO GEOSEARCH GEOSEARCHSTORE"},
     {"scripts", "EVAL EVALSHA EVALSHA_RO EVAL_RO FCALL FCALL_RO FUNCTION SCRIPT"},
     {"sorting and moving of keys", "MIGRATE MOVE RESTORE-ASKING SORT SORT_RO SWAPDB"},
-    {"replication to Redis", "PSYNC SYNC"},
     {"clusters", "ASKING CLUSTER"},
     {"modules and debugging", "DEBUG LOLWUT MODULE"},
     {NULL, NULL},
@@ -41,10 +40,6 @@ const char *absent_title(struct bytes name) {
         group++;
     }
     return group->title;
-}
-
-bool absent_is_backup(struct bytes name) {
-    return has_word("PSYNC SYNC", name);
 }
 
 /* Of the containers that are here. */

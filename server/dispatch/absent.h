@@ -15,8 +15,6 @@ extern const struct absent_group absent_groups[];
 
 /* The title of the group of this command, in any case. NULL: Redis does not have it, either. */
 const char *absent_title(struct bytes name);
-/* Is it what redis-cli --rdb and the like send to copy everything? */
-bool absent_is_backup(struct bytes name);
 /* Is this the full name of a command or subcommand that Redis has and this server has not: "set",
  * "xinfo|stream", "client|tracking"? */
 MUST_CHECK bool absent_is_known(struct bytes full_name);

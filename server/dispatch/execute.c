@@ -55,10 +55,7 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
     const char *title = absent_title(request->args[0]);
     char hint[HINT_MAX] = "";
     if (title != NULL) {
-        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)%s", title,
-                 absent_is_backup(request->args[0])
-                     ? " (for a backup: leaderboard-server --backup HOST:PORT FILE)"
-                     : "");
+        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
                        shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
@@ -157,7 +154,8 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  command_full_name(index));
         return buffer;
     }
-    const unsigned closed = sync_is_closed(&server->replication.sync) ? COMMAND_NO_BOARDS : 0;
+    bool is_closed = server->replication.is_promoting || sync_is_closed(&server->replication.sync);
+    const unsigned closed = is_closed ? COMMAND_NO_BOARDS : 0;
     const unsigned stale = COMMAND_STALE | COMMAND_LOADING | closed;
     bool runs_reads = (command->flags & COMMAND_RUNS_QUEUE) != 0 &&
                       (session->transaction.flags & COMMAND_READ) != 0;
@@ -188,7 +186,8 @@ static void audit_memory(struct server *server, const struct session *session, u
     snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
              command_full_name(index), (unsigned long long)memory_used(),
              (unsigned long long)server->settings.maxmemory);
-    audit_write(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached", details);
+    audit_write_refused(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached",
+                        details);
 }
 
 /* Refuse the request with an error if it may not run. false: it may. */
@@ -309,7 +308,11 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     } else if (class == AUDIT_ROLE) {
         print_arguments(request, details + size, sizeof details - size);
     }
-    audit_write(server, class, audit_session(session), event, details);
+    if (has_failed) {
+        audit_write_refused(server, class, audit_session(session), event, details);
+    } else {
+        audit_write(server, audit_session(session), event, details);
+    }
 }
 
 /* Run a request that passed all checks, and count it. */
@@ -420,6 +423,9 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
     if (denial == NULL && (command->flags & COMMAND_WRITE) != 0 &&
         replication_is_passive(&server->replication)) {
         denial = replication_write_refusal(server); /* a REPLICAOF was queued before it */
+    } else if (denial == NULL && (command->flags & COMMAND_READ) != 0 &&
+               server->replication.is_promoting) {
+        denial = replication_read_refusal(server);
     }
     if (denial == NULL) {
         run(server, session, index, command, request, reply);

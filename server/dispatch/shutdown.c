@@ -19,6 +19,7 @@ static bool prepare(struct server *server, enum persistence_ending ending, const
 }
 
 bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
+    replication_finish_promotion(server); /* nobody else may have what was received */
     if (server->durability.is_loading) {
         ending = PERSISTENCE_END_NOSAVE;
     }
@@ -110,6 +111,7 @@ static bool has_changed(const struct server *server) {
 }
 
 void shutdown_finish(struct server *server) {
+    replication_finish_promotion(server);
     enum persistence_ending ending = (enum persistence_ending)server->shutdown_ending;
     if (ending == PERSISTENCE_END_SAVE && (server->persistence == NULL || !has_changed(server))) {
         ending = PERSISTENCE_END_NOSAVE;

@@ -46,7 +46,7 @@ static enum loading_status fail_memory(struct loading *loading) {
 /* Report a reader's error, with advice. */
 static enum loading_status fail_reading(struct loading *loading, const char *error,
                                         bool is_damaged) {
-    return fail(loading, "%s%s", error, is_damaged ? "; " STORE_ADVICE : "");
+    return fail(loading, "%s%s", error, is_damaged && !loading->is_copy ? "; " STORE_ADVICE : "");
 }
 
 /* File offset of the chunk that is being decoded. */
@@ -58,9 +58,11 @@ static enum loading_status fail_meaning_at(struct loading *loading, uint64_t off
                                            const char *what) {
     return fail(loading,
                 "%s is damaged at offset %llu: %s, though the checksum is right; it was written by "
-                "another version, or by a server with a fault. Look at it with leaderboard-server "
-                "--check, and restore a backup",
-                loading->path, (unsigned long long)offset, what);
+                "another version, or by a server with a fault%s",
+                loading->path, (unsigned long long)offset, what,
+                loading->is_copy
+                    ? ""
+                    : ". Look at it with leaderboard-server --check, and restore a backup");
 }
 
 static enum loading_status fail_meaning(struct loading *loading, const char *what) {

@@ -53,6 +53,7 @@ struct loading_board {
 struct loading {
     struct registry *registry; /* borrowed */
     const struct store *store; /* borrowed */
+    bool is_copy; /* a master has sent it: errors have no advice for files of one's own */
     void (*changed)(void *context);
     void *context;
     enum { LOADING_BASE, LOADING_JOURNALS, LOADING_END } phase;

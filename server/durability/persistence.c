@@ -737,11 +737,14 @@ static void explain_stream(const struct persistence *persistence, char *error) {
     snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
 }
 
+static bool is_stream_lost(const struct persistence *persistence) {
+    return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
+           (!persistence->is_streaming && !persistence->is_streamed);
+}
+
 enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
                                                 size_t room, size_t *size, char *error) {
-    bool is_lost = persistence->stream.state != STREAM_OPEN ||
-                   (!persistence->is_streaming && !persistence->is_streamed);
-    enum stream_status status = is_lost || persistence->snapshot.is_overrun
+    enum stream_status status = is_stream_lost(persistence)
                                     ? STREAM_FAILED
                                     : stream_read(&persistence->stream, at, room, size);
     switch (status) {
@@ -759,6 +762,19 @@ enum persistence_stream persistence_read_stream(struct persistence *persistence,
     }
     explain_stream(persistence, error);
     return PERSISTENCE_STREAM_FAILED;
+}
+
+int persistence_share_stream(const struct persistence *persistence) {
+    return persistence->stream.state == STREAM_OPEN ? stream_share(&persistence->stream) : -1;
+}
+
+enum persistence_stream persistence_look_stream(const struct persistence *persistence,
+                                                char *error) {
+    if (is_stream_lost(persistence)) {
+        explain_stream(persistence, error);
+        return PERSISTENCE_STREAM_FAILED;
+    }
+    return persistence->is_streamed ? PERSISTENCE_STREAM_END : PERSISTENCE_STREAM_WAITS;
 }
 
 bool persistence_stream_waits(const struct persistence *persistence) {

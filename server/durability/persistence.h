@@ -122,6 +122,12 @@ MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *
 MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
                                                            char *at, size_t room, size_t *size,
                                                            char *error);
+/* Instead of that, for another process that reads: the reading end of the pipe, the caller's to close. -1: errno says
+ * why. */
+MUST_CHECK int persistence_share_stream(const struct persistence *persistence);
+/* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind it. */
+MUST_CHECK enum persistence_stream persistence_look_stream(const struct persistence *persistence,
+                                                           char *error);
 /* Is there nothing to read until the loop wakes? */
 bool persistence_stream_waits(const struct persistence *persistence);
 /* The last group that the stream will hold, as soon as that is known; 0: not yet. */

@@ -142,6 +142,7 @@ static void begin_loading(struct received *received) {
         return;
     }
     loading->registry = received->registry;
+    loading->is_copy = true;
     loading->store = &received->source;
     loading->changed = received->changed;
     loading->context = received->context;

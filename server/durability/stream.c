@@ -66,6 +66,14 @@ enum stream_status stream_read(struct stream *stream, char *at, size_t room, siz
     return STREAM_WAITS;
 }
 
+int stream_share(const struct stream *stream) {
+    int flags = fcntl(stream->reader, F_GETFL);
+    if (flags < 0 || fcntl(stream->reader, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+        return -1;
+    }
+    return fcntl(stream->reader, F_DUPFD_CLOEXEC, 0);
+}
+
 void stream_close(struct stream *stream) {
     if (stream->state != STREAM_OPEN) {
         return;

@@ -33,6 +33,9 @@ MUST_CHECK bool stream_open(struct stream *stream, uv_loop_t *loop);
 /* Read at most room bytes. */
 MUST_CHECK enum stream_status stream_read(struct stream *stream, char *at, size_t room,
                                           size_t *size);
+/* Another descriptor of the reading end, for a process that waits as it reads: stream_read is not called then. -1: errno
+ * says why. */
+MUST_CHECK int stream_share(const struct stream *stream);
 /* Close both ends, as far as they are ours. The loop must turn once more before it can be opened
  * again, or freed. */
 void stream_close(struct stream *stream);

@@ -398,7 +398,14 @@ static void take_news(struct tick *tick) {
 
 /* ---- running ---- */
 
-/* Must this request wait for the end of CLIENT PAUSE? */
+/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
+ * has changed. */
+static bool sees_boards(const struct command *command) {
+    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
+           (command->flags & COMMAND_RUNS_QUEUE) != 0;
+}
+
+/* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
 static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
     if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
@@ -406,9 +413,10 @@ static bool is_paused(const struct tick *tick, const struct queue_entry *entry) 
         return false;
     }
     const struct command *command = command_by_index(entry->command);
-    return pause == SERVER_PAUSE_ALL
-               ? (command->flags & COMMAND_NO_PAUSE) == 0
-               : (command_needs(entry->session, command) & COMMAND_WRITE) != 0;
+    unsigned needs = command_needs(entry->session, command);
+    return pause == SERVER_PAUSE_ALL      ? (command->flags & COMMAND_NO_PAUSE) == 0
+           : pause == SERVER_PAUSE_BOARDS ? sees_boards(command) || (needs & COMMAND_WRITE) != 0
+                                          : (needs & COMMAND_WRITE) != 0;
 }
 
 static void run_broken(struct session *session, const struct queue_entry *entry,
@@ -418,13 +426,6 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
         reply_error(reply, entry->error);
     }
     session->is_close_after_reply = true;
-}
-
-/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
- * has changed. */
-static bool sees_boards(const struct command *command) {
-    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
-           (command->flags & COMMAND_RUNS_QUEUE) != 0;
 }
 
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
@@ -836,14 +837,30 @@ static bool may_change(const struct server *server) {
            server->replication.failover.state == REPLICATION_FAILOVER_NONE;
 }
 
+/* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
+static bool tell_durations(const struct tick *tick) {
+    uint64_t begin = clock_ticks();
+    bool has_more = false;
+    while (!tick->is_behind) {
+        has_more = registry_tell_durations(tick->server->registry, DUE_KEYS_MAX);
+        if (!has_more || clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
+            break;
+        }
+    }
+    return has_more;
+}
+
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms ||
-        tick->server->durability.is_loading || !may_change(tick->server)) {
+    if (tick->server->durability.is_loading || !may_change(tick->server)) {
         return false;
     }
-    bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
+    bool has_more = tell_durations(tick);
+    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
+        return has_more;
+    }
+    has_more |= run_some(tick, registry_roll_due, "roll-cycle");
     return run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 

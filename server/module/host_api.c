@@ -24,6 +24,12 @@ static const struct {
 #undef HOST_ROW
 };
 
+bool host_moves_clients(void) {
+    enum { SINCE = 0x080100, UNTIL = 0x090102 };
+    int version = host_GetServerVersion();
+    return host_is_valkey && version >= SINCE && version < UNTIL;
+}
+
 bool host_api_load(struct host_context *ctx, const char **missing) {
     get_api *get;
     void (*probe)(void) = NULL;

@@ -289,6 +289,7 @@ struct host_command_info {
     X(REQUIRED, int, UnblockClient, (struct host_blocked *, void *))                               \
     X(REQUIRED, void *, GetBlockedClientPrivateData, (struct host_context *))                      \
     X(REQUIRED, void, SetDisconnectCallback, (struct host_blocked *, host_disconnected *))         \
+    X(REQUIRED, int, GetServerVersion, (void))                                                     \
     X(REQUIRED, int, SubscribeToServerEvent,                                                       \
       (struct host_context *, struct host_event, host_server_event *))                             \
     X(REQUIRED, struct host_filter *, RegisterCommandFilter,                                       \
@@ -307,5 +308,8 @@ HOST_API(HOST_DECLARE)
 bool host_api_load(struct host_context *ctx, const char **missing);
 /* Is it Valkey? */
 extern bool host_is_valkey;
+/* Valkey from 8.1 on leaves a client that runs MOVE or COPY in the other database if a module listens to events
+ * of keys (valkey-io/valkey#4024). 9.1.2 does not; the fix may be in some versions between them, too. */
+bool host_moves_clients(void);
 
 #endif

@@ -8,18 +8,14 @@
 #include "server/module/host_job.h"
 #include "server/module/host_player.h"
 #include "server/module/host_stage.h"
+#include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
-    VERSION = 1,           /* of the auxiliary data */
-    BLOB_SIZE = 64 * 1024, /* about; a ban with all its patterns may be longer */
-    EXPIRE_COUNT = 16,     /* bans removed before a command */
+    EXPIRE_COUNT = 16, /* bans removed before a command */
     REWRITE_MS = 1,
 };
-
-static const uint32_t databases[] = {PLAYER_ORDERS, BAN_DATABASE};
-enum { DATABASES = sizeof databases / sizeof databases[0] };
 
 static struct {
     struct effect_encoder encoder;
@@ -59,9 +55,9 @@ void host_state_expire(void) {
 void host_state_clear(void) {
     struct registry *registry = module.server.registry;
     state.is_applying = true;
-    for (uint32_t i = 0; i < DATABASES; i++) {
+    for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
         struct registry_key *key;
-        while ((key = registry_guest_first_of(registry, databases[i])) != NULL) {
+        while ((key = registry_guest_first_of(registry, database)) != NULL) {
             registry_remove(registry, key);
         }
     }
@@ -77,7 +73,7 @@ static bool is_allowed(void *context, const struct effect *effect) {
                     effect->kind == EFFECT_EXPIRE;
     bool has_kind =
         effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
-    return is_known && (effect->database == PLAYER_ORDERS || effect->database == BAN_DATABASE) &&
+    return is_known && rdb_state_owns(effect->database) &&
            (!has_kind || effect->key_kind == &key_kind_hash);
 }
 
@@ -129,66 +125,12 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
 
 /* ---- all of it ---- */
 
-struct saving {
-    struct effect_encoder encoder;
-    struct buffer blob;
-    void (*take)(void *context, struct bytes blob);
-    void *context;
-};
-
-static void begin_blob(struct saving *saving) {
-    effect_blob_begin(&saving->encoder, &saving->blob, module.server.clock.now_us);
-}
-
-static void end_blob(struct saving *saving) {
-    CHECK(!saving->blob.is_broken);
-    saving->take(saving->context, (struct bytes){.at = saving->blob.at, .size = saving->blob.size});
-}
-
-/* As it replaces what is there. */
-static void save_key(void *context, const struct registry_key *key) {
-    struct saving *saving = context;
-    struct effect effect = {.kind = EFFECT_REMOVE,
-                            .key_kind = &key_kind_hash,
-                            .database = key->database,
-                            .name = registry_name(key),
-                            .expire_at_ms = registry_expiry(module.server.registry, key),
-                            .key = key};
-    effect_encode(&saving->encoder, &effect);
-    effect.kind = EFFECT_FILL;
-    struct effect_fill fill = {.whole = effect};
-    struct effect each;
-    while (effect_fill_next(&fill, &each)) {
-        effect_encode(&saving->encoder, &each);
-    }
-    if (saving->blob.size > BLOB_SIZE) {
-        end_blob(saving);
-        begin_blob(saving);
-    }
-}
-
 static void save_all(void (*take)(void *context, struct bytes blob), void *context) {
-    static struct saving saving; /* one at a time: the main thread, or a child */
-    saving.take = take;
-    saving.context = context;
-    buffer_init(&saving.blob, 0);
-    begin_blob(&saving);
-    size_t empty_size = saving.blob.size;
-    for (uint32_t i = 0; i < DATABASES; i++) {
-        registry_each(module.server.registry, databases[i], INT64_MIN, save_key, &saving);
-    }
-    if (saving.blob.size > empty_size) {
-        end_blob(&saving);
-    }
-    buffer_deinit(&saving.blob);
+    CHECK(rdb_state_write(module.server.registry, module.server.clock.now_us, take, context));
 }
 
 static bool is_empty(void) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < DATABASES; i++) {
-        count += registry_count(module.server.registry, databases[i]);
-    }
-    return count == 0;
+    return rdb_state_is_empty(module.server.registry);
 }
 
 /* ---- RDB ---- */
@@ -256,7 +198,7 @@ static bool take_loaded(void) {
 int host_state_load(struct host_io *io, int version, int when) {
     bool is_last = false;
     (void)when;
-    if (version != VERSION) {
+    if (version != RDB_STATE_VERSION) {
         refuse(io, "a later version of the module has written them");
         return HOST_ERROR;
     }

@@ -2,19 +2,17 @@
  * is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
  * What is loaded may come from a stranger (RESTORE): nothing is believed. */
-#include "server/durability/file_format.h"
 #include "server/module/host_effects.h"
 #include "server/module/host_period.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
+#include "server/rdb/rdb_board_write.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"
 
 enum {
-    CHUNK_SIZE = 64 * 1024,
-    PIECE_ENTRIES = 512,
     MEMBERS_PER_EFFORT = 32, /* about a block */
     BLOCKS_PER_STEP = 64,    /* of activedefrag: some microseconds */
 };
@@ -22,52 +20,19 @@ enum {
 
 /* ---- saving ---- */
 
-struct saving {
-    struct host_io *io;
-    struct effect_encoder encoder;
-    struct buffer chunk;
-};
-
-static void end_chunk(struct saving *saving, size_t size_min) {
-    if (saving->chunk.size > size_min) {
-        host_SaveStringBuffer(saving->io, saving->chunk.at, saving->chunk.size);
-        buffer_clear(&saving->chunk);
-        effect_encode_begin(&saving->encoder, &saving->chunk);
-    }
+static void put_number(void *context, uint64_t number) {
+    host_SaveUnsigned(context, number);
 }
 
-static void save_entries(struct saving *saving, const struct board *board) {
-    struct board_entry entries[PIECE_ENTRIES];
-    struct board_cursor cursor;
-    uint32_t count = 0;
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
-         board_cursor_next(&cursor)) {
-        if (++count == PIECE_ENTRIES) {
-            effect_encode_piece(&saving->encoder, entries, count);
-            end_chunk(saving, CHUNK_SIZE);
-            count = 0;
-        }
-    }
-    if (count > 0) {
-        effect_encode_piece(&saving->encoder, entries, count);
-    }
-    end_chunk(saving, 0);
+static void put_text(void *context, struct bytes text) {
+    host_SaveStringBuffer(context, text.at, text.size);
 }
 
 static void type_save(struct host_io *io, void *context) {
     const struct host_value *value = context;
-    static struct saving saving; /* one at a time: the main thread, or a child */
-    saving.io = io;
-    buffer_init(&saving.chunk, 0);
-    effect_encode_begin(&saving.encoder, &saving.chunk);
-    effect_encode_open(&saving.encoder, value->key, REGISTRY_NO_EXPIRY);
-    host_SaveUnsigned(io, FILE_FORMAT);
-    host_SaveUnsigned(io, (uint64_t)module.server.clock.now_us);
-    host_SaveUnsigned(io, board_count(&value->key->board));
-    end_chunk(&saving, 0);
-    save_entries(&saving, &value->key->board);
-    CHECK(!saving.chunk.is_broken);
-    buffer_deinit(&saving.chunk);
+    const struct rdb_board_sink sink = {put_number, put_text, io};
+    /* The host would end here, too. */
+    CHECK(rdb_board_write(value->key, module.server.clock.now_us, &sink));
 }
 
 /* ---- loading ---- */
@@ -224,8 +189,17 @@ static void type_rewrite(struct host_io *io, struct host_string *name, void *con
     host_effects_rewrite(io, name, value->key);
 }
 
+/* What is asked about a value that a command has just taken out of its key, while the host removes that:
+ * with lazyfree-lazy-server-del, and in versions that keep count of sizes. */
+static bool is_taken_out(const struct host_value *value) {
+    return value->key == NULL;
+}
+
 static size_t type_memory(const void *context) {
     const struct host_value *value = context;
+    if (is_taken_out(value)) {
+        return memory_size(value);
+    }
     return memory_size(value) + memory_size(value->key) + board_memory_size(&value->key->board);
 }
 
@@ -236,7 +210,7 @@ static void type_free(void *context) {
 static size_t type_effort(struct host_string *name, const void *context) {
     const struct host_value *value = context;
     (void)name;
-    return 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
+    return is_taken_out(value) ? 1 : 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
 }
 
 static void *type_copy(struct host_key_context *ctx, const void *context) {

@@ -134,6 +134,11 @@ static bool take_entry(struct rdb_load *load) {
     const struct rdb_reader *reader = &load->reader;
     char why[RDB_VALUE_ERROR_MAX];
     if (reader->kind == RDB_HASH) {
+        if (reader->field_expire_at_ms != RDB_NO_EXPIRY &&
+            reader->field_expire_at_ms <= load->now_us / 1000) {
+            load->expired_field_count++;
+            return true;
+        }
         load->field_count++;
         return check(load, rdb_value_put_field(&load->value, reader->text, reader->value), NULL);
     }

@@ -33,8 +33,9 @@ struct rdb_load {
     struct board board;
     bool has_board; /* the key's board is being filled */
     uint64_t board_count, member_count, hash_count, field_count;
-    uint64_t module_board_count; /* of the boards: those of the module */
-    uint64_t expired_count;      /* keys that had expired */
+    uint64_t module_board_count;  /* of the boards: those of the module */
+    uint64_t expired_count;       /* keys that had expired */
+    uint64_t expired_field_count; /* fields of hashes that had */
     uint64_t empty_count;
     uint64_t cut_count; /* members below a CAP */
     struct rdb_skipped skipped[RDB_TYPES];

@@ -27,6 +27,8 @@ enum {
 };
 
 enum opcode {
+    OPCODE_KEY_METADATA =
+        243, /* of modules of Redis 8.6; in Valkey 9: slots that are being imported */
     OPCODE_SLOT_INFO = 244,
     OPCODE_FUNCTION = 245,
     OPCODE_MODULE_AUX = 247,
@@ -86,6 +88,9 @@ static const struct type {
     [23] = {"hashes", RDB_HASH, ENTRIES_PACKED_TTL, RDB_LISTPACK, .passed = NULL},
     [24] = {"hashes", RDB_HASH, ENTRIES_TTL_PAIRS, .head = 8},
     [25] = {"hashes", RDB_HASH, ENTRIES_PACKED_TTL, RDB_LISTPACK, .head = 8},
+    [26] = {"streams", RDB_OTHER, .passed = "*(ss)llllllll*(slll*(68l)*(s88*(6)))ll*(s*(sll))ll"},
+    [27] = {"streams", RDB_OTHER,
+            .passed = "*(ss)llllllll*(slll*(68l)*(s88*(6))*(6))ll*(s*(sll))ll"},
 };
 /* Valkey 9 has this one in place of 22, and none above. */
 static const struct type valkey_hash = {"hashes", RDB_HASH, ENTRIES_PAIRS_EXPIRY, .passed = NULL};
@@ -320,13 +325,21 @@ static enum found find_two_texts(struct rdb_reader *reader, size_t from, struct 
     return found;
 }
 
+/* expiry: 0 is none, 1 the base. One that is out of range is as far away as can be. */
+static void note_field_expiry(struct rdb_reader *reader, uint64_t expiry) {
+    uint64_t at = reader->expiry_base + expiry - 1;
+    bool is_far = reader->expiry_base > INT64_MAX || expiry > INT64_MAX || at > INT64_MAX;
+    reader->field_expire_at_ms = expiry == 0 ? RDB_NO_EXPIRY : is_far ? INT64_MAX : (int64_t)at;
+    reader->field_expiry_count += expiry != 0;
+}
+
 static enum found take_pair(struct rdb_reader *reader, enum entries entries) {
     struct text field;
     struct text value;
     size_t size;
     size_t from = 0;
     size_t behind = entries == ENTRIES_PAIRS_EXPIRY ? 8 : 0;
-    uint64_t expiry = 0;
+    uint64_t expiry = 0; /* 0: none */
     enum found found = FOUND;
     if (entries == ENTRIES_TTL_PAIRS) {
         found = find_plain_length(reader, 0, &expiry, &from);
@@ -342,8 +355,9 @@ static enum found take_pair(struct rdb_reader *reader, enum entries entries) {
     }
     if (behind > 0) {
         expiry = little_get_u64((const char *)here(reader) + size) + 1; /* -1: none */
+        reader->expiry_base = 0;
     }
-    reader->field_expiry_count += expiry != 0;
+    note_field_expiry(reader, expiry);
     found = take_text(reader, from, &field, &reader->text_room, reader->text_number, &reader->text);
     if (found == FOUND) {
         found = take_text(reader, from + field.head + (size_t)field.stored, &value,
@@ -450,9 +464,12 @@ static enum found take_packed(struct rdb_reader *reader) {
         (has_expiries && rdb_packed_next(&reader->packed, room, &expiry) != RDB_PACKED_VALUE)) {
         return refuse(reader, "damaged packed value");
     }
-    if (has_expiries) {
-        reader->field_expiry_count += !bytes_equal(expiry, BYTES("0"));
+    uint64_t expire_at_ms = 0;
+    if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
+        return refuse(reader, "a field's expiry that is no time");
     }
+    reader->expiry_base = 1;
+    note_field_expiry(reader, expire_at_ms);
     return reader->kind == RDB_ZSET ? parse_score(reader, reader->value) : FOUND;
 }
 
@@ -744,6 +761,10 @@ static enum found read_opcode(struct rdb_reader *reader) {
         return begin_key(reader, opcode);
     }
     switch (opcode) {
+    case OPCODE_KEY_METADATA:
+        return reader->is_valkey
+                   ? refuse(reader, "slots of a cluster are being imported: wait for their end")
+                   : begin_opcode(reader, "*(4m)");
     case OPCODE_SLOT_INFO:
         return begin_opcode(reader, "lll");
     case OPCODE_FUNCTION:
@@ -824,6 +845,7 @@ static enum found read_value_head(struct rdb_reader *reader) {
     if (available(reader) < type->head) {
         return FOUND_TOO_FEW;
     }
+    reader->expiry_base = type->head > 0 ? little_get_u64((const char *)here(reader)) : 1;
     if (type->entries >= ENTRIES_PACKED) {
         return begin_packed(reader, type->head);
     }

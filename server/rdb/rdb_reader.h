@@ -58,7 +58,8 @@ struct rdb_reader {
     struct bytes text, value;
     double score;                /* not nan */
     struct rdb_board *board;     /* RDB_BOARD: rules, time_us, member_count; RDB_ENTRIES: entries */
-    uint64_t field_expiry_count; /* fields of hashes that had one, which is dropped */
+    int64_t field_expire_at_ms;  /* RDB_ENTRY of a hash: the field's; or RDB_NO_EXPIRY */
+    uint64_t field_expiry_count; /* fields that had one */
     uint64_t function_count;     /* libraries of functions, which are passed over */
     uint64_t offset;             /* bytes consumed */
     char error[RDB_ERROR_MAX];
@@ -88,6 +89,7 @@ struct rdb_reader {
     uint64_t crc;
     uint64_t skip; /* bytes still to be consumed unread */
     uint64_t entries_left;
+    uint64_t expiry_base; /* of a hash's fields: 0 as an expiry is none, 1 is this */
     struct rdb_packed packed;
     size_t packed_size; /* bytes of input that it takes, or a chunk */
     char text_number[BYTES_INTEGER_TEXT_MAX], value_number[BYTES_INTEGER_TEXT_MAX];

@@ -72,7 +72,6 @@ void feed_open(struct feed *feed) {
     }
     feed->is_open = true;
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
     feed->deserted_at_ms = feed->server->clock.monotonic_ms;
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     bool had_gap = persistence_has_gap(persistence);
@@ -88,6 +87,8 @@ void feed_open(struct feed *feed) {
 
 static void close_feed(struct feed *feed) {
     feed_end_copy(feed);
+    feed_end_redis_copy(feed);
+    feed_redis_forget(feed);
     backlog_clear(&feed->backlog);
     persistence_set_tap(feed->server->persistence, NULL, NULL);
     feed->is_open = false;
@@ -96,10 +97,11 @@ static void close_feed(struct feed *feed) {
 /* The backlog, but not the history: a term goes on, and none of its changes may be without a number. */
 static void begin_anew(struct feed *feed) {
     feed_end_copy(feed);
+    feed_end_redis_copy(feed);
+    feed_redis_forget(feed);
     backlog_clear(&feed->backlog);
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     feed->has_gap = false;
-    feed->jump_count = feed->server->clock.jump_count;
 }
 
 void feed_give_up(struct feed *feed, struct replica *replica, const char *reason) {
@@ -116,6 +118,7 @@ void feed_give_up(struct feed *feed, struct replica *replica, const char *reason
 }
 
 void feed_drop_replicas(struct feed *feed, const char *reason) {
+    feed_redis_forget(feed);
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         feed_give_up(feed, replica, reason);
@@ -131,16 +134,12 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context) {
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
-    if (feed == NULL || uv_timer_init(loop, &feed->timer) != 0) {
-        memory_free(feed);
+    if (feed == NULL) {
         return NULL;
     }
     feed->server = server;
-    feed->loop = loop;
-    feed->timer.data = feed;
     feed->wake = wake;
     feed->context = context;
     backlog_init(&feed->backlog, 0);
@@ -148,14 +147,23 @@ struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(vo
     return feed;
 }
 
+void feed_start(struct feed *feed, uv_loop_t *loop) {
+    CHECK(uv_timer_init(loop, &feed->timer) == 0); /* it never fails */
+    feed->timer.data = feed;
+    feed->loop = loop;
+}
+
 void feed_stop(struct feed *feed) {
     uv_close((uv_handle_t *)&feed->timer, NULL);
+    feed_end_redis_copy(feed);
     feed_disk_deinit(&feed->disk);
 }
 
 void feed_destroy(struct feed *feed) {
     if (feed != NULL) {
         backlog_leave(&feed->copy.pin);
+        backlog_leave(&feed->redis_pin.pin);
+        feed_redis_forget(feed);
         backlog_clear(&feed->backlog);
         memory_free(feed);
     }
@@ -191,6 +199,7 @@ bool feed_step(struct feed *feed) {
     }
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
     has_more |= feed_step_copies(feed);
+    has_more |= feed_step_redis_copy(feed);
     has_more |= feed_stream(feed);
     close_broken(feed);
     backlog_trim(&feed->backlog);
@@ -205,24 +214,27 @@ void feed_second(struct feed *feed) {
     if (!feed->is_open) {
         return;
     }
-    if (feed->jump_count != server->clock.jump_count) {
-        /* What was to last for a while now ends at another time, which no effect tells. */
-        feed_reset(feed, "the clock has jumped: replicas need a new copy");
-        return;
-    }
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {
             continue;
         }
+        if (replica->is_redis) {
+            feed_redis_second(feed, replica);
+        }
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
             feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
-        } else {
+        } else if (feed_copy_is_held_up(feed, replica)) {
+            feed_give_up(feed, replica,
+                         "it takes its copy more slowly than others, who have waited for "
+                         "repl-timeout in all");
+        } else if (!replica->is_redis) {
             feed_ping(feed, replica);
         }
     }
+    feed_redis_forget_old(feed);
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
     if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL &&
         feed->deserted_at_ms != 0 && now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {

@@ -12,7 +12,8 @@
  * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
  * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
  * does not have it either, is closed, and so is one that says nothing for repl-timeout, or takes nothing of
- * its copy, which others share.
+ * its copy, or keeps others waiting who share it, for repl-timeout in all. A Redis with the module may be a
+ * replica, too: feed_redis.h.
  *
  * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
  * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
@@ -25,6 +26,7 @@
 #include "server/clients/server.h"
 #include "server/replication/backlog.h"
 #include "server/replication/feed_disk.h"
+#include "server/replication/feed_redis.h"
 #include "server/replication/quorum.h"
 
 struct feed_copy {
@@ -52,8 +54,10 @@ struct feed {
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
-    uint64_t jump_count; /* of the clock, when the backlog began */
     struct feed_copy copy;
+    struct feed_redis_copy redis_copy;
+    struct feed_copy redis_pin; /* of it: the groups behind */
+    struct feed_redis *left;    /* whose links broke, the last one first */
     char piece[WIRE_PIECE_MAX];
 };
 
@@ -65,13 +69,17 @@ struct feed_place {
     uint64_t
         online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
     bool is_streaming; /* groups are sent */
+    struct feed_redis *redis; /* owned; NULL: it is one of ours */
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;
     int64_t taken_at_ms;
+    uint32_t
+        holding_s; /* seconds in which others that share the copy had taken all, and it had not */
 };
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context);
+/* Without a handle in the loop until feed_start, which cannot fail. */
+struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context);
+void feed_start(struct feed *feed, uv_loop_t *loop);
 /* Close handles; the loop turns once more before feed_destroy. */
 void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);
@@ -79,6 +87,8 @@ void feed_destroy(struct feed *feed);
 /* LB.SYNC: answer it, and make the session a replica. group: the first one that it wants. */
 void feed_sync(struct feed *feed, struct replica *replica, const struct replication_wish *wish,
                struct reply *reply);
+/* REPLCONF ACK of a Redis. */
+void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t offset);
 /* The session is gone. */
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */

@@ -11,19 +11,26 @@ void feed_end_copy(struct feed *feed) {
     feed->copy = (struct feed_copy){.is_going = false};
 }
 
-static bool takes_copy(const struct replica *replica) {
-    return replica->state == REPLICA_COPIES && !feed_place_of(replica)->is_streaming &&
+bool feed_takes_copy(const struct replica *replica, bool is_redis) {
+    const struct feed_place *place = feed_place_of(replica);
+    return replica->state == REPLICA_COPIES && replica->is_redis == is_redis &&
+           !place->is_streaming && (!is_redis || !place->redis->awaits_ack) &&
            !feed_is_lost(replica);
 }
 
-static uint32_t count_waiting(const struct feed *feed, enum replica_state state) {
+uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_redis) {
     uint32_t count = 0;
     for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        count += replica->state == state && !feed_is_lost(replica) &&
-                 (state != REPLICA_COPIES || takes_copy(replica));
+        count += replica->state == state && replica->is_redis == is_redis &&
+                 !feed_is_lost(replica) &&
+                 (state != REPLICA_COPIES || feed_takes_copy(replica, is_redis));
     }
     return count;
+}
+
+static bool takes_copy(const struct replica *replica) {
+    return feed_takes_copy(replica, false);
 }
 
 static void fail_copy(struct feed *feed, const char *reason) {
@@ -44,7 +51,7 @@ static unsigned find_format(const struct feed *feed) {
     unsigned format = WIRE_VERSION;
     for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (replica->state == REPLICA_WAITS && replica->format_version != 0 &&
+        if (replica->state == REPLICA_WAITS && !replica->is_redis && replica->format_version != 0 &&
             replica->format_version < format) {
             format = replica->format_version;
         }
@@ -65,7 +72,7 @@ static void begin_copy(struct feed *feed) {
     }
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (replica->state == REPLICA_WAITS && !feed_is_lost(replica)) {
+        if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica)) {
             replica->state = REPLICA_COPIES;
         }
     }
@@ -74,29 +81,41 @@ static void begin_copy(struct feed *feed) {
         return;
     }
     feed->copy = (struct feed_copy){.is_going = true};
-    log_write(LOG_NOTICE, "full copy begun replicas=%u", count_waiting(feed, REPLICA_COPIES));
+    log_write(LOG_NOTICE, "full copy begun replicas=%u", feed_count(feed, REPLICA_COPIES, false));
 }
 
-/* Keep the groups behind the copy: its last group is known when its walk has ended. */
-static void pin_copy(struct feed *feed) {
-    struct feed_copy *copy = &feed->copy;
+const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy) {
     struct backlog *backlog = &feed->backlog;
+    uint64_t limit = feed_lag_limit(feed);
+    if (limit > 0 && backlog_unread(backlog, &copy->pin) > limit) {
+        backlog_leave(&copy->pin);
+    }
     if (copy->is_walked) {
-        return;
+        return copy->pin.chunk != NULL || feed_is_at_hand(feed, copy->group + 1)
+                   ? NULL
+                   : "more is written meanwhile than client-output-buffer-limit replica allows";
     }
     copy->group = persistence_stream_group(feed->server->persistence);
     copy->is_walked = copy->group != 0;
     uint64_t next_group = copy->is_walked ? copy->group + 1 : backlog->next_group;
-    if (backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group) &&
-        !feed_is_on_disk(feed, next_group)) {
-        fail_copy(feed, "the groups behind it are lost");
-    }
+    bool is_lost = backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group) &&
+                   !feed_is_on_disk(feed, next_group);
+    return is_lost ? "the groups behind it are lost" : NULL;
 }
 
-static bool is_copy_slow(const struct feed *feed) {
+/* false: it was given up. */
+static bool pin_copy(struct feed *feed) {
+    const char *why = feed_pin_copy(feed, &feed->copy);
+    if (why != NULL) {
+        fail_copy(feed, why);
+    }
+    return why == NULL;
+}
+
+bool feed_is_copy_slow(const struct feed *feed, bool is_redis) {
     for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (takes_copy(replica) && feed_unsent(replica) > FEED_UNSENT_MAX) {
+        if (feed_takes_copy(replica, is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX) {
             return true;
         }
     }
@@ -139,29 +158,21 @@ bool feed_step_copies(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
     enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
-    if (!feed->copy.is_going && count_waiting(feed, REPLICA_WAITS) > 0) {
+    if (!feed->copy.is_going && feed_count(feed, REPLICA_WAITS, false) > 0) {
         begin_copy(feed);
     }
     if (!feed->copy.is_going) {
         return false;
     }
-    uint32_t replica_count = count_waiting(feed, REPLICA_COPIES);
+    uint32_t replica_count = feed_count(feed, REPLICA_COPIES, false);
     if (replica_count == 0) {
         feed_end_copy(feed);
         return true;
     }
-    pin_copy(feed);
-    uint64_t limit = feed_lag_limit(feed);
-    if (limit > 0 && backlog_unread(&feed->backlog, &feed->copy.pin) > limit) {
-        backlog_leave(&feed->copy.pin);
-    }
-    if (feed->copy.is_walked && feed->copy.pin.chunk == NULL &&
-        !feed_is_at_hand(feed, feed->copy.group + 1)) {
-        fail_copy(feed, "more is written meanwhile than client-output-buffer-limit replica allows");
-    }
+    (void)pin_copy(feed);
     for (uint32_t sent = 0; sent < PIECES_MAX && feed->copy.is_going; sent += replica_count) {
         size_t size = 0;
-        if (is_copy_slow(feed)) {
+        if (feed_is_copy_slow(feed, false)) {
             return false;
         }
         switch (
@@ -172,8 +183,9 @@ bool feed_step_copies(struct feed *feed) {
         case PERSISTENCE_STREAM_WAITS:
             return false;
         case PERSISTENCE_STREAM_END:
-            pin_copy(feed);
-            complete_copy(feed);
+            if (pin_copy(feed)) {
+                complete_copy(feed);
+            }
             return true;
         case PERSISTENCE_STREAM_FAILED:
             fail_copy(feed, error);
@@ -187,10 +199,31 @@ bool feed_step_copies(struct feed *feed) {
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     int64_t now_ms = feed->server->clock.monotonic_ms;
-    size_t size = takes_copy(replica) ? feed_unsent(replica) : 0;
+    size_t size = feed_takes_copy(replica, replica->is_redis) ? feed_unsent(replica) : 0;
     if (size <= FEED_UNSENT_MAX || size != place->untaken_size) {
         place->untaken_size = size;
         place->taken_at_ms = now_ms;
     }
     return now_ms - place->taken_at_ms > feed->server->settings.repl_timeout_s * 1000;
+}
+
+/* Has another one taken all that was sent of the copy? */
+static bool is_awaited(const struct feed *feed, const struct replica *replica) {
+    for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
+         other = other->next) {
+        if (other != replica && feed_takes_copy(other, replica->is_redis) &&
+            feed_unsent(other) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
+        is_awaited(feed, replica)) {
+        place->holding_s++;
+    }
+    return place->holding_s > feed->server->settings.repl_timeout_s;
 }

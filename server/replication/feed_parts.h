@@ -3,7 +3,9 @@
  *     feed.c          the backlog's life, closing replicas, the tick
  *     feed_sync.c     LB.SYNC: from where on a replica is served
  *     feed_stream.c   groups on their way to replicas
- *     feed_copy.c     full copies */
+ *     feed_copy.c     full copies
+ *     feed_redis.c    Redis servers: PSYNC, acknowledgements, pings
+ *     feed_redis_copy.c   their copies */
 #ifndef SERVER_FEED_PARTS_H
 #define SERVER_FEED_PARTS_H
 
@@ -39,6 +41,8 @@ void feed_give_up(struct feed *feed, struct replica *replica, const char *reason
 
 bool feed_is_on_disk(const struct feed *feed, uint64_t group);
 bool feed_is_in_backlog(const struct feed *feed, uint64_t group);
+/* Close a replica that leaves more unread than memory may hold for it, unless the journal has that, too. */
+void feed_bound_lag(struct feed *feed, struct replica *replica);
 /* Can the groups from this one on be sent? */
 bool feed_is_at_hand(const struct feed *feed, uint64_t group);
 /* Where what it is sent goes. */
@@ -57,5 +61,44 @@ bool feed_step_copies(struct feed *feed);
 void feed_end_copy(struct feed *feed);
 /* Has it taken nothing of its copy for repl-timeout? */
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica);
+/* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
+bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica);
+/* Keep the groups behind a copy, whose last group is known when its walk has ended. NULL, or why that is impossible. */
+const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy);
+/* Is the replica receiving a copy of this kind? */
+bool feed_takes_copy(const struct replica *replica, bool is_redis);
+/* How many of this kind are in that state; of COPIES: that take a copy. */
+uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_redis);
+/* Has one of them left much of its copy in its output? */
+bool feed_is_copy_slow(const struct feed *feed, bool is_redis);
+
+/* ---- feed_redis.c ---- */
+
+/* Make the replica one. *group: the first that it needs, where it goes on; 0: it needs a copy. false: no memory. */
+MUST_CHECK bool feed_redis_join(struct feed *feed, struct replica *replica,
+                                const struct replication_wish *wish, uint64_t *group);
+/* It is gone, and may come again. */
+void feed_redis_leave(struct feed *feed, struct replica *replica);
+/* Nobody who has left can go on where it was. */
+void feed_redis_forget(struct feed *feed);
+/* Forget whose time is over. */
+void feed_redis_forget_old(struct feed *feed);
+/* Answer PSYNC or SYNC. */
+void feed_redis_answer(const struct replica *replica, bool is_old, bool is_continued,
+                       struct reply *reply);
+/* May groups be added to what is to be encoded? */
+bool feed_redis_is_idle(const struct feed_place *place);
+/* Encode what was added, in this tick's time. false: the replica was given up. */
+bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budget_ns);
+/* Once a second: keep the connection, and is it still there? */
+void feed_redis_second(struct feed *feed, struct replica *replica);
+/* Ask for an acknowledgement. */
+void feed_redis_ask(struct feed *feed, struct replica *replica);
+
+/* ---- feed_redis_copy.c ---- */
+
+/* Begin a copy, if a Redis waits for one, or go on with it. true: there is more to do at once. */
+bool feed_step_redis_copy(struct feed *feed);
+void feed_end_redis_copy(struct feed *feed);
 
 #endif

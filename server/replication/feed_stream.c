@@ -3,10 +3,13 @@
 
 #include "server/durability/persistence.h"
 #include "server/replication/feed_parts.h"
+#include "server/system/clock.h"
 #include "server/system/log.h"
 
 enum {
     READ_MAX = 256 * 1024,
+    REDIS_READ_MAX = 64 * 1024,
+    REDIS_BUDGET_NS = 400000, /* of a tick, for all of them */
     GATHERED_MAX = 64 * 1024, /* of groups: more leave at once */
     GATHER_MS = 1,
 };
@@ -66,6 +69,23 @@ void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk
     feed->wake(feed->context);
 }
 
+/* Groups that are whole: as they are, or to be encoded. */
+static void deliver(struct feed *feed, struct replica *replica, struct bytes groups,
+                    uint64_t last_group) {
+    struct feed_place *place = feed_place_of(replica);
+    if (place->redis != NULL) {
+        if (!redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
+            feed_give_up(feed, replica, "no memory for what it is sent");
+            return;
+        }
+    } else {
+        buffer_append(feed_output(feed, replica), groups.at, groups.size);
+    }
+    place->next_group = last_group + 1;
+    replica->sent_group = last_group;
+    feed_replication(feed)->counters.streamed_size += groups.size;
+}
+
 /* What was read from the journal, and then more of that. true: there is more to do at once. */
 static bool send_from_disk(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
@@ -74,11 +94,9 @@ static bool send_from_disk(struct feed *feed, struct replica *replica) {
         return false;
     }
     if (files->ready.size > 0) {
-        buffer_append(feed_output(feed, replica), files->ready.at, files->ready.size);
-        feed_replication(feed)->counters.streamed_size += files->ready.size;
+        deliver(feed, replica, (struct bytes){.at = files->ready.at, .size = files->ready.size},
+                files->next_group - 1);
         buffer_clear(&files->ready);
-        place->next_group = files->next_group;
-        replica->sent_group = files->next_group - 1;
         return true;
     }
     if (feed->disk.place == files) {
@@ -89,8 +107,7 @@ static bool send_from_disk(struct feed *feed, struct replica *replica) {
     return false;
 }
 
-/* It leaves more unread than memory may hold for it: the journal has that, too, or it is closed. */
-static void bound_lag(struct feed *feed, struct replica *replica) {
+void feed_bound_lag(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     uint64_t limit = feed_lag_limit(feed);
     if (limit == 0 || backlog_unread(&feed->backlog, &place->cursor) <= limit) {
@@ -117,21 +134,45 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
     if (place->cursor.chunk == NULL) {
         return !feed_is_in_backlog(feed, place->next_group) && send_from_disk(feed, replica);
     }
-    while (feed_unsent(replica) < FEED_UNSENT_MAX) {
+    size_t read_max = place->redis != NULL ? REDIS_READ_MAX : READ_MAX;
+    while (feed_unsent(replica) < FEED_UNSENT_MAX && feed_redis_is_idle(place) &&
+           !feed_is_lost(replica)) {
         const char *at;
         uint64_t last_group;
-        size_t size = backlog_read(backlog, &place->cursor, READ_MAX, &at, &last_group);
+        size_t size = backlog_read(backlog, &place->cursor, read_max, &at, &last_group);
         if (size == 0) {
             return false;
         }
-        buffer_append(feed_output(feed, replica), at, size);
-        replica->sent_group = last_group;
-        place->next_group = last_group + 1;
+        deliver(feed, replica, (struct bytes){.at = at, .size = size}, last_group);
         feed->sent_at_ms = feed->server->clock.monotonic_ms;
-        feed_replication(feed)->counters.streamed_size += size;
     }
-    bound_lag(feed, replica);
+    feed_bound_lag(feed, replica);
     return false; /* the loop turns when its socket has taken some */
+}
+
+/* Groups as commands. true: there is more to do at once. */
+static bool send_commands(struct feed *feed, struct replica *replica, uint64_t begin_ticks) {
+    struct feed_place *place = feed_place_of(replica);
+    for (;;) {
+        uint64_t spent_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
+        if (feed_unsent(replica) >= FEED_UNSENT_MAX) {
+            feed_bound_lag(feed, replica);
+            return false;
+        }
+        if (!feed_redis_is_idle(place)) {
+            if (spent_ns >= REDIS_BUDGET_NS) {
+                return true;
+            }
+            if (!feed_redis_encode(feed, replica, REDIS_BUDGET_NS - spent_ns)) {
+                return false;
+            }
+            continue;
+        }
+        bool has_more = send_groups(feed, replica);
+        if (feed_is_lost(replica) || feed_redis_is_idle(place)) {
+            return has_more;
+        }
+    }
 }
 
 static void note_online(struct replica *replica) {
@@ -166,18 +207,37 @@ static bool gathers(const struct feed *feed, const struct replica *replica) {
 }
 
 void feed_ping(struct feed *feed, struct replica *replica) {
-    if (feed_unsent(replica) < FEED_UNSENT_MAX) {
+    if (replica->is_redis) {
+        feed_redis_ask(feed, replica);
+    } else if (feed_unsent(replica) < FEED_UNSENT_MAX) {
         wire_put_ping(feed_output(feed, replica), feed->server->clock.now_us, replica->sent_group);
     }
+}
+
+/* Of a Redis that has its copy, but has not loaded it: those behind it. */
+static void keep_groups(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (place->redis == NULL || !place->redis->awaits_ack) {
+        return;
+    }
+    if (place->cursor.chunk == NULL && feed->backlog.first != NULL) {
+        (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
+    }
+    feed_bound_lag(feed, replica);
 }
 
 bool feed_stream(struct feed *feed) {
     bool has_more = false;
     bool is_gathering = false;
     bool is_early = may_gather(feed);
+    uint64_t begin_ticks = clock_ticks();
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (feed_is_lost(replica) || !feed_place_of(replica)->is_streaming) {
+        if (feed_is_lost(replica)) {
+            continue;
+        }
+        if (!feed_place_of(replica)->is_streaming) {
+            keep_groups(feed, replica);
             continue;
         }
         note_online(replica);
@@ -185,7 +245,11 @@ bool feed_stream(struct feed *feed) {
             is_gathering |= backlog_unread(&feed->backlog, &feed_place_of(replica)->cursor) > 0;
             continue;
         }
-        has_more |= send_groups(feed, replica);
+        if (replica->is_redis) {
+            has_more |= send_commands(feed, replica, begin_ticks);
+        } else {
+            has_more |= send_groups(feed, replica);
+        }
         if (feed->wants_ping) {
             feed_ping(feed, replica);
         }

@@ -1,4 +1,4 @@
-/* LB.SYNC: may a replica be served, and from where on. See feed.h. */
+/* LB.SYNC and PSYNC: may a replica be served, and from where on. See feed.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,6 +42,9 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
          !replication_is_up(replication))) {
         return "NOMASTERLINK Can't SYNC while not connected with my master";
     }
+    if (replication->is_promoting) {
+        return "NOMASTERLINK Can't SYNC while what was received is being applied";
+    }
     if (replication->failover.state == REPLICATION_FAILOVER_SHIFTS) {
         return "NOMASTERLINK Can't SYNC while failing over";
     }
@@ -49,7 +52,11 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
 }
 
 static void answer(struct feed *feed, const struct replica *replica, struct reply *reply,
-                   bool is_continued) {
+                   const struct replication_wish *wish, bool is_continued) {
+    if (wish->is_redis) {
+        feed_redis_answer(replica, wish->is_old, is_continued, reply);
+        return;
+    }
     char text[sizeof "CONTINUE " + REPLICATION_ID_SIZE];
     const struct session *session = replica->session;
     snprintf(text, sizeof text, "%s %s", is_continued ? "CONTINUE" : "FULL",
@@ -74,11 +81,6 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
         reply_error(reply, "ERR this connection is a replica's already");
         return;
     }
-    if (wish->wants_failover && feed->quorum != NULL) {
-        replication_promote(feed->server);
-        reply_simple(reply, "AGREED"); /* it comes again, and presents itself */
-        return;
-    }
     struct feed_place *place = memory_allocate_zeroed(sizeof *place);
     if (place == NULL) {
         reply_error(reply, "OOM out of memory");
@@ -87,10 +89,22 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     if (wish->wants_failover) {
         replication_promote(feed->server);
     }
+    if (wish->wants_failover && (feed->quorum != NULL || replication->is_promoting)) {
+        memory_free(place);
+        reply_simple(reply, "AGREED"); /* not open yet: it comes again, and presents itself */
+        return;
+    }
     feed_open(feed);
     place->disk.fd = -1;
     replica->feed = place;
-    bool is_continued = is_ours(feed, id, group) && feed_is_at_hand(feed, group);
+    if (wish->is_redis && !feed_redis_join(feed, replica, wish, &group)) {
+        memory_free(place);
+        replica->feed = NULL;
+        reply_error(reply, "OOM out of memory");
+        return;
+    }
+    bool is_continued =
+        (wish->is_redis ? group != 0 : is_ours(feed, id, group)) && feed_is_at_hand(feed, group);
     if (is_continued) {
         place->next_group = group;
         place->is_streaming = true;
@@ -100,11 +114,11 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+            id.at != NULL && history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
-    answer(feed, replica, reply, is_continued);
+    answer(feed, replica, reply, wish, is_continued);
     replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
 }
 
@@ -113,6 +127,7 @@ void feed_leave(struct feed *feed, struct replica *replica) {
     if (place != NULL) {
         backlog_leave(&place->cursor);
         feed_disk_leave(&feed->disk, &place->disk);
+        feed_redis_leave(feed, replica);
         memory_free(place);
         replica->feed = NULL;
     }

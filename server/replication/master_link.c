@@ -341,6 +341,20 @@ bool master_link_may_read(const struct master_link *link) {
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
+/* Linked groups are applied when all have come, and a master may send any number. false: the link is lost. */
+static bool is_bounded(struct master_link *link) {
+    uint64_t limit = link->server->settings.client_query_buffer_limit;
+    if (link->state != LINK_STREAMING || link->input.size - link->whole_size <= limit) {
+        return true;
+    }
+    link->wants_copy = link->pull_port == 0;
+    master_link_fail(link,
+                     "a change of the master takes more than client-query-buffer-limit (%" PRIu64
+                     " bytes): a full copy is asked for instead",
+                     limit);
+    return false;
+}
+
 void master_link_take_input(struct master_link *link) {
     bool is_over = false;
     for (int i = 0; i < READS_MAX && !is_over && master_link_may_read(link); i++) {
@@ -352,6 +366,9 @@ void master_link_take_input(struct master_link *link) {
         }
         if (link->state >= LINK_COPYING && !master_link_parse(link)) {
             master_link_lose(link);
+            return;
+        }
+        if (!is_bounded(link)) {
             return;
         }
     }
@@ -404,18 +421,15 @@ void master_link_second(struct master_link *link) {
     }
 }
 
-bool master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop) {
+void master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop) {
     link->server = server;
     link->loop = loop;
     link->fd = -1;
     link->timer.data = link;
     buffer_init(&link->input, 0);
     buffer_init(&link->output, 0);
-    if (uv_timer_init(loop, &link->timer) != 0) {
-        return false;
-    }
+    CHECK(uv_timer_init(loop, &link->timer) == 0); /* it never fails */
     uv_unref((uv_handle_t *)&link->timer);
-    return true;
 }
 
 void master_link_deinit(struct master_link *link) {
@@ -444,8 +458,7 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
     master_link_begin(link, false);
 }
 
-/* Whatever time that takes. */
-static void apply_all(struct master_link *link) {
+void master_link_apply_rest(struct master_link *link) {
     link->is_retrying = false;
     while (master_link_has_groups(link) && !link->is_retrying) {
         (void)master_link_apply(link, UINT64_MAX);
@@ -457,16 +470,16 @@ static void apply_all(struct master_link *link) {
                   link->apply.groups[link->apply.group_done].head.sequence);
         replication_make_id(link->server, replication_of(link)->id); /* which nobody knows */
     }
+    master_link_drop_groups(link);
 }
 
 void master_link_stop(struct master_link *link) {
-    apply_all(link);
     if (link->state == LINK_OFF) {
         return;
     }
     link->wants_failover = false;
     close_socket(link);
-    master_link_drop_groups(link);
+    keep_groups(link);
     link->pull_port = 0;
     master_link_move(link, LINK_STOPPED);
 }

@@ -17,8 +17,8 @@
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
  * connection is lost, what has come whole is applied before the next attempt. The link is on the engine's
- * loop. Memory is taken for bytes that have come, never for sizes that are
- * announced. */
+ * loop. Memory is taken for bytes that have come, never for sizes that are announced, and for groups
+ * that are not whole up to client-query-buffer-limit: what is longer comes as a full copy. */
 #ifndef SERVER_MASTER_LINK_H
 #define SERVER_MASTER_LINK_H
 
@@ -80,8 +80,9 @@ struct master_link {
     void (*wake)(void *context); /* let the tick run: something has come */
     void *context;
     enum master_link_state state;
-    struct quorum *quorum;   /* NULL: sync-replicas 0 */
-    bool wants_failover;     /* LB.SYNC ... FAILOVER */
+    struct quorum *quorum; /* NULL: sync-replicas 0 */
+    bool wants_failover;   /* LB.SYNC ... FAILOVER */
+    bool wants_copy; /* although the master may have what follows: it is too long to be held here */
     uint32_t master_version; /* of its stream, as it has said */
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
@@ -121,8 +122,7 @@ struct master_link {
     int64_t logged_at_ms;
 };
 
-/* false: libuv failed. */
-MUST_CHECK bool master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop);
+void master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop);
 /* Close its handles; the loop turns once more before the memory may be freed. */
 void master_link_deinit(struct master_link *link);
 
@@ -130,8 +130,18 @@ void master_link_deinit(struct master_link *link);
 void master_link_begin(struct master_link *link, bool wants_failover);
 /* The same, to take over what a server has that has promised this one's term. */
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port);
-/* Drop the connection. What has come whole is applied before; nothing comes any more. */
+/* Drop the connection: nothing comes any more. What has come whole stays to be applied (master_link_has_groups): by
+ * master_link_apply, or, if a link is begun, before its first attempt. */
 void master_link_stop(struct master_link *link);
+/* Apply it at once, whatever time that takes. Without memory for it the rest is dropped, and the keys are of no history
+ * that anybody knows. */
+void master_link_apply_rest(struct master_link *link);
+/* What has come whole and is not applied. */
+static inline bool master_link_has_groups(const struct master_link *link) {
+    return apply_is_going(&link->apply) || link->taken_size < link->whole_size;
+}
+/* Apply some of it, for about budget_ns. true: there is more to do at once; link->is_retrying: there was no memory. */
+bool master_link_apply(struct master_link *link, uint64_t budget_ns);
 /* Drop the connection, and try again soon. */
 void master_link_drop(struct master_link *link, const char *reason);
 

@@ -54,7 +54,7 @@ static void say_sync(struct master_link *link) {
     char number[24];
     bool is_known = history_read(link->server->registry, &history) &&
                     strcmp(history.id, replication->id) == 0 && !persistence_has_gap(persistence) &&
-                    replication->is_whole;
+                    replication->is_whole && !link->wants_copy;
     bool is_named = is_known || link->wants_failover;
     link->next_group = persistence_last_group(persistence) + 1;
     snprintf(number, sizeof number, "%" PRIu64, is_named ? link->next_group : 0);

@@ -66,11 +66,6 @@ MUST_CHECK bool master_link_take_lines(struct master_link *link);
 
 void master_link_continue(struct master_link *link, struct bytes id);
 void master_link_begin_copy(struct master_link *link);
-/* Apply what has come whole. true: there is more to do at once. */
-bool master_link_apply(struct master_link *link, uint64_t budget_ns);
-static inline bool master_link_has_groups(const struct master_link *link) {
-    return apply_is_going(&link->apply) || link->taken_size < link->whole_size;
-}
 /* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
 void master_link_say_ack(struct master_link *link, uint64_t group);
 

@@ -28,6 +28,7 @@ void master_link_begin_copy(struct master_link *link) {
         master_link_fail(link, "a full copy cannot be received: %s", error);
         return;
     }
+    link->wants_copy = false;
     replication->copy_read_size = 0;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
     log_write(LOG_NOTICE, "replica: full copy begun master=\"%s %u\"", master_link_host(link),
@@ -78,7 +79,9 @@ static bool step_copy(struct master_link *link, uint64_t budget_ns) {
     bool has_more = persistence_step_receive(persistence, budget_ns);
     switch (persistence_received_state(persistence, &error)) {
     case RECEIVED_FAILED:
-        master_link_fail(link, "the full copy cannot be taken: %s", error);
+        master_link_fail(link,
+                         "the full copy from %s:%u cannot be taken, and is asked for again: %s",
+                         master_link_host(link), (unsigned)master_link_port(link), error);
         return false;
     case RECEIVED_ADOPTED:
         note_adopted(link);

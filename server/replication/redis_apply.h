@@ -11,7 +11,7 @@
  * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
  *   LIMIT and what a layout cannot hold are errors.
  * - Keys of other types do not exist here: what overwrites or removes a key does so, all else is counted and
- *   passed over. Sets are remembered by name (redis_names.h), because ZUNIONSTORE and its kin read them:
+ *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by name (redis_names.h), because ZUNIONSTORE and its kin read them:
  *   then the result is not known here, which is an error.
  *
  * An error is for good: what came after it would not be what the source has. Of the command itself nothing is

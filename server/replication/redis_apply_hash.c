@@ -1,4 +1,5 @@
 /* Hashes: the source's commands mean what ours do, so their own handlers run; and PUBLISH. */
+#include "codec/memory.h"
 #include "server/clients/publish.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
@@ -51,6 +52,27 @@ bool redis_apply_hsetex(struct redis_apply *apply, const struct request *request
     }
     return redis_apply_check_key(apply, request->args[1]) &&
            redis_apply_put_fields(apply, request->args[1], &request->args[at + 2], (uint32_t)count);
+}
+
+/* HGETDEL key FIELDS count field ...: Valkey 9.1 sends it as it came, Redis as HDEL. */
+bool redis_apply_hgetdel(struct redis_apply *apply, const struct request *request) {
+    uint64_t count;
+    if (!bytes_is(request->args[2], "FIELDS") || !bytes_parse_u64(request->args[3], &count) ||
+        count != request->count - 4) {
+        return redis_apply_fail_form(apply, request);
+    }
+    struct bytes *args = memory_allocate((size_t)(request->count - 2) * sizeof *args);
+    if (args == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    args[0] = BYTES("HDEL");
+    args[1] = request->args[1];
+    memcpy(args + 2, request->args + 4, (size_t)count * sizeof *args);
+    const struct request removal = {
+        .count = request->count - 2, .args = args, .size = request->size};
+    bool is_done = redis_apply_hash(apply, &removal);
+    memory_free(args);
+    return is_done;
 }
 
 bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {

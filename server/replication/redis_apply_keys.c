@@ -110,6 +110,18 @@ bool redis_apply_overwrite_pairs(struct redis_apply *apply, const struct request
     return true;
 }
 
+/* MSETEX count key value key value ... [NX | XX] [a time]: if it comes, it was done. */
+bool redis_apply_msetex(struct redis_apply *apply, const struct request *request) {
+    uint64_t count;
+    if (!bytes_parse_u64(request->args[1], &count) || count > (request->count - 2) / 2) {
+        return redis_apply_fail_form(apply, request);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        redis_apply_remove(apply, request->args[2 + 2 * i]);
+    }
+    return true;
+}
+
 bool redis_apply_bitop(struct redis_apply *apply, const struct request *request) {
     redis_apply_remove(apply, request->args[2]);
     return true;

@@ -83,13 +83,13 @@ redis_apply_handler redis_apply_zunionstore, redis_apply_zinterstore, redis_appl
     redis_apply_zrangestore;
 /* redis_apply_keys.c */
 redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrite_pairs,
-    redis_apply_overwrite_set, redis_apply_set_names, redis_apply_smove, redis_apply_sort,
-    redis_apply_bitop, redis_apply_rename, redis_apply_copy, redis_apply_move, redis_apply_swapdb,
-    redis_apply_flushdb, redis_apply_flushall, redis_apply_expire, redis_apply_persist,
-    redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
+    redis_apply_msetex, redis_apply_overwrite_set, redis_apply_set_names, redis_apply_smove,
+    redis_apply_sort, redis_apply_bitop, redis_apply_rename, redis_apply_copy, redis_apply_move,
+    redis_apply_swapdb, redis_apply_flushdb, redis_apply_flushall, redis_apply_expire,
+    redis_apply_persist, redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
 /* redis_apply_board.c */
 redis_apply_handler redis_apply_effects;
 /* redis_apply_hash.c */
-redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_publish;
+redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_hgetdel, redis_apply_publish;
 
 #endif

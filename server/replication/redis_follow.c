@@ -26,6 +26,7 @@ struct redis_follow {
     struct redis_stream stream;
     bool is_on; /* also while it is stopped by an error */
     bool has_stream;
+    bool is_finishing; /* nothing more is received */
     struct redis_link_view view;
     struct redis_position position; /* as it is in the keys; id "": it is not */
 };
@@ -104,12 +105,14 @@ static void read_position(struct redis_follow *follow) {
 }
 
 /* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
- * would be wrong. */
+ * would be wrong. So must it where a new copy is asked for, since a part of a transaction may be applied, and where
+ * that copy is loaded. While it is checked, the boards are still those of the old position. */
 static void write_position(struct redis_follow *follow) {
     const struct replication *replication = &follow->server->replication;
     const struct redis_stream *stream = &follow->stream;
     struct redis_position *position = &follow->position;
-    if (stream->state == REDIS_STREAM_LOADS && position->id[0] != '\0') {
+    bool is_wrong = stream->state == REDIS_STREAM_WAITS || stream->state == REDIS_STREAM_LOADS;
+    if (is_wrong && position->id[0] != '\0') {
         drop_position(follow);
     }
     if (stream->state != REDIS_STREAM_FOLLOWS || follow->view.id[0] == '\0' ||
@@ -218,6 +221,7 @@ void redis_follow_drop(struct redis_follow *follow) {
 }
 
 void redis_follow_end(struct redis_follow *follow) {
+    follow->is_finishing = false;
     leave_source(follow);
     free_ended(follow, false);
     if (follow->has_stream) {
@@ -252,6 +256,7 @@ static bool take_piece(struct redis_follow *follow, uint64_t budget_ns) {
     struct redis_stream *stream = &follow->stream;
     struct redis_spool *spool = &follow->source->spool;
     if (redis_spool_look(spool)) {
+        write_position(follow); /* of the stream that ends here */
         redis_link_look(follow->source->link, &follow->view);
         redis_stream_restart(stream, follow->view.begin_offset);
     }
@@ -335,20 +340,33 @@ static bool is_untouched(const struct redis_follow *follow) {
            follow->stream.state == REDIS_STREAM_WAITS;
 }
 
-/* Until the thread has no more, and what it had is applied. A copy that is not in place is dropped. */
-void redis_follow_finish(struct redis_follow *follow) {
-    enum { STEP_NS = 1000000, SLEEP_MS = 1 };
+/* Apply more of what the thread had. true: that is all. */
+static bool finish_some(struct redis_follow *follow, uint64_t budget_ns) {
     struct source *source = follow->source;
-    if (source != NULL) {
-        redis_link_close(source->link);
-        bool is_over = false;
-        while (!is_over && follow->source != NULL && !is_untouched(follow)) {
-            bool is_quiet = redis_link_is_quiet(source->link);
-            if (!take_piece(follow, STEP_NS)) {
-                is_over = is_quiet && redis_spool_waiting(&source->spool) == 0;
-                uv_sleep(is_over ? 0 : SLEEP_MS);
-            }
+    uint64_t begin_ticks = clock_ticks();
+    while (follow->source != NULL && !is_untouched(follow)) {
+        bool is_quiet = redis_link_is_quiet(source->link);
+        if (!take_piece(follow, budget_ns)) {
+            return follow->source == NULL || (is_quiet && redis_spool_waiting(&source->spool) == 0);
         }
+        if (clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns ||
+            is_behind(follow->server)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool redis_follow_finish(struct redis_follow *follow, uint64_t budget_ns) {
+    if (follow->source != NULL && !follow->is_finishing) {
+        redis_link_close(follow->source->link);
+        follow->is_finishing = true;
+    }
+    if (follow->source != NULL && !finish_some(follow, budget_ns)) {
+        write_position(follow);
+        return false;
+    }
+    if (follow->source != NULL) {
         show_link(follow);
         log_write(LOG_NOTICE,
                   "replication: Redis is followed no more source_id=%s received=%" PRIu64
@@ -357,6 +375,7 @@ void redis_follow_finish(struct redis_follow *follow) {
     }
     drop_position(follow);
     redis_follow_end(follow);
+    return true;
 }
 
 /* ---- INFO ---- */

@@ -30,7 +30,9 @@ void redis_follow_begin(struct redis_follow *follow, SSL_CTX *tls);
 bool redis_follow_is_on(const struct redis_follow *follow);
 /* Connect again. */
 void redis_follow_drop(struct redis_follow *follow);
-void redis_follow_finish(struct redis_follow *follow);
+/* Receive nothing more, and apply what the thread had, for about budget_ns. A copy that is not in place is dropped. true:
+ * all is done, and it is off. */
+MUST_CHECK bool redis_follow_finish(struct redis_follow *follow, uint64_t budget_ns);
 void redis_follow_end(struct redis_follow *follow);
 
 /* true: there is more to do at once. */

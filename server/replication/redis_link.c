@@ -136,6 +136,9 @@ static bool fail_answer(struct redis_link *link, const char *what, const char *l
 
 /* ---- the handshake ---- */
 
+/* The one whose copies can be read: RDB version 80. */
+#define VALKEY_VERSION "9.0.0"
+
 static bool shake_hands(struct redis_link *link) {
     const struct redis_link_options *options = &link->options;
     char line[REPLY_MAX];
@@ -166,7 +169,12 @@ static bool shake_hands(struct redis_link *link) {
         (!SEND(link, "REPLCONF", "ip-address", options->announced_ip) || !read_line(link, line))) {
         return false;
     }
-    return SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") && read_line(link, line);
+    if (!SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") || !read_line(link, line)) {
+        return false;
+    }
+    /* To a replica that does not say so Valkey 9 sends RDB version 11, and where that has no room for a value, such
+     * as a hash with fields that expire, no copy at all. Others answer with an error, which says nothing. */
+    return SEND(link, "REPLCONF", "version", VALKEY_VERSION) && read_line(link, line);
 }
 
 /* ---- bytes into the spool ---- */

@@ -5,6 +5,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <string.h>
+
 #include "codec/memory.h"
 
 enum { CAPACITY_FIRST = 64 };
@@ -18,9 +20,13 @@ void redis_names_clear(struct redis_names *names) {
     redis_names_deinit(names);
 }
 
-static uint64_t fingerprint(const struct redis_names *names, struct bytes name) {
-    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size, names->seed);
+uint64_t redis_names_print(uint64_t seed, struct bytes name) {
+    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size, seed);
     return hash != 0 ? hash : 1;
+}
+
+static uint64_t fingerprint(const struct redis_names *names, struct bytes name) {
+    return redis_names_print(names->seed, name);
 }
 
 /* Where it is, or the free slot where it belongs. */
@@ -50,15 +56,30 @@ static bool grow(struct redis_names *names) {
     return true;
 }
 
-void redis_names_put(struct redis_names *names, struct bytes name) {
+enum redis_names_added redis_names_add(struct redis_names *names, uint64_t print) {
     if (names->count * 4 >= names->capacity * 3 && !grow(names)) {
-        names->is_lost = true;
-        return;
+        return REDIS_NAMES_NO_MEMORY;
     }
-    uint64_t print = fingerprint(names, name);
     uint64_t at = place_of(names, print);
-    names->count += names->slots[at] == 0;
+    if (names->slots[at] != 0) {
+        return REDIS_NAMES_THERE;
+    }
+    names->count++;
     names->slots[at] = print;
+    return REDIS_NAMES_NEW;
+}
+
+void redis_names_put(struct redis_names *names, struct bytes name) {
+    names->is_lost |= redis_names_add(names, fingerprint(names, name)) == REDIS_NAMES_NO_MEMORY;
+}
+
+void redis_names_forget(struct redis_names *names) {
+    if (names->capacity > CAPACITY_FIRST) {
+        redis_names_deinit(names);
+    } else if (names->count > 0) {
+        memset(names->slots, 0, names->capacity * sizeof *names->slots);
+        names->count = 0;
+    }
 }
 
 static void close_gap(struct redis_names *names, uint64_t gap) {

@@ -11,28 +11,12 @@
 
 #define RING_MASK ((uint64_t)REDIS_SPOOL_RING_SIZE - 1)
 
-enum { FREED_MIN = 16 << 20, FILE_MODE = 0600, NAME_MAX_SIZE = 64 };
-
-/* Its name is gone before the first byte, so that nothing is left of it, however the process ends. */
-static int open_file(const char *directory) {
-    char name[NAME_MAX_SIZE];
-    int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0) {
-        return -1;
-    }
-    snprintf(name, sizeof name, "spool-%016llx.tmp", (unsigned long long)disk_random_id());
-    int fd = disk_open(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-    if (fd >= 0) {
-        (void)disk->unlink_at(at, name);
-    }
-    disk_close(at);
-    return fd;
-}
+enum { FREED_MIN = 16 << 20 };
 
 bool redis_spool_open(struct redis_spool *spool, const char *directory, uint64_t size_max,
                       char *error) {
     *spool = (struct redis_spool){.size_max = size_max};
-    spool->fd = open_file(directory);
+    spool->fd = disk_open_unnamed(directory);
     if (spool->fd < 0) {
         snprintf(error, DISK_ERROR_MAX, "cannot create a file in %s: %s", directory,
                  strerror(errno));

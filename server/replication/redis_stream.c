@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/replication/redis_apply_parts.h"
+#include "server/replication/redis_stream_parts.h"
 #include "server/system/log.h"
 
 enum {
@@ -48,19 +49,21 @@ static void change(struct redis_stream *stream, enum redis_stream_state to) {
     stream->state = to;
 }
 
-static bool stop(struct redis_stream *stream, const char *error) {
+bool redis_stream_stop(struct redis_stream *stream, const char *error) {
     if (stream->error[0] == '\0') {
         snprintf(stream->error, sizeof stream->error, "%s", error);
     }
     return false;
 }
 
-static bool stop_applied(struct redis_stream *stream) {
-    return stop(stream, stream->apply.error);
+bool redis_stream_stop_applied(struct redis_stream *stream) {
+    return redis_stream_stop(stream, stream->apply.error);
 }
 
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed) {
     *stream = (struct redis_stream){.registry = server->registry};
+    stream->keys.seed = seed;
+    stream->members.seed = ~seed;
     redis_apply_init(&stream->apply, server, seed);
     buffer_init(&stream->pending, 0);
 }
@@ -83,6 +86,11 @@ static void drop_reader(struct redis_stream *stream) {
     }
 }
 
+static void drop_seen(struct redis_stream *stream) {
+    redis_seen_deinit(&stream->keys);
+    redis_seen_deinit(&stream->members);
+}
+
 static void drop_request(struct redis_stream *stream) {
     drop_multi(stream);
     resp_parser_deinit(&stream->parser);
@@ -92,12 +100,14 @@ static void drop_request(struct redis_stream *stream) {
 
 void redis_stream_deinit(struct redis_stream *stream) {
     drop_reader(stream);
+    drop_seen(stream);
     drop_request(stream);
     redis_apply_deinit(&stream->apply);
 }
 
 static void begin_reading(struct redis_stream *stream) {
     drop_reader(stream);
+    drop_seen(stream);
     rdb_reader_init(&stream->reader);
     stream->has_reader = true;
     stream->board_count = stream->module_board_count = stream->member_count = 0;
@@ -133,74 +143,7 @@ void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t 
     change(stream, REDIS_STREAM_FOLLOWS);
 }
 
-/* ---- the copy: checking ---- */
-
-static struct bytes name_of(const struct redis_stream *stream) {
-    return (struct bytes){.at = stream->reader.name.at, .size = stream->reader.name.size};
-}
-
-static bool begin_check(struct redis_stream *stream) {
-    char why[LAYOUT_ERROR_MAX];
-    struct redis_apply *apply = &stream->apply;
-    stream->rules = settings_rules_for(&apply->server->settings, name_of(stream));
-    stream->layout = &stream->rules->layout;
-    uint64_t key;
-    if (stream->rules->period.unit == PERIOD_NONE &&
-        layout_stamp(stream->layout, layout_zero_key(stream->layout), apply->now_us, &key) !=
-            LAYOUT_OK) {
-        layout_explain_time(stream->layout, apply->now_us, why);
-        return stop(stream, why);
-    }
-    return true;
-}
-
-static bool check_member(struct redis_stream *stream) {
-    char why[RDB_VALUE_ERROR_MAX];
-    const struct rdb_reader *reader = &stream->reader;
-    uint64_t ordinal;
-    if (reader->text.size == 0 || reader->text.size > BOARD_MEMBER_MAX) {
-        snprintf(why, sizeof why, "it is %zu bytes long: 1..%d are allowed", reader->text.size,
-                 (int)BOARD_MEMBER_MAX);
-    } else if (stream->rules->limit > 0 && stream->key_count >= stream->rules->limit) {
-        snprintf(why, sizeof why, "the board is full, it takes at most %u members",
-                 (unsigned)stream->rules->limit);
-    } else if (rdb_value_find_ordinal(&stream->layout->fields[0], reader->score, &ordinal, why) ==
-               RDB_VALUE_OK) {
-        return true;
-    }
-    (void)redis_apply_fail_member(&stream->apply, name_of(stream), reader->text, why);
-    return stop_applied(stream);
-}
-
-static bool check_event(struct redis_stream *stream, enum rdb_event event) {
-    const struct rdb_reader *reader = &stream->reader;
-    switch (event) {
-    case RDB_KEY:
-        stream->key_count = 0;
-        stream->apply.database = reader->database;
-        if (reader->kind == RDB_OTHER) {
-            stream->passed.count[reader->type]++;
-            return true;
-        }
-        return redis_apply_check_key(&stream->apply, name_of(stream))
-                   ? reader->kind != RDB_ZSET || begin_check(stream)
-                   : stop_applied(stream);
-    case RDB_ENTRY:
-        if (reader->kind == RDB_ZSET && !check_member(stream)) {
-            return false;
-        }
-        stream->key_count++;
-        return true;
-    case RDB_ENTRIES: /* the reader has checked them */
-    case RDB_KEY_END:
-    case RDB_BAD:
-    case RDB_OUT_OF_MEMORY:
-    case RDB_MORE:
-    case RDB_END:
-        break;
-    }
-    return true;
-}
+/* ---- the copy: checked ---- */
 
 /* All of it is right: now what is here may go. */
 static void end_check(struct redis_stream *stream) {
@@ -220,14 +163,15 @@ static bool load_entry(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     if (reader->kind == RDB_ZSET) {
         stream->member_count++;
-        return redis_apply_put_score(&stream->apply, name_of(stream), reader->text,
+        return redis_apply_put_score(&stream->apply, redis_stream_name(stream), reader->text,
                                      reader->score) ||
-               stop_applied(stream);
+               redis_stream_stop_applied(stream);
     }
     const struct bytes pair[2] = {reader->text, reader->value};
     stream->field_count++;
     stream->key_count++;
-    return redis_apply_put_fields(&stream->apply, name_of(stream), pair, 1) || stop_applied(stream);
+    return redis_apply_put_fields(&stream->apply, redis_stream_name(stream), pair, 1) ||
+           redis_stream_stop_applied(stream);
 }
 
 static bool load_key(struct redis_stream *stream) {
@@ -238,7 +182,7 @@ static bool load_key(struct redis_stream *stream) {
     if (reader->kind == RDB_OTHER) {
         stream->passed.count[reader->type]++;
         if (rdb_type_is_set(reader->type) && reader->database < REGISTRY_DATABASES) {
-            redis_names_put(&apply->sets[reader->database], name_of(stream));
+            redis_names_put(&apply->sets[reader->database], redis_stream_name(stream));
         }
         return true;
     }
@@ -247,18 +191,19 @@ static bool load_key(struct redis_stream *stream) {
     if (reader->kind == RDB_BOARD) {
         stream->module_board_count++;
         redis_apply_raise_time(apply, reader->board->time_us);
-        return redis_apply_begin_exact(apply, name_of(stream), reader->board) ||
-               stop_applied(stream);
+        return redis_apply_begin_exact(apply, redis_stream_name(stream), reader->board) ||
+               redis_stream_stop_applied(stream);
     }
-    return reader->kind != RDB_ZSET || redis_apply_begin_board(apply, name_of(stream)) ||
-           stop_applied(stream);
+    return reader->kind != RDB_ZSET || redis_apply_begin_board(apply, redis_stream_name(stream)) ||
+           redis_stream_stop_applied(stream);
 }
 
 static bool set_expiry(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     return reader->expire_at_ms == RDB_NO_EXPIRY ||
-           redis_apply_set_expiry(&stream->apply, name_of(stream), reader->expire_at_ms) ||
-           stop_applied(stream);
+           redis_apply_set_expiry(&stream->apply, redis_stream_name(stream),
+                                  reader->expire_at_ms) ||
+           redis_stream_stop_applied(stream);
 }
 
 static bool load_key_end(struct redis_stream *stream) {
@@ -269,8 +214,8 @@ static bool load_key_end(struct redis_stream *stream) {
     if (stream->reader.kind == RDB_HASH) {
         return set_expiry(stream);
     }
-    if (!redis_apply_end_board(&stream->apply, name_of(stream), &count)) {
-        return stop_applied(stream);
+    if (!redis_apply_end_board(&stream->apply, redis_stream_name(stream), &count)) {
+        return redis_stream_stop_applied(stream);
     }
     stream->filling = (struct redis_filling){.is_on = true, .count = count};
     return true;
@@ -285,8 +230,8 @@ static bool load_event(struct redis_stream *stream, enum rdb_event event) {
         return load_entry(stream);
     case RDB_ENTRIES:
         stream->member_count += reader->board->decoder.entry_count;
-        return redis_apply_put_entries(&stream->apply, name_of(stream), reader->board) ||
-               stop_applied(stream);
+        return redis_apply_put_entries(&stream->apply, redis_stream_name(stream), reader->board) ||
+               redis_stream_stop_applied(stream);
     case RDB_KEY_END:
         return load_key_end(stream);
     case RDB_BAD:
@@ -303,10 +248,10 @@ static bool fill_some(struct redis_stream *stream) {
     struct redis_filling *filling = &stream->filling;
     uint32_t left = filling->count - filling->at;
     uint32_t step = left < FILL_STEP ? left : FILL_STEP;
-    if (!redis_apply_fill(&stream->apply, name_of(stream), filling->count, filling->at,
+    if (!redis_apply_fill(&stream->apply, redis_stream_name(stream), filling->count, filling->at,
                           filling->at + step)) {
         filling->is_on = false;
-        return stop_applied(stream);
+        return redis_stream_stop_applied(stream);
     }
     filling->at += step;
     if (filling->at == filling->count) {
@@ -344,7 +289,7 @@ static bool is_over(const struct deadline *deadline) {
 }
 
 static bool take_event(struct redis_stream *stream, enum rdb_event event) {
-    return stream->state == REDIS_STREAM_CHECKS ? check_event(stream, event)
+    return stream->state == REDIS_STREAM_CHECKS ? redis_stream_check(stream, event)
                                                 : load_event(stream, event);
 }
 
@@ -362,9 +307,9 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
             enum rdb_event event = rdb_reader_next(&stream->reader);
             switch (event) {
             case RDB_BAD:
-                return stop(stream, stream->reader.error);
+                return redis_stream_stop(stream, stream->reader.error);
             case RDB_OUT_OF_MEMORY:
-                return stop(stream, "out of memory");
+                return redis_stream_stop(stream, "out of memory");
             case RDB_MORE:
                 stream->is_hungry = true;
                 return true;
@@ -395,7 +340,7 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
 /* ---- commands ---- */
 
 static bool apply_one(struct redis_stream *stream, const struct request *request) {
-    return redis_apply_run(&stream->apply, request) || stop_applied(stream);
+    return redis_apply_run(&stream->apply, request) || redis_stream_stop_applied(stream);
 }
 
 static bool queue(struct redis_stream *stream, const struct request *request) {
@@ -406,11 +351,11 @@ static bool queue(struct redis_stream *stream, const struct request *request) {
     }
     stream->multi_size += size + text_size;
     if (stream->multi_size > MULTI_MAX) {
-        return stop(stream, "a transaction of the source is longer than a gibibyte");
+        return redis_stream_stop(stream, "a transaction of the source is longer than a gibibyte");
     }
     struct redis_queued *queued = memory_allocate(size + text_size);
     if (queued == NULL) {
-        return stop(stream, "out of memory");
+        return redis_stream_stop(stream, "out of memory");
     }
     struct bytes *args = (struct bytes *)(queued + 1);
     char *text = (char *)(args + request->count);
@@ -481,10 +426,10 @@ static bool take_commands(struct redis_stream *stream, const struct deadline *de
             break;
         }
         if (status == RESP_OUT_OF_MEMORY) {
-            return stop(stream, "out of memory");
+            return redis_stream_stop(stream, "out of memory");
         }
         if (status == RESP_ERROR || status == RESP_CLOSE) {
-            return stop(stream, "the source's stream is not made of commands");
+            return redis_stream_stop(stream, "the source's stream is not made of commands");
         }
         is_fine = status == RESP_SKIP || take_request(stream, &request);
         if (is_fine) {
@@ -538,7 +483,7 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
             buffer_append(&stream->pending, piece.at, taken);
         }
     }
-    bool is_fine = !stream->pending.is_broken || stop(stream, "out of memory");
+    bool is_fine = !stream->pending.is_broken || redis_stream_stop(stream, "out of memory");
     is_fine =
         is_fine && (is_reading ? read_copy(stream, &deadline) : take_commands(stream, &deadline));
     if (!is_fine) {

@@ -5,8 +5,8 @@
  *        |                         |                         |
  *        +-----------------------> STOPPED <-----------------+      error says why
  *
- * CHECKS reads the whole file and changes nothing: its form, its checksum, and whether the boards take
- * every member and every score. Only then the databases are emptied, and LOADS reads it again; meanwhile
+ * CHECKS reads the whole file and changes nothing: its form, its checksum, whether the boards take
+ * every member and every score, and whether a key or a member is there twice. Only then the databases are emptied, and LOADS reads it again; meanwhile
  * clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS again, whatever was.
  *
  * After a restart (redis_stream_resume) it FOLLOWS at once. Where it then must know what it has forgotten, it WAITS:
@@ -18,6 +18,7 @@
 
 #include "protocol/resp.h"
 #include "server/replication/redis_apply.h"
+#include "server/replication/redis_seen.h"
 
 enum redis_stream_state {
     REDIS_STREAM_WAITS, /* for a copy to begin */
@@ -60,6 +61,8 @@ struct redis_stream {
     } filling;                   /* a board is being put, entry by entry */
     const struct layout *layout; /* CHECKS: of the key's board */
     const struct rules *rules;
+    struct redis_seen keys,
+        members; /* CHECKS: that have come; members and fields of the key that is read */
     struct resp_parser parser;
     struct resp_arena arena;
     struct buffer pending; /* the beginning of a request that is not whole */

@@ -31,6 +31,7 @@ struct replicator {
     struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
     bool has_begun;             /* the files are loaded */
     bool is_void;               /* changes have no numbers, and the keys say so */
+    int64_t promoting_until_ms; /* monotonic: so long it is tried again where memory is missing */
 };
 
 /* The server changes its keys itself from now on. */
@@ -66,6 +67,7 @@ static void pull(void *context, const char *host, uint16_t port) {
 
 static void end_pull(void *context) {
     struct replicator *replicator = context;
+    master_link_apply_rest(&replicator->link);
     master_link_stop(&replicator->link);
 }
 
@@ -103,8 +105,8 @@ static void follow(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
+    registry_set_passive(replicator->server->registry, true); /* which may report changes */
     feed_forget_history(replicator->feed);
-    registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
         tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
@@ -115,32 +117,78 @@ static void follow(void *context) {
 static void shift(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
+    registry_set_passive(replicator->server->registry, true);
     feed_forget_history(
         replicator->feed); /* the target knows the keys by what they say themselves */
-    registry_set_passive(replicator->server->registry, true);
     tell_quorum(replicator, quorum_follow);
     master_link_stop(&replicator->link);
     master_link_begin(&replicator->link, true);
 }
 
-static void promote(void *context) {
-    struct replicator *replicator = context;
+/* Apply some of what was received as a replica. true: that is all, and the role is what it says. */
+static bool promote_some(struct replicator *replicator, uint64_t budget_ns) {
     struct server *server = replicator->server;
-    if (!replicator->has_begun) {
-        return; /* as if it had never been a replica */
-    }
-    master_link_stop(&replicator->link);
-    replicator->link.has_found_redis = false;
+    struct master_link *link = &replicator->link;
     if (redis_follow_is_on(replicator->redis)) {
-        redis_follow_finish(replicator->redis);
+        if (!redis_follow_finish(replicator->redis, budget_ns)) {
+            return false;
+        }
+        server->replication.link = REPLICATION_LINK_NONE;
     }
+    (void)master_link_apply(link, budget_ns);
+    if (link->is_retrying && server->clock.monotonic_ms >= replicator->promoting_until_ms) {
+        master_link_apply_rest(link);
+    }
+    if (master_link_has_groups(link)) {
+        return false;
+    }
+    master_link_apply_rest(link); /* frees what held them */
     redis_position_remove(server->registry);
     server->replication.group = persistence_last_group(server->persistence);
     if (replicator->quorum != NULL) {
-        quorum_promote(replicator->quorum);
-        return; /* closed: the keys are still not its own to change */
+        quorum_promote(replicator->quorum); /* closed: the keys are still not its own to change */
+    } else {
+        lead(replicator);
     }
-    lead(replicator);
+    return true;
+}
+
+static bool promote(void *context) {
+    struct replicator *replicator = context;
+    const struct server *server = replicator->server;
+    if (!replicator->has_begun) {
+        return true; /* as if it had never been a replica */
+    }
+    master_link_stop(&replicator->link);
+    replicator->link.has_found_redis = false;
+    replicator->link.is_retrying = false;
+    replicator->promoting_until_ms =
+        server->clock.monotonic_ms + server->settings.repl_timeout_s * INT64_C(1000);
+    return promote_some(replicator, STEP_BUDGET_NS);
+}
+
+static void finish_promotion(void *context) {
+    enum { STEP_NS = 1000000, SLEEP_MS = 1 };
+    struct replicator *replicator = context;
+    while (redis_follow_is_on(replicator->redis) &&
+           !redis_follow_finish(replicator->redis, STEP_NS)) {
+        persistence_make_room(replicator->server->persistence);
+        uv_sleep(SLEEP_MS);
+    }
+    master_link_apply_rest(&replicator->link);
+    if (promote_some(replicator, STEP_NS)) {
+        replication_open(replicator->server);
+    }
+}
+
+/* true: there is more to do at once. */
+static bool go_on_promoting(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    if (promote_some(replicator, STEP_BUDGET_NS)) {
+        replication_open(server);
+        return true;
+    }
+    return !replicator->link.is_retrying && !persistence_is_behind(server->persistence);
 }
 
 static void history_changed(void *context) {
@@ -174,6 +222,11 @@ static void acknowledge(void *context, struct replica *replica, uint64_t acked, 
     if (replicator->quorum != NULL) {
         quorum_take_ack(replicator->quorum, replica, acked, probe);
     }
+}
+
+static void acknowledge_bytes(void *context, struct replica *replica, uint64_t offset) {
+    struct replicator *replicator = context;
+    feed_take_bytes_ack(replicator->feed, replica, offset);
 }
 
 static void leave(void *context, struct replica *replica) {
@@ -306,6 +359,9 @@ bool replicator_begin_tick(struct replicator *replicator) {
         begin(replicator);
     }
     void_history(replicator);
+    if (server->replication.is_promoting) {
+        return go_on_promoting(replicator);
+    }
     if (replicator->link.has_found_redis) {
         follow_redis(replicator);
     }
@@ -356,25 +412,23 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         return NULL;
     }
     replicator->server = server;
-    replicator->feed = feed_create(server, loop, wake, context);
-    if (replicator->feed == NULL || !master_link_init(&replicator->link, server, loop)) {
-        feed_destroy(replicator->feed);
-        memory_free(replicator);
-        return NULL;
-    }
-    replicator->redis = redis_follow_create(server, loop);
+    /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
+    replicator->feed = feed_create(server, wake, context);
+    replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
     if (replicator->redis == NULL) {
-        master_link_deinit(&replicator->link);
         feed_destroy(replicator->feed);
         memory_free(replicator);
         return NULL;
     }
+    feed_start(replicator->feed, loop);
+    master_link_init(&replicator->link, server, loop);
     replicator->link.wake = wake;
     replicator->link.context = context;
     server->replication.machine = (struct replication_machine){
         .context = replicator,
         .follow = follow,
         .promote = promote,
+        .finish_promotion = finish_promotion,
         .leave = leave,
         .ask_acks = ask_acks,
         .shift = shift,
@@ -383,6 +437,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .drop = drop,
         .present = present,
         .acknowledge = acknowledge,
+        .acknowledge_bytes = acknowledge_bytes,
         .print_source = print_source,
     };
     registry_set_passive(server->registry, replication_is_replica(&server->replication));

@@ -300,7 +300,8 @@ const struct setting setting_table[] = {
     {"client-query-buffer-limit", &limits, 0,
      SIZE(client_query_buffer_limit, MEBIBYTE, "size, 1mb at least"), "256mb", NULL,
      "The most unfinished input that is buffered for one client. A client that sends a longer "
-     "request is closed."},
+     "request is closed. A replica buffers as much of one change of its master: it gets what is "
+     "longer as a full copy."},
     {"client-output-buffer-limit", &limits, 0,
      WORDS(OUTPUT_LIMIT, "normal|replica|pubsub hard-size soft-size soft-seconds ..."),
      "normal 256mb 64mb 60 replica 256mb 64mb 60 pubsub 32mb 8mb 60", NULL,

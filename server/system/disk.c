@@ -220,6 +220,23 @@ const char *disk_window_get(struct disk_window *window, uint64_t offset, size_t 
     return window->buffer;
 }
 
+/* Its name is gone before the first byte. Not every file system has O_TMPFILE. */
+int disk_open_unnamed(const char *directory) {
+    enum { FILE_MODE = 0600, NAME_SIZE = 64 };
+    char name[NAME_SIZE];
+    int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0) {
+        return -1;
+    }
+    snprintf(name, sizeof name, "spool-%016llx.tmp", (unsigned long long)disk_random_id());
+    int fd = disk_open(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    if (fd >= 0) {
+        (void)disk->unlink_at(at, name);
+    }
+    disk_close(at);
+    return fd;
+}
+
 uint64_t disk_random_id(void) {
     uint64_t id = 0;
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {

@@ -79,6 +79,10 @@ struct disk_window {
 MUST_CHECK const char *disk_window_get(struct disk_window *window, uint64_t offset, size_t size,
                                        size_t read_size);
 
+/* A new file in this directory, for reading and writing, that has no name: nothing is left of it, however the process
+ * ends. -1: errno says why. */
+int disk_open_unnamed(const char *directory);
+
 /* 64 unpredictable bits. */
 uint64_t disk_random_id(void);
 

@@ -139,8 +139,10 @@ static void tell(const struct importing *importing) {
                (unsigned long long)load->cut_count);
     }
     if (load->reader.field_expiry_count > 0) {
-        printf("without expiry now: %llu fields of hashes (only whole keys expire here)\n",
-               (unsigned long long)load->reader.field_expiry_count);
+        printf("expired: %llu fields of hashes; without expiry now: %llu (only whole keys expire "
+               "here)\n",
+               (unsigned long long)load->expired_field_count,
+               (unsigned long long)(load->reader.field_expiry_count - load->expired_field_count));
     }
     printf("read %s, RDB version %u, %llu bytes, and wrote %s in %.1f s\n", importing->path,
            load->reader.version, (unsigned long long)importing->read_size, importing->store.path,

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "server/durability/verify.h"
+#include "server/rdb/rdb_write.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
@@ -18,7 +20,7 @@
 #include "server/tools/export.h"
 #include "server/tools/restore.h"
 
-enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024 };
+enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
 
 struct words {
     const char *paths[PATHS_MAX];
@@ -136,19 +138,41 @@ static bool run_restore(const struct words *words) {
 
 /* ---- export and import ---- */
 
-static bool parse_format(const char *text, bool allows_redis, enum record_format *format,
-                         bool *is_redis) {
-    *is_redis = allows_redis && text != NULL && strcmp(text, "redis") == 0;
-    *format = text != NULL && strcmp(text, "jsonl") == 0 ? RECORD_JSONL : RECORD_CSV;
-    bool is_known =
-        *is_redis || *format == RECORD_JSONL || (text != NULL && strcmp(text, "csv") == 0);
-    return is_known || tools_complain("--format is one of %s",
-                                      allows_redis ? "csv, jsonl and redis" : "csv and jsonl");
+enum format { FORMAT_CSV, FORMAT_JSONL, FORMAT_REDIS, FORMAT_RDB, FORMATS };
+
+static bool parse_format(const char *text, bool is_import, enum format *format) {
+    static const char *const names[FORMATS] = {"csv", "jsonl", "redis", "rdb"};
+    enum format end = is_import ? FORMAT_REDIS : FORMATS;
+    for (*format = 0; text != NULL && *format < end; ++*format) {
+        if (strcmp(text, names[*format]) == 0) {
+            return true;
+        }
+    }
+    return tools_complain("--format is one of %s",
+                          is_import ? "csv and jsonl" : "csv, jsonl, redis and rdb");
+}
+
+static bool put_out(void *context, const char *at, size_t size) {
+    return fwrite(at, 1, size, context) == size;
+}
+
+static bool export_as(struct registry *registry, enum format format, int64_t time_us, FILE *out) {
+    switch (format) {
+    case FORMAT_REDIS:
+        return export_redis(registry, out);
+    case FORMAT_RDB:
+        return rdb_write(registry, time_us, put_out, out);
+    case FORMAT_CSV:
+    case FORMAT_JSONL:
+    case FORMATS:
+        break;
+    }
+    return export_records(registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, out);
 }
 
 /* Write what is loaded to the file, which is synced and then gets its name; "-": standard output. */
-static bool write_out(const struct registry *registry, const char *path, enum record_format format,
-                      bool is_redis) {
+static bool write_out(struct registry *registry, const char *path, enum format format,
+                      int64_t time_us) {
     bool is_stdout = strcmp(path, "-") == 0;
     char part[4096];
     if (!is_stdout && snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part) {
@@ -158,7 +182,7 @@ static bool write_out(const struct registry *registry, const char *path, enum re
     if (out == NULL) {
         return tools_complain("cannot make %s: %s", part, strerror(errno));
     }
-    bool is_done = is_redis ? export_redis(registry, out) : export_records(registry, format, out);
+    bool is_done = export_as(registry, format, time_us, out);
     bool is_written = fflush(out) == 0 && (is_stdout || disk_sync(fileno(out)));
     if (!is_stdout) {
         fclose(out);
@@ -171,15 +195,47 @@ static bool write_out(const struct registry *registry, const char *path, enum re
                                  : tools_complain("%s was not written: %s", path, strerror(errno));
 }
 
-static bool export_loaded(const struct words *words, struct registry *registry,
-                          enum record_format format, bool is_redis) {
+/* Standard input, a backup, into a file that has no name, in the current directory. -1: the error was printed. */
+static int keep_input(void) {
+    static char piece[PIECE_SIZE];
+    ssize_t size = 0;
+    int fd = disk_open_unnamed(".");
+    bool is_kept = fd >= 0;
+    while (is_kept &&
+           ((size = read(STDIN_FILENO, piece, sizeof piece)) > 0 || (size < 0 && errno == EINTR))) {
+        is_kept = size < 0 || disk_write_all(fd, piece, (size_t)size);
+    }
+    if (is_kept && size == 0) {
+        return fd;
+    }
+    (void)tools_complain("cannot keep the input in a file: %s", strerror(errno));
+    disk_close(fd);
+    return -1;
+}
+
+static bool load(const char *path, struct registry *registry, uint64_t *time_us) {
     char error[DISK_ERROR_MAX];
+    char kept_path[64];
+    int kept = -1;
+    if (strcmp(path, "-") == 0) {
+        kept = keep_input();
+        if (kept < 0) {
+            return false;
+        }
+        snprintf(kept_path, sizeof kept_path, "/proc/self/fd/%d", kept);
+        path = kept_path;
+    }
+    bool is_loaded = check_load(path, registry, time_us, error);
+    disk_close(kept);
+    return is_loaded || tools_complain("%s", error);
+}
+
+static bool export_loaded(const struct words *words, struct registry *registry,
+                          enum format format) {
     uint64_t time_us;
     char time[TIMESTAMP_TEXT_MAX];
-    if (!check_load(words->paths[0], registry, &time_us, error)) {
-        return tools_complain("%s", error);
-    }
-    if (!write_out(registry, words->paths[1], format, is_redis)) {
+    if (!load(words->paths[0], registry, &time_us) ||
+        !write_out(registry, words->paths[1], format, (int64_t)time_us)) {
         return false;
     }
     int size = (int)timestamp_print(time, (int64_t)time_us);
@@ -187,15 +243,15 @@ static bool export_loaded(const struct words *words, struct registry *registry,
     return true;
 }
 
-static bool import_into(const struct words *words, struct registry *registry,
-                        enum record_format format) {
+static bool import_into(const struct words *words, struct registry *registry, enum format format) {
     char error[IMPORT_ERROR_MAX];
     bool is_stdin = strcmp(words->paths[0], "-") == 0;
     FILE *in = is_stdin ? stdin : fopen(words->paths[0], "r");
     if (in == NULL) {
         return tools_complain("cannot open %s: %s", words->paths[0], strerror(errno));
     }
-    bool is_done = import_records(registry, format, in, error);
+    bool is_done =
+        import_records(registry, format == FORMAT_JSONL ? RECORD_JSONL : RECORD_CSV, in, error);
     if (!is_stdin) {
         fclose(in);
     }
@@ -205,9 +261,8 @@ static bool import_into(const struct words *words, struct registry *registry,
 
 static bool with_registry(const struct words *words, bool is_import) {
     struct settings settings;
-    enum record_format format;
-    bool is_redis;
-    if (!parse_format(words->format, !is_import, &format, &is_redis)) {
+    enum format format;
+    if (!parse_format(words->format, is_import, &format)) {
         return false;
     }
     if (!settings_init(&settings)) {
@@ -219,7 +274,7 @@ static bool with_registry(const struct words *words, bool is_import) {
         (void)tools_complain("out of memory");
     } else {
         is_done = is_import ? import_into(words, registry, format)
-                            : export_loaded(words, registry, format, is_redis);
+                            : export_loaded(words, registry, format);
     }
     registry_destroy(registry);
     settings_deinit(&settings);
@@ -245,7 +300,7 @@ static const struct tool {
      "--backup HOST:PORT FILE [--user NAME] [--password-file FILE] [--rate BYTES] [--tls "
      "[--cacert FILE] [--cert FILE --key FILE]]"},
     {"--restore", run_restore, "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
-    {"--export", run_export, "--export FILE|DIR OUT --format csv|jsonl|redis"},
+    {"--export", run_export, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
     {"--import", run_import, "--import FILE TARGET --format csv|jsonl"},
 };
 

@@ -247,21 +247,10 @@ void registry_destroy(struct registry *registry) {
     memory_free(registry);
 }
 
-void registry_set_passive(struct registry *registry, bool is_passive) {
-    registry->is_passive = is_passive;
-}
-
 /* Whoever looks at one of its keys must look again. */
 static void tell_of_database(const struct registry *registry, uint32_t number) {
     if (registry->databases[number].count > 0) {
         registry_tell(registry, number, (struct bytes){.at = NULL});
-    }
-}
-
-static void shift_durations(struct registry *registry, int64_t offset_ms) {
-    registry->offset_ms = offset_ms;
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
     }
 }
 
@@ -289,7 +278,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->totals.rolled = before->totals.rolled;
         here->rules.map.owner = &here->rules;
         registry_observe(here);
-        shift_durations(here, before->offset_ms);
+        here->telling = (struct registry_telling){.is_going = false};
+        registry_shift_durations(here, before->offset_ms);
         here->offset_passed_ms = before->offset_passed_ms;
         here->is_offset_held = before->is_offset_held;
         for (uint32_t j = 0; j < REGISTRY_ALL_DATABASES; j++) {
@@ -761,15 +751,6 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
     registry_emit_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
-}
-
-void registry_set_offset(struct registry *registry, int64_t offset_ms) {
-    if (registry->is_passive || registry->is_offset_held) {
-        registry->is_offset_held = registry->is_passive;
-        registry->offset_passed_ms = offset_ms - registry->offset_ms;
-    } else if (registry->offset_ms + registry->offset_passed_ms != offset_ms) {
-        shift_durations(registry, offset_ms - registry->offset_passed_ms);
-    }
 }
 
 static struct expiry_entry first_to_expire(const struct registry *registry) {

@@ -184,15 +184,21 @@ MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, u
 
 /* Set the key's expiry, or REGISTRY_NO_EXPIRY. is_lasting: it was given as a duration from now, and
  * keeps its distance from now when the clock jumps (registry_set_offset). Renames and copies
- * preserve that; effects and files contain the time alone. Error: REGISTRY_OUT_OF_MEMORY, nothing
+ * preserve that; effects and files contain the time alone, and are told when it shifts. Error: REGISTRY_OUT_OF_MEMORY, nothing
  * changed. */
 MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
                                                     struct registry_key *key, int64_t expire_at_ms,
                                                     bool is_lasting);
-/* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
- * as durations shift by the same amount; not while the registry is passive: then they are what the
- * effects said that were emitted of them, whatever the clock does that is followed. */
+/* now_ms minus the milliseconds of a monotonic clock; initially 0. When it has changed by
+ * REGISTRY_SHIFT_MS or more, expiries given as durations shift by the same amount, and are then told as
+ * EXPIRE effects in steps (registry_tell_durations): a clock that is corrected by less shifts nothing.
+ * Not while the registry is passive: then expiries are what the effects said, whatever the clock does
+ * that is followed. */
+enum { REGISTRY_SHIFT_MS = 1000 };
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
+/* Report the expiries of some keys, about names_max, that have shifted. true: more are left. When the registry becomes
+ * passive, all are reported at once. */
+bool registry_tell_durations(struct registry *registry, uint32_t names_max);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 

@@ -62,6 +62,13 @@ struct registry_walk {
     bool is_going;
 };
 
+/* What durations have shifted by is being told (registry_tell_durations). */
+struct registry_telling {
+    bool is_going;
+    uint32_t database;
+    uint64_t cursor; /* registry_scan */
+};
+
 struct registry {
     struct database databases[REGISTRY_ALL_DATABASES];
     struct rules_set rules;
@@ -84,6 +91,7 @@ struct registry {
      * it is told next, that is not settled. */
     int64_t offset_passed_ms;
     bool is_offset_held;
+    struct registry_telling telling;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
@@ -170,6 +178,8 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
 /* Exclude a key that was ahead or open from the walk. */
 void registry_pass_by(struct registry *registry, struct registry_key *key);
+/* The offset of all durations is this from now on; nobody is told. */
+void registry_shift_durations(struct registry *registry, int64_t offset_ms);
 /* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
 void registry_take(struct registry *registry, struct registry_key *key);
 /* Free memory after removals, a little at a time. */

@@ -237,7 +237,7 @@ def sentinel_user():
 
 
 class Sentinel(Process, Asked):
-    """Debian's redis-sentinel with deploy/sentinel.conf; is_user: with the lines by which it is a user with
+    """$LEADERBOARD_SENTINEL, else Debian's redis-sentinel, with deploy/sentinel.conf; is_user: with the lines by which it is a user with
     few rights, which stand there as a comment."""
     port = SENTINEL_PORT
 
@@ -249,7 +249,8 @@ class Sentinel(Process, Asked):
         (self.directory / "sentinel.conf").write_text(text)
 
     def start(self):
-        self.spawn(["redis-sentinel", self.directory / "sentinel.conf"])
+        program = os.environ.get("LEADERBOARD_SENTINEL") or "redis-sentinel"
+        self.spawn([program, self.directory / "sentinel.conf"])
 
     def master_address(self):
         """As this one sees it; None when it does not answer."""

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <glob.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -301,6 +302,84 @@ TEST(a_replica_whose_machine_is_ahead_has_the_time_of_its_master) {
     wire_check(&to_replica, "ZCARD daily", ":1");
     wire_check(&to_replica, "ZCARD short", ":1");
     assert_int_equal(wire_info(&to_master, "sync_full"), 1);
+    stop(&replica, &to_replica);
+    stop(&master, &to_master);
+    directory_remove(directory);
+}
+
+/* What durations and times end at is the same on the master, on its replica, and in its files. */
+static void assert_same_expiries(struct wire *master, struct wire *replica, const char *when) {
+    static const char *const keys[] = {"PEXPIRETIME lasting", "PEXPIRETIME timed",
+                                       "PEXPIRETIME copied", "PEXPIRETIME hash"};
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0];) {
+        int64_t on_master = wire_ask_integer(master, keys[i]);
+        int64_t on_replica = wire_ask_integer(replica, keys[i]);
+        if (on_master == on_replica && on_master > 0) {
+            i++;
+        } else if (process_now_ms() > give_up_at) {
+            fail_msg("%s, %s: %lld on the master, %lld on the replica", when, keys[i],
+                     (long long)on_master, (long long)on_replica);
+        } else {
+            process_sleep_ms(20);
+        }
+    }
+}
+
+/* The master's time follows the step, in so many seconds, and what was given as a duration still lasts. */
+static void step_and_compare(struct wire *master, struct wire *replica, int64_t seconds,
+                             int64_t wait_s) {
+    char when[64];
+    int64_t left_ms = wire_ask_integer(master, "PTTL lasting");
+    int64_t begun_at = process_now_ms();
+    step_clock(seconds);
+    for (int64_t i = 0; i < wait_s * 10 + 3; i++) {
+        wire_check(master, "ZCARD lasting", ":1");
+        process_sleep_ms(100);
+    }
+    snprintf(when, sizeof when, "after a step to %lld s", (long long)seconds);
+    assert_same_expiries(master, replica, when);
+    int64_t passed_ms = process_now_ms() - begun_at;
+    int64_t left_now_ms = wire_ask_integer(master, "PTTL lasting");
+    assert_in_range(left_now_ms + passed_ms, left_ms - 2000, left_ms + 2000);
+}
+
+TEST(a_step_of_the_clock_shifts_durations_on_the_master_its_replica_and_in_its_files) {
+    enum { BELIEVED_S = 62 };
+    skip_where_it_cannot_be_tried();
+    bool is_short = getenv("LEADERBOARD_TEST_SHORT") != NULL;
+    struct process master, replica;
+    char directory[DIRECTORY_PATH_MAX], address[32], command[64];
+    directory_make(directory);
+    step_clock(0);
+    struct wire to_master = start(&master, directory, NULL);
+    struct wire to_replica = start(&replica, NULL, NULL);
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
+    wire_check(&to_replica, command, "OK");
+    wire_check(&to_master, "ZADD lasting 1 m", ":1");
+    wire_check(&to_master, "EXPIRE lasting 100000", ":1");
+    wire_check(&to_master, "ZADD timed 1 m", ":1");
+    snprintf(command, sizeof command, "EXPIREAT timed %lld", (long long)right_time_s() + 100000);
+    wire_check(&to_master, command, ":1");
+    wire_check(&to_master, "COPY lasting copied", ":1");
+    wire_check(&to_master, "HSET hash f v", ":1");
+    wire_check(&to_master, "PEXPIRE hash 98765432", ":1");
+    assert_same_expiries(&to_master, &to_replica, "at first");
+    step_and_compare(&to_master, &to_replica, 30, 0);
+    step_and_compare(&to_master, &to_replica, 0, is_short ? 2 : 20);
+    step_and_compare(&to_master, &to_replica, -30, is_short ? 2 : 20);
+    if (!is_short) {
+        step_and_compare(&to_master, &to_replica, HOUR_S, BELIEVED_S);
+        step_and_compare(&to_master, &to_replica, 0, BELIEVED_S); /* which it does not follow */
+    }
+    assert_int_equal(wire_info(&to_master, "sync_full"), 1);
+    process_signal(&master, SIGKILL);
+    assert_true(process_wait(&master, WIRE_LIMIT_MS));
+    wire_close(&to_master);
+    to_master = start(&master, directory, NULL);
+    snprintf(address, sizeof address, "REPLICAOF 127.0.0.1 %u", master.port);
+    wire_check(&to_replica, address, "OK");
+    assert_same_expiries(&to_master, &to_replica, "after a restart of the master");
     stop(&replica, &to_replica);
     stop(&master, &to_master);
     directory_remove(directory);

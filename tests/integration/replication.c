@@ -586,24 +586,28 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
 }
 
 /* Each reply is waited for, so that every write is a group of its own, and several fall into one
- * millisecond. */
+ * millisecond: the last one would be gathered with what follows, and the end is of the same turn. */
 IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
     enum { WRITES = 40 };
     int count = 0;
     node_start(MASTER, with_journal);
     node_start(REPLICA, without_journal);
     node_follow(REPLICA, MASTER);
-    for (int i = 0; i < (is_short_run() ? 4 : 12); i++) {
+    for (int i = 0; i < (is_short_run() ? 6 : 18); i++) {
+        static const char *const ends[] = {"", "SHUTDOWN\r\n", "SHUTDOWN NOW\r\n"};
+        const char *end = ends[i % 3];
+        char command[128];
         node_wait_synced(REPLICA, MASTER);
         for (int k = 0; k < WRITES; k++) {
-            char command[64];
             snprintf(command, sizeof command, "ZADD last %d m%d", k, count++);
             wire_check(&MASTER->wire, command, ":1");
         }
-        if (i % 2 == 0) {
+        snprintf(command, sizeof command, "ZADD last 1 m%d\r\n%s", count++, end);
+        wire_send_text(&MASTER->wire, command);
+        wire_expect(&MASTER->wire, ":1\r\n");
+        if (end[0] == '\0') {
             node_end(MASTER, SIGTERM);
         } else {
-            wire_send_text(&MASTER->wire, "SHUTDOWN\r\n");
             assert_true(process_wait(&MASTER->server, PROCESS_STOP_LIMIT_MS));
             wire_close(&MASTER->wire);
             MASTER->is_running = false;

@@ -2,11 +2,14 @@
  * part, after a restart, and with replicas that do not read. */
 #include "tests/support/test.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "tests/support/nodes.h"
 #include "tests/support/random.h"
@@ -173,6 +176,176 @@ IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) 
     check_whole();
 }
 
+IN_FIXTURE(a_change_that_is_too_long_to_be_held_comes_as_a_copy) {
+    const char *const words[] = {"--appendonly", "yes", "--client-query-buffer-limit", "1mb", NULL};
+    node_start(&master, with_journal);
+    node_fill(&master, "all", LARGE / 3);
+    node_start(&replica, words);
+    node_follow(&replica, &master);
+    node_wait_synced(&replica, &master);
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    assert_int_equal(wire_ask_integer(&master.wire, "ZUNIONSTORE sum 1 all"), LARGE / 3);
+    node_wait_synced(&replica, &master);
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 2);
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE / 3);
+    wire_check(&master.wire, "ZADD sum 1 after", ":1"); /* and goes on */
+    node_wait_synced(&replica, &master);
+    wire_check(&replica.wire, "ZSCORE sum after", "1");
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 2);
+}
+
+/* ---- while what was received is applied, the role is new and the boards are not there ---- */
+
+IN_FIXTURE(who_asks_for_boards_of_a_new_master_waits_and_others_do_not) {
+    begin_long_change();
+    struct wire writer = wire_open(process_connect_tcp(&replica.server));
+    struct wire killed = wire_open(process_connect_tcp(&replica.server));
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_send_text(&writer, "ZADD new 1 m\r\nZCARD sum\r\n");
+    wire_send_text(&killed, "ZADD new 1 never\r\n");
+    wire_check(&replica.wire, "PING", "PONG");
+    wire_check_prefix(&replica.wire, "ROLE", "[master ");
+    assert_non_null(strstr(wire_ask(&replica.wire, "INFO replication"), "role:master"));
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_expect(&writer, ":1\r\n:600000\r\n");
+    wire_check_prefix(&replica.wire, "CLIENT KILL TYPE normal", ":");
+    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_close(&writer);
+    wire_close(&killed);
+    check_whole();
+}
+
+/* The whole transaction is one turn of the loop. */
+IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_whole) {
+    begin_long_change();
+    wire_check(&replica.wire, "MULTI", "OK");
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "QUEUED");
+    wire_check(&replica.wire, "ZCARD sum", "QUEUED");
+    const char *reply = wire_ask(&replica.wire, "EXEC");
+    bool is_loading =
+        strcmp(reply, "[OK -LOADING What was received from the master is being applied]") == 0;
+    if (!is_loading) { /* it was over already */
+        assert_string_equal(reply, "[OK :600000]");
+    }
+    check_whole();
+}
+
+/* It has never opened, so its history is still that of the master. */
+IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
+    char command[64];
+    begin_long_change();
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
+    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&replica.wire, command, "OK");
+    wire_expect(&master.wire, ":600000\r\n");
+    node_wait_synced(&replica, &master);
+    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    check_whole();
+}
+
+IN_FIXTURE(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
+    char command[64];
+    begin_long_change();
+    wire_expect(&master.wire, ":600000\r\n");
+    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port);
+    wire_check(&master.wire, command, "OK");
+    node_wait_up(&master);
+    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_check(&replica.wire, "ZADD sum 1 after", ":1");
+    node_wait_synced(&master, &replica);
+    wire_check(&master.wire, "ZCARD sum", ":600001");
+    assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
+}
+
+IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
+    static const char *const ends[] = {"SHUTDOWN NOW\r\n", "SHUTDOWN\r\n"};
+    for (int i = 0; i < (getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1 : 2); i++) {
+        begin_long_change();
+        wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+        wire_send_text(&replica.wire, ends[i]);
+        assert_true(process_wait(&replica.server, PROCESS_STOP_LIMIT_MS));
+        wire_close(&replica.wire);
+        replica.is_running = false;
+        node_start(&replica, with_journal);
+        assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+        node_end(&replica, SIGTERM);
+        node_end(&master, SIGTERM);
+        directory_remove(replica.directory);
+        directory_remove(master.directory);
+        directory_make(replica.directory);
+        directory_make(master.directory);
+        master.port = replica.port = 0;
+    }
+}
+
+/* ---- a master whose copy is damaged ---- */
+
+static int listen_anywhere(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return listener;
+}
+
+/* What a master answers up to LB.SYNC, and then a copy that is none. */
+static void answer_with_damage(int listener) {
+    char text[4096];
+    int fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    for (;;) {
+        ssize_t part = recv(fd, text, sizeof text - 1, 0);
+        assert_true(part > 0);
+        text[part] = '\0';
+        if (strstr(text, "LB.SYNC") != NULL) {
+            break;
+        }
+        char answer[64];
+        bool is_version = strstr(text, "leaderboard") != NULL;
+        int count = is_version
+                        ? snprintf(answer, sizeof answer, "+LEADERBOARD %d\r\n", WIRE_VERSION)
+                        : snprintf(answer, sizeof answer, "+OK\r\n");
+        assert_int_equal(send(fd, answer, (size_t)count, MSG_NOSIGNAL), count);
+    }
+    struct buffer out;
+    buffer_init(&out, 0);
+    static const char full[] = "+FULL 0123456789012345678901234567890123456789\r\n";
+    buffer_append(&out, full, sizeof full - 1);
+    wire_put_piece(&out, text, sizeof text);
+    wire_put_end(&out, 7, 1);
+    assert_int_equal(send(fd, out.at, out.size, MSG_NOSIGNAL), out.size);
+    buffer_deinit(&out);
+    while (recv(fd, text, sizeof text, 0) > 0) {}
+    close(fd);
+}
+
+IN_FIXTURE(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
+    char command[64], wanted[128];
+    uint16_t port;
+    int listener = listen_anywhere(&port);
+    node_start(&replica, with_journal);
+    wire_check(&replica.wire, "ZADD mine 1 ann", ":1");
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", port);
+    wire_check(&replica.wire, command, "OK");
+    answer_with_damage(listener);
+    answer_with_damage(listener); /* asked for again */
+    snprintf(wanted, sizeof wanted,
+             "master_link_error:the full copy from 127.0.0.1:%u cannot be taken, and is asked for "
+             "again: ",
+             port);
+    const char *info = wire_ask(&replica.wire, "INFO replication");
+    assert_non_null(strstr(info, wanted));
+    assert_null(strstr(info, "backup"));
+    char *log = process_log(&replica.server);
+    assert_null(strstr(log, "backup"));
+    free(log);
+    wire_check(&replica.wire, "ZRANGE mine 0 -1", "[ann]");
+    close(listener);
+}
+
 /* ---- replicas that do not read ---- */
 
 /* Names that do not compress: more than what sockets hold. */
@@ -217,6 +390,47 @@ IN_FIXTURE(a_replica_that_takes_nothing_of_its_copy_is_closed) {
     }
     wire_check(&master.wire, "SAVE", "OK");
     wire_close(&stuck);
+}
+
+/* Takes at most so many bytes, and acknowledges nothing. Returns how many; -1: the connection is closed. */
+static ssize_t take(struct wire *wire, size_t size) {
+    static char piece[1 << 20];
+    ssize_t taken = recv(wire->fd, piece, size, MSG_DONTWAIT);
+    static const char ack[] = "REPLCONF ACK 0\r\n";
+    (void)!send(wire->fd, ack, sizeof ack - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return taken > 0 ? taken : taken < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+/* It takes a little again and again: so it is not stuck, but the other one that shares its copy waits for it. */
+IN_FIXTURE(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_long) {
+    enum { SLOWLY = 2048, EVERY_MS = 20, QUICKLY = 1 << 20, COPY = 300 * 1000 * 16 };
+    const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "10", NULL};
+    const int small = 4096;
+    uint64_t taken = 0;
+    bool is_closed = false;
+    node_start(&master, words);
+    fill_with_noise(&master);
+    struct wire slow = wire_open(process_connect_tcp(&master.server));
+    struct wire quick = wire_open(process_connect_tcp(&master.server));
+    assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    /* Both wait until the save is over. */
+    wire_send_text(&slow, "BGSAVE\r\nLB.SYNC ? 0\r\n");
+    wire_send_text(&quick, "LB.SYNC ? 0\r\n");
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (taken < COPY || !is_closed) {
+        ssize_t size = take(&quick, QUICKLY);
+        assert_true(size >= 0);
+        taken += (uint64_t)size;
+        is_closed = is_closed || take(&slow, SLOWLY) < 0;
+        process_sleep_ms(EVERY_MS);
+        assert_true(process_now_ms() < give_up_at);
+    }
+    char *log = process_log(&master.server);
+    assert_non_null(strstr(log, "full copy begun replicas=2"));
+    assert_non_null(strstr(log, "it takes its copy more slowly than others"));
+    free(log);
+    wire_close(&slow);
+    wire_close(&quick);
 }
 
 TEST_MAIN(NULL, NULL)

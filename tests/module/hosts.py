@@ -87,6 +87,12 @@ class Host:
     def client(self, **options):
         return redis.Redis(port=self.port, **options)
 
+    def hears_renames(self):
+        """Does the module listen to the host's events of keys (docs/versions.md)?"""
+        version = self.client().info("server").get("valkey_version")
+        numbers = tuple(int(number) for number in version.split(".")) if version else (0,)
+        return not (8, 1) <= numbers < (9, 1, 2)
+
     def digest(self):
         """Of all keys, and the bans."""
         client = self.client()

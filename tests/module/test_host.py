@@ -17,6 +17,37 @@ from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, 
 COUNT = 5000 if SHORT else 100000
 
 
+class Lazily(unittest.TestCase):
+    def test_the_host_frees_later_what_commands_remove(self):
+        """The default of Valkey 8 and later."""
+        host = Host("--lazyfree-lazy-server-del", "yes", "--lazyfree-lazy-expire", "yes",
+                    "--lazyfree-lazy-user-del", "yes", "--lazyfree-lazy-user-flush", "yes")
+        self.addCleanup(host.stop)
+        client = host.client(decode_responses=True)
+        for count in (1, 300, 20000):
+            board = {f"user:{i}": i for i in range(count)}
+            for _ in range(2):
+                client.zadd("m:1", board)
+                client.zadd("m:2", {"ann": 1})
+                self.assertEqual(client.zunionstore("m:1", ["m:2"]), 1)
+                client.zadd("m:1", board)
+                self.assertEqual(client.zremrangebyrank("m:1", 0, -1), count + 1)
+                self.assertEqual(client.exists("m:1"), 0)
+                client.zadd("m:1", board)
+                client.delete("m:2")
+                client.execute_command("LB.ROLL", "m:1", "m:2")
+                self.assertEqual(client.zcard("m:2"), count)
+                client.zadd("m:3", {**board, "zoe": 1})
+                client.execute_command("LB.FORGET", "user:0", "MATCH", "m:3")
+                client.pexpire("m:2", 1)
+                client.rename("m:3", "m:4")
+                self.assertEqual(client.copy("m:4", "m:1", replace=True), True)
+                client.delete("m:4")
+                client.flushall()
+        wait_until(lambda: client.info("memory")["lazyfree_pending_objects"] == 0, "freed")
+        self.assertEqual(client.ping(), True)
+
+
 class Alone(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -470,7 +501,12 @@ class Files(unittest.TestCase):
         client.rename("hourly", "daily:h")
         settled(master, replica)
         master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
-        wait_until(lambda: client.exists("daily:h@2026-11-20T11") == 1, "it rolls over")
+        def has_rolled(name, archive):
+            if not master.hears_renames():  # then it is the next command that sees the new name
+                client.execute_command("LB.ZCARD", name)
+            return client.exists(archive) == 1
+
+        wait_until(lambda: has_rolled("daily:h", "daily:h@2026-11-20T11"), "it rolls over")
         settled(master, replica)
         for host in (master, replica):
             asked = host.client(decode_responses=True)
@@ -486,7 +522,7 @@ class Files(unittest.TestCase):
         master.client().execute_command("LB.TESTCLOCK", end_us + 3600 * 10 ** 6, 3000)
         self.assertEqual(client.execute_command("LB.ZCARD", "daily:i"), 1)
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
-        wait_until(lambda: client.exists("daily:i@2026-11-20T12") == 1, "it rolls over then")
+        wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
 
     def test_an_archive_replaces_what_has_its_name(self):
         master = self.host(module=MODULE_TEST)
@@ -554,7 +590,8 @@ class Files(unittest.TestCase):
         self.assertEqual(range_of("daily:copy"), range_of("daily:1"))
         draw = random.Random(self.seed)
         restored = 0
-        client.config_set("sanitize-dump-payload", "yes")
+        if client.config_get("sanitize-dump-payload"):  # Valkey 9.1 has it no more
+            client.config_set("sanitize-dump-payload", "yes")
         crc = Crc()
         for _ in range(3000 if SHORT else 100000):
             damaged = bytearray(payload[:-8])

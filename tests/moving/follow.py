@@ -7,6 +7,8 @@ import time
 
 import redis
 
+import servers
+
 # A score with four binary digits behind the point, so that sums stay exact.
 SETTINGS = ["--layout", "money FIELD balance 48 SIGNED SCALE 4 TIME 16 D", "--board",
             "money:* money", "--layout", "times FIELD ms 44 ASC SIGNED", "--board", "time:* times"]
@@ -258,7 +260,7 @@ def content(client, is_ours):
         else:
             assert not is_ours, (name, kind)
             continue
-        found[name] = (kind, value, client.execute_command("PEXPIRETIME", name))
+        found[name] = (kind, value, servers.expire_time(client, name))
     return found
 
 
@@ -282,7 +284,10 @@ def is_following(ours):
 
 def cut_over(old, ours, limit_s=60):
     """As docs/moving-from-redis.md: pause the source, compare offsets, REPLICAOF NO ONE."""
-    old.execute_command("CLIENT", "PAUSE", 120000, "WRITE")
+    try:
+        old.execute_command("CLIENT", "PAUSE", 120000, "WRITE")
+    except redis.ResponseError:  # before Redis 6.2
+        old.config_set("min-replicas-to-write", 1000)
     offset = old.info("replication")["master_repl_offset"]
 
     def is_there():

@@ -39,6 +39,36 @@ def end_with_the_test():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+class About(int):
+    """A time as a version tells it that only says how long it is until then."""
+
+    def __eq__(self, other):
+        return abs(int(self) - int(other)) < 5000
+
+    __hash__ = None
+
+
+def knows(client, command):
+    """Has this version the command?"""
+    client = redis.Redis(**client.connection_pool.connection_kwargs)
+    client.response_callbacks.clear()
+    return client.execute_command("COMMAND", "INFO", command) not in ([None], [], None)
+
+
+def expire_time(client, key):
+    """In milliseconds, -1 without an expiry. Before Redis 7 it is about so."""
+    try:
+        return client.execute_command("PEXPIRETIME", key)
+    except redis.ResponseError:
+        left = client.execute_command("PTTL", key)
+        return About(time.time() * 1000 + left) if left >= 0 else left
+
+
+def set_encoding(client, name, value):
+    """Before Redis 7 small values are ziplists."""
+    client.config_set(name if client.config_get(name) else name.replace("listpack", "ziplist"), value)
+
+
 class Server:
     def __init__(self, program, environment=None, arguments=()):
         self.held_port = hold_port()

@@ -96,8 +96,9 @@ def fill(client, now_ms):
     client.xgroup_create("stream", "group", 0)
     client.xreadgroup("group", "reader", {"stream": ">"}, count=70)
     client.set("gone", 1, px=1)
-    client.execute_command("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', "
-                           "function() return 1 end)")
+    if servers.knows(client, "FUNCTION"):
+        client.execute_command("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', "
+                               "function() return 1 end)")
 
 
 def as_floats(rows):
@@ -119,10 +120,11 @@ class Moved(unittest.TestCase):
         random.seed(f"{SEED} {self.id()}")
         self.old = redis.Redis(port=self.redis.port, single_connection_client=True)
         self.old.flushall()
-        self.old.execute_command("FUNCTION", "FLUSH")
+        if servers.knows(self.old, "FUNCTION"):
+            self.old.execute_command("FUNCTION", "FLUSH")
         for name, value in ENCODINGS[1].items():
-            self.old.config_set(name, {"zset-max-listpack-entries": 128,
-                                       "hash-max-listpack-entries": 512}[name])
+            servers.set_encoding(self.old, name, {"zset-max-listpack-entries": 128,
+                                                  "hash-max-listpack-entries": 512}[name])
         self.directory = tempfile.mkdtemp(prefix="leaderboard-dump-", dir=self.redis.directory)
 
     def dump(self):
@@ -146,8 +148,7 @@ class Moved(unittest.TestCase):
             wanted = old.execute_command("HGETALL", key)
             found = new.execute_command("HGETALL", key)
             self.assertEqual(dict(zip(found[::2], found[1::2])), dict(zip(wanted[::2], wanted[1::2])))
-        self.assertEqual(new.execute_command("PEXPIRETIME", key),
-                         old.execute_command("PEXPIRETIME", key), key)
+        self.assertEqual(new.execute_command("PEXPIRETIME", key), servers.expire_time(old, key), key)
 
     def clients(self, server):
         for database in range(16):
@@ -174,14 +175,16 @@ class Moved(unittest.TestCase):
         for encoding in ENCODINGS:
             self.old.flushall()
             for name, value in encoding.items():
-                self.old.config_set(name, value)
+                servers.set_encoding(self.old, name, value)
             fill(self.old, int(time.time() * 1000))
             directory = tempfile.mkdtemp(prefix="leaderboard-dump-", dir=self.redis.directory)
             self.old.config_set("rdbcompression", random.choice(["yes", "no"]))
             done = run_import(self.dump(), directory, *SETTINGS)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"imported: {BOARDS} sorted sets", done.stdout)
-            for skipped in ("3 strings", "2 lists", "1 streams", "1 libraries of functions"):
+            has_functions = servers.knows(self.old, "FUNCTION")
+            for skipped in ("3 strings", "2 lists", "1 streams",
+                            *["1 libraries of functions"] * has_functions):
                 self.assertIn(f"skipped: {skipped}", done.stdout)
             for arguments in (["--appendonly", "yes"], ["--appendonly", "no"]):
                 server = Ours(directory, *SETTINGS, *arguments)
@@ -190,7 +193,8 @@ class Moved(unittest.TestCase):
             again = run_import(self.dump(), directory, *SETTINGS)
             self.assertEqual(again.returncode, 1)
             self.assertIn("has the files of a server already", again.stderr)
-            self.old.execute_command("FUNCTION", "FLUSH")
+            if has_functions:
+                self.old.execute_command("FUNCTION", "FLUSH")
 
     def test_what_a_layout_cannot_hold_stops_an_import_and_nothing_is_made(self):
         cases = [(1.5, "too many decimals", "SCALE 1"), (5e9, "out of range", "FIELD score 40"),
@@ -232,7 +236,8 @@ class Moved(unittest.TestCase):
             self.old.hset(keys[-1], mapping={member: "value" for member in names(size)})
         self.old.pexpire(keys[0], 10 ** 9)
         for key in keys:
-            self.old.copy(key, key, destination_db=9)
+            twin.execute_command("RESTORE", key, 0, self.old.dump(key))
+        twin.execute_command("PEXPIRE", keys[0], 10 ** 9)
 
         def migrate(*words):
             return self.old.execute_command("MIGRATE", "127.0.0.1", server.port, *words)
@@ -367,8 +372,12 @@ class Line:
         for word in words:
             request += b"$%d\r\n%s\r\n" % (len(word), word)
         self.socket.sendall(request)
+        end = b"\r\n"
+        if words[0] == b"HELLO":  # a reply of many lines, and no two versions end it alike
+            self.socket.sendall(b"PING\r\n")
+            end = b"+PONG\r\n"
         reply = b""
-        while not reply.endswith(b"\r\n") or (words[0] == b"HELLO" and b"modules\r\n*0" not in reply):
+        while not reply.endswith(end):
             piece = self.socket.recv(65536)
             assert piece, reply
             reply += piece

@@ -213,7 +213,9 @@ class Followed(unittest.TestCase):
         self.source.restart(signal.SIGTERM)
         self.old.zincrby("board", 5, "ann")
         self.assertTrue(follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6))
-        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+        # Before Redis 7 it has forgotten who it was.
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"],
+                         1 if servers.knows(self.old, "FUNCTION") else 2)
 
     def test_our_restart_goes_on_where_it_was(self):
         """Killed under load, again and again: nothing is applied twice, nothing is left out."""
@@ -278,6 +280,8 @@ class Followed(unittest.TestCase):
         def run(index):
             text = section.block("sh", index)
             text = text.replace("6379", str(self.source.port))
+            if not servers.knows(self.old, "COPY"):  # before Redis 6.2
+                text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
             text = text.replace("-p 7000", f"-p {self.server.port}")
             return servers.subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
                                           timeout=60, check=True).stdout.split()

@@ -337,7 +337,8 @@ class ScoreFlagSeconds(Packed):
         key = int(float(answer)) + 1
         self.old.zadd("one", {"ann": key})
         self.old.response_callbacks.clear()
-        self.assertEqual(self.old.zscore("one", "ann"), answer)
+        # Redis 7.2 and later write all digits, those of the double.
+        self.assertIn(self.old.zscore("one", "ann"), (answer, b"%d" % int(float(answer))))
         self.assertNotEqual(int(float(answer)), key)
         self.assert_said("above a score of 8388607", f"`{answer.decode()}`")
 

@@ -375,6 +375,12 @@ static bool begin_value(struct restoring *restoring, const struct rdb_reader *re
 static bool take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
     char why[RDB_VALUE_ERROR_MAX];
     if (reader->kind == RDB_HASH) {
+        if (reader->field_expire_at_ms != RDB_NO_EXPIRY) {
+            return call_refuse_format(restoring->call,
+                                      "ERR field '%s' has an expiry, and only whole keys expire "
+                                      "here: HPERSIST it first",
+                                      bytes_show(reader->text).text);
+        }
         return check_value(
             restoring, rdb_value_put_field(&restoring->value, reader->text, reader->value), NULL);
     }

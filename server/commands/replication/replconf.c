@@ -7,9 +7,10 @@
 #include "server/durability/file_format.h"
 
 struct told {
-    struct bytes ip; /* at NULL: not told */
-    int64_t port;    /* -1: not told */
-    int64_t format;  /* 0: not told */
+    struct bytes ip;        /* at NULL: not told */
+    int64_t port;           /* -1: not told */
+    int64_t format;         /* 0: not told */
+    int64_t is_copy_enough; /* -1: not told */
 };
 
 static bool read_port(const struct call *call, struct bytes value, int64_t *port) {
@@ -48,7 +49,6 @@ static bool read_format(const struct call *call, struct bytes value, int64_t *fo
 static bool read_pair(const struct call *call, uint32_t index, struct told *told) {
     struct bytes name = call_arg(call, index);
     struct bytes value = call_arg(call, index + 1);
-    int64_t flag;
     if (bytes_is(name, "LISTENING-PORT")) {
         return read_port(call, value, &told->port);
     }
@@ -61,10 +61,15 @@ static bool read_pair(const struct call *call, uint32_t index, struct told *told
     if (bytes_is(name, "CAPA") || bytes_is(name, "VERSION")) {
         return true; /* of no use here */
     }
-    if (bytes_is(name, "RDB-ONLY") || bytes_is(name, "RDB-FILTER-ONLY")) {
-        return (bytes_parse_i64(value, &flag) && flag == 0) ||
-               call_refuse_format(call, "ERR REPLCONF %.*s is not supported: no RDB is sent",
-                                  (int)name.size, name.at);
+    if (bytes_is(name, "RDB-ONLY")) {
+        return (call_parse_integer(call, value, &told->is_copy_enough) &&
+                (told->is_copy_enough == 0 || told->is_copy_enough == 1)) ||
+               call_refuse(call, "ERR REPLCONF rdb-only is 0 or 1");
+    }
+    if (bytes_is(name, "RDB-FILTER-ONLY")) {
+        return value.size == 0 ||
+               call_refuse(call,
+                           "ERR REPLCONF rdb-filter-only is not supported: all keys are sent");
     }
     return call_refuse_format(call, "ERR Unrecognized REPLCONF option: %.*s",
                               (int)(name.size < 128 ? name.size : 128), name.at);
@@ -82,13 +87,17 @@ static bool keep(const struct call *call, const struct told *told) {
     if (told->port >= 0) {
         replica->port = (uint16_t)told->port;
     }
+    if (told->is_copy_enough >= 0) {
+        replica->is_copy_enough = told->is_copy_enough == 1;
+    }
     if (told->format > 0) {
         replica->format_version = (uint32_t)told->format;
     }
     return true;
 }
 
-/* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. Others are ignored, as in Redis. */
+/* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. ACK bytes ...: of a Redis. Others are
+ * ignored, as in Redis. */
 static void take_ack(const struct call *call) {
     uint64_t group;
     uint64_t disk_group = 0;
@@ -96,6 +105,13 @@ static void take_ack(const struct call *call) {
     uint32_t count = call->request->count;
     const struct replication_machine *machine = &call->server->replication.machine;
     bool has_disk = count >= 5 && call_arg_is(call, 3, "FSYNC");
+    if (session_is_replica(call->session) && call->session->replica->is_redis) {
+        if (count >= 3 && bytes_parse_u64(call_arg(call, 2), &group) &&
+            machine->acknowledge_bytes != NULL) {
+            machine->acknowledge_bytes(machine->context, call->session->replica, group);
+        }
+        return;
+    }
     if (session_is_replica(call->session) && count >= 3 &&
         bytes_parse_u64(call_arg(call, 2), &group) &&
         (!has_disk || bytes_parse_u64(call_arg(call, 4), &disk_group))) {
@@ -146,7 +162,7 @@ static void take_present(const struct call *call) {
 }
 
 static void replconf_run(struct call *call) {
-    struct told told = {.port = -1};
+    struct told told = {.port = -1, .is_copy_enough = -1};
     uint32_t count = call->request->count;
     bool is_ack = count > 1 && call_arg_is(call, 1, "ACK");
     if (is_ack || (count > 1 && call_arg_is(call, 1, "GETACK"))) {

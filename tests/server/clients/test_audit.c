@@ -167,7 +167,7 @@ TEST_WITH(that_maxmemory_was_reached_is_told_once_a_minute, begin, end) {
 TEST_WITH(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back, begin, end) {
     struct audited *f = *state;
     for (int i = 0; i < 1000; i++) {
-        (void)harness_run(f->harness, f->session, "FLUSHALL");
+        (void)harness_run(f->harness, f->session, "FLUSHALL NOW");
     }
     assert_int_equal(count_lines(), 20);
     (void)harness_run(f->harness, f->session, "CONFIG SET timeout 0");
@@ -180,8 +180,27 @@ TEST_WITH(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back,
     audit_second(&f->harness->server);
     assert_int_equal(count_lines(), 22);
     assert_non_null(strstr(lines(), "audit lines left out class=flush count=980\n"));
-    (void)harness_run(f->harness, f->session, "FLUSHALL");
+    (void)harness_run(f->harness, f->session, "FLUSHALL NOW");
     assert_int_equal(count_lines(), 23);
+}
+
+/* A stranger's attempts hide nothing, nor do many that worked. */
+TEST_WITH(what_was_carried_out_is_never_left_out, begin, end) {
+    struct audited *f = *state;
+    for (int i = 0; i < 100; i++) {
+        (void)harness_run(f->harness, f->session, "SHUTDOWN ABORT");
+        (void)harness_run(f->harness, f->session, "FLUSHDB NOW");
+    }
+    assert_int_equal(count_lines(), 40);
+    for (int i = 0; i < 100; i++) {
+        (void)harness_run(f->harness, f->session, "FLUSHDB");
+    }
+    assert_int_equal(count_lines(), 140);
+    (void)harness_run(f->harness, f->session, "FLUSHDB NOW");
+    assert_int_equal(count_lines(), 140);
+    (void)!truncate(directory_join(directory, "log"), 0);
+    (void)harness_run(f->harness, f->session, "SHUTDOWN NOSAVE");
+    assert_string_equal(lines(), "audit command=shutdown" WHO "db=0 result=ok\n");
 }
 
 TEST_WITH(without_audit_log_there_is_no_line, begin_silent, end) {

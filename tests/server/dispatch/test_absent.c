@@ -24,8 +24,6 @@ TEST(names_are_whole_words_in_any_case) {
     assert_string_equal(absent_title(BYTES("eval_ro")), "scripts");
     assert_string_equal(absent_title(BYTES("MODULE")), "modules and debugging");
     assert_null(absent_title(BYTES("")));
-    assert_true(absent_is_backup(BYTES("Sync")) && absent_is_backup(BYTES("PSYNC")));
-    assert_false(absent_is_backup(BYTES("WAIT")) || absent_is_backup(BYTES("")));
     assert_null(absent_title(BYTES(" ")));
     assert_null(absent_title(BYTES("DECR DECRBY")));
     assert_null(absent_title(BYTES("LSE")));

@@ -1,8 +1,10 @@
 /* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
  * server becomes a replica. Replicas are connections that the tests put into the list. */
+#include "codec/memory.h"
 #include "server/clients/failover.h"
 #include "server/commands/lb/player.h"
 #include "server/loop/connection.h"
+#include "server/replication/replicator.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
 #include "tests/support/wire.h"
@@ -254,6 +256,29 @@ TEST(a_replica_waits_for_its_master_to_expire_keys) {
     assert_int_equal(registry_totals(f.server->registry)->expired, 0);
     loop_send(ann, "REPLICAOF NO ONE\r\nEXISTS a\r\n");
     loop_expect(&f, ann, "+OK\r\n:0\r\n");
+    loop_end(&f);
+}
+
+/* What could not be made leaves no handle in the loop, which would still know it when its memory is free. */
+TEST(a_replicator_for_which_there_is_no_memory_leaves_nothing_in_the_loop) {
+    struct loop_server f;
+    uv_loop_t loop;
+    struct replicator *replicator = NULL;
+    loop_begin_kept(&f, "");
+    assert_int_equal(uv_loop_init(&loop), 0);
+    uint64_t nth = 1;
+    for (; replicator == NULL; nth++) {
+        memory_fail_at(nth);
+        replicator = replicator_create(f.server, &loop, NULL, NULL);
+        memory_fail_at(0);
+        assert_true(replicator != NULL || uv_loop_close(&loop) == 0);
+        assert_true(replicator != NULL || uv_loop_init(&loop) == 0);
+    }
+    assert_true(nth > 3);
+    replicator_stop(replicator);
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    replicator_destroy(replicator);
     loop_end(&f);
 }
 

@@ -150,9 +150,10 @@ static inline void make_footer(struct buffer *out, unsigned version) {
     make_u64(out, rdb_crc(0, out->at, out->size));
 }
 
-/* A file of RDB version 12 with every kind of value, in every way in which it may be stored; the boards
+/* A file of RDB version 13 with every kind of value, in every way in which it may be stored; the boards
  * are z0, z1 ..., the hashes h0, h1 ... */
-enum { MADE_ZSETS = 5, MADE_HASHES = 8, MADE_SKIPPED = 13 };
+#define MADE_LATE_MS (UINT64_C(1) << 42)
+enum { MADE_ZSETS = 5, MADE_HASHES = 8, MADE_SKIPPED = 15 };
 static inline void make_zsets(struct buffer *out, struct buffer *pack) {
     make_key(out, 5, "z0"); /* as Redis writes it: the highest first */
     make_length(out, 4);
@@ -257,11 +258,11 @@ static inline void make_hashes(struct buffer *out, struct buffer *pack) {
                   "\xff");
     make_key(out, 22, "h4");
     make_length(out, 1);
-    make_length(out, 77);
+    make_length(out, MADE_LATE_MS);
     make_text(out, "a");
     make_text(out, "b");
     make_key(out, 24, "h5");
-    make_u64(out, 1);
+    make_u64(out, MADE_LATE_MS);
     make_length(out, 2);
     make_length(out, 0);
     make_text(out, "a");
@@ -280,7 +281,7 @@ static inline void make_hashes(struct buffer *out, struct buffer *pack) {
         LISTPACK_RAW(pack, "\x00");
         listpack_text(pack, "c");
         listpack_text(pack, "d");
-        LISTPACK_RAW(pack, "\x09");
+        LISTPACK_RAW(pack, "\xf4\x00\x00\x00\x00\x00\x04\x00\x00"); /* MADE_LATE_MS */
         listpack_end(pack, 6, out);
     }
 }
@@ -310,13 +311,33 @@ static inline void make_stream(struct buffer *out, unsigned type, const char *na
         for (int i = 0; i < group; i++) {
             make_text(out, "consumer");
             make_u64(out, 1);
-            if (type == 21) {
+            if (type >= 21) {
                 make_u64(out, 1);
             }
             make_length(out, 2);
             make_raw(out, id, 16);
             make_raw(out, id, 16);
         }
+        if (type == 27) {
+            make_length(out, 1); /* given back */
+            make_raw(out, id, 16);
+        }
+    }
+    if (type >= 26) { /* producers, and what they have sent */
+        make_length(out, 100);
+        make_length(out, 100);
+        make_length(out, 2);
+        for (int producer = 0; producer < 2; producer++) {
+            make_text(out, "producer");
+            make_length(out, (uint64_t)producer);
+            for (int i = 0; i < producer; i++) {
+                make_text(out, "one id");
+                make_length(out, UINT64_C(1) << 40);
+                make_length(out, 0);
+            }
+        }
+        make_length(out, 3);
+        make_length(out, 0);
     }
 }
 
@@ -355,6 +376,13 @@ static inline void make_others(struct buffer *out) {
     make_stream(out, 15, "stream");
     make_stream(out, 19, "stream 2");
     make_stream(out, 21, "stream 3");
+    MAKE_RAW(out, "\xf3\x02" /* metadata of two classes */
+                  "meta\x02\x07\x00"
+                  "more\x05\x02"
+                  "ab"
+                  "\x01\x03\x00");
+    make_stream(out, 26, "stream 4");
+    make_stream(out, 27, "stream 5");
     MAKE_RAW(out, "\xfd\x01\x00\x00\x00"); /* expired in 1970 */
     make_key(out, 0, "gone");
     make_text(out, "text");
@@ -364,11 +392,11 @@ static inline void make_file(struct buffer *out) {
     struct buffer pack;
     buffer_init(&pack, 0);
     buffer_clear(out);
-    MAKE_RAW(out, "REDIS0012");
+    MAKE_RAW(out, "REDIS0013");
     MAKE_RAW(out, "\xfa\x09"
                   "redis-ver"
                   "\x05"
-                  "7.4.0"
+                  "8.6.3"
                   "\xfa\x04"
                   "bits"
                   "\xc0\x40");

@@ -149,6 +149,76 @@ TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {
     buffer_deinit(&file);
 }
 
+/* With so many members before the one that is there twice. */
+static void make_twice(struct buffer *file, const char *key, unsigned before) {
+    char member[16];
+    begin_file(file);
+    make_key(file, 5, "other");
+    make_length(file, 1);
+    make_text(file, "m0"); /* of another key: not the same */
+    make_double(file, 1);
+    make_key(file, 5, key);
+    make_length(file, before + 1);
+    for (unsigned i = 0; i <= before; i++) {
+        snprintf(member, sizeof member, "m%u", i < before ? i : before / 2);
+        make_text(file, member);
+        make_double(file, i);
+    }
+}
+
+static void expect_refused_before_loading(struct buffer *file, const char *first) {
+    struct follower f;
+    make_end(file);
+    begin(&f);
+    harness_run(f.h, f.s, "ZADD mine 1 ann");
+    feed(&f, (struct bytes){.at = file->at, .size = file->size}, 4000);
+    expect_stopped(&f, first, "it is there twice");
+    expect(&f, "ZSCORE mine ann", "$1\r\n1\r\n");
+    expect(&f, "DBSIZE", ":1\r\n");
+    end(&f);
+    buffer_deinit(file);
+}
+
+TEST(what_is_in_the_copy_twice_leaves_what_is_there) {
+    struct buffer file;
+    make_twice(&file, "b", 1);
+    expect_refused_before_loading(&file, "key 'b' of database 0: member 'm0'");
+    make_twice(&file, "b", 200000);
+    expect_refused_before_loading(&file, "key 'b' of database 0: member 'm100000'");
+    make_twice(&file, "other", 0);
+    expect_refused_before_loading(&file, "key 'other' of database 0");
+    begin_file(&file);
+    make_key(&file, 4, "h");
+    make_length(&file, 2);
+    for (int i = 0; i < 2; i++) {
+        make_text(&file, "field");
+        make_text(&file, "value");
+    }
+    expect_refused_before_loading(&file, "key 'h' of database 0: member 'field'");
+}
+
+/* Names whose places collide, against a naive list. */
+TEST(of_many_names_those_that_came_before_are_known) {
+    enum { NAMES = 50000 };
+    struct redis_seen *seen = calloc(1, sizeof *seen);
+    assert_non_null(seen);
+    seen->seed = 3;
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < NAMES * 2; i++) {
+            char text[16];
+            unsigned which = i % NAMES;
+            struct bytes name = {.at = text,
+                                 .size = (size_t)snprintf(text, sizeof text, "%u", which)};
+            assert_int_equal(redis_seen_add(seen, round / 2 + which % 2, name),
+                             i < NAMES ? REDIS_NAMES_NEW : REDIS_NAMES_THERE);
+        }
+        assert_int_equal(redis_seen_add(seen, 99, BYTES("1")), REDIS_NAMES_NEW);
+        redis_seen_clear(seen);
+    }
+    redis_seen_deinit(seen);
+    free(seen);
+}
+
 TEST(a_board_with_a_period_is_in_the_present_one) {
     struct follower f;
     struct buffer file;
@@ -248,13 +318,18 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         "ZPOPMIN k 9",
         "ZDIFFSTORE k 1 x",
         "GETDEL k",
+        "DELEX k",
+        "DELEX k IFEQ a",
+        "DELIFEQ k a",
+        "MSETEX 2 a 1 k 2 NX EX 5",
+        "MSETEX 1 k 2",
         "ZREMRANGEBYLEX k [a (b",
         "ZRANGESTORE k x 0 -1",
     };
     for (size_t i = 0; i < sizeof overwriting / sizeof overwriting[0]; i++) {
         struct follower f;
         begin_empty(&f);
-        feed_text(&f, "ZADD k 1 ann\r\nAPPEND k x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
+        feed_text(&f, "ZADD k 1 ann\r\nAPPEND t x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
         feed_text(&f, overwriting[i]);
         feed_text(&f, "\r\n");
         assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
@@ -264,6 +339,50 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         expect(&f, "EXISTS k", ":0\r\n");
         end(&f);
     }
+}
+
+TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
+    static const char *const refused[] = {
+        "ZSHUFFLE k",        "LPUSH k 1",
+        "HSHUFFLE h 1",      "TRIMSLOTS RANGES 1 0 5",
+        "FLUSHSLOT 5 ASYNC", "MSETEX 2 k 1",
+        "MSETEX x k 1",      "HGETDEL h FIELDS 2 a",
+        "HGETDEL h A 1 a",   "CLUSTER SYNCSLOTS FINISH",
+    };
+    static const char *const passed[] = {
+        "ZSHUFFLE other",
+        "HPEXPIREAT h 4102444800000 FIELDS 1 a",
+        "HPERSIST h FIELDS 1 a",
+        "HEXPIRE h 10 FIELDS 1 a",
+        "HGETEX h EX 10 FIELDS 1 a",
+        "XGROUP CREATE k g 0",
+        "FUNCTION FLUSH",
+        "SCRIPT FLUSH",
+        "NOARGUMENTS",
+    };
+    struct follower f;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        begin_empty(&f);
+        feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
+        feed_text(&f, refused[i]);
+        feed_text(&f, "\r\nZADD k 2 bob\r\n");
+        assert_int_equal(f.stream.state, REDIS_STREAM_STOPPED);
+        assert_non_null(strstr(f.stream.error, "source's"));
+        expect(&f, "ZCARD k", ":1\r\n");
+        end(&f);
+    }
+    begin_empty(&f);
+    feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        feed_text(&f, passed[i]);
+        feed_text(&f, "\r\n");
+        assert_int_equal(f.stream.apply.skipped_count, i + 1);
+    }
+    feed_text(&f, "HSET h c d e f\r\nHGETDEL h FIELDS 3 c x f\r\nHGETDEL h FIELDS 1 e\r\n");
+    feed_text(&f, "SELECT 99\r\nZSHUFFLE k\r\n"); /* a database that is not here */
+    assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+    expect(&f, "HGETALL h", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    end(&f);
 }
 
 TEST(keys_that_expire_stay_until_the_source_says_so) {

@@ -258,6 +258,28 @@ static void damage(struct harness *h, struct session *s, struct bytes payload) {
     free(copy);
 }
 
+IN_FIXTURE(a_hash_with_a_field_that_expires_is_refused) {
+    BEGIN;
+    struct buffer out;
+    buffer_init(&out, 0);
+    make_byte(&out, 24);
+    make_u64(&out, 1000);
+    make_length(&out, 2);
+    for (uint64_t i = 0; i < 2; i++) {
+        make_length(&out, i);
+        make_text(&out, i == 0 ? "a" : "b");
+        make_text(&out, "x");
+    }
+    make_footer(&out, 12);
+    harness_run(h, s, "HSET k old 1");
+    const struct bytes payload = {.at = out.at, .size = out.size};
+    assert_string_equal(restore(h, s, "k", "0", payload, "REPLACE"),
+                        "-ERR field 'b' has an expiry, and only whole keys expire here: HPERSIST "
+                        "it first\r\n");
+    harness_expect(h, s, "HGETALL k", "*2\r\n$3\r\nold\r\n$1\r\n1\r\n");
+    buffer_deinit(&out);
+}
+
 IN_FIXTURE(damaged_payloads_change_nothing) {
     BEGIN;
     struct buffer out;

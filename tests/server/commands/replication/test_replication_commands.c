@@ -258,7 +258,9 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
         {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
          "-ERR REPLCONF ip-address must be an address or a host's name\r\n"},
         {"REPLCONF ip-address 10.0.0.2 b c", "-ERR Unrecognized REPLCONF option: b\r\n"},
-        {"REPLCONF rdb-only 1", "-ERR REPLCONF rdb-only is not supported: no RDB is sent\r\n"},
+        {"REPLCONF rdb-only 2", "-ERR REPLCONF rdb-only is 0 or 1\r\n"},
+        {"REPLCONF rdb-filter-only functions",
+         "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, lines[i][0], lines[i][1]);
@@ -580,8 +582,19 @@ static void note(void *context, const char *word) {
 static void on_follow(void *context) {
     note(context, "follow");
 }
-static void on_promote(void *context) {
+static bool on_promote(void *context) {
     note(context, "promote");
+    return true;
+}
+/* What was received is still to be applied. */
+static bool on_long_promote(void *context) {
+    note(context, "promote");
+    return false;
+}
+static struct server *finishing;
+static void on_finish(void *context) {
+    note(context, "finish");
+    replication_open(finishing);
 }
 static void on_shift(void *context) {
     note(context, "shift");
@@ -621,6 +634,48 @@ REPLICATION_TEST(the_machinery_is_told_in_order) {
     failover_end(&h->server, false);
     harness_disconnect(h, replica);
     assert_string_equal(calls.text, "ask shift promote history leave ");
+}
+
+/* The role is the new one at once; the boards are not there until all is applied. */
+REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
+    BEGIN;
+    struct calls calls = {.text = ""};
+    r->machine = (struct replication_machine){
+        .context = &calls,
+        .follow = on_follow,
+        .promote = on_long_promote,
+        .finish_promotion = on_finish,
+        .history_changed = on_history,
+    };
+    static const char loading[] = "-LOADING What was received from the master is being applied\r\n";
+    char id[REPLICATION_ID_SIZE + 1];
+    memcpy(id, r->id, sizeof id);
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    assert_true(r->is_promoting && replication_is_passive(r));
+    assert_int_equal(server_pause(&h->server), SERVER_PAUSE_BOARDS);
+    assert_string_equal(server_unready_reason(&h->server), "promoting");
+    assert_string_equal(r->id, id); /* it may still go on where it was */
+    harness_expect(h, s, "ZADD b 1 m", loading);
+    harness_expect(h, s, "ZCARD b", loading);
+    harness_expect(h, s, "PING", "+PONG\r\n");
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    harness_expect(h, s, "FAILOVER", "-ERR FAILOVER is not valid when server is a replica.\r\n");
+    assert_string_equal(calls.text, "follow promote ");
+    /* Sent back: a replica as before. */
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
+    assert_false(r->is_promoting);
+    harness_expect(h, s, "ZADD b 1 m",
+                   "-READONLY You can't write against a read only replica.\r\n");
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    calls.text[0] = '\0';
+    finishing = &h->server;
+    replication_finish_promotion(&h->server);
+    replication_finish_promotion(&h->server);
+    assert_string_equal(calls.text, "finish history ");
+    assert_string_equal(r->second_id, id);
+    assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
+    harness_expect(h, s, "ZADD b 1 m", ":1\r\n");
 }
 
 TEST_MAIN(NULL, NULL)

@@ -1,0 +1,25 @@
+/* A registry's keys as an RDB file, version 10 (Redis 7.0 and later, Valkey): what a Redis with the module loads, and
+ * what rdb_load.h reads.
+ *
+ *     "REDIS0010"  aux fields  bans and orders (rdb_state.h)
+ *     database 0   [expiry] board: a value of the module's type (rdb_board_write.h)
+ *                  [expiry] hash: a hash of Redis
+ *     database 1 ...
+ *     end, checksum
+ *
+ * Nothing of the keys is lost: layouts, options, times, order of arrival, expiries, databases. */
+#ifndef SERVER_RDB_WRITE_H
+#define SERVER_RDB_WRITE_H
+
+#include "codec/check.h"
+#include "skiplist/keyspace/registry.h"
+
+/* Takes the next bytes, which are borrowed. false: it cannot, and the rest is not written. */
+typedef bool rdb_write_put(void *context, const char *at, size_t size);
+
+/* time_us: the server time that goes with the keys. One at a time in a process. false: put failed, or there is no
+ * memory. */
+MUST_CHECK bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put,
+                          void *context);
+
+#endif

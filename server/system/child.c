@@ -1,0 +1,111 @@
+/* See child.h. Started without fork: that would copy the tables of all pages. */
+#include "server/system/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/system/disk.h"
+
+#define OWN_PROGRAM "/proc/self/exe" /* the one that runs, also where its file was replaced */
+
+enum { PRIORITY = 10, PATH_SIZE = 64 };
+
+static int prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
+                   const char *directory, int input, int output) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int error = posix_spawnattr_setsigmask(attributes, &none);
+    error = error != 0 ? error : posix_spawnattr_setsigdefault(attributes, &all);
+    error = error != 0 ? error
+                       : posix_spawnattr_setflags(attributes,
+                                                  POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
+    error = error != 0 ? error : posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
+    return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);
+}
+
+static int spawn(struct child *child, const char *const *arguments, const char *directory,
+                 int input, int output) {
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    char *const *words = (char *const *)(uintptr_t)arguments; /* which spawn does not change */
+    int error = posix_spawnattr_init(&attributes);
+    if (error != 0) {
+        return error;
+    }
+    error = posix_spawn_file_actions_init(&actions);
+    if (error == 0) {
+        error = prepare(&attributes, &actions, directory, input, output);
+        error = error != 0
+                    ? error
+                    : posix_spawn(&child->id, OWN_PROGRAM, &actions, &attributes, words, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+/* Both are wishes: it does its work without them. */
+static void put_behind(pid_t id) {
+    char path[PATH_SIZE];
+    (void)setpriority(PRIO_PROCESS, (id_t)id, PRIORITY);
+    snprintf(path, sizeof path, "/proc/%ld/oom_score_adj", (long)id);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, "1000", 4);
+        disk_close(fd);
+    }
+}
+
+/* As it was before; orphans that have ended meanwhile go, too. */
+static void stop_waiting(const struct child *child) {
+    if (child->was_ignored) {
+        (void)signal(SIGCHLD, SIG_IGN);
+        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    }
+}
+
+bool child_start(struct child *child, const char *const *arguments, const char *directory,
+                 int input, int output) {
+    CHECK(child->state == CHILD_NONE);
+    /* Ignored, it would leave no status. */
+    child->was_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+    int error = spawn(child, arguments, directory, input, output);
+    if (error != 0) {
+        stop_waiting(child);
+        errno = error;
+        return false;
+    }
+    child->state = CHILD_RUNS;
+    put_behind(child->id);
+    return true;
+}
+
+enum child_end child_look(struct child *child) {
+    int status = 0;
+    if (child->state == CHILD_NONE) {
+        return CHILD_FAILED;
+    }
+    pid_t id = waitpid(child->id, &status, WNOHANG);
+    if (id == 0 || (id < 0 && errno == EINTR)) {
+        return CHILD_GOES_ON;
+    }
+    child->state = CHILD_NONE;
+    stop_waiting(child);
+    return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CHILD_IS_DONE : CHILD_FAILED;
+}
+
+void child_kill(struct child *child) {
+    if (child->state == CHILD_RUNS) {
+        (void)kill(child->id, SIGKILL);
+        child->state = CHILD_KILLED;
+    }
+}
