@@ -26,12 +26,13 @@ from servers import cores, machine, markdown_table, pinned, say
 NAME_SIZE = 17  # user:000000123456
 PIPELINE, CLIENTS = 32, 50
 KINDS = {"native": ("sorted", ""), "module": ("board", "LB.")}
-ROWS = [  # title, command, share of the requests, what the issue of a row asks for
-    ("ZREVRANK", "ZREVRANK KEY user:__rand_int__", 1.0, 1.8),
-    ("ZSCORE", "ZSCORE KEY user:__rand_int__", 1.0, None),
-    ("ZADD, random update", "ZADD KEY __rand_int__ user:__rand_int__", 1.0, 2.5),
-    ("ZINCRBY", "ZINCRBY KEY 3 user:__rand_int__", 1.0, 2.5),
-    ("top 100 with scores", "ZREVRANGE KEY 0 99 WITHSCORES", 0.1, 3.0),
+ROWS = [  # title, command, share of the requests, what is asked for, options of redis-benchmark
+    ("ZREVRANK", "ZREVRANK KEY user:__rand_int__", 1.0, 1.8, ()),
+    ("ZSCORE", "ZSCORE KEY user:__rand_int__", 1.0, None, ()),
+    ("ZADD, random update", "ZADD KEY __rand_int__ user:__rand_int__", 1.0, 2.5, ()),
+    ("ZINCRBY", "ZINCRBY KEY 3 user:__rand_int__", 1.0, 2.5, ()),
+    ("top 100 with scores", "ZREVRANGE KEY 0 99 WITHSCORES", 0.1, 3.0, ()),
+    ("top 100 with scores, RESP3", "ZREVRANGE KEY 0 99 WITHSCORES", 0.1, None, ("-3",)),
 ]
 
 
@@ -68,11 +69,11 @@ class Host:
         subprocess.run(["redis-cli", "-p", str(self.port), "--pipe"], text=True,
                        input="\n".join(lines) + "\n", stdout=subprocess.DEVNULL, check=True)
 
-    def run(self, kind, command, count, members):
+    def run(self, kind, command, count, members, options=()):
         key, prefix = KINDS[kind]
         words = (prefix + command.replace("KEY", key)).split()
         subprocess.run(["redis-benchmark", "-p", str(self.port), "-P", str(PIPELINE), "-c",
-                        str(CLIENTS), "-r", str(members), "-n", str(count), "-q", *words],
+                        str(CLIENTS), "-r", str(members), "-n", str(count), "-q", *options, *words],
                        stdout=subprocess.DEVNULL, check=True, preexec_fn=pinned(cores()[-1]))
 
     def stop(self):
@@ -90,13 +91,13 @@ def info(host, section, name):
 
 def measure_rows(host, options):
     results = {}
-    for title, command, share, asked in ROWS:
+    for title, command, share, asked, words in ROWS:
         count = max(1000, int(options.requests * share))
         taken = {kind: [] for kind in KINDS}
         for _ in range(options.rounds):
             for kind in KINDS:
                 before = host.cpu_us()
-                host.run(kind, command, count, options.members)
+                host.run(kind, command, count, options.members, words)
                 taken[kind].append((host.cpu_us() - before) / count)
         results[title] = {**{kind: statistics.median(values) for kind, values in taken.items()},
                           "asked": asked}

@@ -15,6 +15,7 @@
 
 /* Opaque to us. */
 struct host_context;      /* of a call: RedisModuleCtx */
+struct host_created;      /* RedisModuleCommand */
 struct host_string;       /* RedisModuleString */
 struct host_key;          /* RedisModuleKey */
 struct host_type;         /* RedisModuleType */
@@ -127,6 +128,55 @@ struct host_type_methods {
 };
 enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
 
+/* RedisModuleCommandInfo, version 1: what COMMAND DOCS says, and where keys are. Types and flags of arguments, and
+ * the flags of keys, are the numbers of enum argument_type, argument_flag and key_flag. */
+struct host_history; /* RedisModuleCommandHistoryEntry, of two pointers; we have none */
+struct host_argument {
+    const char *name; /* NULL ends a list */
+    int type;
+    int key_spec_index; /* of a key; -1: none */
+    const char *token, *summary, *since;
+    int flags;
+    const char *deprecated_since;
+    struct host_argument *children;
+};
+enum { HOST_SEARCH_NONE = 0 /* ends a list */, HOST_SEARCH_INDEX = 2 };
+enum { HOST_FIND_RANGE = 2, HOST_FIND_COUNTED = 3 };
+struct host_key_spec {
+    const char *notes;
+    uint64_t flags;
+    int begin_type; /* HOST_SEARCH_ */
+    union {
+        int index;
+        struct {
+            const char *word;
+            int from;
+        } keyword;
+    } begin;
+    int find_type; /* HOST_FIND_ */
+    union {
+        struct {
+            int last, step, limit;
+        } range;
+        struct {
+            int count_at, first, step;
+        } counted;
+    } find;
+};
+struct host_info_version {
+    int version;
+    size_t history_size, key_spec_size, argument_size;
+};
+struct host_command_info {
+    const struct host_info_version *version;
+    const char *summary, *complexity, *since;
+    struct host_history *history;
+    const char *tips;
+    int arity; /* 0: any */
+    struct host_key_spec *key_specs;
+    struct host_argument *arguments;
+};
+
 /* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
 #define HOST_API(X)                                                                                \
     X(REQUIRED, int, SetModuleAttribs, (struct host_context *, const char *, int, int))            \
@@ -143,6 +193,8 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, size_t, MallocSize, (void *))                                                      \
     X(REQUIRED, int, CreateCommand,                                                                \
       (struct host_context *, const char *, host_command *, const char *, int, int, int))          \
+    X(REQUIRED, struct host_created *, GetCommand, (struct host_context *, const char *))          \
+    X(REQUIRED, int, SetCommandInfo, (struct host_created *, const struct host_command_info *))    \
     X(REQUIRED, int, IsKeysPositionRequest, (struct host_context *))                               \
     X(REQUIRED, void, KeyAtPos, (struct host_context *, int))                                      \
     X(REQUIRED, int, GetContextFlags, (struct host_context *))                                     \
@@ -205,6 +257,7 @@ enum { HOST_AUX_BEFORE_RDB = 1 << 0 };
     X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
     X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \
     X(REQUIRED, int, ReplyWithSet, (struct host_context *, long))                                  \
+    X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
     X(REQUIRED, int, ReplyWithNull, (struct host_context *))                                       \
     X(REQUIRED, int, ReplyWithNullArray, (struct host_context *))                                  \
     X(REQUIRED, void, SaveUnsigned, (struct host_io *, uint64_t))                                  \

@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1024 };
+enum {
+    TEXT_MAX = 1024,
+    /* Replies that go by a call: some dozens of values, of which the call takes the time of about fifteen ... */
+    CALLED_MIN = 1024,
+    CALLED_MAX = 15 * 1024, /* ... and that fill the buffer of the host's client at most (16 KiB) */
+};
+
+#define EXACT_LIMIT (INT64_C(1) << 53) /* a double has all integers below */
 
 /* The line from at on, without its end; *next: behind it. */
 static struct bytes read_line(const char *at, const char *end, const char **next) {
@@ -38,13 +45,18 @@ static bool fits_double(const char *text, double value) {
     return digits <= DOUBLE_DIGITS || strcmp(text, again) == 0;
 }
 
-/* A number of RESP3. The host writes integers below 2^64 exactly if they come as long double, and other
- * numbers with 17 digits; what has more goes as a string. */
+/* A number of RESP3. The host writes doubles with 17 digits, so integers below 2^53 as they are; larger ones
+ * exactly if they come as long double, which takes longer. A fraction with more digits goes as a string. */
 static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
     char copy[TEXT_MAX];
     int64_t number;
     uint64_t magnitude;
-    bool is_integer = bytes_parse_i64(text, &number) || bytes_parse_u64(text, &magnitude);
+    bool is_integer = bytes_parse_i64(text, &number);
+    if (is_integer && number < EXACT_LIMIT && -EXACT_LIMIT < number) {
+        host_ReplyWithDouble(ctx, (double)number);
+        return;
+    }
+    is_integer = is_integer || bytes_parse_u64(text, &magnitude);
     double value = strtod(copy_text(text, copy), NULL);
     if (is_integer) {
         host_ReplyWithLongDouble(ctx, strtold(copy, NULL));
@@ -60,15 +72,31 @@ static void reply_verbatim(struct host_context *ctx, struct bytes text) {
     host_ReplyWithVerbatimString(ctx, text.at + HEAD_SIZE, text.size - HEAD_SIZE);
 }
 
-/* Nearly all values of long replies are strings. The text is our own, so it is right. */
-static const char *reply_plain_string(struct host_context *ctx, const char *at) {
-    size_t size = 0;
-    for (at++; *at != '\r'; at++) {
-        size = 10 * size + (size_t)(*at - '0');
+/* What long replies consist of, from at on: strings, arrays and, in RESP3, integers as doubles, all with numbers
+ * of a few digits. Returns where another value begins, or end. The text is our own, so it is right. */
+static const char *reply_common(struct host_context *ctx, const char *at, const char *end) {
+    enum { DIGITS_MAX = 15 /* a double has all such integers */ };
+    while (at < end && (*at == '$' || *at == '*' || *at == ',')) {
+        const char *digit = at + 1;
+        uint64_t number = 0;
+        while (*digit >= '0' && *digit <= '9' && digit - at <= DIGITS_MAX) {
+            number = 10 * number + (uint64_t)(*digit++ - '0');
+        }
+        if (*digit != '\r') {
+            return at; /* a fraction, below zero, or longer */
+        }
+        const char *next = digit + 2;
+        if (*at == '$') {
+            host_ReplyWithStringBuffer(ctx, next, number);
+            next += number + 2;
+        } else if (*at == '*') {
+            host_ReplyWithArray(ctx, (long)number);
+        } else {
+            host_ReplyWithDouble(ctx, (double)number);
+        }
+        at = next;
     }
-    at += 2;
-    host_ReplyWithStringBuffer(ctx, at, size);
-    return at + size + 2;
+    return at;
 }
 
 /* Returns where the next value begins. */
@@ -76,9 +104,6 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     char type = *at;
     char copy[TEXT_MAX];
     const char *next;
-    if (type == '$' && at[1] != '-') {
-        return reply_plain_string(ctx, at);
-    }
     struct bytes line = read_line(at + 1, end, &next);
     int64_t number = 0;
     bool is_number = bytes_parse_i64(line, &number);
@@ -128,14 +153,57 @@ static const char *reply_value(struct host_context *ctx, const char *at, const c
     }
 }
 
+static void reply_values(struct host_context *ctx, const struct buffer *output) {
+    const char *at = output->at;
+    const char *end = at + output->size;
+    while (at < end) {
+        at = reply_common(ctx, at, end);
+        if (at < end) {
+            at = reply_value(ctx, at, end);
+        }
+    }
+}
+
+/* ---- a long reply by way of a command of ours ---- */
+
+/* What the command replies, while it is called. */
+static const struct buffer *called_output;
+
+int host_reply_run(struct host_context *ctx, struct host_string **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    if (called_output == NULL) {
+        return host_ReplyWithError(ctx, "ERR LB.REPLY is for the module itself");
+    }
+    reply_values(ctx, called_output);
+    return HOST_OK;
+}
+
+/* false: nothing was replied. */
+static bool reply_by_call(struct host_context *ctx, const struct buffer *output,
+                          unsigned protocol) {
+    called_output = output;
+    struct host_call_reply *reply = host_Call(ctx, HOST_REPLY_COMMAND, protocol == 3 ? "3" : "");
+    called_output = NULL;
+    if (reply == NULL) {
+        return false;
+    }
+    bool is_replied = host_ReplyWithCallReply(ctx, reply) == HOST_OK;
+    host_FreeCallReply(reply);
+    return is_replied;
+}
+
+void host_reply_read(struct host_context *ctx, const struct buffer *output, unsigned protocol) {
+    bool is_long = !output->is_broken && output->size >= CALLED_MIN && output->size <= CALLED_MAX;
+    if (!is_long || strchr("*%~", *output->at) == NULL || !reply_by_call(ctx, output, protocol)) {
+        host_reply(ctx, output);
+    }
+}
+
 void host_reply(struct host_context *ctx, const struct buffer *output) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
         return;
     }
-    const char *at = output->at;
-    const char *end = at + output->size;
-    while (at < end) {
-        at = reply_value(ctx, at, end);
-    }
+    reply_values(ctx, output);
 }

@@ -8,10 +8,13 @@
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
+#include "server/dispatch/key_spec.h"
 #include "server/module/host_effects.h"
+#include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
+#include "server/module/module_docs.h"
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
@@ -127,7 +130,8 @@ static bool register_one(struct host_context *ctx, uint32_t number) {
     snprintf(name, sizeof name, "%s%s", is_native ? "" : "LB.", command->name);
     print_flags(command, flags, sizeof flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
-                              command->last_key, command->key_step) == HOST_OK;
+                              command->last_key, command->key_step) == HOST_OK &&
+           module_docs_set(ctx, name, number);
 }
 
 /* What clients may know as zset; of any other key its own type. */
@@ -186,6 +190,10 @@ bool module_table_register(struct host_context *ctx) {
         }
     }
     return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
+           module_docs_set_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
+           host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,
+                              "readonly fast no-monitor no-slowlog allow-loading allow-stale", 0, 0,
+                              0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
                               0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,

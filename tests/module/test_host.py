@@ -180,6 +180,92 @@ class Alone(unittest.TestCase):
                 player.execute_command(*command)
         self.client.execute_command("ACL", "DELUSER", "player")
 
+    def expect_rights(self, rights, allowed, denied):
+        self.client.execute_command("ACL", "SETUSER", "player", "reset", "on", "nopass", "+@all", rights)
+        player = self.host.client(username="player", password="x")
+        for command in allowed:
+            player.execute_command(*command)
+        for command in denied:
+            with self.assertRaises(redis.exceptions.NoPermissionError, msg=(rights, command)):
+                player.execute_command(*command)
+        self.client.execute_command("ACL", "DELUSER", "player")
+
+    def test_rights_to_read_and_to_write(self):
+        reads = [["ZREVRANGE", "daily:1", 0, -1], ["ZSCORE", "daily:1", "ann"], ["LB.GET", "daily:1", 1, "ann"],
+                 ["LB.RANGE", "daily:1", 0, 1], ["LB.ZUNION", 1, "daily:1"], ["LB.DUMP", "daily:1"],
+                 ["LB.INFO", "daily:1"]]
+        writes = [["ZADD", "daily:1", 6, "bob"], ["ZREM", "daily:1", "bob"], ["LB.CREATE", "daily:2", "FIELD", "p", 20]]
+        both = [["ZINCRBY", "daily:1", 1, "ann"], ["ZPOPMIN", "daily:1"],
+                ["LB.ZUNIONSTORE", "daily:1", 1, "daily:1"]]
+        kind = [["LB.TYPE", "daily:1"]]
+        self.client.zadd("daily:1", {"ann": 7, "kim": 9})
+        self.expect_rights("%R~daily:*", reads + kind, writes + both)
+        self.assertEqual(self.client.zrange("daily:1", 0, -1, withscores=True), [("ann", 7), ("kim", 9)])
+        self.expect_rights("%W~daily:*", writes + kind, reads + both)
+        self.assertEqual(self.client.zrange("daily:1", 0, -1, withscores=True), [("ann", 7), ("kim", 9)])
+        self.expect_rights("%RW~daily:*", kind + reads + both + writes[:2], [])
+
+    def test_what_is_done_with_keys(self):
+        flags = lambda *command: [[key, sorted(what)] for key, what in self.raw().ask(
+            "COMMAND", "GETKEYSANDFLAGS", *command)]
+        self.assertEqual(flags("LB.ZRANGE", "a", 0, 1), [[b"a", [b"RO", b"access"]]])
+        self.assertEqual(flags("LB.ZADD", "a", 1, "x"), [[b"a", [b"RW", b"update"]]])
+        self.assertEqual(flags("LB.ZUNIONSTORE", "d", 2, "a", "b"),
+                         [[b"d", [b"OW", b"update"]], [b"a", [b"RO", b"access"]], [b"b", [b"RO", b"access"]]])
+        self.assertEqual(flags("LB.BZMPOP", 0, 2, "a", "b", "MIN"),
+                         [[b"a", [b"RW", b"access", b"delete"]], [b"b", [b"RW", b"access", b"delete"]]])
+        self.assertEqual(flags("LB.TYPE", "a"), [[b"a", [b"RO"]]])
+
+    def test_what_the_host_says_of_commands(self):
+        pairs = lambda flat: dict(zip(flat[::2], flat[1::2]))
+        docs = pairs(pairs(self.raw().ask("COMMAND", "DOCS", "LB.ZREVRANGE"))[b"LB.ZREVRANGE"])
+        self.assertEqual(docs[b"summary"], b"Members by place, from the highest score down")
+        self.assertEqual(docs[b"group"], b"module")
+        names = [pairs(argument)[b"name"] for argument in docs[b"arguments"]]
+        self.assertEqual(names, [b"key", b"start", b"stop", b"withscores"])
+        # Every command has its documentation.
+        docs = pairs(self.raw().ask("COMMAND", "DOCS"))
+        ours = {name: pairs(about) for name, about in docs.items() if name.startswith(b"LB.")}
+        self.assertGreater(len(ours), 50)
+        own = {b"LB.APPLY", b"LB.APPLYSTATE", b"LB.REPLY"}
+        self.assertEqual({name for name, about in ours.items() if b"summary" not in about}, own)
+
+    def test_long_replies(self):
+        """Around the sizes that go by a call, and from where the host calls already."""
+        self.expect_error("for the module itself", "LB.REPLY")
+        members = {f"user:{n:012d}": n for n in range(1200)}
+        self.client.zadd("daily:1", members)
+        best = [[name, str(score)] for name, score in reversed(members.items())]
+        script = "return redis.call('LB.ZREVRANGE', KEYS[1], 0, ARGV[1], 'WITHSCORES')"
+        for protocol in (2, 3):
+            raw = self.raw()
+            raw.ask("HELLO", protocol)
+            for count in [*range(28, 50), 100, 300, 500, 600, 1200]:
+                command = ["ZREVRANGE", "daily:1", 0, count - 1, "WITHSCORES"]
+                flat = [word.encode() for pair in best[:count] for word in pair]
+                expected = flat if protocol == 2 else [list(pair) for pair in zip(flat[::2], flat[1::2])]
+                self.assertEqual(raw.ask(*command), expected, (protocol, count))
+                self.assertEqual(raw.ask("EVAL", script, 1, "daily:1", count - 1), flat)
+                self.assertEqual(raw.ask("MULTI"), b"OK")
+                raw.ask(*command)
+                raw.ask("ZCARD", "daily:1")
+                self.assertEqual(raw.ask("EXEC"), [expected, 1200])
+
+    def test_a_long_reply_is_not_seen_by_monitor_or_slowlog(self):
+        self.client.zadd("daily:1", {f"user:{n:012d}": n for n in range(100)})
+        self.client.config_set("slowlog-log-slower-than", 0)
+        self.client.slowlog_reset()
+        with self.client.monitor() as monitor:
+            self.client.zrevrange("daily:1", 0, -1)
+            self.client.echo("end")
+            seen = []
+            while not seen or "end" not in seen[-1]:
+                seen.append(monitor.next_command()["command"])
+        self.client.config_set("slowlog-log-slower-than", 10000)
+        slow = [str(entry["command"]) for entry in self.client.slowlog_get(100)]
+        self.assertTrue(any("ZREVRANGE" in entry for entry in slow), slow)
+        self.assertFalse(any("LB.REPLY" in entry for entry in seen + slow), (seen, slow))
+
     def test_where_keys_are(self):
         self.client.set_response_callback("COMMAND", lambda reply, **_: reply)
         keys = lambda *command: self.client.execute_command("COMMAND", "GETKEYS", *command)

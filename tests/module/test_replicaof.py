@@ -23,8 +23,9 @@ SETTINGS = follow.SETTINGS
 class Load(Changes):
     """Besides changes of boards: what the host's own commands do to them, in two databases, and to other keys."""
 
-    def __init__(self, seed):
-        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "daily:late", "daily:p"))
+    def __init__(self, seed, has_players=False):
+        super().__init__(seed, keys=("daily:1", "daily:2", "daily:3", "m:1", "m:2", "daily:late", "daily:p"),
+                         has_players=has_players)
         self.others = follow.Writer(seed)
 
     def next(self):
@@ -68,6 +69,13 @@ class Load(Changes):
         if self.random.random() < 0.3:
             commands = [["MULTI"], *commands, ["EXEC"]]
         return b"".join(follow.encode(command) for command in commands)
+
+
+class PlayersLoad(Load):
+    """The same with LB.FORGET, LB.MOVE, LB.BAN and LB.UNBAN, which take steps between other commands."""
+
+    def __init__(self, seed):
+        super().__init__(seed, has_players=True)
 
 
 class Moving(Pair, unittest.TestCase):
@@ -126,6 +134,27 @@ class Moving(Pair, unittest.TestCase):
         # What was never followed is there, too: the journal has it.
         self.assertEqual(self.server.stop(), 0)
         self.start_server(*SETTINGS, "--appendonly", "yes")
+        self.assert_equal((0, 3))
+
+    def test_players_are_forgotten_and_moved_under_load(self):
+        print(f"seed {SEED}", end=" ")
+        self.start_host()
+        self.start_server(*SETTINGS)
+        self.old.zadd("daily:9", {f"user:{i}": i for i in range(300)})
+        writers = follow.Writers(self.host.port, SEED, count=4, rate=RATE / 4, writer=PlayersLoad)
+        try:
+            self.follow()
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                time.sleep(random.uniform(0.2, 1.2))
+                if random.random() < 0.5:
+                    self.old.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        finally:
+            rate = writers.stop()
+        print(f"{rate:.0f} commands a second", end=" ")
+        # Every client had its replies; what has begun is finished.
+        wait_until(lambda: self.old.info("clients")["blocked_clients"] == 0, "nobody waits")
+        follow.cut_over(self.old, self.ours)
         self.assert_equal((0, 3))
 
     def test_killed_under_load_again_and_again(self):
