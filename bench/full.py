@@ -21,6 +21,7 @@
     tls           with TLS: requests from 1, 50 and 1000 clients, pipelines, and handshakes
     sync          what sync-replicas costs: rate, waits, CPU of a master and two replicas
     replication   CPU of a master and its replicas, a full copy, and how far behind replicas are
+    replica-cost  what replicas cost their master: instructions and the kernel's time, by callgrind
 """
 import argparse
 import json
@@ -36,6 +37,7 @@ import hashes
 import long
 import players
 import plot
+import replica_cost
 import replication
 import sync
 import threads
@@ -315,7 +317,7 @@ PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory":
          "growth": growth, "boards": boards, "hashes": hashes.measure, "stall": stall,
          "long": long.measure, "durability": durability.measure, "players": players.measure,
          "threads": threads.measure, "tls": tls.measure,
-         "replication": replication.measure, "sync": sync.measure}
+         "replication": replication.measure, "replica-cost": replica_cost.measure, "sync": sync.measure}
 
 
 def parse_options():

@@ -58,7 +58,7 @@ static void run_above(struct skiplist *list) {
 static void run_remove_insert(struct skiplist *list) {
     struct skiplist_place place = skiplist_at(list, random_rank(list));
     uint64_t key = block_keys(skiplist_leaf(list, place.leaf))[place.index];
-    skiplist_remove(list, place, 1, false, nobody);
+    skiplist_remove(list, place, 1, nobody);
     insert(list, key);
 }
 

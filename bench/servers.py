@@ -54,9 +54,14 @@ class Server:
         words = [path, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
                  "--appendonly", "no", "--dir", self.directory, *settings]
         with open(Path(self.directory) / "log", "wb") as log:
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT, preexec_fn=pinned(core))
+            self.process = subprocess.Popen(self.command(words), stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=subprocess.STDOUT,
+                                            preexec_fn=pinned(core))
         self.wait_until_ready()
+
+    def command(self, words):
+        """What is run: the server's own command line, or one around it."""
+        return words
 
     def wait_until_ready(self):
         give_up_at = time.monotonic() + START_LIMIT_S

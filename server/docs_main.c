@@ -173,26 +173,7 @@ static void write_cost(const struct command *container, const struct command *co
     printf(" | %s |\n", command->cost->instead);
 }
 
-static void write_long_commands(void) {
-    fputs("# Long commands\n"
-          "\n"
-          "One thread runs all commands, one after another: while one runs, all other clients "
-          "wait. Most commands take\n"
-          "microseconds. Those on this page take time in proportion to what they touch.\n"
-          "\n"
-          "`make docs` generates the table from the server's command table. The time for a million "
-          "units was measured\n"
-          "on a board of a million members of 17 bytes "
-          "([bench/results](../bench/results/2026-11-22-long.md), beside\n"
-          "redis-server); expect between half and twice as much, depending on your machine and "
-          "members.\n"
-          "\n"
-          "| Command | What counts | A million of them | What to use instead |\n"
-          "|---|---|---:|---|\n",
-          stdout);
-    for (size_t i = 0; i < GROUP_COUNT; i++) {
-        for_each_of_group(groups[i].group, write_cost);
-    }
+static void write_steps(void) {
     fputs(
         "\n"
         "## What runs in steps\n"
@@ -228,7 +209,32 @@ static void write_long_commands(void) {
         "members took "
         "290 ms. What it costs\n"
         "  at the source, it costs here.\n"
-        "\n"
+        "\n",
+        stdout);
+}
+
+static void write_long_commands(void) {
+    fputs("# Long commands\n"
+          "\n"
+          "One thread runs all commands, one after another: while one runs, all other clients "
+          "wait. Most commands take\n"
+          "microseconds. Those on this page take time in proportion to what they touch.\n"
+          "\n"
+          "`make docs` generates the table from the server's command table. The time for a million "
+          "units was measured\n"
+          "on a board of a million members of 17 bytes "
+          "([bench/results](../bench/results/2026-11-22-long.md), beside\n"
+          "redis-server); expect between half and twice as much, depending on your machine and "
+          "members.\n"
+          "\n"
+          "| Command | What counts | A million of them | What to use instead |\n"
+          "|---|---|---:|---|\n",
+          stdout);
+    for (size_t i = 0; i < GROUP_COUNT; i++) {
+        for_each_of_group(groups[i].group, write_cost);
+    }
+    write_steps();
+    fputs(
         "## busy-command-limit\n"
         "\n"
         "`CONFIG SET busy-command-limit 250` (or a line in leaderboard.conf) rejects commands that "

@@ -362,6 +362,16 @@ void block_remove(struct block *block, uint32_t index, uint32_t count) {
     block->long_count = (uint8_t)(block->long_count - long_count);
 }
 
+void block_remove_one(struct block *block, uint32_t index, uint32_t offset) {
+    CHECK(index < block->count);
+    uint8_t len = block_len(block, index);
+    uint32_t size = block_heap_size(len);
+    move_tails(block, index + 1, index, offset + size, offset);
+    block->count--;
+    block->heap_used = (uint16_t)(block->heap_used - size);
+    block->long_count = (uint8_t)(block->long_count - (len == BLOCK_LEN_LONG));
+}
+
 /* Move one array element from one index to another, shifting those in between. */
 static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
     char *at = array;

@@ -181,6 +181,8 @@ uint32_t block_split_index(const struct block *block);
 void block_insert(struct block *block, uint32_t index, const struct block_entry *entry);
 /* Remove entries; long members are not freed. */
 void block_remove(struct block *block, uint32_t index, uint32_t count);
+/* Remove the entry at index, whose member has this offset. */
+void block_remove_one(struct block *block, uint32_t index, uint32_t offset);
 /* Move the entry at from, with a new key, before the entry that was at to. 0 .. count. */
 void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key);
 /* Copy entries into another block, before the entry at index there. There must be room. */

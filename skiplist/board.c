@@ -334,10 +334,11 @@ static bool is_for(const struct lookup *ahead, const struct board *board, struct
 void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
-    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE};
+    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
     if (ahead != NULL && is_for(ahead, board, name)) {
         member->hash = ahead->hash;
         member->target = ahead->target;
+        member->place = ahead->place;
         if (find_ahead(board, ahead, &found)) {
             note_found(member, &found);
             return;
@@ -447,14 +448,32 @@ static struct skiplist_place place_inside(const struct skiplist *list, uint32_t 
     };
 }
 
+/* Does the key belong right there, between two keys of the leaf? */
+static bool belongs_at(const struct block *block, uint32_t index, uint64_t key, bool or_equal) {
+    if (index == 0 || index >= block->count) {
+        return false;
+    }
+    const uint64_t *keys = block_keys(block) + index;
+    return or_equal ? keys[-1] >= key && keys[0] < key : keys[-1] > key && keys[0] <= key;
+}
+
 /* Where the key belongs: in the prefetched leaf, or searched from the root. */
-static struct skiplist_place board_place_for(const struct skiplist *list, uint32_t target,
-                                             uint64_t key) {
-    const struct block *block = skiplist_leaf(list, target);
-    if (block != NULL && belongs_inside(block, key) && !skiplist_has_detached(list)) {
-        return place_inside(list, target, key);
+static struct skiplist_place board_place_for(const struct skiplist *list,
+                                             struct skiplist_place target, uint64_t key) {
+    const struct block *block = skiplist_leaf(list, target.leaf);
+    if (block != NULL && !skiplist_has_detached(list)) {
+        if (belongs_at(block, target.index, key, !list->is_latest)) {
+            return target;
+        }
+        if (belongs_inside(block, key)) {
+            return place_inside(list, target.leaf, key);
+        }
     }
     return skiplist_place_for(list, key);
+}
+
+static struct skiplist_place target_of(const struct board_member *member) {
+    return (struct skiplist_place){.leaf = member->target, .index = member->place};
 }
 
 /* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
@@ -482,7 +501,7 @@ static bool insert_entry(struct board *board, const struct block_entry *entry,
         return false;
     }
     struct skiplist *list = board_list(board, &own);
-    struct skiplist_place place = board_place_for(list, added->target, entry->key);
+    struct skiplist_place place = board_place_for(list, target_of(added), entry->key);
     if (!board_reserve(board, list, place, entry->len, 1, &plan)) {
         if (needs_leaf) {
             make_small(board);
@@ -531,17 +550,18 @@ static enum board_status board_add(struct board *board, const struct board_membe
 /* Where the key belongs. After a small change of score it is usually the member's own leaf or the
  * next one, which saves the search from the root. */
 static struct skiplist_place board_place_near(const struct skiplist *list,
-                                              const struct found *found, uint32_t target,
-                                              uint64_t key) {
+                                              const struct found *found,
+                                              struct skiplist_place target, uint64_t key) {
     const struct block *block = found->block;
+    if (target.leaf != SKIPLIST_NONE && target.leaf != found->place.leaf) {
+        return board_place_for(list, target, key);
+    }
     if (belongs_inside(block, key)) {
         return place_inside(list, found->place.leaf, key);
     }
     bool is_better = key > block_keys(block)[0];
-    uint32_t beside = is_better ? block->links.previous : block->links.next;
-    if (target == SKIPLIST_NONE && beside != SKIPLIST_NONE) {
-        target = beside;
-    }
+    target.leaf = is_better ? block->links.previous : block->links.next;
+    target.index = SKIPLIST_NONE;
     return board_place_for(list, target, key);
 }
 
@@ -550,7 +570,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
     struct skiplist_place from = found->place;
-    struct skiplist_place to = board_place_near(list, found, member->target, key);
+    struct skiplist_place to = board_place_near(list, found, target_of(member), key);
     if (to.leaf == from.leaf) {
         block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
         return BOARD_OK;
@@ -566,7 +586,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     }
     uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
     map_replace(&board->large->map, member->hash, from.leaf, id);
-    skiplist_remove(list, from, 1, true, board_owner(board));
+    skiplist_remove_moved(list, from, found->offset, board_owner(board));
     return BOARD_OK;
 }
 
@@ -623,7 +643,7 @@ static inline bool settle(struct board *board) {
 static void remove_from_leaf(struct board *board, struct skiplist_place place, uint32_t count) {
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
-    skiplist_remove(list, place, count, false, board_owner(board));
+    skiplist_remove(list, place, count, board_owner(board));
     board_keep_list(board, list);
     settle(board);
 }

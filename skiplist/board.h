@@ -90,6 +90,7 @@ struct board_member {
     uint32_t index;
     uint32_t offset;
     uint32_t target; /* the leaf where its new key probably belongs, or an impossible id */
+    uint32_t place;  /* where in that leaf, or an impossible index */
 };
 /* ahead: the staged look-up of this name on this board (skiplist/lookup.h), which may be stale; or
  * NULL. */

@@ -51,6 +51,21 @@ static void fetch_leaf(const struct lookup *lookup) {
     }
 }
 
+/* About the offset of the member at index: as if all had the size of the one that is looked up. An
+ * exact offset is not worth the time. */
+static uint32_t offset_near(const struct lookup *lookup, const struct block *block,
+                            uint32_t index) {
+    uint32_t offset = lookup->member.size > 0
+                          ? block_heap_size(block_len_of(lookup->member.size)) * index
+                          : block->heap_used * index / (block->count + 1U);
+    return offset < block->heap_used ? offset : block->heap_used;
+}
+
+/* What a change of the block moves from there on. */
+static void prefetch_members(const struct block *block, uint32_t offset) {
+    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
+}
+
 static void fetch_entry(struct lookup *lookup) {
     const struct block *block = board_leaf(lookup->board, lookup->leaf);
     if (block == NULL ||
@@ -59,12 +74,11 @@ static void fetch_entry(struct lookup *lookup) {
         return;
     }
     const uint64_t *key = block_keys(block) + lookup->index;
-    uint32_t offset = block_offset(block, lookup->index);
-    const char *member = block_heap(block) + offset;
     if (lookup->is_change) {
         prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
-        prefetch_lines(member, block->heap_used - offset);
+        prefetch_members(block, offset_near(lookup, block, lookup->index));
     } else {
+        const char *member = block_heap(block) + block_offset(block, lookup->index);
         prefetch_line(key);
         prefetch_lines(member, block_heap_size(block_len(block, lookup->index)));
     }
@@ -107,8 +121,8 @@ static void fetch_target_fences(const struct lookup *lookup) {
         return;
     }
     uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
-    prefetch_line(index_keys(index) + position);
-    prefetch_line(index_children(index) + position);
+    prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
+    prefetch_lines(index_children(index) + position, INDEX_STRIDE * sizeof(uint32_t));
 }
 
 static void fetch_target_node(struct lookup *lookup) {
@@ -121,33 +135,26 @@ static void fetch_target_node(struct lookup *lookup) {
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
-/* Only one line: a processor keeps about twenty fetches in flight and drops further hints. */
+/* Header, marks and keys of a full leaf; its count has not been loaded yet. A search of the keys would
+ * wait for line after line. */
 static void fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
     if (block != NULL) {
-        prefetch_line(block);
-    }
-}
-
-static void fetch_target_keys(const struct lookup *lookup) {
-    const struct block *block = target_leaf(lookup);
-    if (block != NULL) {
-        prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
+        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
     }
 }
 
 /* What an insertion moves. */
-static void fetch_place(const struct lookup *lookup) {
+static void fetch_place(struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
     if (block == NULL) {
         return;
     }
     const uint64_t *keys = block_keys(block);
     uint32_t index = block_keys_above(keys, block->count, lookup->key, !list_of(lookup)->is_latest);
-    /* Assumes that all members have the same size: an exact offset is not worth the time. */
-    uint32_t offset = block->heap_used * index / (block->count + 1U);
+    lookup->place = index;
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
-    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
+    prefetch_members(block, offset_near(lookup, block, index));
 }
 
 /* ---- stages ---- */
@@ -162,6 +169,7 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
         .leaf = SKIPLIST_NONE,
         .index = SKIPLIST_NONE,
         .target = SKIPLIST_NONE,
+        .place = SKIPLIST_NONE,
         .is_change = is_change,
     };
     fetch_slots(lookup);
@@ -202,9 +210,6 @@ static inline __attribute__((always_inline)) void advance_place(struct lookup *l
     case LOOKUP_ENTRY:
         fetch_target_leaf(lookup);
         break;
-    case LOOKUP_KEYS:
-        fetch_target_keys(lookup);
-        break;
     case LOOKUP_PLACE:
         fetch_place(lookup);
         break;
@@ -222,6 +227,29 @@ void lookup_advance(struct lookup *const due[LOOKUP_STAGES]) {
             advance_place(due[stage], (enum lookup_stage)stage);
         }
     }
+}
+
+/* All stages of one turn, none of which is beside the first look-up or the last one. */
+static void advance_inside(struct lookup ring[LOOKUP_RING], uint32_t now) {
+#pragma GCC unroll 8
+    for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+        struct lookup *lookup = &ring[(now - 1 - stage) % LOOKUP_RING];
+        advance_member(lookup, (enum lookup_stage)stage);
+        advance_place(lookup, (enum lookup_stage)stage);
+    }
+}
+
+void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t count) {
+    struct lookup *due[LOOKUP_STAGES];
+    if (now >= LOOKUP_STAGES && now <= count) {
+        advance_inside(ring, now);
+        return;
+    }
+    for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+        uint32_t i = now - 1 - stage; /* before the first: wraps to a huge number */
+        due[stage] = i < count ? &ring[i % LOOKUP_RING] : NULL;
+    }
+    lookup_advance(due);
 }
 
 static inline __attribute__((always_inline)) void
@@ -242,6 +270,7 @@ void lookup_finish(struct lookup *lookups, unsigned count) {
     advance_all(lookups, count, are_puts, LOOKUP_NODE);
     advance_all(lookups, count, are_puts, LOOKUP_LEAF);
     if (are_puts) {
+        advance_all(lookups, count, are_puts, LOOKUP_FENCES);
         advance_all(lookups, count, are_puts, LOOKUP_CHILD);
     }
     advance_all(lookups, count, are_puts, LOOKUP_ENTRY);

@@ -6,9 +6,8 @@
  *     LOOKUP_LEAF    fetch its leaf and the parent
  *     LOOKUP_FENCES                                      fetch the part of it with the child
  *     LOOKUP_CHILD                                       find the leaf, fetch its node
- *     LOOKUP_ENTRY   find it in the leaf, fetch its key  fetch the leaf's first line
+ *     LOOKUP_ENTRY   find it in the leaf, fetch its key  fetch the leaf's header, marks and keys
  *                    and bytes (changes: all behind it)
- *     LOOKUP_KEYS                                        fetch the leaf's keys
  *     LOOKUP_PLACE                                       find the place, fetch what is moved
  *
  * A stage reads what the stages before it have fetched. Run each for a whole group before the next
@@ -24,6 +23,7 @@
 
 enum {
     LOOKUP_GROUP = 16, /* a good number of members at a time */
+    LOOKUP_RING = 16,  /* more than LOOKUP_STAGES, a power of two */
     /* A request with at least this many members does its own staged look-up. Shorter requests are
      * looked up together with others (server/loop/lookahead.h). */
     LOOKUP_OWN_MIN = 5,
@@ -41,7 +41,6 @@ enum lookup_stage {
     LOOKUP_FENCES,
     LOOKUP_CHILD,
     LOOKUP_ENTRY,
-    LOOKUP_KEYS,
     LOOKUP_PLACE,
     LOOKUP_STAGES
 };
@@ -56,6 +55,7 @@ struct lookup {
     uint32_t leaf;   /* candidate, or an impossible id */
     uint32_t index;  /* in the leaf, or an impossible index */
     uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
+    uint32_t place;  /* where in that leaf, or an impossible index */
     bool is_change;
 };
 
@@ -64,11 +64,14 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
                   bool is_change);
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
+/* Turn now of count look-ups that follow each other, the ith of which is ring[i % LOOKUP_RING] and
+ * has begun before turn i + 1. Each turn runs a stage of every one that is under way; all of the ith
+ * have run behind turn i + LOOKUP_STAGES. */
+void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t count);
 /* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
  * stages before, but must still exist. */
 void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
-/* All stages for a group, whose members may be on different boards. It goes without LOOKUP_FENCES
- * and LOOKUP_KEYS: these take longer than the short waits that they save in a group. */
+/* All stages for a group, whose members may be on different boards. */
 void lookup_finish(struct lookup *lookups, unsigned count);
 
 /* Look up count members of one board: names[0], names[step], ... lookups has room for count. On

@@ -454,6 +454,11 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     }
     uint64_t entry_count = map_count(map) + count;
     map_lower_id_end(map, id_end);
+    /* Nearly always there is nothing to do. */
+    if (!map_has_next(map) && map->last.segment_count == 0 && id_end <= map->table.id_mask + 1 &&
+        entry_count <= map_slots_grow_at(table_slots(&map->table))) {
+        return true;
+    }
     bool has_memory = map_is_waiting(map) || map_work(map);
     if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table))) {
         has_memory = map_begin_next(map, entry_count, id_end);

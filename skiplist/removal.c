@@ -160,21 +160,31 @@ void removal_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_own
     }
 }
 
-void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
-                     bool keeps_long, struct skiplist_owner owner) {
-    struct block *block = nodes_leaf(list, place.leaf);
-    CHECK(!keeps_long || count == 1);
-    if (keeps_long && block_len(block, place.index) == BLOCK_LEN_LONG) {
-        const char *at = block_heap(block) + block_offset(block, place.index);
-        list->memory_size -= block_long_memory_size(at);
-    } else if (!keeps_long) {
-        nodes_free_long(list, block, place.index, count);
-    }
-    block_remove(block, place.index, count);
-    nodes_add_to_spans(list, place.leaf, -count);
+/* count entries have been removed from the block of this leaf. */
+static void finish_removal(struct skiplist *list, const struct block *block, uint32_t leaf,
+                           uint32_t count, struct skiplist_owner owner) {
+    nodes_add_to_spans(list, leaf, -count);
     if (block->count == 0) {
-        remove_leaf(list, place.leaf);
+        remove_leaf(list, leaf);
         return;
     }
-    removal_settle_leaf(list, place.leaf, owner);
+    removal_settle_leaf(list, leaf, owner);
+}
+
+void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
+                     struct skiplist_owner owner) {
+    struct block *block = nodes_leaf(list, place.leaf);
+    nodes_free_long(list, block, place.index, count);
+    block_remove(block, place.index, count);
+    finish_removal(list, block, place.leaf, count, owner);
+}
+
+void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
+                           struct skiplist_owner owner) {
+    struct block *block = nodes_leaf(list, place.leaf);
+    if (block_len(block, place.index) == BLOCK_LEN_LONG) {
+        list->memory_size -= block_long_memory_size(block_heap(block) + offset);
+    }
+    block_remove_one(block, place.index, offset);
+    finish_removal(list, block, place.leaf, 1, owner);
 }

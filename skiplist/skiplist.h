@@ -112,10 +112,13 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
 MUST_CHECK bool skiplist_append(struct skiplist *list, const struct block_entry *entries,
                                 uint32_t count);
 
-/* Remove count entries of one leaf and free their long members; with keeps_long the caller takes
- * ownership of those instead. Never fails. */
+/* Remove count entries of one leaf and free their long members. Never fails. */
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
-                     bool keeps_long, struct skiplist_owner owner);
+                     struct skiplist_owner owner);
+/* Remove an entry, whose member has this heap offset in its leaf, after it was inserted elsewhere with
+ * the same bytes: a long member belongs to the new entry. Never fails. */
+void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
+                           struct skiplist_owner owner);
 /* Bulk removal: whole leaves are detached, in time independent of their number, and freed later.
  * Detached leaves are unreachable, but keep their ids, and skiplist_leaf still returns them.
  * Nothing here fails or allocates.

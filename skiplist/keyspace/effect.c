@@ -13,6 +13,13 @@
 
 enum {
     IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */
+/* From so many effects on one key on, they are applied by themselves: what that saves is more than
+     * what it costs to have nothing in flight before and behind them. */
+#ifdef SKIPLIST_TINY
+    RUN_MIN = 3,
+#else
+    RUN_MIN = 32,
+#endif
 };
 
 /* A time at which nothing has expired and no period is over. */
@@ -109,11 +116,23 @@ static bool is_of_member(const struct effect *effect) {
            is_member(effect->member);
 }
 
+static bool have_same_key(const struct effect *a, const struct effect *b) {
+    bool is_same_text = a->name.at == b->name.at && a->name.size == b->name.size;
+    return a->database == b->database && (is_same_text || bytes_equal(a->name, b->name));
+}
+
+static void begin_lookup(struct lookup *ahead, const struct board *board,
+                         const struct effect *effect) {
+    lookup_begin(ahead, board, effect->member, true);
+    if (effect->kind == EFFECT_PUT) {
+        lookup_begin_place(ahead, effect->member_key);
+    }
+}
+
 static void fetch_key_slots(struct registry *registry, struct flight *flight,
                             const struct flight *before) {
     const struct effect *effect = flight->effect;
-    flight->is_key_known = before != NULL && before->effect->database == effect->database &&
-                           bytes_equal(before->effect->name, effect->name);
+    flight->is_key_known = before != NULL && have_same_key(before->effect, effect);
     if (!flight->is_key_known) {
         registry_prefetch_slots(registry, effect->database, effect->name, &flight->name);
     }
@@ -135,10 +154,7 @@ static void begin_member(struct registry *registry, struct flight *flight,
     flight->is_fetched =
         board != NULL && (!flight->is_key_known || board_count(board) >= LOOKUP_BOARD_MIN);
     if (flight->is_fetched) {
-        lookup_begin(&flight->ahead, board, effect->member, true);
-        if (effect->kind == EFFECT_PUT) {
-            lookup_begin_place(&flight->ahead, effect->member_key);
-        }
+        begin_lookup(&flight->ahead, board, effect);
     }
 }
 
@@ -182,17 +198,13 @@ static inline void tell_of_member(const struct registry *registry, const struct 
     registry_tell(registry, effect->database, effect->name);
 }
 
-/* Apply the leading effects, which all concern members. While one is applied, the following ones
+/* Apply effects that all concern members. While one is applied, the following ones
  * are prefetched, each one stage behind the one before it. So memory latencies overlap with each
  * other and with work, and the prefetched lines fit in the L1 cache. The state may have changed in
  * between: the stages and board_look_up treat the results as hints. */
 static enum effect_status apply_members(struct registry *registry, const struct effect *effects,
-                                        uint32_t count, uint32_t *applied) {
+                                        uint32_t members, uint32_t *applied) {
     struct flight flights[IN_FLIGHT];
-    uint32_t members = 0;
-    while (members < count && is_of_member(&effects[members])) {
-        members++;
-    }
     for (uint32_t now = 0; now < members + STAGES; now++) {
         if (now < members) {
             flights[now % IN_FLIGHT].effect = &effects[now];
@@ -229,6 +241,69 @@ static enum effect_status apply_members(struct registry *registry, const struct 
     *applied = members;
     tell_of_member(registry, &effects[members - 1]);
     return EFFECT_OK;
+}
+
+/* The same where all members are of one board, which is then found once. */
+static enum effect_status apply_run(struct registry *registry, const struct effect *effects,
+                                    uint32_t members, uint32_t *applied) {
+    struct registry_key *key = find(registry, effects);
+    if (key == NULL || key->kind != REGISTRY_BOARD) {
+        *applied = 0;
+        return EFFECT_IMPOSSIBLE;
+    }
+    struct lookup ring[LOOKUP_RING];
+    enum effect_status status = EFFECT_OK;
+    /* A small board is in the cache after its first members. */
+    bool is_staged = board_count(&key->board) >= LOOKUP_BOARD_MIN;
+    uint32_t behind = is_staged ? LOOKUP_STAGES + 1 : 0;
+    uint32_t done = 0;
+    for (uint32_t now = 0; done < members && status == EFFECT_OK; now++) {
+        if (is_staged && now < members) {
+            begin_lookup(&ring[now % LOOKUP_RING], &key->board, &effects[now]);
+        }
+        if (is_staged) {
+            lookup_advance_ring(ring, now, members);
+        }
+        if (now >= behind) {
+            const struct lookup *ahead = is_staged ? &ring[done % LOOKUP_RING] : NULL;
+            status = apply_member(registry, key, &effects[done], ahead);
+            done += status == EFFECT_OK;
+        }
+    }
+    *applied = done;
+    if (done > 0) {
+        tell_of_member(registry, effects);
+    }
+    return status;
+}
+
+/* How many of the leading effects are about members of the same key. */
+static uint32_t count_run(const struct effect *effects, uint32_t count) {
+    uint32_t run = 1;
+    while (run < count && is_of_member(&effects[run]) &&
+           have_same_key(&effects[0], &effects[run])) {
+        run++;
+    }
+    return run;
+}
+
+/* Apply leading effects, the first of which is about a member. */
+static enum effect_status apply_leading_members(struct registry *registry,
+                                                const struct effect *effects, uint32_t count,
+                                                uint32_t *applied) {
+    uint32_t run = count_run(effects, count);
+    if (run >= RUN_MIN) {
+        return apply_run(registry, effects, run, applied);
+    }
+    uint32_t members = 0;
+    while (run < RUN_MIN) {
+        members += run;
+        if (members == count || !is_of_member(&effects[members])) {
+            break;
+        }
+        run = count_run(&effects[members], count - members);
+    }
+    return apply_members(registry, effects, members, applied);
 }
 
 /* ---- keys ---- */
@@ -422,7 +497,7 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
             boards_end = *applied + count_of_boards(next, count - *applied);
         }
         if (*applied < boards_end && is_of_member(next)) {
-            status = apply_members(registry, next, boards_end - *applied, &done);
+            status = apply_leading_members(registry, next, boards_end - *applied, &done);
         } else {
             if (count - *applied > IN_FLIGHT) {
                 fetch_key_to_create(registry, next + IN_FLIGHT);

@@ -14,6 +14,7 @@ import redis
 
 from hosts import Changes, Host, SHORT, settled, wait_until
 import follow
+from servers import hold_port
 from pair import Pair, SEED
 from test_dump import PROGRAM, Ours, run_import
 
@@ -249,7 +250,7 @@ class Leaving(Pair, unittest.TestCase):
     def test_killed_in_the_copy(self):
         """Redis, the process that makes the copy, the server itself: the next copy is whole."""
         self.start("--appendonly", "yes")
-        self.fill(self.ours, 10 * LONG)
+        self.fill(self.ours, 200000 if SHORT else 1500000)
         writers = None
         try:
             for what in ("child", "redis", "child"):
@@ -333,6 +334,24 @@ class Leaving(Pair, unittest.TestCase):
         self.old.config_set("masteruser", "mover")
         self.wait_for_link()
         self.assertEqual(self.old.execute_command("LB.ZRANGE", "daily:1", 0, -1), [b"ann"])
+
+    def test_tls(self):
+        at, held = self.directory, hold_port()
+        self.addCleanup(held.close)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{at}/key.pem",
+                        "-out", f"{at}/cert.pem"], check=True, capture_output=True)
+        port = held.getsockname()[1]
+        self.start_server(*SETTINGS, "--tls-port", str(port), "--tls-cert-file", f"{at}/cert.pem", "--tls-key-file",
+                          f"{at}/key.pem", "--tls-auth-clients", "no")
+        self.fill(self.ours)
+        self.start_host("--tls-ca-cert-file", f"{at}/cert.pem", "--tls-cert-file", f"{at}/cert.pem",
+                        "--tls-key-file", f"{at}/key.pem", "--tls-replication", "yes")
+        self.old.execute_command("REPLICAOF", "127.0.0.1", port)
+        self.wait_for_link()
+        self.ours.zadd("daily:1", {"ann": 1})
+        self.cut_over()
+        self.assert_same()
 
     def test_what_cannot_be_asked(self):
         self.start_server()

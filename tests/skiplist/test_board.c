@@ -71,6 +71,41 @@ static void random_step(struct board_pair *pair, const struct run *run, struct r
     }
 }
 
+/* Puts whose look-ups are some changes old, each in another stage, as commands and effects have them. */
+struct pending_put {
+    char text[PAIR_MEMBER_MAX];
+    struct bytes member;
+    uint64_t key;
+};
+
+enum { PENDING = 9 };
+
+static void put_all_looked_up(struct board_pair *pair, const struct run *run,
+                              struct random *random) {
+    static struct pending_put puts[PENDING];
+    struct lookup ring[LOOKUP_RING];
+    uint32_t done = 0;
+    for (uint32_t now = 0; done < PENDING; now++) {
+        if (now < PENDING) {
+            struct pending_put *put = &puts[now];
+            put->member = run->member_of((uint32_t)random_below(random, run->members), put->text);
+            put->key = key_of(random_below(random, run->keys), run->keys);
+            lookup_begin(&ring[now % LOOKUP_RING], pair->board, put->member, true);
+            lookup_begin_place(&ring[now % LOOKUP_RING], put->key);
+        }
+        lookup_advance_ring(ring, now, PENDING);
+        if (random_below(random, 2) == 0) {
+            random_step(pair, run, random, true);
+        }
+        if (now > LOOKUP_STAGES) {
+            /* Now and then with another key than was looked up. */
+            uint64_t key = puts[done].key ^ (random_below(random, 8) == 0);
+            pair_put_looked_up(pair, puts[done].member, key, &ring[done % LOOKUP_RING]);
+            done++;
+        }
+    }
+}
+
 static void run_against_twin(const char *name, const struct run *run) {
     struct random random = random_begin(name);
     uint64_t live_before = memory_live_count();
@@ -85,6 +120,9 @@ static void run_against_twin(const char *name, const struct run *run) {
             random_stage(&random, pair.board,
                          run->member_of((uint32_t)random_below(&random, run->members), text),
                          random_next(&random), &lookup);
+        }
+        if (run->has_lookups && i % 8 == 0) {
+            put_all_looked_up(&pair, run, &random);
         }
         if (i % run->validate_every == 0) {
             pair_compare(&pair);
@@ -131,6 +169,17 @@ static void prefetches_at_any_moment_change_nothing(void **state) {
     struct run run = {.members = 300, .keys = 30, .steps = 4000, .validate_every = 1};
     run.has_lookups = true;
     run.member_of = member_of;
+    run_against_twin(__func__, &run);
+}
+
+static void looked_up_places_that_are_stale_change_nothing(void **state) {
+    (void)state;
+    struct run run = {.members = 900, .keys = 30, .steps = 4000, .validate_every = 4};
+    run.has_lookups = true;
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
+    run.keys = 5000;
+    run.is_latest = true;
     run_against_twin(__func__, &run);
 }
 
@@ -371,6 +420,7 @@ int main(void) {
         cmocka_unit_test(latest_stands_before_its_equals),
         cmocka_unit_test(many_members_agree_with_the_twin),
         cmocka_unit_test(prefetches_at_any_moment_change_nothing),
+        cmocka_unit_test(looked_up_places_that_are_stale_change_nothing),
         cmocka_unit_test(an_empty_board_answers),
         cmocka_unit_test(members_of_all_sizes_are_kept),
         cmocka_unit_test(a_member_may_be_given_as_it_lies_on_the_board),

@@ -70,7 +70,7 @@ static void owner_remove(struct owner *owner, uint32_t rank) {
     uint32_t number = number_at(skiplist_leaf(&owner->list, place.leaf), place.index);
     assert_int_equal(owner->leaf_of[number], place.leaf);
     owner->leaf_of[number] = SKIPLIST_NONE;
-    skiplist_remove(&owner->list, place, 1, false, told(owner));
+    skiplist_remove(&owner->list, place, 1, told(owner));
 }
 
 static void assert_valid(const struct owner *owner) {

@@ -74,6 +74,15 @@ static inline void pair_put(struct board_pair *pair, struct bytes member, uint64
     twin_board_put(&pair->twin, member, key);
 }
 
+/* The same with a staged look-up of the member. */
+static inline void pair_put_looked_up(struct board_pair *pair, struct bytes name, uint64_t key,
+                                      const struct lookup *ahead) {
+    struct board_member member;
+    board_look_up(pair->board, name, ahead, &member);
+    assert_int_equal(board_put_member(pair->board, &member, key), BOARD_OK);
+    twin_board_put(&pair->twin, name, key);
+}
+
 static inline void pair_remove(struct board_pair *pair, struct bytes member) {
     assert_int_equal(remove_named(pair->board, member), twin_board_remove(&pair->twin, member));
 }
