@@ -228,7 +228,8 @@ void feed_second(struct feed *feed) {
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
-            feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
+            feed_give_up(feed, replica,
+                         "it has taken next to nothing of its copy for repl-timeout");
         } else if (feed_copy_is_held_up(feed, replica)) {
             feed_give_up(feed, replica,
                          "it takes its copy more slowly than others, who have waited for "

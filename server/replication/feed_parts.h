@@ -59,7 +59,7 @@ void feed_ping(struct feed *feed, struct replica *replica);
 /* Begin a full copy, if replicas wait for one, or go on with it. true: there is more to do at once. */
 bool feed_step_copies(struct feed *feed);
 void feed_end_copy(struct feed *feed);
-/* Has it taken nothing of its copy for repl-timeout? */
+/* Has it taken next to nothing (64 KiB) of its copy for repl-timeout? */
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica);
 /* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
 bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica);

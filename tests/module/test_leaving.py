@@ -353,6 +353,24 @@ class Leaving(Pair, unittest.TestCase):
         wait_until(lambda: not children_of(self.server.process), "no process is left")
         self.assertIn("repl-timeout", self.server.log.read_text())
 
+    def test_one_that_reads_next_to_nothing_does_not_hold_others_up(self):
+        self.start_server(*SETTINGS, "--repl-timeout", "3")
+        self.fill(self.ours, 500000)
+        with socket.create_connection(("127.0.0.1", self.server.port)) as link:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            link.sendall(follow.encode(["PSYNC", "?", -1]))
+
+            def is_closed():
+                try:
+                    link.recv(500)
+                except ConnectionError:
+                    pass
+                return self.ours.info("replication")["connected_slaves"] == 0
+
+            wait_until(lambda: "copy for Redis begun" in self.server.log.read_text(), "it gets a copy")
+            wait_until(is_closed, "it is closed")
+        self.assertIn("next to nothing of its copy", self.server.log.read_text())
+
     def test_rights(self):
         self.start()
         self.ours.execute_command("ACL", "SETUSER", "mover", "on", ">secret", "+psync", "+replconf", "+ping")
