@@ -3,9 +3,8 @@
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
 
-enum {
-    TAKEN_MIN = 64 * 1024
-}; /* of a copy, in repl-timeout: else it never ends for others, either */
+/* Of a copy, in repl-timeout: else it would never end, and others wait for its end. */
+enum { TAKEN_MIN = 64 * 1024 };
 
 void feed_end_copy(struct feed *feed) {
     if (feed->copy.is_going) {
