@@ -123,7 +123,7 @@ run "--format redis"
 check "there is a way back to Redis" is "$status" 0
 check "which says what is lost" has "$said" "Redis orders them by name"
 
-run "--rdb dump.rdb"
+run "--rdb boards.rdb"
 check "redis-cli writes a file" has "$said" "Transfer finished with success"
 check "which is imported" is "$status" 0
 
