@@ -337,6 +337,28 @@ class Moving(Pair, unittest.TestCase):
         self.assert_same_bans(0)
         self.assertEqual(bans(self.ours_in(0)), [])
 
+    def test_what_the_source_had_begun_is_finished_here(self):
+        """The source dies in the middle of LB.FORGET, and the server takes over."""
+        self.start_host()
+        pipe = self.old.pipeline(transaction=False)
+        for number in range(40000):
+            pipe.execute_command("ZADD", f"daily:{number}", 1, "ann")
+        pipe.zadd("daily:kept", {"bob": 1})
+        pipe.execute()
+        self.start_server(*SETTINGS)
+        self.follow()
+        total = self.ours.dbsize()
+        with socket.create_connection(("127.0.0.1", self.host.port)) as link:
+            link.sendall(follow.encode(["LB.FORGET", "ann"]))
+            self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() < total, step_s=0.001))
+            self.host.process.kill()
+            self.host.process.wait()
+        self.assertGreater(self.ours.dbsize(), 1)
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() == 1), self.ours.dbsize())
+        self.assertEqual(self.ours.keys(), [b"daily:kept"])
+        self.assertIn("continuing what a restart interrupted", self.server.log.read_text())
+
     def test_a_dump_file_with_bans_is_imported(self):
         self.start_host()
         self.ban()
