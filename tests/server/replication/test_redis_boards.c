@@ -4,6 +4,7 @@
  * tests/module/test_replicaof.py. */
 #include "tests/server/rdb/state_maker.h"
 
+#include "server/commands/ban.h"
 #include "server/replication/redis_stream.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -502,6 +503,36 @@ TEST(a_damaged_change_leaves_keys_that_hold_together) {
             break;
         }
     }
+}
+
+/* The same of bans; what other bans there were, stays. */
+TEST(a_damaged_change_of_bans_leaves_keys_that_hold_together) {
+    enum { HEAD_SIZE = 9 };
+    uint64_t stopped_count = 0;
+    size_t bit = 0;
+    for (bool is_over = false; !is_over; bit++) {
+        struct moving m;
+        begin(&m);
+        feed_copy(&m);
+        change(&m, "LB.BAN ann");
+        change(&m, "LB.BAN eve MATCH k*");
+        begin_blob(&m);
+        harness_run(m.source, m.theirs, "LB.BAN ann EX 1000 MATCH d*");
+        harness_run(m.source, m.theirs, "LB.UNBAN eve");
+        size_t at = HEAD_SIZE + bit / 8;
+        is_over = at >= m.state_blob.size;
+        if (!is_over) {
+            m.state_blob.at[at] = (char)(m.state_blob.at[at] ^ (1 << bit % 8));
+            feed_state(&m, (struct bytes){.at = m.state_blob.at, .size = m.state_blob.size});
+            assert_true((m.stream.state == REDIS_STREAM_STOPPED) == (m.stream.error[0] != '\0'));
+            stopped_count += m.stream.state == REDIS_STREAM_STOPPED;
+            assert_true(ban_holds(m.ours->server.registry, 0, BYTES("any"), BYTES("ann"),
+                                  m.ours->server.clock.now_ms) ||
+                        m.stream.state != REDIS_STREAM_STOPPED);
+        }
+        end(&m); /* validates */
+    }
+    assert_true(bit > 500 && stopped_count > 100);
 }
 
 TEST_MAIN(NULL, NULL)
