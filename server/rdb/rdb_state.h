@@ -24,7 +24,7 @@ static inline bool rdb_state_owns(uint32_t database) {
 }
 /* Is there none? */
 bool rdb_state_is_empty(const struct registry *registry);
-/* All of it in blobs of about 64 KiB, which replace what there is. One at a time in a process. false: no memory, and
+/* All of it in blobs of about 8 KiB, which replace what there is. One at a time in a process. false: no memory, and
  * what was written is of no use. */
 MUST_CHECK bool rdb_state_write(struct registry *registry, int64_t time_us,
                                 void (*take)(void *context, struct bytes blob), void *context);
