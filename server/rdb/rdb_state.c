@@ -9,7 +9,7 @@
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
-/* About; a ban with all its patterns may be longer. One is applied in one go, and takes a tenth of a millisecond. */
+/* About; a ban with all its patterns may be longer. One is applied in one go, which takes less than half a millisecond. */
 enum { BLOB_SIZE = 8 * 1024 };
 
 struct writing {
