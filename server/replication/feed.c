@@ -190,6 +190,7 @@ static void close_broken(struct feed *feed) {
 
 bool feed_step(struct feed *feed) {
     bool has_more = false;
+    feed_reap_redis_copy(feed);
     if (!feed->is_open) {
         return false;
     }
@@ -211,9 +212,11 @@ void feed_second(struct feed *feed) {
     const struct server *server = feed->server;
     struct replication *replication = feed_replication(feed);
     int64_t now_ms = server->clock.monotonic_ms;
+    feed_reap_redis_copy(feed);
     if (!feed->is_open) {
         return;
     }
+    feed_redis_copy_second(feed);
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {

@@ -100,5 +100,10 @@ void feed_redis_ask(struct feed *feed, struct replica *replica);
 /* Begin a copy, if a Redis waits for one, or go on with it. true: there is more to do at once. */
 bool feed_step_redis_copy(struct feed *feed);
 void feed_end_redis_copy(struct feed *feed);
+/* A child that was killed has perhaps ended: also while the feed is closed. */
+void feed_reap_redis_copy(struct feed *feed);
+/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout: while it goes on, no
+ * snapshot is saved. */
+void feed_redis_copy_second(struct feed *feed);
 
 #endif

@@ -281,6 +281,39 @@ class Leaving(Pair, unittest.TestCase):
         self.assert_same()
         wait_until(lambda: not children_of(self.server.process), "no process is left")
 
+    def ask_and_stop_the_process(self):
+        """Somebody asks for a copy, and the process that makes it stands still while much of it is still to come."""
+        link = socket.create_connection(("127.0.0.1", self.server.port))
+        self.addCleanup(link.close)
+        link.sendall(follow.encode(["PSYNC", "?", -1]))
+        wait_until(lambda: "copy for Redis begun" in self.server.log.read_text()
+                   and children_of(self.server.process), "a copy is made")
+        [child] = children_of(self.server.process)
+        os.kill(child, signal.SIGSTOP)
+        return child
+
+    def test_a_process_that_does_nothing_is_given_up(self):
+        """Else no snapshot could be saved any more."""
+        self.start_server(*SETTINGS, "--repl-timeout", "2")
+        self.fill(self.ours, 500000)
+        self.ask_and_stop_the_process()
+        wait_until(lambda: "has done nothing for repl-timeout" in self.server.log.read_text(), "the log says so")
+        wait_until(lambda: not children_of(self.server.process), "no process is left")
+        wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 0, "who waited for it is closed")
+        self.ours.execute_command("BGSAVE")
+
+    def test_shutdown_does_not_wait_for_the_process(self):
+        self.start_server(*SETTINGS)
+        self.fill(self.ours, 500000)
+        child = self.ask_and_stop_the_process()
+        time.sleep(1)  # until the pipe is full
+        self.server.process.terminate()
+        try:
+            self.assertEqual(self.server.process.wait(30), 0)
+        finally:
+            if Path(f"/proc/{child}").exists():
+                os.kill(child, signal.SIGKILL)
+
     def test_a_redis_without_the_module_gets_nothing_and_the_server_goes_on(self):
         self.start_server(*SETTINGS)
         self.fill(self.ours, 1000)
