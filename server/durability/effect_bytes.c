@@ -411,7 +411,7 @@ static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
     if (rules->period.zone != NULL && zone_is_missing(rules->period.zone)) {
         decoder->missing_zone = rules->period.zone;
     }
-    return true;
+    return rules_validate(rules, &reason); /* a start that no file has may be behind the new end */
 }
 
 /* Find or choose the slot for these rules; is_new: its content must be written, too. */
