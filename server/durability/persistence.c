@@ -109,6 +109,9 @@ struct persistence {
     bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
     unsigned stream_format;
     struct stream stream;
+    /* Ends the process that reads it; NULL: there is none. */
+    void (*end_reader)(void *context);
+    void *reader_context;
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
     bool is_walk_held;
@@ -723,6 +726,7 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
     persistence->stream_format = format;
     persistence->is_streaming = true;
     persistence->is_streamed = false;
+    persistence->end_reader = NULL;
     persistence->snapshot.is_overrun = false;
     begin_saving(persistence, SAVE_ASKED);
     return PERSISTENCE_OK;
@@ -764,8 +768,15 @@ enum persistence_stream persistence_read_stream(struct persistence *persistence,
     return PERSISTENCE_STREAM_FAILED;
 }
 
-int persistence_share_stream(const struct persistence *persistence) {
-    return persistence->stream.state == STREAM_OPEN ? stream_share(&persistence->stream) : -1;
+int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
+                             void *context) {
+    if (persistence->stream.state != STREAM_OPEN) {
+        errno = EPIPE;
+        return -1;
+    }
+    persistence->end_reader = end_reader;
+    persistence->reader_context = context;
+    return stream_share(&persistence->stream);
 }
 
 enum persistence_stream persistence_look_stream(const struct persistence *persistence,
@@ -800,6 +811,10 @@ uint64_t persistence_stream_group(const struct persistence *persistence) {
 static void close_stream(struct persistence *persistence) {
     stream_close(&persistence->stream);
     if (persistence->is_streaming) {
+        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
+        if (persistence->end_reader != NULL) {
+            persistence->end_reader(persistence->reader_context);
+        }
         snapshot_give_up(&persistence->snapshot); /* in state DUE, begin_walk finds it closed */
         persistence->has_news = true;
     }

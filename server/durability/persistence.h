@@ -122,9 +122,11 @@ MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *
 MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
                                                            char *at, size_t room, size_t *size,
                                                            char *error);
-/* Instead of that, for another process that reads: the reading end of the pipe, the caller's to close. -1: errno says
- * why. */
-MUST_CHECK int persistence_share_stream(const struct persistence *persistence);
+/* Instead of that, for another process that reads: the reading end of the pipe, the caller's to close. end_reader ends
+ * that process, however it stands: it is called when the stream is closed before all of it is in the pipe, and the server
+ * may wait for that (SHUTDOWN). -1: errno says why. */
+MUST_CHECK int persistence_share_stream(struct persistence *persistence,
+                                        void (*end_reader)(void *context), void *context);
 /* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind it. */
 MUST_CHECK enum persistence_stream persistence_look_stream(const struct persistence *persistence,
                                                            char *error);

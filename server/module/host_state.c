@@ -9,8 +9,6 @@
 #include "server/module/host_player.h"
 #include "server/module/host_stage.h"
 #include "server/rdb/rdb_state.h"
-#include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_guest.h"
 
 enum {
     EXPIRE_COUNT = 16, /* bans removed before a command */
@@ -53,41 +51,19 @@ void host_state_expire(void) {
 }
 
 void host_state_clear(void) {
-    struct registry *registry = module.server.registry;
     state.is_applying = true;
-    for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
-        struct registry_key *key;
-        while ((key = registry_guest_first_of(registry, database)) != NULL) {
-            registry_remove(registry, key);
-        }
-    }
+    CHECK(rdb_state_clear(module.server.registry, UINT32_MAX));
     state.is_applying = false;
 }
 
 /* ---- applying ---- */
 
-static bool is_allowed(void *context, const struct effect *effect) {
-    (void)context;
-    bool is_known = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE ||
-                    effect->kind == EFFECT_CREATE || effect->kind == EFFECT_REMOVE ||
-                    effect->kind == EFFECT_EXPIRE;
-    bool has_kind =
-        effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
-    return is_known && rdb_state_owns(effect->database) &&
-           (!has_kind || effect->key_kind == &key_kind_hash);
-}
-
 static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
                        int64_t *time_us) {
-    return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US &&
-           effect_blob_check(decoder, *chunk, is_allowed, NULL);
-}
-
-/* What is to be removed may be gone already: its time is over here, too. */
-static bool apply_one(const struct effect *effect) {
-    uint32_t applied;
-    enum effect_status status = effect_apply(module.server.registry, effect, 1, &applied);
-    return status == EFFECT_OK || (status == EFFECT_IMPOSSIBLE && effect->kind == EFFECT_REMOVE);
+    char why[RDB_STATE_ERROR_MAX]; /* the host's errors say less */
+    return rdb_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us, chunk,
+                           why) &&
+           *time_us <= MODULE_TIME_MAX_US;
 }
 
 /* All is checked before anything changes. */
@@ -95,18 +71,14 @@ static bool apply_blob(struct host_context *ctx, struct bytes blob) {
     static struct effect_decoder decoder;
     struct bytes chunk;
     int64_t time_us;
-    bool is_applied = true;
     if (!check_blob(&decoder, blob, &chunk, &time_us)) {
         return false;
     }
     module_raise_clock(ctx, time_us);
     state.is_applying = true;
-    effect_decode_begin(&decoder, chunk);
-    while (is_applied && effect_decode(&decoder) == EFFECT_RECORD_EFFECT) {
-        is_applied = apply_one(&decoder.effect);
-    }
+    enum effect_status status = rdb_state_apply(module.server.registry, &decoder, chunk);
     state.is_applying = false;
-    return is_applied;
+    return status == EFFECT_OK;
 }
 
 int host_state_apply(struct host_context *ctx, struct host_string **argv, int argc) {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/registry_hash.h"
 
 void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed,
@@ -24,6 +25,7 @@ void rdb_load_deinit(struct rdb_load *load) {
     drop_board(load);
     rdb_reader_deinit(&load->reader);
     rdb_value_deinit(&load->value);
+    memory_free(load->decoder);
 }
 
 /* ---- errors ---- */
@@ -214,6 +216,35 @@ static bool end_key(struct rdb_load *load) {
     return is_hash ? put_hash(load, expire_at_ms) : put_board(load, expire_at_ms);
 }
 
+/* ---- beside the keys ---- */
+
+static bool take_state(struct rdb_load *load) {
+    char why[RDB_STATE_ERROR_MAX];
+    struct bytes chunk;
+    int64_t time_us;
+    if (load->decoder == NULL) {
+        load->decoder = memory_allocate(sizeof *load->decoder);
+        if (load->decoder == NULL) {
+            return fail(load, "out of memory");
+        }
+    }
+    if (!rdb_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE, REGISTRY_DATABASES,
+                         &time_us, &chunk, why)) {
+        return fail(load, "the bans before offset %llu: %s",
+                    (unsigned long long)load->reader.offset, why);
+    }
+    load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
+    return rdb_state_apply(load->registry, load->decoder, chunk) == EFFECT_OK ||
+           fail(load, "out of memory");
+}
+
+/* Bans that are over go; no other key is due. */
+static enum rdb_load_status end_file(struct rdb_load *load) {
+    (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
+    load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
+    return RDB_LOAD_DONE;
+}
+
 enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece) {
     bool is_fine = true;
     rdb_reader_feed(&load->reader, piece);
@@ -228,7 +259,10 @@ enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece) {
         case RDB_MORE:
             return RDB_LOAD_MORE;
         case RDB_END:
-            return RDB_LOAD_DONE;
+            return end_file(load);
+        case RDB_STATE:
+            is_fine = take_state(load);
+            break;
         case RDB_KEY:
             is_fine = begin_key(load);
             break;

@@ -5,8 +5,9 @@
  *
  * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
  * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
- * for clients, and do not hold back an import. A board of the module keeps everything as it was. An error ends it; the registry then holds a part, and is
- * of no use. */
+ * for clients, and do not hold back an import. A board of the module keeps everything as it was. So do its bans, and the
+ * orders that it had not finished, which a server carries out when it starts. An error ends it; the registry then
+ * holds a part, and is of no use. */
 #ifndef SERVER_RDB_LOAD_H
 #define SERVER_RDB_LOAD_H
 
@@ -27,13 +28,15 @@ struct rdb_skipped {
 struct rdb_load {
     struct registry *registry; /* borrowed */
     int64_t now_us;            /* the time of everything */
-    int64_t latest_us;         /* that, or when the latest board of the module was written */
+    int64_t latest_us;         /* that, or when the latest board or ban of the module was written */
     struct rdb_reader reader;
     struct rdb_value value;
     struct board board;
-    bool has_board; /* the key's board is being filled */
+    bool has_board;                 /* the key's board is being filled */
+    struct effect_decoder *decoder; /* of what is beside the keys; NULL: nothing was */
     uint64_t board_count, member_count, hash_count, field_count;
     uint64_t module_board_count;  /* of the boards: those of the module */
+    uint64_t ban_count;           /* members that are banned; at the end */
     uint64_t expired_count;       /* keys that had expired */
     uint64_t expired_field_count; /* fields of hashes that had */
     uint64_t empty_count;

@@ -17,6 +17,7 @@
 #include "codec/memory.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_lzf.h"
+#include "server/rdb/rdb_state.h"
 
 enum {
     HEAD_SIZE = 9,
@@ -476,6 +477,13 @@ static enum found take_packed(struct rdb_reader *reader) {
 /* ---- boards of the module ---- */
 
 enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
+enum { TYPE_VERSION_MASK = 1023 }; /* of a type's number */
+
+static enum found refuse_damaged(struct rdb_reader *reader) {
+    return refuse(reader, reader->state >= RDB_AT_AUX && reader->state <= RDB_AT_STATE_END
+                              ? "damaged bans"
+                              : "damaged board");
+}
 
 /* A number of a module's value, *from bytes ahead, and *from then behind it. */
 static enum found find_module_number(struct rdb_reader *reader, size_t *from, uint64_t *number) {
@@ -483,7 +491,7 @@ static enum found find_module_number(struct rdb_reader *reader, size_t *from, ui
     size_t size = 0;
     enum found found = find_plain_length(reader, *from, &opcode, &size);
     if (found == FOUND && opcode != MODULE_UNSIGNED) {
-        return refuse(reader, "damaged board");
+        return refuse_damaged(reader);
     }
     *from += size;
     if (found == FOUND) {
@@ -495,7 +503,7 @@ static enum found find_module_number(struct rdb_reader *reader, size_t *from, ui
 
 /* from: behind the type's number. */
 static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
-    enum { NUMBERS = 3, VERSION_MASK = 1023 };
+    enum { NUMBERS = 3 };
     uint64_t numbers[NUMBERS] = {0};
     for (unsigned i = 0; i < NUMBERS; i++) {
         enum found found = find_module_number(reader, &from, &numbers[i]);
@@ -509,7 +517,8 @@ static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t i
             return lack_memory(reader);
         }
     }
-    if (!rdb_board_begin(reader->board, id & VERSION_MASK, numbers[0], numbers[1], numbers[2])) {
+    if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, numbers[0], numbers[1],
+                         numbers[2])) {
         return refuse(reader, "%s", reader->board->error);
     }
     consume(reader, from);
@@ -680,6 +689,74 @@ static enum found pass(struct rdb_reader *reader) {
     return FOUND;
 }
 
+/* ---- beside the keys ---- */
+
+/* Ours, or something to be passed over. */
+static enum found begin_aux(struct rdb_reader *reader) {
+    uint64_t id = 0;
+    uint64_t when = 0; /* before the keys, or behind them */
+    size_t from = 0;
+    enum found found = find_plain_length(reader, 0, &id, &from);
+    if (found != FOUND) {
+        return found;
+    }
+    if (!rdb_board_is_type(id)) {
+        consume(reader, from);
+        begin_passing(reader, "llm", false);
+        return FOUND;
+    }
+    if ((id & TYPE_VERSION_MASK) != RDB_STATE_VERSION) {
+        return refuse(reader, "bans that a later version has written");
+    }
+    found = find_module_number(reader, &from, &when);
+    if (found == FOUND) {
+        consume(reader, from);
+        reader->state = RDB_AT_STATE;
+    }
+    return found;
+}
+
+static enum found take_state(struct rdb_reader *reader, enum rdb_event *event) {
+    uint64_t opcode = 0;
+    size_t from = 0;
+    struct text text = {.head = 0};
+    enum found found = find_plain_length(reader, 0, &opcode, &from);
+    if (found == FOUND && opcode != MODULE_TEXT) {
+        return refuse_damaged(reader);
+    }
+    if (found == FOUND) {
+        found = find_whole_text(reader, from, &text);
+    }
+    if (found == FOUND) {
+        found =
+            take_text(reader, from, &text, &reader->text_room, reader->text_number, &reader->text);
+    }
+    if (found != FOUND) {
+        return found;
+    }
+    consume(reader, from + text.head + (size_t)text.stored);
+    if (reader->text.size > 0) {
+        *event = RDB_STATE;
+    } else {
+        reader->state = RDB_AT_STATE_END;
+    }
+    return FOUND;
+}
+
+static enum found end_state(struct rdb_reader *reader) {
+    uint64_t opcode = 0;
+    size_t size = 0;
+    enum found found = find_plain_length(reader, 0, &opcode, &size);
+    if (found == FOUND && opcode != MODULE_END) {
+        return refuse_damaged(reader);
+    }
+    if (found == FOUND) {
+        consume(reader, size);
+        reader->state = RDB_AT_OPCODE;
+    }
+    return found;
+}
+
 /* ---- the file ---- */
 
 static enum found read_head(struct rdb_reader *reader) {
@@ -771,7 +848,9 @@ static enum found read_opcode(struct rdb_reader *reader) {
         reader->function_count++;
         return begin_opcode(reader, "s");
     case OPCODE_MODULE_AUX:
-        return begin_opcode(reader, "lllm");
+        consume(reader, 1);
+        reader->state = RDB_AT_AUX;
+        return FOUND;
     case OPCODE_IDLE:
         return begin_opcode(reader, "l");
     case OPCODE_FREQUENCY:
@@ -919,6 +998,12 @@ static enum found step(struct rdb_reader *reader, enum rdb_event *event) {
         return found;
     case RDB_AT_RECORD:
         return take_record(reader, event);
+    case RDB_AT_AUX:
+        return begin_aux(reader);
+    case RDB_AT_STATE:
+        return take_state(reader, event);
+    case RDB_AT_STATE_END:
+        return end_state(reader);
     case RDB_AT_VALUE:
         return read_value_head(reader);
     case RDB_AT_ENTRY:

@@ -6,6 +6,7 @@
  *         RDB_ENTRY    text and score of a zset, text and value of a hash; none of other kinds
  *         RDB_ENTRIES  some entries of a board, best first
  *         RDB_KEY_END
+ *         RDB_STATE    text: a blob of what the module keeps beside the keys (server/rdb/rdb_state.h)
  *
  * Files of Redis 2.4 to 8 (RDB 1 to 15) and Valkey 7.2 to 9. The head is checked first. Sorted sets
  * and hashes of every encoding are read, and the boards of the module (server/rdb/rdb_board.h); all else
@@ -42,6 +43,7 @@ enum rdb_event {
     RDB_ENTRY,
     RDB_ENTRIES,
     RDB_KEY_END,
+    RDB_STATE, /* not checked; not in a DUMP payload */
 };
 
 enum rdb_kind { RDB_ZSET, RDB_HASH, RDB_BOARD, RDB_OTHER };
@@ -74,6 +76,9 @@ struct rdb_reader {
         RDB_AT_MODULE, /* a module's value */
         RDB_AT_CHUNK,  /* of a board; or its end */
         RDB_AT_RECORD, /* in a chunk */
+        RDB_AT_AUX,    /* a module's auxiliary data */
+        RDB_AT_STATE,  /* a blob of the module's, or the empty one, which is the last */
+        RDB_AT_STATE_END,
         RDB_AT_PASSED, /* forms[] say what is passed over */
         RDB_AT_CHECKSUM,
         RDB_AT_END,

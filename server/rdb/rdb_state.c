@@ -1,11 +1,16 @@
 /* See rdb_state.h. */
 #include "server/rdb/rdb_state.h"
 
+#include <stdio.h>
+
+#include "codec/glob.h"
 #include "server/durability/effect_blob.h"
 #include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_guest.h"
 
-enum { BLOB_SIZE = 64 * 1024 }; /* about; a ban with all its patterns may be longer */
+/* About; a ban with all its patterns may be longer. One is applied in one go, which takes less than half a millisecond. */
+enum { BLOB_SIZE = 8 * 1024 };
 
 struct writing {
     const struct registry *registry;
@@ -78,4 +83,119 @@ bool rdb_state_write(struct registry *registry, int64_t time_us,
     }
     buffer_deinit(&writing.blob);
     return !writing.is_failed;
+}
+
+/* ---- checking ---- */
+
+/* Where a blob of whole keys is: REMOVE, CREATE, EXPIRE or none, PUT ..., and the next key. */
+enum place { BETWEEN, REMOVED, CREATED, FILLED };
+
+struct checking {
+    enum rdb_state_form form;
+    uint32_t database_end;
+    enum place place;
+    struct bytes name; /* of the key, unless BETWEEN */
+    uint32_t database;
+    char *why;
+};
+
+static bool follows(struct checking *checking, const struct effect *effect) {
+    enum place place = checking->place;
+    bool is_same = place != BETWEEN && effect->database == checking->database &&
+                   bytes_equal(effect->name, checking->name);
+    switch (effect->kind) {
+    case EFFECT_REMOVE:
+        checking->place = REMOVED;
+        checking->database = effect->database;
+        checking->name = effect->name;
+        return place == BETWEEN || place == FILLED;
+    case EFFECT_CREATE:
+        checking->place = CREATED;
+        return is_same && place == REMOVED;
+    case EFFECT_EXPIRE:
+        return is_same && place == CREATED;
+    case EFFECT_PUT:
+        checking->place = FILLED;
+        return is_same && (place == CREATED || place == FILLED);
+    case EFFECT_TAKE:
+    case EFFECT_CUT:
+    case EFFECT_FLUSH:
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+    case EFFECT_RULES:
+    case EFFECT_FILL:
+        break;
+    }
+    return false;
+}
+
+/* As server/commands/ban.h has them. */
+static bool is_ban(const struct checking *checking, const struct effect *effect) {
+    bool has_field = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
+    if (effect->name.size < 2 || effect->name.size > 1 + BOARD_MEMBER_MAX ||
+        (has_field && effect->member.size > GLOB_PATTERN_MAX) ||
+        (effect->kind == EFFECT_PUT && effect->value.size != sizeof(int64_t))) {
+        return false;
+    }
+    unsigned database = (uint8_t)effect->name.at[0];
+    if (database >= checking->database_end) {
+        snprintf(checking->why, RDB_STATE_ERROR_MAX,
+                 "they are of database %u: there are %u databases here, from 0 on", database,
+                 (unsigned)checking->database_end);
+        return false;
+    }
+    return true;
+}
+
+static bool is_allowed(void *context, const struct effect *effect) {
+    struct checking *checking = context;
+    bool has_kind =
+        effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
+    bool is_known = has_kind || effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_EXPIRE;
+    return is_known && rdb_state_owns(effect->database) &&
+           (!has_kind || effect->key_kind == &key_kind_hash) &&
+           (effect->database != RDB_STATE_BANS || is_ban(checking, effect)) &&
+           (checking->form != RDB_STATE_WHOLE || follows(checking, effect));
+}
+
+bool rdb_state_check(struct effect_decoder *decoder, struct bytes blob, enum rdb_state_form form,
+                     uint32_t database_end, int64_t *time_us, struct bytes *chunk,
+                     char why[static RDB_STATE_ERROR_MAX]) {
+    struct checking checking = {.form = form, .database_end = database_end, .why = why};
+    if (!effect_blob_open(blob, time_us, chunk)) {
+        snprintf(why, RDB_STATE_ERROR_MAX,
+                 "they are damaged, or a later version of the module wrote them");
+        return false;
+    }
+    snprintf(why, RDB_STATE_ERROR_MAX, "they are damaged");
+    return effect_blob_check(decoder, *chunk, is_allowed, &checking) &&
+           (checking.place == BETWEEN || checking.place == FILLED);
+}
+
+/* ---- applying ---- */
+
+/* What is to be removed may be gone already: its time was over here, too, or it was never there. */
+static bool visit(void *context, struct effect *effect) {
+    const struct registry *registry = context;
+    return effect->kind != EFFECT_REMOVE ||
+           registry_peek(registry, effect->database, effect->name, INT64_MIN) != NULL;
+}
+
+enum effect_status rdb_state_apply(struct registry *registry, struct effect_decoder *decoder,
+                                   struct bytes chunk) {
+    return effect_blob_apply(registry, decoder, chunk, visit, registry);
+}
+
+bool rdb_state_clear(struct registry *registry, uint32_t keys_max) {
+    uint32_t database = RDB_STATE_FIRST;
+    while (database < RDB_STATE_END && keys_max > 0) {
+        struct registry_key *key = registry_guest_first_of(registry, database);
+        if (key == NULL) {
+            database++;
+        } else {
+            registry_remove(registry, key);
+            keys_max--;
+        }
+    }
+    return rdb_state_is_empty(registry);
 }

@@ -190,6 +190,7 @@ static void close_broken(struct feed *feed) {
 
 bool feed_step(struct feed *feed) {
     bool has_more = false;
+    feed_reap_redis_copy(feed);
     if (!feed->is_open) {
         return false;
     }
@@ -211,9 +212,11 @@ void feed_second(struct feed *feed) {
     const struct server *server = feed->server;
     struct replication *replication = feed_replication(feed);
     int64_t now_ms = server->clock.monotonic_ms;
+    feed_reap_redis_copy(feed);
     if (!feed->is_open) {
         return;
     }
+    feed_redis_copy_second(feed);
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {
@@ -225,7 +228,8 @@ void feed_second(struct feed *feed) {
         if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
             feed_give_up(feed, replica, "it said nothing for repl-timeout");
         } else if (feed_copy_is_stuck(feed, replica)) {
-            feed_give_up(feed, replica, "it has taken nothing of its copy for repl-timeout");
+            feed_give_up(feed, replica,
+                         "it has taken next to nothing of its copy for repl-timeout");
         } else if (feed_copy_is_held_up(feed, replica)) {
             feed_give_up(feed, replica,
                          "it takes its copy more slowly than others, who have waited for "

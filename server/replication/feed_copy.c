@@ -3,6 +3,9 @@
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
 
+/* Of a copy, in repl-timeout: else it would never end, and others wait for its end. */
+enum { TAKEN_MIN = 64 * 1024 };
+
 void feed_end_copy(struct feed *feed) {
     if (feed->copy.is_going) {
         persistence_end_stream(feed->server->persistence);
@@ -200,7 +203,8 @@ bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     int64_t now_ms = feed->server->clock.monotonic_ms;
     size_t size = feed_takes_copy(replica, replica->is_redis) ? feed_unsent(replica) : 0;
-    if (size <= FEED_UNSENT_MAX || size != place->untaken_size) {
+    if (size <= FEED_UNSENT_MAX || size > place->untaken_size ||
+        place->untaken_size - size >= TAKEN_MIN) {
         place->untaken_size = size;
         place->taken_at_ms = now_ms;
     }

@@ -59,7 +59,7 @@ void feed_ping(struct feed *feed, struct replica *replica);
 /* Begin a full copy, if replicas wait for one, or go on with it. true: there is more to do at once. */
 bool feed_step_copies(struct feed *feed);
 void feed_end_copy(struct feed *feed);
-/* Has it taken nothing of its copy for repl-timeout? */
+/* Has it taken next to nothing (64 KiB) of its copy for repl-timeout? */
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica);
 /* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
 bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica);
@@ -100,5 +100,10 @@ void feed_redis_ask(struct feed *feed, struct replica *replica);
 /* Begin a copy, if a Redis waits for one, or go on with it. true: there is more to do at once. */
 bool feed_step_redis_copy(struct feed *feed);
 void feed_end_redis_copy(struct feed *feed);
+/* A child that was killed has perhaps ended: also while the feed is closed. */
+void feed_reap_redis_copy(struct feed *feed);
+/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout: while it goes on, no
+ * snapshot is saved. */
+void feed_redis_copy_second(struct feed *feed);
 
 #endif

@@ -63,6 +63,9 @@ struct feed_redis_copy {
     bool is_read;      /* all of it */
     char mark[FEED_REDIS_MARK_SIZE + 1];
     int64_t begin_ms;
+    /* When the child had last done something, and how much it had worked then. */
+    int64_t moved_at_ms;
+    uint64_t child_time_ns;
     uint64_t size;
 };
 

@@ -7,7 +7,10 @@
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
 
-enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
+enum {
+    PIECES_MAX = 4, /* in one tick, over all replicas; one at least for each */
+    SECOND_MS = 1000,
+};
 
 /* ---- the end ---- */
 
@@ -36,10 +39,16 @@ static void fail_copy(struct feed *feed, const char *reason) {
 
 /* ---- the beginning ---- */
 
+/* When the snapshot is closed before all of it is in the child's pipe. */
+static void end_child(void *context) {
+    struct feed_redis_copy *copy = context;
+    child_kill(&copy->child);
+}
+
 static bool start_child(struct feed_redis_copy *copy, const struct feed *feed) {
     static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-",
                                             "--format",           "rdb",      NULL};
-    int input = persistence_share_stream(feed->server->persistence);
+    int input = persistence_share_stream(feed->server->persistence, end_child, copy);
     bool is_started = input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir,
                                                 input, copy->out.writer);
     int error = errno;
@@ -80,6 +89,8 @@ static void begin_copy(struct feed *feed) {
     copy->is_read = false;
     copy->size = 0;
     copy->begin_ms = feed->server->clock.monotonic_ms;
+    copy->moved_at_ms = copy->begin_ms;
+    copy->child_time_ns = 0;
     feed->redis_pin = (struct feed_copy){.is_going = true};
     make_mark(feed);
     if (!stream_open(&copy->out, feed->loop) || !start_child(copy, feed)) {
@@ -222,9 +233,6 @@ static bool follow_snapshot(struct feed *feed) {
 
 bool feed_step_redis_copy(struct feed *feed) {
     struct feed_redis_copy *copy = &feed->redis_copy;
-    if (copy->child.state == CHILD_KILLED) {
-        (void)child_look(&copy->child);
-    }
     if (copy->state == FEED_REDIS_NONE && feed_count(feed, REPLICA_WAITS, true) > 0) {
         begin_copy(feed);
     }
@@ -236,4 +244,25 @@ bool feed_step_redis_copy(struct feed *feed) {
         return true;
     }
     return follow_snapshot(feed) && send_pieces(feed);
+}
+
+void feed_reap_redis_copy(struct feed *feed) {
+    if (feed->redis_copy.child.state == CHILD_KILLED) {
+        (void)child_look(&feed->redis_copy.child);
+    }
+}
+
+void feed_redis_copy_second(struct feed *feed) {
+    struct feed_redis_copy *copy = &feed->redis_copy;
+    int64_t now_ms = feed->server->clock.monotonic_ms;
+    if (copy->state == FEED_REDIS_NONE) {
+        return;
+    }
+    uint64_t time_ns = child_time_ns(&copy->child);
+    if (time_ns != copy->child_time_ns || feed_is_copy_slow(feed, true)) {
+        copy->child_time_ns = time_ns;
+        copy->moved_at_ms = now_ms;
+    } else if (now_ms - copy->moved_at_ms > feed->server->settings.repl_timeout_s * SECOND_MS) {
+        fail_copy(feed, "the process that makes it has done nothing for repl-timeout");
+    }
 }

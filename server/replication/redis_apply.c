@@ -388,6 +388,7 @@ static const struct redis_apply_row {
     {"HSETEX", 6, redis_apply_hsetex},
     {"HSETNX", 4, redis_apply_hash},
     {"LB.APPLY", 3, redis_apply_effects},
+    {"LB.APPLYSTATE", 2, redis_apply_state_effects},
     {"MOVE", 3, redis_apply_move},
     {"MSET", 3, redis_apply_overwrite_pairs},
     {"MSETEX", 4, redis_apply_msetex},
@@ -503,7 +504,7 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
     }
     bool is_about_keys = row->run != redis_apply_select_database &&
                          row->run != redis_apply_publish && row->run != redis_apply_swapdb &&
-                         row->run != redis_apply_flushall;
+                         row->run != redis_apply_flushall && row->run != redis_apply_state_effects;
     if (request->count < row->words_min) {
         return redis_apply_fail_form(apply, request);
     }

@@ -1,6 +1,7 @@
 /* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
  * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
- * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c).
+ * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
+ * and of orders that it has not finished come as LB.APPLYSTATE (redis_apply_state.c).
  *
  *     redis_apply_begin(&apply, now_us)            before the commands of a tick
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
@@ -57,7 +58,7 @@ struct redis_apply {
     bool has_model;
     bool is_exact;                  /* the model's rules came with the board */
     struct rdb_reader reader;       /* of RESTORE */
-    struct effect_decoder *decoder; /* of LB.APPLY; NULL: none yet */
+    struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
     struct buffer scratch;          /* members' names */
     struct redis_tally {
         struct redis_tally_entry {
@@ -103,6 +104,10 @@ MUST_CHECK bool redis_apply_end_board(struct redis_apply *apply, struct bytes na
  * made, too, if it is one that stays. false: error. */
 MUST_CHECK bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count,
                                  uint32_t from, uint32_t to);
+/* A blob of what the module keeps beside its keys (server/rdb/rdb_state.h): check it, which changes nothing; put it in
+ * the place of what is there under the same names. false: error. */
+MUST_CHECK bool redis_apply_check_state(struct redis_apply *apply, struct bytes blob);
+MUST_CHECK bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob);
 /* What came was written at this time: server time is at least that. */
 void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
 /* Set fields of a hash, which is made if it is missing: pairs of field and value. false: error. */

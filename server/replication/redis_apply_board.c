@@ -61,15 +61,19 @@ static bool apply_blob(struct redis_apply *apply, struct bytes name, struct byte
     return fail_blob(apply, name, "it does not fit the keys that are here");
 }
 
+bool redis_apply_need_decoder(struct redis_apply *apply) {
+    if (apply->decoder == NULL) {
+        apply->decoder = memory_allocate(sizeof *apply->decoder);
+    }
+    return apply->decoder != NULL || redis_apply_fail_memory(apply);
+}
+
 bool redis_apply_effects(struct redis_apply *apply, const struct request *request) {
     if (request->count % 2 == 0) {
         return redis_apply_fail_form(apply, request);
     }
-    if (apply->decoder == NULL) {
-        apply->decoder = memory_allocate(sizeof *apply->decoder);
-        if (apply->decoder == NULL) {
-            return redis_apply_fail_memory(apply);
-        }
+    if (!redis_apply_need_decoder(apply)) {
+        return false;
     }
     for (uint32_t i = 1; i < request->count; i += 2) {
         bool is_empty = i > 1 && request->args[i + 1].size == 0;

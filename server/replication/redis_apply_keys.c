@@ -319,6 +319,8 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
                 return false;
             }
             break;
+        case RDB_STATE: /* not of a value */
+            break;
         case RDB_KEY_END:
             if (!end_value(apply, name)) {
                 return false;

@@ -23,6 +23,9 @@ bool redis_apply_fail_member(struct redis_apply *apply, struct bytes name, struc
 bool redis_apply_fail_form(struct redis_apply *apply, const struct request *request);
 bool redis_apply_fail_memory(struct redis_apply *apply);
 
+/* There is apply->decoder. false: no memory, error. */
+MUST_CHECK bool redis_apply_need_decoder(struct redis_apply *apply);
+
 struct registry_key *redis_apply_find(struct redis_apply *apply, struct bytes name);
 /* The key's board; *key NULL: there is none. false: error, it is something else. */
 MUST_CHECK bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
@@ -89,6 +92,8 @@ redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrit
     redis_apply_persist, redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
 /* redis_apply_board.c */
 redis_apply_handler redis_apply_effects;
+/* redis_apply_state.c */
+redis_apply_handler redis_apply_state_effects;
 /* redis_apply_hash.c */
 redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_hgetdel, redis_apply_publish;
 

@@ -445,6 +445,7 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     put(out, "source_copied_members:%" PRIu64, stream->member_count);
     put(out, "source_copied_hashes:%" PRIu64, stream->hash_count);
     put(out, "source_copied_fields:%" PRIu64, stream->field_count);
+    put(out, "source_copied_bans:%" PRIu64, stream->ban_count);
     print_passed(&stream->passed, out);
     put(out, "source_applied_commands:%" PRIu64, stream->apply.applied_count);
     put(out, "source_skipped_commands:%" PRIu64, stream->apply.skipped_count);

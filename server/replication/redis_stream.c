@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 
+#include "server/rdb/rdb_state.h"
 #include "server/replication/redis_apply_parts.h"
 #include "server/replication/redis_stream_parts.h"
 #include "server/system/log.h"
 
 enum {
     PIECE_MAX = 16 * 1024, /* of the RDB file that is read in one go */
+    CLEAR_STEP = 128,      /* bans removed between two looks at the time */
     FILL_STEP = 128,       /* entries put between two looks at the time */
     ARGS_MAX = 1024 * 1024,
     BULK_MAX = 512 * 1024 * 1024,
@@ -112,6 +114,8 @@ static void begin_reading(struct redis_stream *stream) {
     stream->has_reader = true;
     stream->board_count = stream->module_board_count = stream->member_count = 0;
     stream->hash_count = stream->field_count = 0;
+    stream->ban_count = 0;
+    stream->is_clearing = false;
     stream->key_count = 0;
     stream->passed = (struct redis_passed){.function_count = 0};
     stream->filling.is_on = false;
@@ -153,6 +157,7 @@ static void end_check(struct redis_stream *stream) {
               stream->reader.version, (unsigned long long)stream->reader.offset);
     (void)registry_flush(stream->registry, REGISTRY_DATABASES);
     begin_reading(stream);
+    stream->is_clearing = true;
     stream->is_rewind_due = true;
     change(stream, REDIS_STREAM_LOADS);
 }
@@ -234,6 +239,9 @@ static bool load_event(struct redis_stream *stream, enum rdb_event event) {
                redis_stream_stop_applied(stream);
     case RDB_KEY_END:
         return load_key_end(stream);
+    case RDB_STATE:
+        return redis_apply_put_state(&stream->apply, reader->text) ||
+               redis_stream_stop_applied(stream);
     case RDB_BAD:
     case RDB_OUT_OF_MEMORY:
     case RDB_MORE:
@@ -262,6 +270,7 @@ static bool fill_some(struct redis_stream *stream) {
 }
 
 static void end_load(struct redis_stream *stream) {
+    stream->ban_count = registry_count(stream->registry, RDB_STATE_BANS);
     stream->passed.function_count = stream->reader.function_count;
     stream->passed.field_expiry_count = stream->reader.field_expiry_count;
     struct bytes rest = rdb_reader_rest(&stream->reader);
@@ -273,10 +282,10 @@ static void end_load(struct redis_stream *stream) {
     change(stream, REDIS_STREAM_FOLLOWS);
     log_write(LOG_NOTICE,
               "replication: the copy of Redis is loaded boards=%llu members=%llu hashes=%llu "
-              "fields=%llu; its commands follow from offset %llu",
+              "fields=%llu bans=%llu; its commands follow from offset %llu",
               (unsigned long long)stream->board_count, (unsigned long long)stream->member_count,
               (unsigned long long)stream->hash_count, (unsigned long long)stream->field_count,
-              (unsigned long long)stream->offset);
+              (unsigned long long)stream->ban_count, (unsigned long long)stream->offset);
 }
 
 /* ---- the copy: both ---- */
@@ -299,7 +308,10 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
     stream->is_hungry = false;
     for (unsigned i = 1;; i++) {
         bool is_long = false;
-        if (stream->filling.is_on) {
+        if (stream->is_clearing) {
+            stream->is_clearing = !rdb_state_clear(stream->registry, CLEAR_STEP);
+            is_long = true;
+        } else if (stream->filling.is_on) {
             if (!fill_some(stream)) {
                 return false;
             }
@@ -324,12 +336,13 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
             case RDB_ENTRY:
             case RDB_ENTRIES:
             case RDB_KEY_END:
+            case RDB_STATE:
                 if (!take_event(stream, event)) {
                     return false;
                 }
                 break;
             }
-            is_long = event == RDB_ENTRIES;
+            is_long = event == RDB_ENTRIES || event == RDB_STATE;
         }
         if ((stream->filling.is_on || is_long || i % LOOK_EVERY == 0) && is_over(deadline)) {
             return true;

@@ -6,8 +6,10 @@
  *        +-----------------------> STOPPED <-----------------+      error says why
  *
  * CHECKS reads the whole file and changes nothing: its form, its checksum, whether the boards take
- * every member and every score, and whether a key or a member is there twice. Only then the databases are emptied, and LOADS reads it again; meanwhile
- * clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS again, whatever was.
+ * every member and every score, whether a key or a member is there twice, and what is to be kept beside the keys
+ * (server/rdb/rdb_state.h). Only then the databases are emptied. LOADS removes the bans and orders that are here, in
+ * steps, and reads it again; meanwhile clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS
+ * again, whatever was.
  *
  * After a restart (redis_stream_resume) it FOLLOWS at once. Where it then must know what it has forgotten, it WAITS:
  * wants_copy of apply says that a new copy is to be asked for.
@@ -44,6 +46,7 @@ struct redis_stream {
     uint64_t offset; /* of the source: everything up to it is applied */
     uint64_t board_count, member_count, hash_count, field_count; /* of the copy */
     uint64_t module_board_count;                                 /* of its boards */
+    uint64_t ban_count;                                          /* members that are banned in it */
     struct redis_passed passed;
     bool is_rewind_due; /* after CHECKS: the bytes are to come again from the first one */
     bool is_copy_done;  /* after LOADS: they will not be needed again */
@@ -59,6 +62,7 @@ struct redis_stream {
         bool is_on;
         uint32_t count, at;
     } filling;                   /* a board is being put, entry by entry */
+    bool is_clearing;            /* LOADS: bans and orders of before go first */
     const struct layout *layout; /* CHECKS: of the key's board */
     const struct rules *rules;
     struct redis_seen keys,

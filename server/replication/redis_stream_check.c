@@ -100,6 +100,9 @@ bool redis_stream_check(struct redis_stream *stream, enum rdb_event event) {
         return true;
     case RDB_ENTRIES: /* the reader has checked what they are */
         return check_entries(stream);
+    case RDB_STATE:
+        return redis_apply_check_state(&stream->apply, reader->text) ||
+               redis_stream_stop_applied(stream);
     case RDB_KEY_END:
     case RDB_BAD:
     case RDB_OUT_OF_MEMORY:

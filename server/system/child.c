@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/system/disk.h"
@@ -101,6 +102,16 @@ enum child_end child_look(struct child *child) {
     child->state = CHILD_NONE;
     stop_waiting(child);
     return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CHILD_IS_DONE : CHILD_FAILED;
+}
+
+uint64_t child_time_ns(const struct child *child) {
+    clockid_t clock;
+    struct timespec time;
+    if (child->state == CHILD_NONE || clock_getcpuclockid(child->id, &clock) != 0 ||
+        clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 void child_kill(struct child *child) {

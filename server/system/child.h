@@ -10,6 +10,7 @@
 #define SERVER_CHILD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "codec/check.h"
@@ -34,6 +35,8 @@ MUST_CHECK bool child_start(struct child *child, const char *const *arguments,
                             const char *directory, int input, int output);
 /* How it is; at its end the state is NONE. Of one that is NONE: CHILD_FAILED. */
 enum child_end child_look(struct child *child);
+/* Time of a processor that it has taken: one that works takes more and more. */
+uint64_t child_time_ns(const struct child *child);
 /* End it, if it runs. */
 void child_kill(struct child *child);
 

@@ -130,6 +130,9 @@ static void tell(const struct importing *importing) {
         printf("boards of the module: %llu of the sorted sets, with layout, options and times\n",
                (unsigned long long)load->module_board_count);
     }
+    if (load->ban_count > 0) {
+        printf("bans of the module: %llu members\n", (unsigned long long)load->ban_count);
+    }
     tell_skipped(load);
     if (load->expired_count > 0) {
         printf("expired: %llu keys\n", (unsigned long long)load->expired_count);

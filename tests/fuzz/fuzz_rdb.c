@@ -48,6 +48,7 @@ static void check_file(struct bytes file, size_t piece) {
     CHECK(statuses[0] == statuses[1] && loads[0].reader.offset == loads[1].reader.offset);
     CHECK(loads[0].member_count == loads[1].member_count);
     CHECK(loads[0].field_count == loads[1].field_count);
+    CHECK(loads[0].ban_count == loads[1].ban_count);
     CHECK(strcmp(loads[0].error, loads[1].error) == 0);
 }
 

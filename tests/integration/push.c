@@ -224,14 +224,14 @@ TEST(random_commands_cause_the_events_that_redis_sends) {
         char line[512];
         if (i % 300 == 0) {
             snprintf(line, sizeof line, "CONFIG SET notify-keyspace-events %s",
-                     PICK(&random, classes));
+                     i == 0 ? classes[0] : PICK(&random, classes));
         } else {
             fill_line(&random, PICK(&random, event_lines), &score, line);
         }
         stage_step(&stage, 0, line);
         received += strlen(stage_received(&stage, 1));
     }
-    assert_true(received > (size_t)steps * 5);
+    assert_true(received > 300 * 5); /* of all classes, at least */
     stage_end(&stage);
 }
 

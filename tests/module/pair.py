@@ -15,6 +15,16 @@ def raw(client):
     return client
 
 
+def bans(client):
+    """All of LB.BANS, in an order that does not depend on the server."""
+    found, cursor = [], b"0"
+    while True:
+        cursor, some = client.execute_command("LB.BANS", "CURSOR", cursor, "COUNT", 1000)
+        found += some
+        if cursor == b"0":
+            return sorted(found, key=str)
+
+
 class Pair:
     def setUp(self):
         random.seed(f"{SEED} {self.id()}")
@@ -46,7 +56,7 @@ class Pair:
         raise AssertionError(f"{name} is another board here")
 
     def assert_equal(self, databases=(0,)):
-        """Boards to the last bit: layout, options, order, times. Sorted sets and hashes by value."""
+        """Boards to the last bit: layout, options, order, times. Sorted sets and hashes by value. Bans."""
         boards = 0
         for database in databases:
             theirs = raw(self.host.client(db=database))
@@ -72,4 +82,5 @@ class Pair:
             found = {name: ours.execute_command("PEXPIRETIME", name)
                      for name in ours.keys()}
             self.assertEqual(found, wanted)
+            self.assertEqual(bans(ours), bans(theirs))
         self.assertGreater(boards, 0)

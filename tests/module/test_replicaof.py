@@ -10,7 +10,7 @@ import redis
 
 from hosts import MODULE_TEST, Changes, SHORT, wait_until
 import follow
-from pair import Pair, SEED, raw
+from pair import Pair, SEED, bans, raw
 from test_dump import run_import
 
 SECONDS = 5 if SHORT else 60
@@ -235,19 +235,173 @@ class Moving(Pair, unittest.TestCase):
         self.assert_equal()
         self.assertEqual(sorted(self.ours.keys()), [b"daily:set", b"daily:text"])
 
-    def test_what_a_ban_removes_is_gone_and_the_ban_stays(self):
+    # ---- bans ----
+
+    def ban(self, first=0):
+        """For ever and until a time, from all boards and from some, in two databases."""
+        for number in range(first, first + 60):
+            for pattern in range(number % 4):
+                self.old.execute_command("LB.BAN", f"cheat{number}", "MATCH", f"board{pattern}:*",
+                                         *([["EX", 10000], []][number % 2]))
+            if number % 3 == 0:
+                self.old.execute_command("LB.BAN", f"cheat{number}", "EX", 1000 + number)
+        self.host.client(db=3).execute_command("LB.BAN", f"\x00other{first}")
+
+    def assert_same_bans(self, least):
+        count = 0
+        for database in (0, 3):
+            found = bans(self.ours_in(database))
+            self.assertEqual(found, bans(raw(self.host.client(db=database))))
+            count += len(found)
+        self.assertGreaterEqual(count, least)
+
+    def ours_in(self, database):
+        return raw(redis.Redis(port=self.server.port, db=database))
+
+    def banned_members(self):
+        return sum(len({ban[0] for ban in bans(raw(self.host.client(db=database)))})
+                   for database in (0, 3))
+
+    def test_bans_come_with_the_copy_and_behind_it(self):
         self.start_host()
         self.old.zadd("daily:1", {"ann": 1, "bob": 2})
-        self.old.execute_command("LB.BAN", "kim")
+        self.ban()
+        self.old.execute_command("LB.BAN", "soon", "EX", 2)
+        options = [*SETTINGS, "--appendonly", "yes"]
+        self.start_server(*options)
+        # What was banned here goes with the boards.
+        self.ours.execute_command("LB.BAN", "here")
+        self.ours_in(5).execute_command("LB.BAN", "here", "EX", 1000)
+        copied = self.banned_members()
+        self.follow()
+        self.assert_same_bans(100)
+        self.assertEqual(bans(self.ours_in(5)), [])
+        self.assertEqual(int(follow.source_info(self.ours)["source_copied_bans"]), copied)
+        self.ban(60)
+        self.old.execute_command("LB.UNBAN", "cheat3")
+        self.old.execute_command("LB.BAN", "cheat7", "EX", 5000, "MATCH", "board0:*")
+        with self.old.pipeline(transaction=True) as pipe:
+            pipe.execute_command("LB.UNBAN", "cheat9")
+            pipe.zadd("daily:1", {"kim": 3})
+            pipe.execute()
+        self.old.execute_command("LB.BAN", "ann")
+        self.wait_for_offset()
+        self.assertEqual(self.old.zrange("daily:1", 0, -1), [b"bob", b"kim"])
+        self.assert_same_bans(200)
+        # A ban that ends goes on both.
+        wait_until(lambda: not any(ban[0] == b"soon" for ban in bans(raw(self.host.client()))), "it ends")
+        self.old.zadd("daily:1", {"soon": 3})
+        self.wait_for_offset()
+        self.assert_same_bans(200)
+        self.assert_equal((0, 3))
+        # A kill, a ban meanwhile, and the position is still that of the bans.
+        self.server.process.kill()
+        self.server.process.wait()
+        self.old.execute_command("LB.BAN", "meanwhile")
+        self.old.execute_command("LB.UNBAN", "cheat11")
+        self.start_server(*options, "--replicaof", f"127.0.0.1 {self.host.port}")
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        self.wait_for_offset()
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+        self.assert_same_bans(200)
+        self.assertEqual(int(follow.source_info(self.ours)["source_skipped_commands"]), 0)
+        follow.cut_over(self.old, self.ours)
+        self.assert_same_bans(200)
+        for command in (["ZADD", "daily:1", 3, "ann"], ["LB.ADD", "daily:2", 3, "meanwhile"],
+                        ["ZADD", "board0:1", 3, "cheat7"]):
+            with self.assertRaisesRegex(redis.ResponseError, "is banned from this board"):
+                self.ours.execute_command(*command)
+        self.assertEqual(self.ours.zadd("elsewhere", {"cheat7": 3}), 1)
+        self.assertEqual(self.ours.execute_command("LB.UNBAN", "ann"), 1)
+        self.assertEqual(self.ours.zadd("daily:1", {"ann": 3}), 1)
+
+    def test_a_copy_replaces_what_was_banned(self):
+        self.start_host()
+        self.ban()
+        self.old.zadd("daily:1", {"ann": 1})
         self.start_server(*SETTINGS)
         self.follow()
-        self.old.execute_command("LB.BAN", "ann")
-        wait_until(lambda: self.old.zcard("daily:1") == 1, "the ban removes the member")
-        self.wait_for_offset()
-        self.assert_equal()
-        follow.cut_over(self.old, self.ours)
-        self.assertEqual(self.ours.execute_command("LB.BANS"), [b"0", []])
-        self.assertEqual(self.ours.zadd("daily:1", {"ann": 3}), 1)
+        self.assert_same_bans(100)
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.ours.execute_command("LB.BAN", "here")
+        self.ours.execute_command("LB.UNBAN", "cheat7")
+        self.old.execute_command("LB.UNBAN", "cheat5")
+        self.follow()
+        self.assert_same_bans(100)
+        # A source without bans.
+        for client in (raw(self.host.client()), raw(self.host.client(db=3))):
+            for member in {ban[0] for ban in bans(client)}:
+                client.execute_command("LB.UNBAN", member)
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.follow()
+        self.assert_same_bans(0)
+        self.assertEqual(bans(self.ours_in(0)), [])
+
+    def test_what_the_source_had_begun_is_finished_here(self):
+        """The source dies in the middle of LB.FORGET, and the server takes over."""
+        self.start_host()
+        pipe = self.old.pipeline(transaction=False)
+        for number in range(40000):
+            pipe.execute_command("ZADD", f"daily:{number}", 1, "ann")
+        pipe.zadd("daily:kept", {"bob": 1})
+        pipe.execute()
+        self.start_server(*SETTINGS)
+        self.follow()
+        total = self.ours.dbsize()
+        with socket.create_connection(("127.0.0.1", self.host.port)) as link:
+            link.sendall(follow.encode(["LB.FORGET", "ann"]))
+            self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() < total, step_s=0.001))
+            self.host.process.kill()
+            self.host.process.wait()
+        self.assertGreater(self.ours.dbsize(), 1)
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        self.assertTrue(follow.wait_until(lambda: self.ours.dbsize() == 1), self.ours.dbsize())
+        self.assertEqual(self.ours.keys(), [b"daily:kept"])
+        self.assertIn("continuing what a restart interrupted", self.server.log.read_text())
+
+    def test_a_dump_file_with_bans_is_imported(self):
+        self.start_host()
+        self.ban()
+        self.old.zadd("daily:1", {"ann": 1})
+        self.old.execute_command("LB.BAN", "soon", "EX", 1)
+        self.old.save()
+        time.sleep(1.1)
+        done = run_import(f"{self.host.directory}/dump.rdb", self.directory, *SETTINGS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"bans of the module: {self.banned_members()} members\n", done.stdout)
+        self.start_server(*SETTINGS)
+        self.assert_same_bans(100)
+        with self.assertRaisesRegex(redis.ResponseError, "is banned from this board"):
+            self.ours.zadd("daily:1", {"cheat3": 3})
+
+    def test_what_is_banned_in_a_database_that_is_not_here_stops_it(self):
+        self.start_host("--databases", "20")
+        self.old.zadd("daily:1", {"ann": 1})
+        self.start_server(*SETTINGS)
+        self.ours.zadd("mine", {"kept": 1})
+        self.ours.execute_command("LB.BAN", "here")
+        self.host.client(db=17).execute_command("LB.BAN", "far")
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", self.host.port)
+        self.assertTrue(follow.wait_until(
+            lambda: follow.source_info(self.ours)["master_link_state"] == "stopped"))
+        self.assertIn("they are of database 17: there are 16 databases here, from 0 on",
+                      follow.source_info(self.ours)["master_link_error"])
+        self.assertEqual(self.ours.keys(), [b"mine"])
+        self.assertEqual([ban[0] for ban in bans(self.ours_in(0))], [b"here"])
+
+    def test_damaged_bans_stop_it_and_change_nothing(self):
+        self.start_host()
+        self.start_server(*SETTINGS)
+        for blob in (b"x", b"\x04" + bytes(8) + b"\xff\xff", b"\x63" + bytes(8)):
+            with self.subTest(blob=blob):
+                source = FakeSource(follow.encode(["LB.APPLYSTATE", blob]))
+                self.addCleanup(source.close)
+                self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
+                self.assertTrue(follow.wait_until(
+                    lambda: "the source's bans: they are damaged"
+                    in follow.source_info(self.ours).get("master_link_error", ""), 20),
+                    follow.source_info(self.ours))
+                self.assertEqual(bans(self.ours_in(0)), [])
 
     def test_periods_end_when_the_source_says_so(self):
         self.start_host(module=MODULE_TEST)

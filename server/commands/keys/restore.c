@@ -426,6 +426,7 @@ static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
             }
             break;
         }
+        case RDB_STATE: /* not of a value */
         case RDB_KEY_END:
             break;
         case RDB_END:

@@ -8,8 +8,11 @@
 #include "server/commands/keyspace.h"
 #include "server/dispatch/acl_check.h"
 #include "server/dispatch/options.h"
+#include "server/rdb/rdb_state.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/registry_hash.h"
+
+_Static_assert((int)PLAYER_ORDERS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
 enum {
     ARGS_MAX = 16, /* of a request */

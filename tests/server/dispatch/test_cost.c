@@ -81,6 +81,7 @@ static bool is_small(const char *complexity) {
         /* in steps between other commands */
         "O(n log m) for n boards of m members, in steps between other commands",
         "O(1), and O(n) in what is sent, in steps between other commands",
+        "O(1), and O(n) in what is sent, by another process and in steps between other commands",
         "O(COUNT) for each call, half a millisecond at the most",
         "O(m log n) for m boards of n members",
         /* SHUTDOWN: no clients are served any more */
