@@ -72,14 +72,16 @@ static bool put_on_stage(struct host_stage *stage, const struct command *command
     return is_staged;
 }
 
-/* The member's place and that of its new score are in different parts of memory: fetch both at once,
- * as the server does for a group of requests. NULL: nothing to fetch. */
+/* The member, what its rank needs and the place of its new score are in different parts of memory: fetch
+ * them at once, as the server does for a group of requests. A score alone is read as fast without. NULL:
+ * nothing to fetch. */
 static const struct lookup *look_ahead(const struct command *command,
                                        const struct request *request) {
     static struct lookahead_group group;
     const struct queue_entry entry = {
         .command = command_index(command), .session = &module.session, .request = *request};
-    if (command->score_arg == 0 && command->new_key == NULL) {
+    bool is_worth_it = (command->flags & COMMAND_WRITE) != 0 || command->reads_rank;
+    if (command->member_arg == 0 || !is_worth_it) {
         return NULL;
     }
     lookahead_entries(&module.server, &entry, 1, &group);

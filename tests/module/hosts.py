@@ -3,6 +3,7 @@ import atexit
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,7 +82,7 @@ class Host:
 
     def answers(self):
         if self.process.poll() is not None:
-            raise AssertionError(f"it has ended:\n{self.log.read_text()[-4000:]}")
+            raise AssertionError(f"it has ended with {self.process.returncode}:\n{self.log.read_text()[-4000:]}")
         return self.client().ping()
 
     def client(self, **options):
@@ -106,6 +107,9 @@ class Host:
     def stop(self):
         if self.process.poll() is None:
             self.kill()
+        elif self.process.returncode not in (0, -signal.SIGKILL, -signal.SIGTERM):
+            print(f"{program()} has ended with {self.process.returncode}:\n{self.log.read_text()[-8000:]}",
+                  file=sys.stderr)
         for held in self.held:
             held.close()
 

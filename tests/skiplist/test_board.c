@@ -20,6 +20,8 @@ struct run {
     int validate_every;
     bool is_latest;
     bool has_lookups;
+    bool
+        has_cuts; /* now and then most of the board goes at once, and what is left of it in steps */
     struct bytes (*member_of)(uint32_t number, char *text);
 };
 
@@ -71,6 +73,17 @@ static void random_step(struct board_pair *pair, const struct run *run, struct r
     }
 }
 
+static void random_cut(struct board_pair *pair, struct random *random) {
+    uint64_t dice = random_below(random, 60);
+    if (dice == 0 && pair->twin.count > 0) {
+        uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
+        pair_remove_range(pair, random_below(random, 2) == 0 ? 0 : rank / 4,
+                          pair->twin.count - rank);
+    } else if (dice < 20) {
+        (void)board_free_step(pair->board, 1 + (uint32_t)random_below(random, 50));
+    }
+}
+
 /* Puts whose look-ups are some changes old, each in another stage, as commands and effects have them. */
 struct pending_put {
     char text[PAIR_MEMBER_MAX];
@@ -96,6 +109,9 @@ static void put_all_looked_up(struct board_pair *pair, const struct run *run,
         lookup_advance_ring(ring, now, PENDING);
         if (random_below(random, 2) == 0) {
             random_step(pair, run, random, true);
+        }
+        if (run->has_cuts) {
+            random_cut(pair, random);
         }
         if (now > LOOKUP_STAGES) {
             /* Now and then with another key than was looked up. */
@@ -179,6 +195,17 @@ static void looked_up_places_that_are_stale_change_nothing(void **state) {
     run.member_of = member_of;
     run_against_twin(__func__, &run);
     run.keys = 5000;
+    run.is_latest = true;
+    run_against_twin(__func__, &run);
+}
+
+static void looked_up_places_that_were_cut_off_change_nothing(void **state) {
+    (void)state;
+    struct run run = {.members = 1500, .keys = 30, .steps = 4000, .validate_every = 4};
+    run.has_lookups = true;
+    run.has_cuts = true;
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
     run.is_latest = true;
     run_against_twin(__func__, &run);
 }
@@ -421,6 +448,7 @@ int main(void) {
         cmocka_unit_test(many_members_agree_with_the_twin),
         cmocka_unit_test(prefetches_at_any_moment_change_nothing),
         cmocka_unit_test(looked_up_places_that_are_stale_change_nothing),
+        cmocka_unit_test(looked_up_places_that_were_cut_off_change_nothing),
         cmocka_unit_test(an_empty_board_answers),
         cmocka_unit_test(members_of_all_sizes_are_kept),
         cmocka_unit_test(a_member_may_be_given_as_it_lies_on_the_board),
