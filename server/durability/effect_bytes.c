@@ -561,6 +561,19 @@ void effect_encode_piece(struct effect_encoder *encoder, const struct board_entr
     }
 }
 
+bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_cursor *cursor) {
+    struct board_entry entries[EFFECT_PIECE_ENTRIES];
+    uint32_t count = 0;
+    while (count < EFFECT_PIECE_ENTRIES && board_cursor_read(cursor, &entries[count])) {
+        count++;
+        board_cursor_next(cursor);
+    }
+    if (count > 0) {
+        effect_encode_piece(encoder, entries, count);
+    }
+    return count > 0;
+}
+
 static const struct effect no_operands;
 
 void effect_encode_close(struct effect_encoder *encoder) {

@@ -74,6 +74,9 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
                         int64_t expire_at_ms);
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
                          uint32_t count);
+/* The next entries of a board, EFFECT_PIECE_ENTRIES at most, as one piece; the cursor moves on. false: none are left. */
+enum { EFFECT_PIECE_ENTRIES = 512 };
+bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_cursor *cursor);
 void effect_encode_close(struct effect_encoder *encoder);
 void effect_encode_reopen(struct effect_encoder *encoder);
 

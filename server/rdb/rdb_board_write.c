@@ -4,7 +4,7 @@
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 
-enum { CHUNK_SIZE = 64 * 1024, PIECE_ENTRIES = 512 };
+enum { CHUNK_SIZE = 64 * 1024 };
 
 struct writing {
     const struct rdb_board_sink *sink;
@@ -23,19 +23,10 @@ static void end_chunk(struct writing *writing, size_t size_min) {
 }
 
 static void write_entries(struct writing *writing, const struct board *board) {
-    struct board_entry entries[PIECE_ENTRIES];
     struct board_cursor cursor;
-    uint32_t count = 0;
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
-         board_cursor_next(&cursor)) {
-        if (++count == PIECE_ENTRIES) {
-            effect_encode_piece(&writing->encoder, entries, count);
-            end_chunk(writing, CHUNK_SIZE);
-            count = 0;
-        }
-    }
-    if (count > 0) {
-        effect_encode_piece(&writing->encoder, entries, count);
+    board_seek(board, 0, &cursor);
+    while (effect_encode_next_piece(&writing->encoder, &cursor)) {
+        end_chunk(writing, CHUNK_SIZE);
     }
     end_chunk(writing, 0);
 }

@@ -28,7 +28,6 @@ enum {
     BOARD_VERSION = 'L' << 8, /* the lower byte: FILE_FORMAT */
     HASH_VERSION = 9,         /* Redis 5 takes it, and all later ones */
     TYPE_HASH = 4,
-    PIECE_ENTRIES = 512,
     SHOWN_MAX = 64,
 };
 
@@ -78,22 +77,6 @@ static void dump_hash(struct buffer *out, const struct hash *hash) {
     end_payload(out, HASH_VERSION);
 }
 
-static void dump_entries(struct effect_encoder *encoder, const struct board *board) {
-    struct board_entry entries[PIECE_ENTRIES];
-    struct board_cursor cursor;
-    uint32_t count = 0;
-    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
-         board_cursor_next(&cursor)) {
-        if (++count == PIECE_ENTRIES) {
-            effect_encode_piece(encoder, entries, count);
-            count = 0;
-        }
-    }
-    if (count > 0) {
-        effect_encode_piece(encoder, entries, count);
-    }
-}
-
 /* false: no memory. */
 static bool dump_board(struct buffer *out, const struct registry_key *key) {
     struct effect_encoder *encoder = memory_allocate(sizeof *encoder);
@@ -102,7 +85,11 @@ static bool dump_board(struct buffer *out, const struct registry_key *key) {
     }
     effect_encode_begin(encoder, out);
     effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
-    dump_entries(encoder, &key->board);
+    struct board_cursor cursor;
+    board_seek(&key->board, 0, &cursor);
+    while (effect_encode_next_piece(encoder, &cursor)) {
+        continue;
+    }
     effect_encode_close(encoder);
     memory_free(encoder);
     end_payload(out, BOARD_VERSION | FILE_FORMAT);
