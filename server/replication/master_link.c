@@ -347,7 +347,7 @@ static bool is_bounded(struct master_link *link) {
     if (link->state != LINK_STREAMING || link->input.size - link->whole_size <= limit) {
         return true;
     }
-    link->wants_copy = link->pull_port == 0;
+    link->wants_copy = true;
     master_link_fail(link,
                      "a change of the master takes more than client-query-buffer-limit (%" PRIu64
                      " bytes): a full copy is asked for instead",

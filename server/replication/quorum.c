@@ -7,7 +7,7 @@
 
 enum {
     PULL_MS = 5000
-}; /* who has promised is given up as a source when so long nothing is whole */
+}; /* who has promised is given up as a source when so long nothing has come, and nothing was applied */
 
 /* ---- states ---- */
 
@@ -96,6 +96,7 @@ void quorum_take_greater_term(struct quorum *quorum, const struct term *promised
     quorum_move(quorum, QUORUM_TOOK_TERM);
     if (was_open) {
         quorum->host.close(quorum->host.context);
+        replication_begin_epoch(quorum->server);
     }
     quorum_take_term(quorum, promised);
     quorum->host.drop_replicas(quorum->host.context, "a new term begins");
@@ -107,8 +108,6 @@ void quorum_follow(struct quorum *quorum) {
         return;
     }
     end_pull(quorum);
-    /* What waits for replicas in a term that is over is never safe in it. */
-    sync->has_lost_answers = sync->state == SYNC_OPEN;
     quorum_move(quorum, QUORUM_FOLLOWS);
     sync->safe_group = 0;
     quorum->peer_count = 0;
@@ -119,13 +118,14 @@ void quorum_follow(struct quorum *quorum) {
 static void pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->target = best->said.position;
     quorum->pulled_node = best->said.node;
-    quorum->pull_until_ms = now_ms() + PULL_MS;
+    quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
+    quorum->pull_seen = quorum->host.pull_progress(quorum->host.context);
     log_write(LOG_NOTICE,
               "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
               "group=%" PRIu64,
               best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
               best->said.position.group);
-    sync_of(quorum)->has_lost_answers = true; /* a copy may replace what they wait for */
+    replication_begin_epoch(quorum->server);
     quorum_move(quorum, QUORUM_PULLS);
     quorum->host.pull(quorum->host.context, best->host, best->port);
 }
@@ -137,6 +137,7 @@ static void open_term(struct quorum *quorum) {
         return; /* no memory: tried again with the next tick */
     }
     quorum_move(quorum, QUORUM_OPENED);
+    sync->mark_group = quorum_last_group(quorum);
     sync->safe_group = 0;
     sync->counted = 0;
     sync->held_since_ms = 0;
@@ -167,7 +168,7 @@ static void step_closed(struct quorum *quorum) {
         pull(quorum, best);
         return;
     }
-    int64_t now = now_ms();
+    int64_t now = now_ms(quorum);
     if (election_may_open(&own, positions, sync->promise_count, nodes, replicas,
                           sync->has_forgotten, now, quorum->held_until_ms) ||
         election_may_begin(own.group, sync->has_forgotten, empty_count, nodes, now,
@@ -179,7 +180,12 @@ static void step_closed(struct quorum *quorum) {
 static void step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
-    if (!is_whole && now_ms() < quorum->pull_until_ms) {
+    uint64_t seen = quorum->host.pull_progress(quorum->host.context);
+    if (seen != quorum->pull_seen) {
+        quorum->pull_seen = seen;
+        quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
+    }
+    if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {
         return;
     }
     quorum->host.end_pull(quorum->host.context);
@@ -201,7 +207,7 @@ static int64_t find_due_ms(const struct quorum *quorum) {
     case SYNC_OPEN:
         return quorum->probed_ms + quorum_probe_period_ms(quorum);
     case SYNC_CLOSED:
-        return quorum->held_until_ms > now_ms() ? quorum->held_until_ms : INT64_MAX;
+        return quorum->held_until_ms > now_ms(quorum) ? quorum->held_until_ms : INT64_MAX;
     case SYNC_PULLING:
         return quorum->pull_until_ms;
     case SYNC_OFF:
@@ -234,7 +240,7 @@ void quorum_end_tick(struct quorum *quorum) {
     }
     int64_t due_ms = find_due_ms(quorum);
     if (due_ms != INT64_MAX && due_ms != quorum->timer_ms) {
-        int64_t left_ms = due_ms - now_ms();
+        int64_t left_ms = due_ms - now_ms(quorum);
         quorum->timer_ms = due_ms;
         uv_update_time(quorum->timer.loop);
         (void)uv_timer_start(&quorum->timer, on_timer, left_ms > 0 ? (uint64_t)left_ms : 1, 0);

@@ -43,6 +43,8 @@ struct quorum_host {
     /* Take over what that server has; the role stays master. */
     void (*pull)(void *context, const char *host, uint16_t port);
     void (*end_pull)(void *context);
+    /* A number that changes as the pull advances: bytes come, or what has come is loaded or applied. */
+    uint64_t (*pull_progress)(void *context);
     /* Begin the history of this id, behind the last group: the server changes its keys itself now. */
     bool (*open)(void *context, const struct term *id); /* false: no memory, nothing changed */
     /* It does not any more. */
@@ -62,25 +64,26 @@ struct quorum {
     struct worker worker; /* saves `saving` */
     bool has_worker;
     uv_timer_t timer;                     /* wakes the loop */
-    int64_t timer_ms;                     /* monotonic: when */
+    int64_t timer_ms;                     /* when; like all times here by clock_read_ms */
     char *directory;                      /* absolute */
     char boot[PROMISE_BOOT_SIZE + 1];     /* of the machine, now */
     struct promise wanted, saving, saved; /* of the file: saved is on disk */
     bool is_save_failed;
-    int64_t retry_ms; /* monotonic: when it is tried again */
+    int64_t retry_ms; /* when it is tried again */
     struct quorum_peer peers[ELECTION_NODES_MAX];
     uint32_t peer_count;
-    int64_t held_until_ms; /* monotonic: before that it promises and opens nothing */
+    int64_t held_until_ms; /* before that it promises and opens nothing */
     /* PULLING */
     struct term_position target;
     uint64_t pulled_node;
-    int64_t pull_until_ms; /* monotonic */
+    uint64_t pull_seen;    /* what host.pull_progress said last, */
+    int64_t pull_until_ms; /* and until when it is to say something else */
     /* OPEN */
-    int64_t probed_ms; /* monotonic */
+    int64_t probed_ms;
     /* REPLICA */
     struct term
         master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */
-    uint64_t fill_group; /* filled when this is applied; 0: not known */
+    uint64_t fill_group; /* filled when this is kept; 0: not known */
     uint64_t probe;      /* the last one that came on this link */
     int64_t probe_lease_ms;
 };
@@ -135,8 +138,10 @@ MUST_CHECK bool quorum_may_take(const struct quorum *quorum, struct bytes id);
 void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe);
 /* Its keys are not those of the master's history: as if it had forgotten, until it is filled. */
 void quorum_doubt(struct quorum *quorum);
-/* May the groups in memory be acknowledged for the quorum? *probe: to be echoed. Call it when the
+/* May groups be acknowledged for the quorum? Then up to *kept. *probe: to be echoed. Call it when the
  * acknowledgement is made. */
-MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe);
+MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe);
+/* Is there more to be acknowledged than up to this group? The master waits for it. */
+bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked);
 
 #endif

@@ -25,8 +25,9 @@ static inline const struct settings *settings_of(const struct quorum *quorum) {
     return &quorum->server->settings;
 }
 
-static inline int64_t now_ms(void) {
-    return (int64_t)(clock_monotonic_us() / 1000);
+/* Leases and promises count by the clock that goes on while the machine is suspended. */
+static inline int64_t now_ms(const struct quorum *quorum) {
+    return clock_read_ms(&quorum->server->clock);
 }
 
 /* ---- quorum.c ---- */
@@ -61,6 +62,9 @@ void quorum_promise(struct quorum *quorum, const struct term *term);
 /* It, and nothing greater; on disk. */
 bool quorum_has_promised(const struct quorum *quorum, const struct term *term);
 uint64_t quorum_last_group(const struct quorum *quorum);
+/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of its
+ * machine. */
+uint64_t quorum_kept_group(const struct quorum *quorum);
 struct term_position quorum_position(const struct quorum *quorum);
 /* It may have forgotten what it acknowledged, or not any more: to be saved. */
 void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten);

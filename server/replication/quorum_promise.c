@@ -30,7 +30,7 @@ static void run_save(void *context) {
 void quorum_on_saved(void *context) {
     struct quorum *quorum = context;
     if (quorum->is_save_failed) {
-        quorum->retry_ms = now_ms() + SAVE_RETRY_MS;
+        quorum->retry_ms = now_ms(quorum) + SAVE_RETRY_MS;
         log_write(LOG_WARNING, "quorum: %s/leaderboard.promise cannot be written: tried again",
                   quorum->directory);
     } else {
@@ -41,7 +41,7 @@ void quorum_on_saved(void *context) {
 }
 
 void quorum_save(struct quorum *quorum) {
-    if (!quorum->worker.is_busy && !quorum_is_saved(quorum) && now_ms() >= quorum->retry_ms) {
+    if (!quorum->worker.is_busy && !quorum_is_saved(quorum) && now_ms(quorum) >= quorum->retry_ms) {
         quorum->saving = quorum->wanted;
         worker_start(&quorum->worker, run_save);
     }
@@ -74,6 +74,15 @@ uint64_t quorum_random_number(void) {
 
 uint64_t quorum_last_group(const struct quorum *quorum) {
     return persistence_last_group(quorum->server->persistence);
+}
+
+uint64_t quorum_kept_group(const struct quorum *quorum) {
+    const struct persistence *persistence = quorum->server->persistence;
+    uint64_t group = replication_of(quorum)->group;
+    uint64_t kept = settings_of(quorum)->sync_replicas_fsync
+                        ? persistence_synced_group(persistence)
+                        : persistence_written_group(persistence);
+    return kept < group ? kept : group;
 }
 
 struct term_position quorum_position(const struct quorum *quorum) {

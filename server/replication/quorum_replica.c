@@ -38,7 +38,7 @@ static enum quorum_advice take_open(struct quorum *quorum, const struct term *te
 
 static void prepare(struct quorum *quorum, const struct term *term) {
     if (election_may_promise(term, &quorum->wanted.promised, sync_of(quorum)->has_forgotten,
-                             quorum_last_group(quorum), now_ms(), quorum->held_until_ms)) {
+                             quorum_last_group(quorum), now_ms(quorum), quorum->held_until_ms)) {
         quorum_promise(quorum, term);
     }
 }
@@ -85,13 +85,13 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
         probe->lease_ms <= ELECTION_LEASE_MAX_MS ? (int64_t)probe->lease_ms : ELECTION_LEASE_MAX_MS;
 }
 
-/* It has all that the master had when the link was new. */
+/* It has all that the master had when the link was new, and will not forget it again. */
 static void fill(struct quorum *quorum) {
     if (sync_of(quorum)->has_forgotten && quorum->fill_group > 0 &&
-        replication_of(quorum)->group >= quorum->fill_group) {
+        quorum_kept_group(quorum) >= quorum->fill_group) {
         quorum_set_forgotten(quorum, false);
         quorum_save(quorum);
-        log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, replication_of(quorum)->group);
+        log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, quorum_kept_group(quorum));
     }
 }
 
@@ -100,7 +100,12 @@ void quorum_doubt(struct quorum *quorum) {
     quorum_save(quorum);
 }
 
-bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
+bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked) {
+    return quorum_kept_group(quorum) > acked;
+}
+
+bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) {
+    *kept = quorum_kept_group(quorum);
     *probe = 0;
     if (sync_of(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {
         return false;
@@ -116,7 +121,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
         quorum_save(quorum);
     }
     if (quorum->probe_lease_ms <= quorum->saved.lease_ms) { /* a restart will wait for so long */
-        int64_t held_ms = election_hold_end(now_ms(), quorum->probe_lease_ms);
+        int64_t held_ms = election_hold_end(now_ms(quorum), quorum->probe_lease_ms);
         quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
         *probe = quorum->probe;
     }

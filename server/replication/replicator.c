@@ -71,6 +71,18 @@ static void end_pull(void *context) {
     master_link_stop(&replicator->link);
 }
 
+/* Whatever comes, is loaded or is applied. Loading a copy does not show: it is bounded by itself. */
+static uint64_t pull_progress(void *context) {
+    const struct replicator *replicator = context;
+    const struct replication *replication = &replicator->server->replication;
+    const struct master_link *link = &replicator->link;
+    uint64_t loading_ms = link->state == LINK_LOADING || apply_is_going(&link->apply)
+                              ? (uint64_t)replicator->server->clock.monotonic_ms
+                              : 0;
+    return replication->counters.received_copy_size + replication->counters.received_size +
+           replication->group + loading_ms;
+}
+
 static void close_term(void *context) {
     struct replicator *replicator = context;
     registry_set_passive(replicator->server->registry, true);
@@ -101,28 +113,25 @@ static bool open_term(void *context, const struct term *id) {
 
 /* ---- what commands ask for ---- */
 
-static void follow(void *context) {
-    struct replicator *replicator = context;
+static void follow_master(struct replicator *replicator, bool wants_failover) {
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
+    /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
     if (replicator->has_begun) {
         tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
-        master_link_begin(&replicator->link, false);
+        master_link_begin(&replicator->link, wants_failover);
     }
 }
 
+static void follow(void *context) {
+    follow_master(context, false);
+}
+
 static void shift(void *context) {
-    struct replicator *replicator = context;
-    redis_follow_end(replicator->redis);
-    registry_set_passive(replicator->server->registry, true);
-    feed_forget_history(
-        replicator->feed); /* the target knows the keys by what they say themselves */
-    tell_quorum(replicator, quorum_follow);
-    master_link_stop(&replicator->link);
-    master_link_begin(&replicator->link, true);
+    follow_master(context, true);
 }
 
 /* Apply some of what was received as a replica. true: that is all, and the role is what it says. */
@@ -194,7 +203,7 @@ static bool go_on_promoting(struct replicator *replicator) {
 static void history_changed(void *context) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
-    if (!replicator->has_begun || replication_is_passive(&server->replication)) {
+    if (!replicator->has_begun || !replication_may_change(&server->replication)) {
         return;
     }
     feed_open(replicator->feed);
@@ -282,6 +291,7 @@ static void begin_quorum(struct replicator *replicator) {
         .drop_replicas = drop_replicas,
         .pull = pull,
         .end_pull = end_pull,
+        .pull_progress = pull_progress,
         .open = open_term,
         .close = close_term,
     };
@@ -337,7 +347,7 @@ static void void_history(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct history history;
     bool has_gap = persistence_has_gap(server->persistence);
-    if (replication_is_passive(&server->replication) || has_gap == replicator->is_void) {
+    if (!replication_may_change(&server->replication) || has_gap == replicator->is_void) {
         return;
     }
     replicator->is_void = has_gap;
@@ -359,7 +369,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
         begin(replicator);
     }
     void_history(replicator);
-    if (server->replication.is_promoting) {
+    if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
         return go_on_promoting(replicator);
     }
     if (replicator->link.has_found_redis) {
@@ -368,10 +378,9 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (redis_follow_is_on(replicator->redis)) {
         return redis_follow_step(replicator->redis, STEP_BUDGET_NS);
     }
-    uint64_t group = persistence_last_group(server->persistence);
+    uint64_t copies = server->replication.copies;
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
-        replicator->link.has_replaced = false;
+    if (server->replication.copies != copies) {
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
     tell_quorum(replicator, quorum_begin_tick);

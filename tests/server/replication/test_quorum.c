@@ -105,4 +105,51 @@ IN_FIXTURE(a_damaged_file_ends_the_start) {
     end_quorum(quorum);
 }
 
+static void write_group(void) {
+    int ann = loop_connect(&looped);
+    loop_send(ann, "ZADD k 1 m\r\nDEL k\r\n");
+    loop_expect(&looped, ann, ":1\r\n:1\r\n");
+    struct loop_wait wait = {0};
+    while (persistence_written_group(looped.persistence) <
+           persistence_last_group(looped.persistence)) {
+        assert_true(loop_turn_and_wait(&looped, &wait));
+    }
+    loop_close(&looped, ann);
+}
+
+/* What is in memory alone it forgets again when its process ends. */
+IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
+    char error[DISK_ERROR_MAX], reason[REPLICATION_ERROR_MAX];
+    struct replication *replication = &looped.server->replication;
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    assert_non_null(quorum);
+    write_group();
+    uint64_t kept, probe, group = persistence_last_group(looped.persistence) + 1;
+    replication->role = REPLICATION_REPLICA;
+    assert_true(quorum_begin(quorum, error));
+    quorum_doubt(quorum);
+    quorum_begin_link(quorum);
+    struct loop_wait wait = {0};
+    const struct bytes open = BYTES("+OPEN 0000000000015f1c0d2b9a8e7f3491c2d0e4a7b3");
+    while (quorum_take_answer(quorum, open, reason) == QUORUM_WAIT) {
+        quorum_begin_tick(quorum);
+        assert_true(loop_turn_and_wait(&looped, &wait));
+    }
+    const struct wire_probe ping = {.last_group = group, .number = 1};
+    quorum_take_ping(quorum, &ping);
+    replication->group = group; /* applied, and not yet in the journal */
+    assert_false(quorum_acknowledge(quorum, &kept, &probe));
+    assert_true(replication->sync.has_forgotten);
+    replication->role = REPLICATION_MASTER;
+    replication->sync.state = SYNC_OFF;
+    write_group();
+    replication->role = REPLICATION_REPLICA;
+    replication->sync.state = SYNC_REPLICA;
+    assert_true(quorum_acknowledge(quorum, &kept, &probe));
+    assert_int_equal(kept, group);
+    assert_false(replication->sync.has_forgotten);
+    replication->role = REPLICATION_MASTER;
+    end_quorum(quorum);
+}
+
 TEST_MAIN(NULL, NULL)
