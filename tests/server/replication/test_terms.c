@@ -10,6 +10,7 @@
 #include "server/replication/replicator.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
+#include "tests/support/wire.h"
 
 #define SETTINGS "appendonly yes\nsync-replicas 1\nreplication-nodes 2\nsync-replicas-lease 0\n"
 #define NOTHING  "0000000000000000000000000000000000000000"
@@ -72,10 +73,12 @@ static int follow(void) {
     return replica;
 }
 
+/* It has this group, and answers a probe that was sent just now. */
 static void acknowledge(int replica, uint64_t group) {
     char text[128];
-    snprintf(text, sizeof text, "REPLCONF ACK %" PRIu64 " FSYNC 0 PROBE 1 %" PRIu64 "\r\n", group,
-             group);
+    snprintf(text, sizeof text,
+             "REPLCONF ACK %" PRIu64 " FSYNC 0 PROBE %" PRId64 " %" PRIu64 "\r\n", group,
+             f.server->clock.monotonic_ms, group);
     loop_send(replica, text);
     loop_turn_some(&f);
 }
@@ -91,13 +94,22 @@ static void present_greater(void) {
     loop_close(&f, other);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    loop_begin_kept(&f, SETTINGS);
+static int begin(const char *settings) {
+    loop_begin_kept(&f, settings);
     loop_replicate(&f);
     wait_for_state(SYNC_CLOSED);
     promise(connect_replica(), 0, true);
     return 0;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    return begin(SETTINGS "sync-replicas-lease 0\n");
+}
+
+static int set_up_lease(void **state) {
+    (void)state;
+    return begin(SETTINGS "sync-replicas-lease 1000\n");
 }
 
 static int tear_down(void **state) {
@@ -107,6 +119,7 @@ static int tear_down(void **state) {
 }
 
 #define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define IN_LEASE(name)   TEST_WITH(name, set_up_lease, tear_down)
 
 IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
     int replica = follow();
@@ -115,6 +128,20 @@ IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
     loop_expect_nothing(&f, ann);
     acknowledge(replica, last_group());
     loop_expect(&f, ann, ":1\r\n");
+}
+
+/* The clock of the server is that which goes on while the machine is suspended: the loop does not turn. */
+IN_LEASE(a_machine_that_was_suspended_wakes_up_without_a_lease) {
+    int replica = follow();
+    int ann = loop_connect(&f);
+    acknowledge(replica, last_group());
+    loop_send(ann, "ZSCORE k m\r\n");
+    loop_expect(&f, ann, "$-1\r\n");
+    f.harness->wall_us += 1000000;
+    loop_send(ann, "ZSCORE k m\r\n");
+    loop_expect_nothing(&f, ann);
+    acknowledge(replica, last_group());
+    loop_expect(&f, ann, "$-1\r\n");
 }
 
 /* Between the greater term and the order to follow, the server is no open master any more. */
@@ -180,6 +207,40 @@ IN_FIXTURE(who_waits_for_a_key_or_replicas_is_told_that_the_term_is_over) {
     loop_expect_end(&f, ann);
     loop_expect(&f, bob, UNBLOCKED);
     loop_expect_end(&f, bob);
+}
+
+/* What it has erased may come back with the next term, and so may the order itself. */
+IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
+    enum { BOARDS = 20000 }; /* many more than a tick erases from */
+    struct loop_wait wait = {0};
+    struct text request = {.at = NULL};
+    (void)follow();
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    int kim = loop_connect(&f);
+    for (int i = 0; i < BOARDS; i++) {
+        text_format(&request, "ZADD b%d 1 x\r\n", i);
+    }
+    loop_send_all(&f, bob, request.at, request.size);
+    while (registry_count(f.server->registry, 0) < BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_send(ann, "LB.FORGET x\r\n");
+    while (registry_count(f.server->registry, 0) == BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_send(kim, "SLAVEOF 127.0.0.1 1\r\n");
+    loop_expect(&f, kim, "+OK\r\n");
+    loop_expect(&f, ann, UNBLOCKED);
+    loop_expect_end(&f, ann);
+    assert_in_range(registry_count(f.server->registry, 0), 1, BOARDS - 1);
+    loop_send(kim, "SLAVEOF NO ONE\r\n");
+    loop_expect(&f, kim, "+OK\r\n");
+    wait_for_state(SYNC_OPEN);
+    while (registry_count(f.server->registry, 0) > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    text_free(&request);
 }
 
 TEST_MAIN(NULL, NULL)
