@@ -20,7 +20,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (clients/auth_guard.h) */
 };
 
-/* Output that must wait until the changes it shows are on disk. In output order:
+/* Output that must wait until the changes it shows are on disk, and replicas were sent them. In output order:
  *
  *     [ free_size: may be sent ][ .. mark_end: group mark_group ][ the rest: rest_group, 0: none ]
  */

@@ -346,11 +346,21 @@ static void finish_dirty(struct tick *tick) {
     }
 }
 
-/* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
- * that shows the boards: the lease is looked at when the commands have run. */
-static uint64_t free_group(const struct server *server) {
-    return sync_is_gating(&server->replication.sync) ? 0
-                                                     : persistence_safe_group(server->persistence);
+/* What depends on no later group may leave at once, before the tick's end. What replicas are to be sent first
+ * waits for the end. With sync-replicas nothing may leave that shows the boards: the lease is looked at when
+ * the commands have run. */
+static uint64_t free_group(struct tick *tick) {
+    const struct server *server = tick->server;
+    uint64_t safe_group = persistence_safe_group(server->persistence);
+    uint64_t complete_group = persistence_complete_group(server->persistence);
+    if (sync_is_gating(&server->replication.sync)) {
+        return 0;
+    }
+    if (server->replication.replicas == NULL) {
+        return safe_group;
+    }
+    tick->owes_gates = true;
+    return safe_group < complete_group ? safe_group : complete_group;
 }
 
 /* ---- output that nobody asked for ---- */
@@ -385,7 +395,7 @@ static void take_news(struct tick *tick) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > free_group(server)) {
+            if (group > free_group(tick)) {
                 connection_gate(connection, session->pushed_from, group);
             }
         }
@@ -435,7 +445,7 @@ static void gate_output(struct connection *connection, size_t size_before, bool 
     const struct persistence *persistence = connection->tick->server->persistence;
     uint64_t group = persistence_last_group(persistence);
     const struct server *server = connection->tick->server;
-    if (group <= free_group(server) || connection->session.output.size == size_before) {
+    if (group <= free_group(connection->tick) || connection->session.output.size == size_before) {
         return;
     }
     bool holds_readers =
@@ -676,6 +686,10 @@ static void close_lost(struct tick *tick) {
 }
 
 void tick_open_gates(struct tick *tick) {
+    tick->owes_gates = tick->is_feeding;
+    if (tick->is_feeding) {
+        return; /* when replicas were sent what the answers show */
+    }
     close_lost(tick);
     uint64_t group = sync_safe_group(&tick->server->replication.sync,
                                      persistence_safe_group(tick->server->persistence));
@@ -1201,17 +1215,23 @@ static bool begin_replication(struct tick *tick) {
     return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
 }
 
-/* What replicas are sent leaves with the replies. */
+/* What replicas are sent leaves before the replies: a change that is answered is in their sockets, and
+ * outlives this process. */
 static bool end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;
     }
     bool has_more = tick->replicate_end(tick->replicator);
     struct replica *replica = tick->server->replication.replicas;
-    for (; replica != NULL; replica = replica->next) {
+    while (replica != NULL) {
+        struct replica *next = replica->next; /* finishing may close this one */
+        struct connection *connection = connection_of(replica->session);
         if (replica->session->output.size > 0) {
-            tick_mark_dirty(tick, connection_of(replica->session));
+            struct network *network = connection->transport.network;
+            finish(connection);
+            has_more |= network->has_thread && network_push(network);
         }
+        replica = next;
     }
     return has_more;
 }
@@ -1249,11 +1269,14 @@ static void on_check(uv_check_t *check) {
     if (tick->replicator != NULL) {
         tick->replicate_close(tick->replicator);
     }
+    tick->is_feeding = true;
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
     has_more |= end_replication(tick);
-    if (sync_is_gating(&server->replication.sync) || server->replication.sync.has_lost_answers) {
+    tick->is_feeding = false;
+    if (tick->owes_gates || sync_is_gating(&server->replication.sync) ||
+        server->replication.sync.has_lost_answers) {
         tick_open_gates(tick);
     }
     finish_dirty(tick);

@@ -63,7 +63,9 @@ struct tick {
     uint32_t idle_buffer_count;     /* how many were not lent within this second */
     struct connection *check_next;  /* next in the walk over all clients, once a second */
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
-    bool is_behind;            /* the disk is behind: the queue waits (persistence_is_behind) */
+    bool is_feeding; /* what replicas are sent is not in their sockets yet: gates stay closed */
+    bool owes_gates; /* gates are to be looked at when it is */
+    bool is_behind;  /* the disk is behind: the queue waits (persistence_is_behind) */
     enum server_pause held_by; /* the strongest pause that holds a connection back */
     bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
     bool is_draining;          /* no more reads; queued requests are answered */
@@ -105,7 +107,7 @@ void tick_shutdown(struct tick *tick, bool is_now);
 bool tick_describe_command(const struct tick *tick, struct fault_command *command);
 /* Run one iteration without blocking in poll. */
 void tick_wake(struct tick *tick);
-/* Send output that no longer has to wait for the disk. */
+/* Send output that no longer has to wait for the disk or for replicas. */
 void tick_open_gates(struct tick *tick);
 
 /* The network with the fewest clients. */
