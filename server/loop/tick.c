@@ -704,13 +704,17 @@ void tick_open_gates(struct tick *tick) {
     }
 }
 
-/* What this tick has written counts, too: the target must have it. */
-static void step_failover(struct server *server) {
+/* What this tick has written counts, too: the target must have it, and clients their answers. */
+static void step_failover(struct tick *tick) {
+    struct server *server = tick->server;
     struct replication *replication = &server->replication;
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
         replication->group = persistence_last_group(server->persistence);
+        if (sync_is_gating(&replication->sync)) {
+            tick_open_gates(tick);
+        }
     }
-    failover_step(server);
+    failover_step(server, tick->gated_first != NULL);
 }
 
 /* Send what clients received without asking, to some of them. true: more are left. */
@@ -1258,7 +1262,7 @@ static void on_check(uv_check_t *check) {
     has_more |= run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
-    step_failover(server);
+    step_failover(tick);
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);

@@ -205,6 +205,13 @@ static void on_timer(uv_timer_t *timer) {
     }
 }
 
+void master_link_hurry(struct master_link *link) {
+    link->failures = 0;
+    if (link->state == LINK_WAITS) {
+        (void)uv_timer_start(&link->timer, on_timer, 0, 0);
+    }
+}
+
 /* The same reason is logged once a minute. */
 static void log_loss(struct master_link *link, enum master_link_state before) {
     const struct replication *replication = replication_of(link);

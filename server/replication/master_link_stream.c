@@ -420,6 +420,9 @@ static bool owes_kept(const struct master_link *link) {
 
 static bool is_ack_due(const struct master_link *link) {
     int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
+    if (link->quorum != NULL && quorum_owes_probe(link->quorum)) {
+        return true;
+    }
     bool is_new = replication_of(link)->group != link->acked_group;
     bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
     return link->wants_ack || owes_kept(link) ||

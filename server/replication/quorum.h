@@ -83,6 +83,7 @@ struct quorum {
     uint64_t fill_group; /* filled when this is applied; 0: not known */
     uint64_t probe;      /* the last one that came on this link */
     int64_t probe_lease_ms;
+    bool owes_probe; /* it is not echoed before its lease is on disk */
 };
 
 /* sync-replicas is not 0, and the data directory is there. NULL: error (DISK_ERROR_MAX) says why. */
@@ -138,5 +139,10 @@ void quorum_doubt(struct quorum *quorum);
 /* May the groups in memory be acknowledged for the quorum? *probe: to be echoed. Call it when the
  * acknowledgement is made. */
 MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe);
+/* Can a probe be echoed now that could not be when it came? */
+bool quorum_owes_probe(const struct quorum *quorum);
+/* The master that this server follows hands over to it, and answers no reader by its lease any more: what this
+ * server has acknowledged does not keep it from opening. */
+void quorum_end_hold(struct quorum *quorum);
 
 #endif
