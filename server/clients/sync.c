@@ -9,6 +9,11 @@ const char *sync_state_name(enum sync_state state) {
     return names[state];
 }
 
+bool sync_is_lease_over(const struct sync *sync) {
+    return sync->state == SYNC_OPEN && sync->has_lease &&
+           (int64_t)(clock_monotonic_us() / 1000) >= sync->lease_end_ms;
+}
+
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group) {
     if (sync->state == SYNC_OFF || sync->state == SYNC_REPLICA) {
         return disk_group;
@@ -16,7 +21,7 @@ uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group) {
     if (sync->state != SYNC_OPEN) {
         return 0; /* what waits goes on waiting: it may open again */
     }
-    if (sync->has_lease && (int64_t)(clock_monotonic_us() / 1000) >= sync->lease_end_ms) {
+    if (sync_is_lease_over(sync)) {
         return 0;
     }
     return sync->safe_group < disk_group ? sync->safe_group : disk_group;

@@ -424,6 +424,32 @@ REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
                    "writes to replicas are just local and are not propagated.\r\n");
 }
 
+/* ---- what balancers ask for ---- */
+
+REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
+    BEGIN;
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->sync.state = SYNC_CLOSED;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->sync = (struct sync){.state = SYNC_OPEN, .has_lease = true, .lease_end_ms = INT64_MAX};
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->sync.lease_end_ms = 0;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->sync = (struct sync){.state = SYNC_OFF};
+    harness_expect(h, s, "CONFIG SET min-replicas-to-write 1", "+OK\r\n");
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    connect_replica(h, 7001, REPLICA_ONLINE);
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->is_promoting = true;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->is_promoting = false;
+    h->server.durability.is_loading = true;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    h->server.durability.is_loading = false;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7003", "+OK\r\n");
+    assert_false(has_line(h, s, "serves_as_master:1"));
+}
+
 /* ---- FAILOVER ---- */
 
 REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
