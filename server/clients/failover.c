@@ -49,7 +49,18 @@ static bool has_replica(const struct replication *replication) {
     return replica != NULL;
 }
 
-static const char *check(const struct server *server, const struct failover_options *options) {
+/* By the channel through which Sentinels meet, and by the name that they give their connections. */
+static bool is_watched_by_others(const struct server *server, const struct session *caller) {
+    static const char prefix[] = "sentinel-";
+    bool is_sentinel =
+        caller->name != NULL && strncmp(caller->name, prefix, sizeof prefix - 1) == 0;
+    return !is_sentinel &&
+           subscription_subscriber_count(&server->subscriptions, SUBSCRIPTION_CHANNEL,
+                                         BYTES("__sentinel__:hello")) > 0;
+}
+
+static const char *check(const struct server *server, const struct session *caller,
+                         const struct failover_options *options) {
     const struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
         return "ERR FAILOVER already in progress.";
@@ -59,6 +70,12 @@ static const char *check(const struct server *server, const struct failover_opti
     }
     if (!has_replica(replication)) {
         return "ERR FAILOVER requires connected replicas.";
+    }
+    if (is_watched_by_others(server, caller)) {
+        return "ERR FAILOVER is refused because a Sentinel watches this server, and would not "
+               "follow. Send it "
+               "SENTINEL FAILOVER <master name> COORDINATED (Valkey 9 or later; else without "
+               "COORDINATED).";
     }
     if (options->is_forced && (options->timeout_ms == 0 || options->host.at == NULL)) {
         return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
@@ -77,9 +94,10 @@ static const char *check(const struct server *server, const struct failover_opti
     return replica->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
-const char *failover_begin(struct server *server, const struct failover_options *options) {
+const char *failover_begin(struct server *server, const struct session *caller,
+                           const struct failover_options *options) {
     struct replication *replication = &server->replication;
-    const char *why = check(server, options);
+    const char *why = check(server, caller, options);
     if (why != NULL) {
         return why;
     }
@@ -137,12 +155,15 @@ static void shift(struct server *server) {
     }
 }
 
-void failover_step(struct server *server) {
+void failover_step(struct server *server, bool has_waiting_answers) {
     struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_WAITS) {
         return;
     }
-    const struct replica *ready = find_ready(replication);
+    /* With sync-replicas, answers that wait would be lost with the term. Otherwise they wait for this server's
+     * disk, and go on doing so. */
+    bool is_held = has_waiting_answers && sync_is_gating(&replication->sync);
+    const struct replica *ready = is_held ? NULL : find_ready(replication);
     if (ready != NULL) {
         char address[REPLICATION_HOST_MAX + 1];
         replication_print_address(ready, address);

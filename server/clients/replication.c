@@ -355,6 +355,13 @@ const char *replication_read_refusal(const struct server *server) {
     return NULL;
 }
 
+bool replication_serves_as_master(const struct server *server) {
+    bool is_up = !server->durability.is_loading && !server->retiring.is_begun;
+    return is_up && !replication_is_replica(&server->replication) &&
+           replication_write_refusal(server) == NULL &&
+           !sync_is_lease_over(&server->replication.sync, clock_read_ms(&server->clock));
+}
+
 int64_t replication_priority(const struct server *server) {
     const struct replication *replication = &server->replication;
     bool is_unfit = replication->is_priority_zero ||

@@ -326,6 +326,11 @@ static inline bool replication_may_refuse(const struct replication *replication,
 const char *replication_write_refusal(const struct server *server);
 /* The error for a command that needs the boards: "LOADING ...", "MASTERDOWN ..."; NULL: none. */
 const char *replication_read_refusal(const struct server *server);
+/* Is it a master whose answers to writers, and to readers who must see every write, leave now? Not while files are
+ * loaded or the server retires, nor when it is closed or without its lease (sync-replicas), nor without the
+ * replicas that min-replicas-to-write wants: then another master may have been made. INFO tells balancers so as
+ * serves_as_master. */
+bool replication_serves_as_master(const struct server *server);
 /* What INFO says, and Sentinel reads, as slave_priority. */
 int64_t replication_priority(const struct server *server);
 

@@ -66,6 +66,8 @@ struct server {
     struct follows follows; /* boards that somebody follows */
     /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
     bool has_news;
+    bool
+        owes_gates; /* answers wait for no more than what replicas are sent in this tick: dispatch/gate.h */
     int64_t started_at_ms; /* monotonic */
     int64_t started_at_s;  /* unix */
     /* When the previous command ended and this one began, so that one counter reading serves both.

@@ -7,11 +7,15 @@ const char *sync_state_name(enum sync_state state) {
     return names[state];
 }
 
+bool sync_is_lease_over(const struct sync *sync, int64_t now_ms) {
+    return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;
+}
+
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
     if (sync->state != SYNC_OPEN) {
         return disk_group;
     }
-    if (sync->has_lease && now_ms >= sync->lease_end_ms) {
+    if (sync_is_lease_over(sync, now_ms)) {
         return 0;
     }
     return sync->safe_group < disk_group ? sync->safe_group : disk_group;

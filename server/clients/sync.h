@@ -47,6 +47,9 @@ static inline bool sync_is_gating(const struct sync *sync) {
  * epoch (replication.h), and are not asked for. */
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms);
 
+/* OPEN: does no answer leave, as too few replicas were heard? */
+bool sync_is_lease_over(const struct sync *sync, int64_t now_ms);
+
 /* OPEN: for how long answers have been held back; else 0. */
 int64_t sync_held_ms(const struct sync *sync, int64_t now_ms);
 

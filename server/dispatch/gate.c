@@ -8,9 +8,17 @@ bool gate_holds_readers(const struct server *server) {
                                            sync_is_gating(&server->replication.sync));
 }
 
-uint64_t gate_free_group(const struct server *server) {
-    return sync_is_gating(&server->replication.sync) ? 0
-                                                     : persistence_safe_group(server->persistence);
+uint64_t gate_free_group(struct server *server) {
+    uint64_t safe_group = persistence_safe_group(server->persistence);
+    uint64_t complete_group = persistence_complete_group(server->persistence);
+    if (sync_is_gating(&server->replication.sync)) {
+        return 0;
+    }
+    if (server->replication.replicas == NULL) {
+        return safe_group;
+    }
+    server->owes_gates = true;
+    return safe_group < complete_group ? safe_group : complete_group;
 }
 
 uint64_t gate_open_group(const struct server *server) {

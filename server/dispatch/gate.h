@@ -5,7 +5,10 @@
  *     group <= gate_free_group             at once
  *     group <= gate_open_group             at the end of a tick
  *     else                                 it waits: for the disk (appendfsync), for replicas
- *                                          (sync-replicas), for the lease */
+ *                                          (sync-replicas), for the lease
+ *
+ * In all cases a change is in the sockets to the replicas before its answer leaves: it then outlives this
+ * process. */
 #ifndef SERVER_GATE_H
 #define SERVER_GATE_H
 
@@ -20,9 +23,10 @@ static inline bool gate_sees_boards(const struct command *command) {
 }
 /* Do answers to readers wait, too? Without persistence nothing waits. */
 bool gate_holds_readers(const struct server *server);
-/* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
- * that shows the boards: the lease is looked at when the commands have run. */
-uint64_t gate_free_group(const struct server *server);
+/* What depends on no later group may leave at once, before the tick's end. What replicas are to be sent first
+ * waits for the end (owes_gates). With sync-replicas nothing may leave that shows the boards: the lease is
+ * looked at when the commands have run. */
+uint64_t gate_free_group(struct server *server);
 /* What depends on no later group may leave, when a tick's commands have run. */
 uint64_t gate_open_group(const struct server *server);
 

@@ -420,7 +420,7 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
  * with appendfsync always, any that it could see. A refused command has seen none. */
 static void gate_output(struct connection *connection, size_t size_before, bool has_changed,
                         bool sees) {
-    const struct server *server = connection->tick->server;
+    struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
     if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
         return;
@@ -663,6 +663,11 @@ static bool run_jobs(struct tick *tick) {
 /* ---- the end of a tick ---- */
 
 void tick_open_gates(struct tick *tick) {
+    if (tick->is_feeding) {
+        tick->server->owes_gates = true;
+        return; /* when replicas were sent what the answers show */
+    }
+    tick->server->owes_gates = false;
     uint64_t group = gate_open_group(tick->server);
     struct connection *connection = tick->gated_first;
     tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
@@ -685,20 +690,25 @@ void tick_open_gates(struct tick *tick) {
     }
 }
 
-/* With sync-replicas acknowledgements come in any tick, and the lease ends in any. Else the disk tells. */
+/* With replicas, answers wait for what these are sent. With sync-replicas acknowledgements come in any tick, and
+ * the lease ends in any. Else the disk tells. */
 static bool must_open_gates(const struct tick *tick) {
     const struct replication *replication = &tick->server->replication;
-    return sync_is_gating(&replication->sync) ||
+    return tick->server->owes_gates || sync_is_gating(&replication->sync) ||
            tick->gate_epoch != replication_answer_epoch(replication);
 }
 
-/* What this tick has written counts, too: the target must have it. */
-static void step_failover(struct server *server) {
+/* What this tick has written counts, too: the target must have it, and clients their answers. */
+static void step_failover(struct tick *tick) {
+    struct server *server = tick->server;
     struct replication *replication = &server->replication;
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
         replication->group = persistence_last_group(server->persistence);
+        if (sync_is_gating(&replication->sync)) {
+            tick_open_gates(tick);
+        }
     }
-    failover_step(server);
+    failover_step(server, tick->gated_first != NULL);
 }
 
 /* Send what clients received without asking, to some of them. true: more are left. */
@@ -1199,17 +1209,23 @@ static bool begin_replication(struct tick *tick) {
     return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
 }
 
-/* What replicas are sent leaves with the replies. */
+/* What replicas are sent leaves before the replies: a change that is answered is in their sockets, and
+ * outlives this process. */
 static bool end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;
     }
     bool has_more = tick->replicate_end(tick->replicator);
     struct replica *replica = tick->server->replication.replicas;
-    for (; replica != NULL; replica = replica->next) {
+    while (replica != NULL) {
+        struct replica *next = replica->next; /* finishing may close this one */
+        struct connection *connection = connection_of(replica->session);
         if (replica->session->output.size > 0) {
-            tick_mark_dirty(tick, connection_of(replica->session));
+            struct network *network = connection->transport.network;
+            finish(connection);
+            has_more |= network->has_thread && network_push(network);
         }
+        replica = next;
     }
     return has_more;
 }
@@ -1236,7 +1252,7 @@ static void on_check(uv_check_t *check) {
     has_more |= run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
-    step_failover(server);
+    step_failover(tick);
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
@@ -1247,10 +1263,12 @@ static void on_check(uv_check_t *check) {
     if (tick->replicator != NULL) {
         tick->replicate_close(tick->replicator);
     }
+    tick->is_feeding = true;
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
     has_more |= end_replication(tick);
+    tick->is_feeding = false;
     if (server->persistence != NULL && must_open_gates(tick)) {
         tick_open_gates(tick);
     }

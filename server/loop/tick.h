@@ -64,7 +64,8 @@ struct tick {
     uint32_t idle_buffer_count;     /* how many were not lent within this second */
     struct connection *check_next;  /* next in the walk over all clients, once a second */
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
-    bool is_behind;            /* the disk is behind: the queue waits (persistence_is_behind) */
+    bool is_feeding; /* what replicas are sent is not in their sockets yet: gates stay closed */
+    bool is_behind;  /* the disk is behind: the queue waits (persistence_is_behind) */
     enum server_pause held_by; /* the strongest pause that holds a connection back */
     bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
     bool is_draining;          /* no more reads; queued requests are answered */

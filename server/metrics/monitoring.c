@@ -17,6 +17,7 @@ struct readiness {
     double copied_percent;
     enum replication_keys keys;
     bool is_outdated; /* its master is gone, and it does not serve what it has */
+    bool is_closed;   /* a master that does not serve: too few replicas are there */
 };
 
 struct monitoring {
@@ -63,6 +64,8 @@ static void look_at_readiness(void *context, void *view) {
             replication_is_replica(&server->replication) && !server->replication.is_whole,
         .keys = replication_keys(&server->replication),
         .is_outdated = replication_read_refusal(server) != NULL,
+        .is_closed =
+            !replication_is_replica(&server->replication) && !replication_serves_as_master(server),
     };
     if (server->replication.copy_size > 0) {
         readiness->copied_percent = (double)server->replication.copy_read_size * 100 /
@@ -91,6 +94,8 @@ static void write_readiness(const void *view, const char *accept, struct http_re
         reply_text(reply, 503, "applying what was received\n");
     } else if (readiness->keys == REPLICATION_KEYS_CLOSED) {
         reply_text(reply, 503, "closed: waiting for promises\n");
+    } else if (readiness->is_closed) {
+        reply_text(reply, 503, "closed: too few replicas\n");
     } else if (readiness->is_outdated) {
         reply_text(reply, 503, "master down\n");
     } else {

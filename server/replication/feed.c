@@ -134,12 +134,14 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context) {
+struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
+                         void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
     if (feed == NULL) {
         return NULL;
     }
     feed->server = server;
+    feed->loop = loop;
     feed->wake = wake;
     feed->context = context;
     backlog_init(&feed->backlog, 0);
@@ -147,14 +149,7 @@ struct feed *feed_create(struct server *server, void (*wake)(void *context), voi
     return feed;
 }
 
-void feed_start(struct feed *feed, uv_loop_t *loop) {
-    CHECK(uv_timer_init(loop, &feed->timer) == 0); /* it never fails */
-    feed->timer.data = feed;
-    feed->loop = loop;
-}
-
 void feed_stop(struct feed *feed) {
-    uv_close((uv_handle_t *)&feed->timer, NULL);
     feed_end_redis_copy(feed);
     feed_disk_deinit(&feed->disk);
 }

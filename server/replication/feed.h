@@ -15,10 +15,8 @@
  * its copy, or keeps others waiting who share it, for repl-timeout in all. A Redis with the module may be a
  * replica, too: feed_redis.h.
  *
- * Groups leave with the tick that made them, unless others have left in the same millisecond: then they are
- * gathered until the next one. So a replica takes one write, and is woken once, a millisecond, however many
- * ticks there are. Nothing is gathered while somebody waits for replicas (WAIT, FAILOVER, sync-replicas), nor
- * once the server is to end. */
+ * Groups leave with the tick that made them, one write a replica and tick, before the replies of that tick:
+ * what was answered is in the replica's socket, where the end of this process does not reach it. */
 #ifndef SERVER_FEED_H
 #define SERVER_FEED_H
 
@@ -49,8 +47,6 @@ struct feed {
     bool is_open;
     bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
     bool wants_ping;        /* replicas are asked to acknowledge */
-    int64_t sent_at_ms;     /* monotonic: when groups left last */
-    uv_timer_t timer;       /* runs while groups are gathered */
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
@@ -77,9 +73,9 @@ struct feed_place {
         holding_s; /* seconds in which others that share the copy had taken all, and it had not */
 };
 
-/* Without a handle in the loop until feed_start, which cannot fail. */
-struct feed *feed_create(struct server *server, void (*wake)(void *context), void *context);
-void feed_start(struct feed *feed, uv_loop_t *loop);
+/* It has no handle in the loop yet. */
+struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
+                         void *context);
 /* Close handles; the loop turns once more before feed_destroy. */
 void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);

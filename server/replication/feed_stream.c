@@ -10,8 +10,6 @@ enum {
     READ_MAX = 256 * 1024,
     REDIS_READ_MAX = 64 * 1024,
     REDIS_BUDGET_NS = 400000, /* of a tick, for all of them */
-    GATHERED_MAX = 64 * 1024, /* of groups: more leave at once */
-    GATHER_MS = 1,
 };
 
 /* ---- where groups are ---- */
@@ -144,7 +142,6 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
             return false;
         }
         deliver(feed, replica, (struct bytes){.at = at, .size = size}, last_group);
-        feed->sent_at_ms = feed->server->clock.monotonic_ms;
     }
     feed_bound_lag(feed, replica);
     return false; /* the loop turns when its socket has taken some */
@@ -188,24 +185,6 @@ static void note_online(struct replica *replica) {
 
 /* ---- the tick ---- */
 
-static void on_timer(uv_timer_t *timer) {
-    struct feed *feed = timer->data;
-    feed->wake(feed->context);
-}
-
-/* May groups wait for the next ones? Not where somebody waits for them. */
-static bool may_gather(const struct feed *feed) {
-    const struct server *server = feed->server;
-    return feed->sent_at_ms == server->clock.monotonic_ms && !feed->wants_ping &&
-           feed->quorum == NULL && !server->is_shutdown_asked && !server->retiring.is_begun;
-}
-
-/* Are they few, and all that it has not been sent? */
-static bool gathers(const struct feed *feed, const struct replica *replica) {
-    const struct backlog_cursor *cursor = &feed_place_of(replica)->cursor;
-    return cursor->chunk != NULL && backlog_unread(&feed->backlog, cursor) < GATHERED_MAX;
-}
-
 void feed_ping(struct feed *feed, struct replica *replica) {
     if (replica->is_redis) {
         feed_redis_ask(feed, replica);
@@ -228,8 +207,6 @@ static void keep_groups(struct feed *feed, struct replica *replica) {
 
 bool feed_stream(struct feed *feed) {
     bool has_more = false;
-    bool is_gathering = false;
-    bool is_early = may_gather(feed);
     uint64_t begin_ticks = clock_ticks();
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
@@ -241,10 +218,6 @@ bool feed_stream(struct feed *feed) {
             continue;
         }
         note_online(replica);
-        if (is_early && gathers(feed, replica)) {
-            is_gathering |= backlog_unread(&feed->backlog, &feed_place_of(replica)->cursor) > 0;
-            continue;
-        }
         if (replica->is_redis) {
             has_more |= send_commands(feed, replica, begin_ticks);
         } else {
@@ -255,8 +228,5 @@ bool feed_stream(struct feed *feed) {
         }
     }
     feed->wants_ping = false;
-    if (is_gathering && !uv_is_active((uv_handle_t *)&feed->timer)) {
-        (void)uv_timer_start(&feed->timer, on_timer, GATHER_MS, 0);
-    }
     return has_more;
 }

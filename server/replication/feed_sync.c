@@ -87,6 +87,9 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
         return;
     }
     if (wish->wants_failover) {
+        if (feed->quorum != NULL) {
+            quorum_end_hold(feed->quorum);
+        }
         replication_promote(feed->server);
     }
     if (wish->wants_failover && (feed->quorum != NULL || replication->is_promoting)) {

@@ -205,6 +205,13 @@ static void on_timer(uv_timer_t *timer) {
     }
 }
 
+void master_link_hurry(struct master_link *link) {
+    link->failures = 0;
+    if (link->state == LINK_WAITS) {
+        (void)uv_timer_start(&link->timer, on_timer, 0, 0);
+    }
+}
+
 /* The same reason is logged once a minute. */
 static void log_loss(struct master_link *link, enum master_link_state before) {
     const struct replication *replication = replication_of(link);
@@ -264,6 +271,10 @@ void master_link_drop(struct master_link *link, const char *reason) {
 
 /* ---- sending ---- */
 
+static bool is_peer_gone(int error) {
+    return error == EPIPE || error == ECONNRESET;
+}
+
 bool master_link_send(struct master_link *link) {
     struct buffer *output = &link->output;
     while (output->size > 0) {
@@ -273,6 +284,11 @@ bool master_link_send(struct master_link *link) {
             continue;
         }
         if (sent < 0 && errno == EAGAIN) {
+            return true;
+        }
+        if (sent < 0 && is_peer_gone(errno) && link->state >= LINK_COPYING) {
+            /* What the master sent before it ended is read first: reading finds the end. */
+            buffer_clear(output);
             return true;
         }
         if (sent < 0) {
@@ -380,6 +396,9 @@ void master_link_take_input(struct master_link *link) {
 void master_link_on_ready(uv_poll_t *poll, int status, int events) {
     struct master_link *link = poll->data;
     server_update_time(link->server);
+    if (status != 0) {
+        link->polled = 0; /* libuv has stopped it; there may be more to read */
+    }
     if (link->state == LINK_CONNECTING) {
         master_link_take_connection(link);
         return;

@@ -201,8 +201,8 @@ static void take_sync(struct master_link *link, struct bytes answer) {
     if (link->wants_failover && bytes_equal(answer, BYTES("+AGREED"))) {
         link->wants_failover = false;
         failover_end(link->server, true);
-        link->failures = 0;
         master_link_fail(link, "the new master is not open yet");
+        master_link_hurry(link);
         return;
     }
     if (!is_continued && !begins_with(answer, "+FULL ")) {

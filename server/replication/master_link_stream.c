@@ -402,6 +402,9 @@ void master_link_say_ack(struct master_link *link, uint64_t group) {
 
 static bool is_ack_due(const struct master_link *link) {
     int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
+    if (link->quorum != NULL && quorum_owes_probe(link->quorum)) {
+        return true;
+    }
     bool is_new = replication_of(link)->group != link->acked_group;
     bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
     bool owes_kept = link->quorum != NULL && quorum_owes_ack(link->quorum, link->kept_group);

@@ -86,6 +86,7 @@ struct quorum {
     uint64_t fill_group; /* filled when this is kept; 0: not known */
     uint64_t probe;      /* the last one that came on this link */
     int64_t probe_lease_ms;
+    bool owes_probe; /* it is not echoed before its lease is on disk */
 };
 
 /* sync-replicas is not 0, and the data directory is there. NULL: error (DISK_ERROR_MAX) says why. */
@@ -143,5 +144,10 @@ void quorum_doubt(struct quorum *quorum);
 MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe);
 /* Is there more to be acknowledged than up to this group? The master waits for it. */
 bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked);
+/* Can a probe be echoed now that could not be when it came? */
+bool quorum_owes_probe(const struct quorum *quorum);
+/* The master that this server follows hands over to it, and answers no reader by its lease any more: what this
+ * server has acknowledged does not keep it from opening. */
+void quorum_end_hold(struct quorum *quorum);
 
 #endif

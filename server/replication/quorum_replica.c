@@ -13,6 +13,7 @@ void quorum_begin_link(struct quorum *quorum) {
     quorum->fill_group = 0;
     quorum->probe = 0;
     quorum->probe_lease_ms = 0;
+    quorum->owes_probe = false;
 }
 
 /* "OPEN <term>": with this word, and a term behind it? */
@@ -104,9 +105,18 @@ bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked) {
     return quorum_kept_group(quorum) > acked;
 }
 
+bool quorum_owes_probe(const struct quorum *quorum) {
+    return quorum->owes_probe && quorum->probe_lease_ms <= quorum->saved.lease_ms;
+}
+
+void quorum_end_hold(struct quorum *quorum) {
+    quorum->held_until_ms = 0;
+}
+
 bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) {
     *kept = quorum_kept_group(quorum);
     *probe = 0;
+    quorum->owes_probe = false;
     if (sync_of(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {
         return false;
     }
@@ -120,7 +130,8 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
         quorum->wanted.lease_ms = quorum->probe_lease_ms;
         quorum_save(quorum);
     }
-    if (quorum->probe_lease_ms <= quorum->saved.lease_ms) { /* a restart will wait for so long */
+    quorum->owes_probe = quorum->probe_lease_ms > quorum->saved.lease_ms;
+    if (!quorum->owes_probe) { /* a restart will wait for so long */
         int64_t held_ms = election_hold_end(now_ms(quorum), quorum->probe_lease_ms);
         quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
         *probe = quorum->probe;

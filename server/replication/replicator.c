@@ -422,14 +422,13 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
     }
     replicator->server = server;
     /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
-    replicator->feed = feed_create(server, wake, context);
+    replicator->feed = feed_create(server, loop, wake, context);
     replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
     if (replicator->redis == NULL) {
         feed_destroy(replicator->feed);
         memory_free(replicator);
         return NULL;
     }
-    feed_start(replicator->feed, loop);
     master_link_init(&replicator->link, server, loop);
     replicator->link.wake = wake;
     replicator->link.context = context;

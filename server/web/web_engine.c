@@ -235,7 +235,7 @@ static void run_commands(const struct web_engine *engine, struct web_query *quer
 }
 
 static bool must_be_held(const struct web_engine *engine, struct web_query *query) {
-    const struct server *server = engine->server;
+    struct server *server = engine->server;
     bool sees_boards = false;
     for (unsigned i = 0; i < query->command_count; i++) {
         sees_boards |= gate_sees_boards(command_by_index(query->numbers[i]));

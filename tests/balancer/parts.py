@@ -85,6 +85,8 @@ class Server:
             return self.local().ping()
         except redis.ConnectionError:
             return False
+        except redis.ResponseError:  # a master without promises, which is not to open by itself
+            return True
 
     def local(self):
         return redis.Redis(unix_socket_path=str(self.socket), password=self.password,
@@ -104,22 +106,27 @@ class Server:
 
 class Haproxy:
     """deploy/haproxy.cfg with other ports: of the server, and of the two listeners."""
+    file, listeners, server_name = "haproxy.cfg", ("leaderboard", "leaderboard-master"), "main"
 
-    def __init__(self, server):
+    def __init__(self, *servers):
         self.held = [hold_port(), hold_port()]
         self.port, self.master_port = (held.getsockname()[1] for held in self.held)
         for held in self.held:
             held.close()  # HAProxy binds without SO_REUSEADDR's kindness to others
         path = directory()
         self.log = path / "log"
-        text = (ROOT / "deploy" / "haproxy.cfg").read_text()
-        for old, new in (("6380", server.port), ("6379", self.port), ("6378", self.master_port)):
-            text, count = re.subn(rf"127\.0\.0\.1:{old}\b", f"127.0.0.1:{new}", text)
+        text = (ROOT / "deploy" / self.file).read_text()
+        for old, new in self.changes(servers):
+            text, count = re.subn(old, new, text)
             assert count > 0, old
         (path / "haproxy.cfg").write_text(text)
         self.process = start([HAPROXY, "-db", "-f", "haproxy.cfg"], self.log, path)
         atexit.register(self.process.kill)
         wait_until(self.answers, f"the start of HAProxy: {self.log.read_text()}")
+
+    def changes(self, servers):
+        for old, new in (("6380", servers[0].port), ("6379", self.port), ("6378", self.master_port)):
+            yield rf"127\.0\.0\.1:{old}\b", f"127.0.0.1:{new}"
 
     def answers(self):
         assert self.process.poll() is None, self.log.read_text()
@@ -130,17 +137,36 @@ class Haproxy:
 
     def events(self):
         """[(listener, "UP" or "DOWN", reason)] of the server, as the log has them."""
-        return re.findall(r"Server (\S+)/main is (UP|DOWN), reason: ([^.]*?)\.", self.log.read_text())
+        return re.findall(rf"Server (\S+)/{self.server_name} is (UP|DOWN), reason: ([^.]*?)\.",
+                          self.log.read_text())
 
     def state(self, listener):
         states = [state for name, state, _ in self.events() if name == listener]
         return states[-1] if states else "UP"
 
-    def wait_for(self, state):
-        for listener in ("leaderboard", "leaderboard-master"):
+    def wait_for(self, state, *listeners):
+        for listener in listeners or self.listeners:
             wait_until(lambda name=listener: self.state(name) == state,
                        f"{listener} {state}\n{self.log.read_text()}")
 
     def stop(self):
         self.process.terminate()
         self.process.wait(LIMIT_S)
+
+
+class HaproxyOfThree(Haproxy):
+    """deploy/haproxy-sentinel.cfg: port leads to the master, master_port to the replicas."""
+    file, server_name = "haproxy-sentinel.cfg", "node1"
+
+    def changes(self, servers):
+        for number, server in enumerate(servers, 1):
+            yield rf"10\.0\.0\.{number}:6379\b", f"127.0.0.1:{server.port}"
+        yield r"bind :6379\b", f"bind 127.0.0.1:{self.port}"
+        yield r"bind :6380\b", f"bind 127.0.0.1:{self.master_port}"
+
+    def answers(self):
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return redis.Redis(port=self.port, socket_timeout=1).ping()
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False

@@ -622,7 +622,7 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
 }
 
 /* Each reply is waited for, so that every write is a group of its own, and several fall into one
- * millisecond: the last one would be gathered with what follows, and the end is of the same turn. */
+ * millisecond. The end is of the same turn as the last one. */
 IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
     enum { WRITES = 40 };
     int count = 0;

@@ -24,6 +24,14 @@ class Http(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
+    def test_a_master_without_enough_replicas_is_not_ready(self):
+        self.client.config_set("min-replicas-to-write", 1)
+        try:
+            self.assertEqual(self.server.get("/readyz")[:2], (503, "closed: too few replicas\n"))
+        finally:
+            self.client.config_set("min-replicas-to-write", 0)
+        self.assertEqual(self.server.get("/readyz")[:2], (200, "ready\n"))
+
     def test_it_agrees_with_info(self):
         self.client.flushall()
         self.client.zadd("arena", {"ann": 3, "bob": 2, "cid": 1})

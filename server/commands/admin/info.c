@@ -391,6 +391,8 @@ static void print_replication(struct info *info) {
     put(info, "role:%s", replication_is_replica(replication) ? "slave" : "master");
     if (replication_is_replica(replication)) {
         print_link(info);
+    } else { /* so early that it is in what a balancer reads first */
+        put(info, "serves_as_master:%d", replication_serves_as_master(info->server));
     }
     print_replicas(info);
     put(info, "master_failover_state:%s", replication_failover_name(replication->failover.state));

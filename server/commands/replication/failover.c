@@ -48,7 +48,7 @@ static void failover_run(struct call *call) {
     if (!read_options(call, &options)) {
         return;
     }
-    const char *why = failover_begin(call->server, &options);
+    const char *why = failover_begin(call->server, call->session, &options);
     if (why != NULL) {
         reply_error(call->reply, why);
     } else {

@@ -424,6 +424,32 @@ REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
                    "writes to replicas are just local and are not propagated.\r\n");
 }
 
+/* ---- what balancers ask for ---- */
+
+REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
+    BEGIN;
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->sync.state = SYNC_CLOSED;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->sync = (struct sync){.state = SYNC_OPEN, .has_lease = true, .lease_end_ms = INT64_MAX};
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->sync.lease_end_ms = 0;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->sync = (struct sync){.state = SYNC_OFF};
+    harness_expect(h, s, "CONFIG SET min-replicas-to-write 1", "+OK\r\n");
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    connect_replica(h, 7001, REPLICA_ONLINE);
+    assert_true(has_line(h, s, "serves_as_master:1"));
+    r->is_promoting = true;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    r->is_promoting = false;
+    h->server.durability.is_loading = true;
+    assert_true(has_line(h, s, "serves_as_master:0"));
+    h->server.durability.is_loading = false;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7003", "+OK\r\n");
+    assert_false(has_line(h, s, "serves_as_master:1"));
+}
+
 /* ---- FAILOVER ---- */
 
 REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
@@ -467,16 +493,40 @@ REPLICATION_TEST(failover_waits_until_its_target_has_everything) {
     harness_expect(h, s, "REPLICAOF NO ONE", "-ERR REPLICAOF not allowed while failing over.\r\n");
     assert_true(has_line(h, s, "master_failover_state:waiting-for-sync"));
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
     assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     assert_true(has_line(h, s, "master_failover_state:failover-in-progress"));
     harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
     failover_end(&h->server, true);
     assert_true(has_line(h, s, "master_failover_state:no-failover"));
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
     assert_int_equal(r->role, REPLICATION_REPLICA);
+}
+
+REPLICATION_TEST(failover_waits_for_answers_that_would_be_lost) {
+    BEGIN;
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    r->group = 9;
+    r->sync.state = SYNC_OPEN;
+    assert_string_equal(harness_run(h, replica, "REPLCONF ACK 9"), "");
+    harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
+    failover_step(&h->server, true);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
+    failover_step(&h->server, false);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
+}
+
+/* Without sync-replicas they wait for this server's disk, and go on doing so when it is a replica. */
+REPLICATION_TEST(failover_does_not_wait_for_the_disk_of_the_old_master) {
+    BEGIN;
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    r->group = 9;
+    assert_string_equal(harness_run(h, replica, "REPLCONF ACK 9"), "");
+    harness_expect(h, s, "FAILOVER", "+OK\r\n");
+    failover_step(&h->server, true);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
 }
 
 REPLICATION_TEST(failover_takes_whoever_is_there_first) {
@@ -486,7 +536,7 @@ REPLICATION_TEST(failover_takes_whoever_is_there_first) {
     r->group = 9;
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
 }
 
@@ -497,11 +547,11 @@ REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
     harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
     h->wall_us += 999000;
     server_update_time(&h->server);
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
     h->wall_us += 1000;
     server_update_time(&h->server);
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
@@ -510,7 +560,7 @@ REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001 FORCE TIMEOUT 1000", "+OK\r\n");
     h->wall_us += 1000000;
     server_update_time(&h->server);
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
     assert_int_equal(r->role, REPLICATION_REPLICA);
     failover_end(&h->server, false); /* refused: a master again */
@@ -630,7 +680,7 @@ REPLICATION_TEST(the_machinery_is_told_in_order) {
     calls.text[0] = '\0';
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
-    failover_step(&h->server);
+    failover_step(&h->server, false);
     failover_end(&h->server, false);
     harness_disconnect(h, replica);
     assert_string_equal(calls.text, "ask shift promote history leave ");

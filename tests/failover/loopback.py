@@ -1,0 +1,155 @@
+"""Servers on this machine's loopback, without the namespaces of cluster.py, and who writes to them."""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "torture"))
+
+import resp
+from network import end_with_parent
+
+LIMIT_S = 60
+
+
+def free_port():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+def wait_until(claim, what, limit_s=LIMIT_S):
+    give_up_at = time.monotonic() + limit_s
+    while not claim():
+        if time.monotonic() > give_up_at:
+            raise AssertionError(f"not within {limit_s} s: {what}")
+        time.sleep(0.005)
+
+
+class Server:
+    """name: "leaderboard" ($LEADERBOARD_SERVER) or "redis"."""
+
+    def __init__(self, name, directory, *words):
+        program = os.environ["LEADERBOARD_SERVER"] if name == "leaderboard" else "redis-server"
+        threads = os.environ.get("LEADERBOARD_TEST_IO_THREADS")
+        words += ("--io-threads", threads) if threads else ()
+        words += ("--repl-diskless-sync-delay", "0") if name == "redis" else ()
+        self.port = free_port()
+        directory.mkdir()
+        self.log = directory / "log"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [program, "--port", str(self.port), "--dir", str(directory), "--save", "", *words],
+                cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=end_with_parent)
+
+    def ask(self, *words):
+        """None: it does not answer."""
+        try:
+            with resp.Client(self.port) as client:
+                return client.ask(*words)
+        except OSError:
+            return None
+
+    def has(self, line):
+        """In INFO replication."""
+        text = self.ask("INFO", "replication")
+        return isinstance(text, bytes) and line.encode() in text
+
+    def takes_writes(self):
+        return isinstance(self.ask("ZADD", "begin", 1, "begin"), int)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def servers(name, count, *words):
+    """A master and replicas of it, which are being sent what is written."""
+    work = Path(tempfile.mkdtemp(prefix="failover-loopback-"))
+    nodes = []
+    try:
+        for number in range(count):
+            following = ("--replicaof", "127.0.0.1", str(nodes[0].port)) if number else ()
+            nodes.append(Server(name, work / str(number), *words, *following))
+        for node in nodes[1:]:
+            wait_until(lambda node=node: node.has("master_link_status:up"), "a replica")
+        # A Redis says so before it is sent anything.
+        wait_until(nodes[0].takes_writes, "the first write")
+        for node in nodes[1:]:
+            wait_until(lambda node=node: node.ask("ZSCORE", "begin", "begin"), "the first write on a replica")
+        yield nodes
+    finally:
+        for node in nodes:
+            node.end()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class Writer(threading.Thread):
+    """New members on "board" and increments of its own counter on "sums", in turn, until a write is refused or
+    the connection breaks. Each answer is known beforehand."""
+
+    def __init__(self, port, number, pipeline):
+        super().__init__(daemon=True)
+        self.client, self.number, self.pipeline = resp.Client(port), number, pipeline
+        self.sent = 0                      # pairs of an increment and a new member
+        self.added = self.incremented = 0  # as answered
+        self.is_refused = False
+
+    def requests(self, count):
+        for i in range(self.sent, self.sent + count):
+            yield ("ZINCRBY", "sums", 1, self.number)
+            yield ("ZADD", "board", 1, f"{self.number}:{i}")
+
+    def take(self):
+        """One pair of answers."""
+        for name in ("incremented", "added"):
+            answer = self.client.receive()
+            if isinstance(answer, resp.Error):
+                assert answer.text.startswith(("READONLY", "LOADING")), answer
+                self.is_refused = True
+            else:
+                assert not self.is_refused, f"{answer} behind a refusal"
+                setattr(self, name, getattr(self, name) + 1)
+
+    def run(self):
+        try:
+            while not self.is_refused:
+                self.client.send(list(self.requests(self.pipeline)))
+                self.sent += self.pipeline
+                for _ in range(self.pipeline):
+                    self.take()
+        except OSError:
+            pass
+        self.client.close()
+
+
+def start_writers(port, pipelines):
+    writers = [Writer(port, number, pipeline) for number, pipeline in enumerate(pipelines)]
+    for writer in writers:
+        writer.start()
+    return writers
+
+
+class Found:
+    """What writers were answered, held against what is there."""
+
+    def __init__(self, writers, server):
+        there = set(server.ask("ZRANGE", "board", 0, -1))
+        rows = server.ask("ZRANGE", "sums", 0, -1, "WITHSCORES")
+        sums = dict(zip(rows[::2], map(float, rows[1::2])))
+        self.answered = self.lost = self.unanswered = 0
+        for writer in writers:
+            added = sum(f"{writer.number}:{i}".encode() in there for i in range(writer.sent))
+            incremented = int(sums.get(str(writer.number).encode(), 0))
+            for done, answered in ((added, writer.added), (incremented, writer.incremented)):
+                self.answered += answered
+                self.lost += max(0, answered - done)
+                self.unanswered += max(0, done - answered)
