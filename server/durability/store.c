@@ -84,7 +84,7 @@ bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number)
     return false;
 }
 
-static bool is_named(const struct store_state *state, enum store_kind kind, uint64_t number) {
+bool store_is_named(const struct store_state *state, enum store_kind kind, uint64_t number) {
     if (kind == STORE_BASE) {
         return state->base_number == number;
     }
@@ -224,7 +224,7 @@ static bool remove_name(const struct store *store, const char *name) {
 }
 
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
-    CHECK(!is_named(&store->state, kind, number));
+    CHECK(!store_is_named(&store->state, kind, number));
     return remove_name(store, store_name(kind, number).text);
 }
 
@@ -306,7 +306,7 @@ static bool retire(const struct store *store, const char *name) {
 
 /* Unless the manifest names it. 0: there is no such file. */
 static bool remove_old(const struct store *store, enum store_kind kind, uint64_t number) {
-    return number == 0 || is_named(&store->state, kind, number) ||
+    return number == 0 || store_is_named(&store->state, kind, number) ||
            retire(store, store_name(kind, number).text);
 }
 
@@ -445,7 +445,7 @@ static void see_name(void *context, const char *name) {
             sighting->first = store_name(kind, number);
         }
     }
-    if (is_ours && is_named(sighting->state, kind, number)) {
+    if (is_ours && store_is_named(sighting->state, kind, number)) {
         sighting->found_count++;
     } else if ((is_ours || strcmp(name, MANIFEST_NEW_NAME) == 0) &&
                sighting->visit_unnamed != NULL) {
@@ -518,27 +518,36 @@ bool store_begin(struct store *store) {
     return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
 }
 
-static enum store_status read_manifest(const struct opening *opening) {
-    struct store *store = opening->store;
+enum store_status store_read_manifest(int directory, struct store_state *state, char *reason) {
     char text[STORE_MANIFEST_MAX];
     size_t size;
-    int fd = disk_open(store->directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
+    int fd = disk_open(directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
     if (fd < 0) {
-        return errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_MANIFEST_NAME);
+        bool is_missing = errno == ENOENT;
+        snprintf(reason, DISK_ERROR_MAX, "cannot be opened: %s", strerror(errno));
+        return is_missing ? STORE_MISSING : STORE_FAILED;
     }
     bool is_read = disk_read_all(fd, text, sizeof text, 0, &size);
     disk_close(fd);
     if (!is_read) {
-        return fail(opening, "read", STORE_MANIFEST_NAME);
+        snprintf(reason, DISK_ERROR_MAX, "cannot be read: %s", strerror(errno));
+        return STORE_FAILED;
     }
+    return store_parse_manifest((struct bytes){.at = text, .size = size}, state, reason)
+               ? STORE_OK
+               : STORE_DAMAGED;
+}
+
+static enum store_status read_manifest(const struct opening *opening) {
+    struct store *store = opening->store;
     char reason[DISK_ERROR_MAX];
-    if (!store_parse_manifest((struct bytes){.at = text, .size = size}, &store->state, reason)) {
-        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s: " STORE_ADVICE,
-                 store->path, reason);
-        return STORE_DAMAGED;
+    enum store_status status = store_read_manifest(store->directory, &store->state, reason);
+    store->has_manifest = status == STORE_OK;
+    if (status == STORE_DAMAGED || status == STORE_FAILED) {
+        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s%s", store->path,
+                 reason, status == STORE_DAMAGED ? ": " STORE_ADVICE : "");
     }
-    store->has_manifest = true;
-    return STORE_OK;
+    return status == STORE_MISSING ? STORE_OK : status;
 }
 
 /* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */

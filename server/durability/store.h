@@ -121,6 +121,8 @@ struct store_name {
     char text[STORE_NAME_MAX];
 };
 struct store_name store_name(enum store_kind kind, uint64_t number);
+/* Does the manifest name this file? */
+bool store_is_named(const struct store_state *state, enum store_kind kind, uint64_t number);
 /* Is this such a name? */
 MUST_CHECK bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number);
 /* Open such a file for reading. path (STORE_PATH_MAX + STORE_NAME_MAX): its name with the directory
@@ -150,6 +152,10 @@ bool store_discard(const struct store *store, enum store_kind kind, uint64_t num
 MUST_CHECK bool store_list_unnamed(const struct store *store, disk_visit_name *visit,
                                    void *context);
 
+/* Read a directory's manifest, whoever uses it. Not STORE_OK: reason (DISK_ERROR_MAX) says what is wrong
+ * with it. */
+MUST_CHECK enum store_status store_read_manifest(int directory, struct store_state *state,
+                                                 char *reason);
 /* The text form of a manifest. print: returns the size; out: STORE_MANIFEST_MAX. parse: on false,
  * error (DISK_ERROR_MAX) says what is wrong, and at which offset. */
 size_t store_print_manifest(char *out, const struct store_state *state);

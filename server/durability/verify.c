@@ -360,9 +360,8 @@ static enum check_result check_boards(struct checking *checking) {
     return result;
 }
 
-bool check_blocks(const char *path, struct snapshot_footer *footer, char *error) {
+bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char *error) {
     struct snapshot_reader reader;
-    int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0) {
         snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
         return false;
