@@ -1472,10 +1472,13 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
     persistence->saving = IDLE;
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
-                   settings->appendonly ? STORE_CREATE : STORE_USE, error);
+                   settings->appendonly ? STORE_CREATE : STORE_CLAIM, error);
     if (status != STORE_OK && status != STORE_MISSING) {
         memory_free(persistence);
         return NULL;
+    }
+    if (status == STORE_MISSING) { /* so no other server keeps anything there, either */
+        log_write(LOG_WARNING, "nothing can be kept: %s", error);
     }
     follow_keep(&persistence->store, settings);
     return persistence;
@@ -1571,7 +1574,11 @@ void persistence_destroy(struct persistence *persistence) {
     }
     memory_free(persistence->ended_loading);
     received_destroy(persistence->received);
-    store_close(&persistence->store);
+    if (persistence->store.has_manifest) {
+        store_close(&persistence->store);
+    } else {
+        store_abandon(&persistence->store);
+    }
     memory_free(persistence);
 }
 

@@ -31,7 +31,8 @@ struct persistence_host {
     struct durability_state *state;
 };
 
-/* Open the directory of the settings and lock it; with appendonly yes it is created if missing.
+/* Open the directory of the settings and lock it; it is created if missing. With appendonly no it may be missing where
+ * nobody may make it: then nothing can be saved.
  * NULL: error says why, in words for the operator. Threads are started only by persistence_start,
  * so that the process may daemonize in between. */
 MUST_CHECK struct persistence *persistence_open(const struct settings *settings, char *error);

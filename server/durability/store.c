@@ -359,18 +359,21 @@ static enum store_status open_directory(const struct opening *opening, const cha
         return STORE_FAILED;
     }
     store->directory = disk_open(above, name, flags, 0);
-    bool is_made = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
-    if (is_made) {
-        store->directory = make_directory(above, name) ? disk_open(above, name, flags, 0) : -1;
+    bool is_wanted = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
+    bool is_made = is_wanted && make_directory(above, name);
+    if (is_made ||
+        (is_wanted && errno == EEXIST)) { /* another server may make it at the same time */
+        store->directory = disk_open(above, name, flags, 0);
     }
     disk_close(above);
-    store->is_made = is_made && store->directory >= 0;
+    store->is_made |= is_made && store->directory >= 0;
     if (store->directory >= 0) {
         return STORE_OK;
     }
-    bool is_missing = !is_made && errno == ENOENT;
+    bool is_forbidden = errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT;
+    bool is_missing = is_wanted ? is_forbidden && opening->mode == STORE_CLAIM : errno == ENOENT;
     enum store_status status =
-        fail(opening, is_made ? "make the directory" : "open the directory", "");
+        fail(opening, is_wanted ? "make the directory" : "open the directory", "");
     return is_missing ? STORE_MISSING : status;
 }
 
@@ -405,21 +408,49 @@ void store_note_process(const struct store *store) {
     }
 }
 
-static enum store_status take_lock(const struct opening *opening) {
+/* Does the name in the directory still stand for the file that is locked? Who abandons a directory removes both, and a
+ * lock on what is gone holds off nobody. */
+static bool is_lock_there(const struct store *store) {
+    struct stat held, named;
+    return fstat(store->lock, &held) == 0 &&
+           fstatat(store->directory, STORE_LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+/* *is_gone: the directory or the lock was removed meanwhile, and all is to be opened again. */
+static enum store_status take_lock(const struct opening *opening, bool *is_gone) {
     struct store *store = opening->store;
     bool is_reading = opening->mode == STORE_READ;
     store->lock = disk_open(store->directory, STORE_LOCK_NAME,
                             is_reading ? O_RDONLY : O_RDWR | O_CREAT, 0640);
     if (store->lock < 0) {
+        *is_gone = !is_reading && errno == ENOENT;
         return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
     }
     if (!disk_lock(store->lock)) {
         return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
     }
-    if (!is_reading) {
+    store->is_locked = true;
+    *is_gone = !is_lock_there(store);
+    if (!is_reading && !*is_gone) {
         store_note_process(store);
     }
     return STORE_OK;
+}
+
+/* Open the directory and lock it. */
+static enum store_status hold_directory(const struct opening *opening, const char *parent,
+                                        const char *name) {
+    enum { ATTEMPTS_MAX = 100 };
+    enum store_status status = STORE_OK;
+    bool is_gone = true;
+    for (int i = 0; i < ATTEMPTS_MAX && is_gone; i++) {
+        is_gone = false;
+        store_close(opening->store);
+        status = open_directory(opening, parent, name);
+        status = status == STORE_OK ? take_lock(opening, &is_gone) : status;
+    }
+    return is_gone && status == STORE_OK ? say_in_use(opening) : status;
 }
 
 /* ---- what is in the directory ---- */
@@ -585,7 +616,7 @@ static enum store_status look_around(const struct opening *opening) {
     uint64_t number_max = sighting_kept.number_max > sighting.number_max ? sighting_kept.number_max
                                                                          : sighting.number_max;
     store->next_number = number_max + 1;
-    if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
+    if (opening->mode >= STORE_CLAIM && !store_list_unnamed(store, remove_unnamed, store)) {
         return fail(opening, "list", "");
     }
     bool is_begun = opening->mode != STORE_CREATE || store_begin(store);
@@ -601,8 +632,7 @@ enum store_status store_open(struct store *store, const char *parent, const char
         snprintf(error, DISK_ERROR_MAX, "the path of the directory %.100s is too long", name);
         return STORE_FAILED;
     }
-    enum store_status status = open_directory(&opening, parent, name);
-    status = status == STORE_OK ? take_lock(&opening) : status;
+    enum store_status status = hold_directory(&opening, parent, name);
     status = status == STORE_OK ? read_manifest(&opening) : status;
     status = status == STORE_OK ? look_around(&opening) : status;
     if (status != STORE_OK) {
@@ -633,7 +663,11 @@ enum store_status store_open_base(struct store *store, const char *path, char *e
 }
 
 void store_abandon(struct store *store) {
-    if (store->is_made && remove_name(store, STORE_LOCK_NAME)) {
+    /* Only who holds the lock may remove it: another server may have taken it in the directory that this one made. */
+    if (store->is_made && store->is_locked && is_lock_there(store)) {
+        (void)remove_name(store, STORE_LOCK_NAME);
+    }
+    if (store->is_made) {
         (void)!rmdir(store->path); /* unless it is in use meanwhile */
     }
     store_close(store);
@@ -644,4 +678,5 @@ void store_close(struct store *store) {
     disk_close(store->directory);
     store->lock = -1;
     store->directory = -1;
+    store->is_locked = false;
 }
