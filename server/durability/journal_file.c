@@ -216,7 +216,7 @@ static bool is_linked(const struct journal_reader *reader, const char *head) {
            (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
-/* Is the group at offset, of the size that its head gives, whole? JOURNAL_TORN: it is not. Reads it
+/* Is the group at offset whole, if its payload has this size, whatever its head says? JOURNAL_TORN: it is not. Reads it
  * piece by piece: it may be large, and the size may be wrong. */
 static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t offset,
                                          uint32_t size) {
@@ -232,7 +232,9 @@ static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t
         }
         size_t skipped = at == offset ? GROUP_SIZE : 0;
         if (skipped != 0) {
+            uint32_t word = little_get_u32(piece + GROUP_SIZE);
             expected = little_get_u64(piece + GROUP_CHECKSUM);
+            little_put_u32(piece + GROUP_SIZE, (word & GROUP_IS_LINKED) | size);
         }
         XXH3_64bits_update(&state, piece + skipped, wanted - skipped);
         at += wanted;
@@ -283,8 +285,10 @@ static enum journal_status look_for_group(struct journal_reader *reader, uint64_
                   reader->torn.description, sequence, offset, reader->next_sequence);
 }
 
-/* The bytes at reader->offset are not a whole group: is this a torn tail, or damage? */
-static enum journal_status judge_tail(struct journal_reader *reader, const char *description) {
+/* The bytes at reader->offset are not a whole group: is this a torn tail, or damage? cut_at: the offset of a group whose
+ * end is missing; 0: there is none. */
+static enum journal_status judge(struct journal_reader *reader, uint64_t cut_at,
+                                 const char *description) {
     if (!reader->is_last) {
         return refuse(reader, reader->offset, "%s, and increments follow this file", description);
     }
@@ -292,6 +296,7 @@ static enum journal_status judge_tail(struct journal_reader *reader, const char 
     reader->torn = (struct journal_torn){
         .offset = reader->offset, .size = file_size - reader->offset, .description = description};
     enum journal_status judgement = JOURNAL_TORN;
+    uint64_t last_whole_at = 0;
     uint64_t at = reader->offset + 1;
     while (at < file_size && file_size - at > JOURNAL_GROUP_HEAD) {
         uint64_t size;
@@ -300,9 +305,28 @@ static enum journal_status judge_tail(struct journal_reader *reader, const char 
             return status;
         }
         judgement = status == JOURNAL_DAMAGED ? status : judgement;
+        last_whole_at = size != 0 ? at : last_whole_at;
         at += size != 0 ? size : 1;
     }
+    reader->torn.is_cut_short = cut_at > last_whole_at;
     return judgement;
+}
+
+static enum journal_status judge_tail(struct journal_reader *reader, const char *description) {
+    return judge(reader, 0, description);
+}
+
+/* The same where the file ends before the group at offset does, by the size that its head gives. That may be wrong. */
+static enum journal_status judge_end(struct journal_reader *reader, uint64_t offset,
+                                     const char *description) {
+    uint64_t left = reader->window.file_size - offset;
+    enum journal_status status = JOURNAL_TORN;
+    if (left > JOURNAL_GROUP_HEAD && left - JOURNAL_GROUP_HEAD < GROUP_IS_LINKED) {
+        status = check_on_disk(reader, offset, (uint32_t)(left - JOURNAL_GROUP_HEAD));
+    }
+    return status == JOURNAL_FAILED
+               ? status
+               : judge(reader, status == JOURNAL_GROUP ? 0 : offset, description);
 }
 
 /* Allocate room for a verified group that is larger than the buffer. */
@@ -332,7 +356,7 @@ static enum journal_status read_size(struct journal_reader *reader, uint32_t *si
         return JOURNAL_END;
     }
     if (left <= JOURNAL_GROUP_HEAD) {
-        return judge_tail(reader, "the file ends within the head of a group");
+        return judge_end(reader, reader->offset, "the file ends within the head of a group");
     }
     const char *head =
         disk_window_get(&reader->window, reader->offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
@@ -344,7 +368,7 @@ static enum journal_status read_size(struct journal_reader *reader, uint32_t *si
         return judge_tail(reader, "no group has the size that is written here");
     }
     if (*size > left - JOURNAL_GROUP_HEAD) {
-        return judge_tail(reader, "the file ends within a group");
+        return judge_end(reader, reader->offset, "the file ends within a group");
     }
     return make_room(reader, *size);
 }
@@ -371,7 +395,7 @@ static enum journal_status check_linked(struct journal_reader *reader, uint64_t 
                                         uint64_t expected, char *head) {
     uint64_t left = reader->window.file_size - offset;
     if (left <= JOURNAL_GROUP_HEAD) {
-        return judge_tail(reader, "the file ends before the last of linked groups");
+        return judge_end(reader, offset, "the file ends before the last of linked groups");
     }
     if (!disk_read_whole(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset)) {
         return fail(reader, offset);
@@ -381,7 +405,7 @@ static enum journal_status check_linked(struct journal_reader *reader, uint64_t 
         return judge_tail(reader, "a linked group has a size that no group has");
     }
     if (size > left - JOURNAL_GROUP_HEAD) {
-        return judge_tail(reader, "the file ends within a linked group");
+        return judge_end(reader, offset, "the file ends within a linked group");
     }
     enum journal_status status = check_on_disk(reader, offset, size);
     if (status == JOURNAL_TORN) {

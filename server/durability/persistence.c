@@ -115,6 +115,8 @@ struct persistence {
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
     bool is_walk_held;
+    persistence_close_group *close_group; /* NULL: there is nothing to do */
+    void *close_context;
     bool is_following; /* all changes are a master's groups */
     bool has_gap; /* there was a time in which changes were not numbered: persistence_take_gap */
     struct loading *loading;       /* NULL once it is done */
@@ -865,10 +867,18 @@ static void finish_adoption(struct persistence *persistence) {
     worker_wait(&received->worker);
 }
 
-/* Continue the snapshot until it is over. */
+/* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
+static bool close_group(struct persistence *persistence, bool is_saved) {
+    bool is_closed = persistence->close_group == NULL ||
+                     persistence->close_group(persistence->close_context, is_saved);
+    journal_end_group(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
+    return is_closed && !(is_saved && persistence->is_walk_held);
+}
+
+/* Continue the snapshot until it is over. The keys are those of a whole group. */
 static void finish_snapshot(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
-    journal_end_group(journal, persistence->clock->now_us, policy_of(persistence));
+    CHECK(!persistence->is_walk_held);
     persistence->is_blocking = true;
     while (is_saving(persistence) && persistence->journaling != STOPPED) {
         if (persistence->saving == ROTATING) {
@@ -890,6 +900,14 @@ static void finish_snapshot(struct persistence *persistence) {
 
 enum persistence_status persistence_save(struct persistence *persistence, char *error) {
     uint64_t count_before = persistence->save_count;
+    if (persistence->journal.is_stalled || !close_group(persistence, true)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s",
+                 persistence->journal.is_stalled
+                     ? "the disk is full: nothing can be saved"
+                     : "a change of the master is applied in part, and the rest cannot be applied "
+                       "now: try again");
+        return PERSISTENCE_FAILED;
+    }
     enum persistence_status status = persistence_begin_snapshot(persistence, error);
     if (status != PERSISTENCE_OK) {
         return status;
@@ -910,13 +928,13 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     }
     abort_stream(persistence);
     persistence_abandon_receive(persistence);
-    journal_end_group(journal, persistence->clock->now_us, policy_of(persistence));
+    (void)close_group(persistence, false);
     bool is_changed = persistence->state->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
                     (ending == PERSISTENCE_END_AS_SET && !is_on(persistence) && is_changed &&
                      persistence->settings->save_point_count > 0);
     if (is_asked) {
-        if (is_saving(persistence)) {
+        if (is_saving(persistence) && close_group(persistence, true)) {
             finish_snapshot(persistence); /* it may have begun before the last change */
         }
         enum persistence_status status = persistence_save(persistence, error);
@@ -1331,6 +1349,16 @@ void persistence_hold_walk(struct persistence *persistence, bool is_held) {
     persistence->is_walk_held = is_held;
 }
 
+bool persistence_walk_is_held(const struct persistence *persistence) {
+    return persistence->is_walk_held;
+}
+
+void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
+                                 void *context) {
+    persistence->close_group = close;
+    persistence->close_context = context;
+}
+
 static void explain_out_of_memory(char *error) {
     snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
 }
@@ -1472,10 +1500,13 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
     persistence->saving = IDLE;
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
-                   settings->appendonly ? STORE_CREATE : STORE_USE, error);
+                   settings->appendonly ? STORE_CREATE : STORE_CLAIM, error);
     if (status != STORE_OK && status != STORE_MISSING) {
         memory_free(persistence);
         return NULL;
+    }
+    if (status == STORE_MISSING) { /* so no other server keeps anything there, either */
+        log_write(LOG_WARNING, "nothing can be kept: %s", error);
     }
     follow_keep(&persistence->store, settings);
     return persistence;
@@ -1571,7 +1602,11 @@ void persistence_destroy(struct persistence *persistence) {
     }
     memory_free(persistence->ended_loading);
     received_destroy(persistence->received);
-    store_close(&persistence->store);
+    if (persistence->store.has_manifest) {
+        store_close(&persistence->store);
+    } else {
+        store_abandon(&persistence->store);
+    }
     memory_free(persistence);
 }
 

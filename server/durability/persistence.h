@@ -31,7 +31,8 @@ struct persistence_host {
     struct durability_state *state;
 };
 
-/* Open the directory of the settings and lock it; with appendonly yes it is created if missing.
+/* Open the directory of the settings and lock it; it is created if missing. With appendonly no it may be missing where
+ * nobody may make it: then nothing can be saved.
  * NULL: error says why, in words for the operator. Threads are started only by persistence_start,
  * so that the process may daemonize in between. */
 MUST_CHECK struct persistence *persistence_open(const struct settings *settings, char *error);
@@ -100,7 +101,8 @@ enum persistence_status {
 /* Start a snapshot, which becomes the new base (BGSAVE, BGREWRITEAOF). */
 MUST_CHECK enum persistence_status persistence_begin_snapshot(struct persistence *persistence,
                                                               char *error);
-/* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. */
+/* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. A replica first applies the rest of a group
+ * that it has begun; where that cannot be done now, it is an error. */
 MUST_CHECK enum persistence_status persistence_save(struct persistence *persistence, char *error);
 
 /* A snapshot that is streamed to a client instead of written to disk: the bytes of a base
@@ -174,6 +176,12 @@ void persistence_add_group(struct persistence *persistence, const struct journal
 /* Is a group, or one of linked groups, applied in part? Then no walk ends, as a file holds groups as a
  * whole. */
 void persistence_hold_walk(struct persistence *persistence, bool is_held);
+bool persistence_walk_is_held(const struct persistence *persistence);
+/* What a snapshot that is written at once calls before it, within a command: add to the present group what belongs to
+ * it, and with is_saved, apply the rest of what is applied in part. false: it cannot be applied now. */
+typedef bool persistence_close_group(void *context, bool is_saved);
+void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
+                                 void *context);
 
 /* A full copy that a master sends: the bytes of a base. They go to a file in the directory, are loaded
  * beside the keys, and then replace everything: keys, files and the numbers of groups.

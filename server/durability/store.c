@@ -84,7 +84,7 @@ bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number)
     return false;
 }
 
-static bool is_named(const struct store_state *state, enum store_kind kind, uint64_t number) {
+bool store_is_named(const struct store_state *state, enum store_kind kind, uint64_t number) {
     if (kind == STORE_BASE) {
         return state->base_number == number;
     }
@@ -224,7 +224,7 @@ static bool remove_name(const struct store *store, const char *name) {
 }
 
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
-    CHECK(!is_named(&store->state, kind, number));
+    CHECK(!store_is_named(&store->state, kind, number));
     return remove_name(store, store_name(kind, number).text);
 }
 
@@ -306,7 +306,7 @@ static bool retire(const struct store *store, const char *name) {
 
 /* Unless the manifest names it. 0: there is no such file. */
 static bool remove_old(const struct store *store, enum store_kind kind, uint64_t number) {
-    return number == 0 || is_named(&store->state, kind, number) ||
+    return number == 0 || store_is_named(&store->state, kind, number) ||
            retire(store, store_name(kind, number).text);
 }
 
@@ -359,18 +359,21 @@ static enum store_status open_directory(const struct opening *opening, const cha
         return STORE_FAILED;
     }
     store->directory = disk_open(above, name, flags, 0);
-    bool is_made = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
-    if (is_made) {
-        store->directory = make_directory(above, name) ? disk_open(above, name, flags, 0) : -1;
+    bool is_wanted = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
+    bool is_made = is_wanted && make_directory(above, name);
+    if (is_made ||
+        (is_wanted && errno == EEXIST)) { /* another server may make it at the same time */
+        store->directory = disk_open(above, name, flags, 0);
     }
     disk_close(above);
-    store->is_made = is_made && store->directory >= 0;
+    store->is_made |= is_made && store->directory >= 0;
     if (store->directory >= 0) {
         return STORE_OK;
     }
-    bool is_missing = !is_made && errno == ENOENT;
+    bool is_forbidden = errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT;
+    bool is_missing = is_wanted ? is_forbidden && opening->mode == STORE_CLAIM : errno == ENOENT;
     enum store_status status =
-        fail(opening, is_made ? "make the directory" : "open the directory", "");
+        fail(opening, is_wanted ? "make the directory" : "open the directory", "");
     return is_missing ? STORE_MISSING : status;
 }
 
@@ -405,21 +408,49 @@ void store_note_process(const struct store *store) {
     }
 }
 
-static enum store_status take_lock(const struct opening *opening) {
+/* Does the name in the directory still stand for the file that is locked? Who abandons a directory removes both, and a
+ * lock on what is gone holds off nobody. */
+static bool is_lock_there(const struct store *store) {
+    struct stat held, named;
+    return fstat(store->lock, &held) == 0 &&
+           fstatat(store->directory, STORE_LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+/* *is_gone: the directory or the lock was removed meanwhile, and all is to be opened again. */
+static enum store_status take_lock(const struct opening *opening, bool *is_gone) {
     struct store *store = opening->store;
     bool is_reading = opening->mode == STORE_READ;
     store->lock = disk_open(store->directory, STORE_LOCK_NAME,
                             is_reading ? O_RDONLY : O_RDWR | O_CREAT, 0640);
     if (store->lock < 0) {
+        *is_gone = !is_reading && errno == ENOENT;
         return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
     }
     if (!disk_lock(store->lock)) {
         return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
     }
-    if (!is_reading) {
+    store->is_locked = true;
+    *is_gone = !is_lock_there(store);
+    if (!is_reading && !*is_gone) {
         store_note_process(store);
     }
     return STORE_OK;
+}
+
+/* Open the directory and lock it. */
+static enum store_status hold_directory(const struct opening *opening, const char *parent,
+                                        const char *name) {
+    enum { ATTEMPTS_MAX = 100 };
+    enum store_status status = STORE_OK;
+    bool is_gone = true;
+    for (int i = 0; i < ATTEMPTS_MAX && is_gone; i++) {
+        is_gone = false;
+        store_close(opening->store);
+        status = open_directory(opening, parent, name);
+        status = status == STORE_OK ? take_lock(opening, &is_gone) : status;
+    }
+    return is_gone && status == STORE_OK ? say_in_use(opening) : status;
 }
 
 /* ---- what is in the directory ---- */
@@ -445,7 +476,7 @@ static void see_name(void *context, const char *name) {
             sighting->first = store_name(kind, number);
         }
     }
-    if (is_ours && is_named(sighting->state, kind, number)) {
+    if (is_ours && store_is_named(sighting->state, kind, number)) {
         sighting->found_count++;
     } else if ((is_ours || strcmp(name, MANIFEST_NEW_NAME) == 0) &&
                sighting->visit_unnamed != NULL) {
@@ -518,27 +549,36 @@ bool store_begin(struct store *store) {
     return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
 }
 
-static enum store_status read_manifest(const struct opening *opening) {
-    struct store *store = opening->store;
+enum store_status store_read_manifest(int directory, struct store_state *state, char *reason) {
     char text[STORE_MANIFEST_MAX];
     size_t size;
-    int fd = disk_open(store->directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
+    int fd = disk_open(directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
     if (fd < 0) {
-        return errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_MANIFEST_NAME);
+        bool is_missing = errno == ENOENT;
+        snprintf(reason, DISK_ERROR_MAX, "cannot be opened: %s", strerror(errno));
+        return is_missing ? STORE_MISSING : STORE_FAILED;
     }
     bool is_read = disk_read_all(fd, text, sizeof text, 0, &size);
     disk_close(fd);
     if (!is_read) {
-        return fail(opening, "read", STORE_MANIFEST_NAME);
+        snprintf(reason, DISK_ERROR_MAX, "cannot be read: %s", strerror(errno));
+        return STORE_FAILED;
     }
+    return store_parse_manifest((struct bytes){.at = text, .size = size}, state, reason)
+               ? STORE_OK
+               : STORE_DAMAGED;
+}
+
+static enum store_status read_manifest(const struct opening *opening) {
+    struct store *store = opening->store;
     char reason[DISK_ERROR_MAX];
-    if (!store_parse_manifest((struct bytes){.at = text, .size = size}, &store->state, reason)) {
-        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s: " STORE_ADVICE,
-                 store->path, reason);
-        return STORE_DAMAGED;
+    enum store_status status = store_read_manifest(store->directory, &store->state, reason);
+    store->has_manifest = status == STORE_OK;
+    if (status == STORE_DAMAGED || status == STORE_FAILED) {
+        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s%s", store->path,
+                 reason, status == STORE_DAMAGED ? ": " STORE_ADVICE : "");
     }
-    store->has_manifest = true;
-    return STORE_OK;
+    return status == STORE_MISSING ? STORE_OK : status;
 }
 
 /* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */
@@ -576,7 +616,7 @@ static enum store_status look_around(const struct opening *opening) {
     uint64_t number_max = sighting_kept.number_max > sighting.number_max ? sighting_kept.number_max
                                                                          : sighting.number_max;
     store->next_number = number_max + 1;
-    if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
+    if (opening->mode >= STORE_CLAIM && !store_list_unnamed(store, remove_unnamed, store)) {
         return fail(opening, "list", "");
     }
     bool is_begun = opening->mode != STORE_CREATE || store_begin(store);
@@ -592,8 +632,7 @@ enum store_status store_open(struct store *store, const char *parent, const char
         snprintf(error, DISK_ERROR_MAX, "the path of the directory %.100s is too long", name);
         return STORE_FAILED;
     }
-    enum store_status status = open_directory(&opening, parent, name);
-    status = status == STORE_OK ? take_lock(&opening) : status;
+    enum store_status status = hold_directory(&opening, parent, name);
     status = status == STORE_OK ? read_manifest(&opening) : status;
     status = status == STORE_OK ? look_around(&opening) : status;
     if (status != STORE_OK) {
@@ -624,7 +663,11 @@ enum store_status store_open_base(struct store *store, const char *path, char *e
 }
 
 void store_abandon(struct store *store) {
-    if (store->is_made && remove_name(store, STORE_LOCK_NAME)) {
+    /* Only who holds the lock may remove it: another server may have taken it in the directory that this one made. */
+    if (store->is_made && store->is_locked && is_lock_there(store)) {
+        (void)remove_name(store, STORE_LOCK_NAME);
+    }
+    if (store->is_made) {
         (void)!rmdir(store->path); /* unless it is in use meanwhile */
     }
     store_close(store);
@@ -635,4 +678,5 @@ void store_close(struct store *store) {
     disk_close(store->directory);
     store->lock = -1;
     store->directory = -1;
+    store->is_locked = false;
 }

@@ -65,6 +65,7 @@ struct store_keep {
 struct store {
     int directory; /* descriptors; -1: none */
     int lock;
+    bool is_locked;
     bool has_manifest;
     bool is_made;         /* the directory was created by opening it */
     uint64_t next_number; /* greater than the number of every file that is or was there */
@@ -77,23 +78,24 @@ struct store {
 
 enum store_status {
     STORE_OK,
-    STORE_MISSING, /* no such directory, or nothing was ever stored in it */
+    STORE_MISSING, /* no such directory, or nothing was ever stored in it; STORE_CLAIM: it cannot be made, as
+                    * nobody may write there */
     STORE_IN_USE,  /* another server holds the lock */
     STORE_DAMAGED, /* its files contradict each other */
     STORE_FAILED,  /* a system call failed */
 };
 
 enum store_mode {
-    STORE_READ,   /* nothing is changed; the lock is taken if its file exists */
-    STORE_USE,    /* files that the manifest does not name are removed; each removal is logged */
-    STORE_CLAIM,  /* the same, and a missing directory is created; call store_begin before creating
-                   * any other file */
+    STORE_READ, /* nothing is changed; the lock is taken if its file exists */
+    STORE_FIX,  /* the lock is taken; apart from its file, nothing is changed */
+    STORE_CLAIM, /* the same, a missing directory is created, and files that the manifest does not name are
+                   * removed; each removal is logged. Call store_begin before creating any other file */
     STORE_CREATE, /* as STORE_CLAIM, with store_begin already done */
 };
 
-/* Open the directory `name` in the directory `parent` and lock it; a child process that inherits
- * the store holds the lock as well. A directory without a manifest counts as missing, unless it has
- * bases or journals: then it is damaged.
+/* Open the directory `name` in the directory `parent` and lock it, before anything in it is looked at; a child
+ * process that inherits the store holds the lock as well. A directory without a manifest counts as missing, unless
+ * it has bases or journals: then it is damaged.
  *
  * Not STORE_OK: error (DISK_ERROR_MAX) says what is wrong and what to do; nothing is held, and a
  * directory that was created is removed. */
@@ -121,6 +123,8 @@ struct store_name {
     char text[STORE_NAME_MAX];
 };
 struct store_name store_name(enum store_kind kind, uint64_t number);
+/* Does the manifest name this file? */
+bool store_is_named(const struct store_state *state, enum store_kind kind, uint64_t number);
 /* Is this such a name? */
 MUST_CHECK bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number);
 /* Open such a file for reading. path (STORE_PATH_MAX + STORE_NAME_MAX): its name with the directory
@@ -150,6 +154,10 @@ bool store_discard(const struct store *store, enum store_kind kind, uint64_t num
 MUST_CHECK bool store_list_unnamed(const struct store *store, disk_visit_name *visit,
                                    void *context);
 
+/* Read a directory's manifest, whoever uses it. Not STORE_OK: reason (DISK_ERROR_MAX) says what is wrong
+ * with it. */
+MUST_CHECK enum store_status store_read_manifest(int directory, struct store_state *state,
+                                                 char *reason);
 /* The text form of a manifest. print: returns the size; out: STORE_MANIFEST_MAX. parse: on false,
  * error (DISK_ERROR_MAX) says what is wrong, and at which offset. */
 size_t store_print_manifest(char *out, const struct store_state *state);

@@ -33,6 +33,7 @@ struct checking {
 /* Open DIRECTORY, or the store inside it that has the usual name. */
 static enum store_status open_store(struct checking *checking, const char *directory, char *error) {
     char parent[STORE_PATH_MAX];
+    enum store_mode mode = checking->is_fixing ? STORE_FIX : STORE_READ;
     struct stat file;
     if (stat(directory, &file) == 0 && S_ISREG(file.st_mode)) {
         return store_open_base(&checking->store, directory, error);
@@ -47,18 +48,16 @@ static enum store_status open_store(struct checking *checking, const char *direc
     }
     memcpy(parent, directory, size);
     parent[size] = '\0';
-    enum store_status status =
-        store_open(&checking->store, parent, DIRECTORY_USUAL, STORE_READ, error);
+    enum store_status status = store_open(&checking->store, parent, DIRECTORY_USUAL, mode, error);
     if (status != STORE_MISSING) {
         return status;
     }
     char *slash = strrchr(parent, '/');
     if (slash == NULL) {
-        return store_open(&checking->store, ".", parent, STORE_READ, error);
+        return store_open(&checking->store, ".", parent, mode, error);
     }
     *slash = '\0';
-    return store_open(&checking->store, slash == parent ? "/" : parent, slash + 1, STORE_READ,
-                      error);
+    return store_open(&checking->store, slash == parent ? "/" : parent, slash + 1, mode, error);
 }
 
 /* Open a file that the manifest names, and set checking->path. */
@@ -360,9 +359,8 @@ static enum check_result check_boards(struct checking *checking) {
     return result;
 }
 
-bool check_blocks(const char *path, struct snapshot_footer *footer, char *error) {
+bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char *error) {
     struct snapshot_reader reader;
-    int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0) {
         snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
         return false;

@@ -141,6 +141,9 @@ static inline bool master_link_has_groups(const struct master_link *link) {
 }
 /* Apply some of it, for about budget_ns. true: there is more to do at once; link->is_retrying: there was no memory. */
 bool master_link_apply(struct master_link *link, uint64_t budget_ns);
+/* Apply the rest of the group, or of the linked groups, that is applied in part. false: no memory; it is tried again by
+ * itself. */
+MUST_CHECK bool master_link_finish_group(struct master_link *link);
 /* Drop the connection, and try again soon. */
 void master_link_drop(struct master_link *link, const char *reason);
 

@@ -268,6 +268,11 @@ static void give_up_keys(struct master_link *link) {
               link->apply.error,
               is_older ? " advice=\"the master is of a newer version: upgrade this server\"" : "");
     replication_make_id(link->server, replication->id); /* which nobody knows */
+    struct history history = {.second_id = HISTORY_NO_ID};
+    memcpy(history.id, replication->id, sizeof history.id);
+    if (!history_write(link->server->registry, &history)) {
+        log_write(LOG_WARNING, "replica: no memory to say so in the keys: do not save them");
+    }
     if (link->quorum != NULL) {
         quorum_doubt(link->quorum);
     }
@@ -275,14 +280,16 @@ static void give_up_keys(struct master_link *link) {
     master_link_fail(link, "%s", link->apply.error);
 }
 
-/* Give the next groups that have come whole to be applied, if there is room. */
-static void add_groups(struct master_link *link) {
+/* Give the next groups that have come whole to be applied, so many at most, if there is room. */
+static void add_groups(struct master_link *link, uint32_t count_max) {
     struct wire_message message;
     size_t at = link->taken_size;
-    for (; at < link->whole_size && apply_has_room(&link->apply); at += message.whole_size) {
+    for (; at < link->whole_size && apply_has_room(&link->apply) && count_max > 0;
+         at += message.whole_size) {
         wire_read_again(link->input.at + at, &message);
         if (message.kind == WIRE_GROUP) {
             apply_add(&link->apply, &message.head, wire_payload(&message));
+            count_max--;
         }
     }
     if (!apply_is_going(&link->apply)) {
@@ -335,7 +342,7 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
             return false; /* the loop is woken when the disk has taken some */
         }
         if (!apply_is_going(apply)) {
-            add_groups(link);
+            add_groups(link, UINT32_MAX);
         }
         switch (step_groups(link, budget_ns - spent_ns)) {
         case APPLY_DONE:
@@ -353,6 +360,26 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
     }
     drop_taken(link);
     return false;
+}
+
+bool master_link_finish_group(struct master_link *link) {
+    struct persistence *persistence = link->server->persistence;
+    link->is_retrying = false;
+    while (persistence_walk_is_held(persistence)) {
+        persistence_make_room(persistence);
+        if (!apply_is_going(&link->apply)) {
+            add_groups(link, 1); /* or another one would be begun */
+        }
+        enum apply_status status = step_groups(link, UINT64_MAX);
+        if (status == APPLY_OUT_OF_MEMORY) {
+            link->is_retrying = true;
+            return false;
+        }
+        if (status == APPLY_IMPOSSIBLE) {
+            give_up_keys(link);
+        }
+    }
+    return true;
 }
 
 bool master_link_step(struct master_link *link, uint64_t budget_ns) {

@@ -305,6 +305,14 @@ static void begin_quorum(struct replicator *replicator) {
     feed_open(replicator->feed);
 }
 
+/* A snapshot is written within a tick: the first changes of a life name its history in the same group. */
+static bool close_group(void *context, bool is_saved) {
+    struct replicator *replicator = context;
+    bool is_closed = !is_saved || master_link_finish_group(&replicator->link);
+    feed_close_tick(replicator->feed);
+    return is_closed;
+}
+
 /* The files are loaded, and no command has run. */
 static void begin(struct replicator *replicator) {
     struct server *server = replicator->server;
@@ -318,6 +326,7 @@ static void begin(struct replicator *replicator) {
     }
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
+    persistence_set_close_group(persistence, close_group, replicator);
     bool is_in_quorum = server->settings.sync_replicas > 0;
     if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
         memcpy(replication->id, history.id, sizeof history.id);

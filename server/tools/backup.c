@@ -155,7 +155,8 @@ static bool finish(struct receiving *receiving, uint64_t members) {
         tools_complain("cannot write %s: %s", receiving->part, strerror(errno));
         return false;
     }
-    if (!check_blocks(receiving->part, &footer, error)) {
+    int fd = disk_open(AT_FDCWD, receiving->part, O_RDONLY, 0);
+    if (!check_blocks(fd, receiving->part, &footer, error)) {
         tools_complain("what came is not whole: %s", error);
         return false;
     }

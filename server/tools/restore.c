@@ -15,6 +15,7 @@
 #include "server/durability/journal_file.h"
 #include "server/durability/snapshot_file.h"
 #include "server/durability/store.h"
+#include "server/durability/verify.h"
 #include "server/tools/tools.h"
 
 enum {
@@ -29,20 +30,33 @@ struct file {
     uint64_t number;
     uint64_t sequence; /* the last one of a base, the first one of a journal */
     int64_t time_us;   /* of a base */
+    uint64_t reach;    /* of a base that a manifest names, as that has it: the last sequence */
+    bool is_damaged;   /* what it says itself counts for nothing */
     char path[PATH_SIZE_MAX];
+};
+
+/* A directory that is being looked at, and what its manifest says, if it has one. */
+struct place {
+    const char *path;
+    bool has_manifest;
+    struct store_state state;
 };
 
 struct restoring {
     const struct restore_options *options;
     struct file *files; /* in order */
     uint32_t file_count, file_room;
-    const char *directory; /* that is being looked at */
-    bool is_failed;        /* the error was printed */
-    struct store store;    /* the target's */
+    struct place place;
+    bool is_of_file;    /* it begins with this backup and no other */
+    bool is_failed;     /* the error was printed */
+    struct store store; /* the target's */
     struct store_state state;
     char *piece;
     uint64_t last_sequence; /* of what is copied */
+    uint64_t last_journal;  /* the highest number of what is copied */
+    uint64_t base_number;   /* that of the base that is copied; 0: none */
     int64_t last_us;
+    bool is_over; /* a later change was seen than is asked for */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
 };
 
@@ -67,7 +81,6 @@ static struct file *add_file(struct restoring *restoring) {
     return &restoring->files[restoring->file_count++];
 }
 
-/* What is no whole base, and no journal, is left out: a crash may have left it. */
 static bool read_file(int fd, struct file *file) {
     struct snapshot_footer footer;
     if (file->kind == STORE_JOURNAL) {
@@ -81,21 +94,47 @@ static bool read_file(int fd, struct file *file) {
     return true;
 }
 
+/* Of a file that does not begin and end as it should: did a crash, or does a running server, leave it unfinished? The
+ * manifest names only whole ones. */
+static bool is_unfinished(const struct place *place, const struct file *file) {
+    return place->has_manifest && !store_is_named(&place->state, file->kind, file->number);
+}
+
+static void see_damaged(struct restoring *restoring, const struct file *found) {
+    const struct place *place = &restoring->place;
+    bool is_left_out = is_unfinished(place, found);
+    fprintf(stderr, "leaderboard-server: %s is not whole%s\n", found->path,
+            is_left_out ? ", and no manifest names it: it is left out" : "");
+    struct file *file = is_left_out ? NULL : add_file(restoring);
+    if (file != NULL) {
+        *file = *found;
+        file->is_damaged = true;
+    }
+}
+
 static void see_path(struct restoring *restoring, const char *path, enum store_kind kind,
                      uint64_t number) {
-    struct file found = {.kind = kind, .number = number};
+    const struct place *place = &restoring->place;
+    bool is_named = place->has_manifest && kind == STORE_BASE;
+    struct file found = {.kind = kind,
+                         .number = number,
+                         .reach = is_named ? place->state.base_sequence : UINT64_MAX};
+    if (strlen(path) >= sizeof found.path) {
+        restoring->is_failed = !tools_complain("the path %s is too long", path);
+        return;
+    }
+    memcpy(found.path, path, strlen(path) + 1);
     int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     errno = fd >= 0 ? 0 : errno;
-    bool is_one = fd >= 0 && read_file(fd, &found) && strlen(path) < sizeof found.path;
+    bool is_one = fd >= 0 && read_file(fd, &found);
     disk_close(fd);
     struct file *file = is_one ? add_file(restoring) : NULL;
     if (file != NULL) {
-        memcpy(found.path, path, strlen(path) + 1);
         *file = found;
     } else if (!is_one && errno != 0 && errno != ENODATA) {
         restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
     } else if (!is_one) {
-        fprintf(stderr, "leaderboard-server: %s is not whole: it is left out\n", path);
+        see_damaged(restoring, &found);
     }
 }
 
@@ -105,7 +144,7 @@ static void see_name(void *context, const char *name) {
     uint64_t number;
     char path[PATH_SIZE_MAX];
     if (store_parse_name(name, &kind, &number)) {
-        int size = snprintf(path, sizeof path, "%s/%s", restoring->directory, name);
+        int size = snprintf(path, sizeof path, "%s/%s", restoring->place.path, name);
         if (size > 0 && (size_t)size < sizeof path) {
             see_path(restoring, path, kind, number);
         }
@@ -116,11 +155,20 @@ static void see_name(void *context, const char *name) {
 static void look_at(struct restoring *restoring, const char *path, bool has_inner) {
     static const char *const inner[] = {RESTORE_DIRECTORY, STORE_KEPT_NAME,
                                         RESTORE_DIRECTORY "/" STORE_KEPT_NAME};
-    char name[PATH_SIZE_MAX];
+    char name[PATH_SIZE_MAX], reason[DISK_ERROR_MAX];
+    struct place *place = &restoring->place;
     int fd = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-    restoring->directory = path;
     bool is_missing = fd < 0 && errno == ENOENT;
-    if (!is_missing && (fd < 0 || disk->list(fd, see_name, restoring) != 0)) {
+    *place = (struct place){.path = path};
+    enum store_status status =
+        fd < 0 ? STORE_MISSING : store_read_manifest(fd, &place->state, reason);
+    place->has_manifest = status == STORE_OK;
+    if (status == STORE_DAMAGED || status == STORE_FAILED) {
+        restoring->is_failed =
+            !tools_complain("%s/" STORE_MANIFEST_NAME " %s: what is whole of the other files can "
+                            "be restored from a copy without it",
+                            path, reason);
+    } else if (!is_missing && (fd < 0 || disk->list(fd, see_name, restoring) != 0)) {
         restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
     }
     disk_close(fd);
@@ -147,7 +195,9 @@ static bool find_files(struct restoring *restoring, const char *source) {
         return tools_complain("cannot look at %s: %s", source, strerror(errno));
     }
     if (S_ISREG(status.st_mode)) {
+        restoring->is_of_file = true;
         see_path(restoring, source, STORE_BASE, 1);
+        restoring->is_failed |= restoring->file_count > 0 && restoring->files[0].is_damaged;
     } else {
         look_at(restoring, source, true);
     }
@@ -163,11 +213,12 @@ static bool find_files(struct restoring *restoring, const char *source) {
 /* ---- which of it ---- */
 
 /* NULL: there is none that is not too late. */
-static const struct file *choose_base(const struct restoring *restoring) {
-    const struct file *base = NULL;
+static struct file *choose_base(const struct restoring *restoring) {
+    struct file *base = NULL;
     for (uint32_t i = 0; i < restoring->file_count; i++) {
-        const struct file *file = &restoring->files[i];
-        if (file->kind == STORE_BASE && file->time_us <= restoring->options->until_us &&
+        struct file *file = &restoring->files[i];
+        if (file->kind == STORE_BASE && !file->is_damaged &&
+            file->time_us <= restoring->options->until_us &&
             (base == NULL || file->time_us >= base->time_us)) {
             base = file;
         }
@@ -180,7 +231,7 @@ static int64_t find_journal(const struct restoring *restoring, uint64_t sequence
     int64_t found = -1;
     for (uint32_t i = 0; i < restoring->file_count; i++) {
         const struct file *file = &restoring->files[i];
-        if (file->kind == STORE_JOURNAL && file->sequence <= sequence + 1) {
+        if (file->kind == STORE_JOURNAL && !file->is_damaged && file->sequence <= sequence + 1) {
             found = i;
         }
     }
@@ -202,7 +253,11 @@ static bool complain_of_copy(const struct file *file) {
     return tools_complain("cannot copy %s: %s", file->path, strerror(errno));
 }
 
-static bool copy_bytes(struct restoring *restoring, int from, int to, uint64_t size) {
+static bool copy_bytes(struct restoring *restoring, int from, int to) {
+    uint64_t size;
+    if (disk->size(from, &size) != 0) {
+        return false;
+    }
     for (uint64_t done = 0; done < size;) {
         size_t wanted = size - done < COPY_SIZE ? (size_t)(size - done) : (size_t)COPY_SIZE;
         if (!disk_read_whole(from, restoring->piece, wanted, done) ||
@@ -214,65 +269,105 @@ static bool copy_bytes(struct restoring *restoring, int from, int to, uint64_t s
     return disk_sync(to);
 }
 
-/* Copy the file's first bytes; *number is that of the copy. */
-static bool copy(struct restoring *restoring, const struct file *file, uint64_t size,
-                 uint64_t *number) {
+/* Copy the file; *number is that of the copy, and the result is the copy, to be read. -1: the error was printed. */
+static int copy(struct restoring *restoring, const struct file *file, uint64_t *number) {
     struct store *store = &restoring->store;
     *number = store_take_number(store);
+    const struct store_name name = store_name(file->kind, *number);
     int from = disk_open(AT_FDCWD, file->path, O_RDONLY, 0);
-    int to = from < 0 ? -1
-                      : disk_open(store->directory, store_name(file->kind, *number).text,
-                                  O_WRONLY | O_CREAT | O_EXCL, 0640);
-    bool is_done = to >= 0 && copy_bytes(restoring, from, to, size);
-    int error = errno;
+    int to =
+        from < 0 ? -1 : disk_open(store->directory, name.text, O_WRONLY | O_CREAT | O_EXCL, 0640);
+    bool is_done = to >= 0 && copy_bytes(restoring, from, to);
     disk_close(from);
     disk_close(to);
-    errno = error;
-    return is_done || complain_of_copy(file);
+    int copied = is_done ? disk_open(store->directory, name.text, O_RDONLY, 0) : -1;
+    if (copied < 0) {
+        (void)complain_of_copy(file);
+    }
+    return copied;
 }
 
-static bool copy_base(struct restoring *restoring, const struct file *base) {
-    uint64_t size = 0;
-    int fd = disk_open(AT_FDCWD, base->path, O_RDONLY, 0);
-    bool is_open = fd >= 0 && disk->size(fd, &size) == 0;
-    disk_close(fd);
-    restoring->state.base_sequence = base->sequence;
-    restoring->last_sequence = base->sequence;
-    restoring->last_us = base->time_us;
-    return is_open ? copy(restoring, base, size, &restoring->state.base_number)
-                   : complain_of_copy(base);
+/* Is the copy (fd, which this takes) whole, and as the file's end was? */
+static bool is_base_whole(struct file *base, int fd) {
+    struct snapshot_footer footer;
+    char error[DISK_ERROR_MAX];
+    bool is_whole = check_blocks(fd, base->path, &footer, error);
+    bool is_same = is_whole && footer.sequence == base->sequence;
+    base->is_damaged = !is_same;
+    return is_same || tools_complain("%s", is_whole ? "the base was replaced meanwhile" : error);
 }
 
-/* How far the journal belongs to it: to the first tick after the time. *is_over: there is one. A torn
- * tail is left out, as at a start. */
-static bool measure(struct restoring *restoring, const struct file *file, uint64_t *size,
-                    bool *is_over) {
+/* The latest base that is whole, if there is one: without a damaged one, journals may hold the same. */
+static bool copy_base(struct restoring *restoring) {
+    struct file *base;
+    while ((base = choose_base(restoring)) != NULL) {
+        uint64_t number;
+        int fd = copy(restoring, base, &number);
+        if (fd < 0) {
+            return false;
+        }
+        if (is_base_whole(base, fd)) {
+            restoring->base_number = base->number;
+            restoring->state.base_number = number;
+            restoring->state.base_sequence = base->sequence;
+            restoring->last_sequence = base->sequence;
+            restoring->last_us = base->time_us;
+            return true;
+        }
+        if (restoring->is_of_file || !store_remove(&restoring->store, STORE_BASE, number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does only the last group end too early, as in a journal that was copied while it was written? */
+static bool is_end_missing(const struct journal_reader *reader, enum journal_status status) {
+    return status == JOURNAL_TORN && reader->torn.is_cut_short;
+}
+
+/* How far the copied journal (fd, which this takes) belongs to it: to the first tick after the time. */
+static bool measure(struct restoring *restoring, const struct file *file, int fd, uint64_t *size) {
     struct journal_reader reader;
     struct journal_group group;
-    int fd = disk_open(AT_FDCWD, file->path, O_RDONLY, 0);
-    if (fd < 0) {
-        return complain_of_copy(file);
-    }
     enum journal_status status = journal_reader_open(&reader, fd, file->path, file->sequence, true);
     *size = JOURNAL_FILE_HEAD;
-    while (status == JOURNAL_GROUP && !*is_over) {
+    while (status == JOURNAL_GROUP && !restoring->is_over) {
         status = journal_reader_next(&reader, &group);
-        *is_over = status == JOURNAL_GROUP && (int64_t)group.end_us > restoring->options->until_us;
-        if (status == JOURNAL_GROUP && !*is_over) {
+        restoring->is_over =
+            status == JOURNAL_GROUP && (int64_t)group.end_us > restoring->options->until_us;
+        if (status == JOURNAL_GROUP && !restoring->is_over) {
             *size = reader.offset;
             restoring->last_sequence = group.sequence;
             restoring->last_us = (int64_t)group.end_us;
         }
     }
-    bool is_good = *is_over || status == JOURNAL_END || status == JOURNAL_TORN;
-    if (!is_good) {
+    bool is_good = restoring->is_over || status == JOURNAL_END || is_end_missing(&reader, status);
+    if (is_good && status == JOURNAL_TORN) {
+        fprintf(stderr,
+                "leaderboard-server: %s ends within a group, as after a crash: its last %" PRIu64
+                " bytes are left out\n",
+                file->path, reader.torn.size);
+    } else if (status == JOURNAL_TORN) {
+        (void)tools_complain("%s is damaged at offset %" PRIu64 ": %s; `--check DIR --fix` cuts it "
+                             "off there, in a copy of the directory",
+                             file->path, reader.torn.offset, reader.torn.description);
+    } else if (!is_good) {
         (void)tools_complain("%s", reader.error);
     }
     journal_reader_close(&reader);
     return is_good;
 }
 
-static bool copy_journal(struct restoring *restoring, const struct file *file, bool *is_over) {
+static bool cut(const struct restoring *restoring, uint64_t number, uint64_t size) {
+    int fd =
+        disk_open(restoring->store.directory, store_name(STORE_JOURNAL, number).text, O_WRONLY, 0);
+    bool is_done = fd >= 0 && disk_truncate(fd, size) && disk_sync(fd);
+    disk_close(fd);
+    return is_done;
+}
+
+static bool copy_journal(struct restoring *restoring, const struct file *file) {
     struct store_state *state = &restoring->state;
     uint64_t size = 0;
     if (file->sequence > restoring->last_sequence + 1) {
@@ -285,39 +380,69 @@ static bool copy_journal(struct restoring *restoring, const struct file *file, b
     }
     uint64_t sequence_before = restoring->last_sequence;
     int64_t time_before = restoring->last_us;
-    if (!measure(restoring, file, &size, is_over)) {
+    struct store_journal *journal = &state->journals[state->journal_count];
+    int fd = copy(restoring, file, &journal->number);
+    if (fd < 0 || !measure(restoring, file, fd, &size)) {
         return false;
     }
     if (restoring->last_sequence < sequence_before) { /* the base holds all of it */
         restoring->last_sequence = sequence_before;
         restoring->last_us = time_before;
     }
-    struct store_journal *journal = &state->journals[state->journal_count++];
+    restoring->last_journal =
+        file->number > restoring->last_journal ? file->number : restoring->last_journal;
     journal->first_sequence = file->sequence;
-    return copy(restoring, file, size, &journal->number);
+    state->journal_count++;
+    return cut(restoring, journal->number, size) || complain_of_copy(file);
 }
 
-static bool copy_all(struct restoring *restoring) {
-    const struct file *base = choose_base(restoring);
-    if (base == NULL && has_any(restoring, STORE_BASE) && find_journal(restoring, 0) < 0) {
-        return tools_complain("every snapshot that is there is after that time");
-    }
-    if (base != NULL && !copy_base(restoring, base)) {
-        return false;
-    }
+static bool copy_journals(struct restoring *restoring) {
     int64_t first = find_journal(restoring, restoring->last_sequence);
-    if (base == NULL && first < 0) {
-        return tools_complain("there is neither a snapshot nor a first journal");
+    if (restoring->state.base_number == 0 && first < 0) {
+        return tools_complain(has_any(restoring, STORE_BASE)
+                                  ? "every snapshot that is there is after that time, or is damaged"
+                                  : "there is neither a snapshot nor a first journal");
     }
-    bool is_over = false;
     for (uint32_t i = first >= 0 ? (uint32_t)first : restoring->file_count;
-         i < restoring->file_count && !is_over; i++) {
-        if (restoring->files[i].kind == STORE_JOURNAL &&
-            !copy_journal(restoring, &restoring->files[i], &is_over)) {
+         i < restoring->file_count && !restoring->is_over; i++) {
+        const struct file *file = &restoring->files[i];
+        if (file->kind == STORE_JOURNAL && !file->is_damaged && !copy_journal(restoring, file)) {
             return false;
         }
     }
     return true;
+}
+
+/* Could this file, which was not taken, hold changes that are asked for and in none that was? A base holds no more than
+ * files with higher numbers; a journal goes on beside the base that is written next. */
+static bool may_be_missed(const struct restoring *restoring, const struct file *file) {
+    bool is_base = file->kind == STORE_BASE;
+    return file->number > restoring->last_journal && file->reach > restoring->last_sequence &&
+           !(is_base && file->number <= restoring->base_number);
+}
+
+/* Is nothing left out for no other reason than that a file is damaged? What a damaged base says of its time and group
+ * counts for nothing. */
+static bool is_complete(struct restoring *restoring) {
+    for (uint32_t i = 0; i < restoring->file_count && !restoring->is_over; i++) {
+        struct file *file = &restoring->files[i];
+        if (!may_be_missed(restoring, file)) {
+            continue;
+        }
+        int fd = file->is_damaged || file->kind == STORE_JOURNAL
+                     ? -1
+                     : disk_open(AT_FDCWD, file->path, O_RDONLY, 0);
+        if (fd >= 0 ? !is_base_whole(file, fd) : file->is_damaged) {
+            return tools_complain("%s is damaged, and may hold changes that no other file has: "
+                                  "remove it to restore without them",
+                                  file->path);
+        }
+    }
+    return true;
+}
+
+static bool copy_all(struct restoring *restoring) {
+    return copy_base(restoring) && copy_journals(restoring) && is_complete(restoring);
 }
 
 /* ---- the target ---- */
@@ -356,6 +481,10 @@ static bool fill_target(struct restoring *restoring, const char *target) {
     char error[DISK_ERROR_MAX];
     if (store_open(&restoring->store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
         return tools_complain("%s", error);
+    }
+    if (restoring->store.has_manifest) {
+        store_close(&restoring->store);
+        return tools_complain("%s is in use: give an empty or a new directory", target);
     }
     if (!copy_all(restoring)) {
         remove_copies(restoring);

@@ -4,9 +4,10 @@
  *     bases and journals found --> the youngest base that is not after --until, and the journals
  *                                  behind it, up to the last group that is not after it
  *
- * Files are copied as they are, and the last journal is cut between two ticks. Nothing is loaded. The
- * manifest is written last: a restore that breaks off leaves no directory that a server would start
- * from. */
+ * Files are copied as they are, and the last journal is cut between two ticks. Every checksum of the copies is
+ * verified; nothing is loaded. Where a base is damaged, an earlier one and the journals may hold the same; otherwise a
+ * damaged file fails the restore, also one that was not needed but could hold later changes. The manifest is written last:
+ * a restore that breaks off leaves no directory that a server would start from. */
 #ifndef SERVER_RESTORE_H
 #define SERVER_RESTORE_H
 

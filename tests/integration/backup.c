@@ -120,7 +120,8 @@ static bool has_backup(void) {
     if (!file_exists(backup_path())) {
         return false;
     }
-    if (!check_blocks(backup_path(), &footer, error)) {
+    int fd = open(backup_path(), O_RDONLY);
+    if (!check_blocks(fd, backup_path(), &footer, error)) {
         fail_msg("%s", error);
     }
     return true;

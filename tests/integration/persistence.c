@@ -7,7 +7,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/directory.h"
@@ -20,6 +22,7 @@ enum {
     MEMBERS_PER_COMMAND = 500,
     WAIT_LIMIT_MS = 60000,
     DIRECTORIES_OPEN_MAX = 16,
+    WORDS_MAX = 16,
 };
 
 static struct process server;
@@ -506,6 +509,147 @@ IN_FIXTURE(a_second_server_on_the_same_directory_is_refused) {
     end(SIGKILL); /* its lock goes with it */
     start(with_journal);
     check_story();
+}
+
+/* ---- servers that start together ---- */
+
+enum { RIVALS = 6 };
+static pid_t rivals[RIVALS];
+static unsigned rival_count;
+static char rival_socket[RIVALS][PROCESS_PATH_MAX];
+
+static void start_rival(int i, const char *const *words) {
+    const char *program = process_default_program();
+    snprintf(rival_socket[i], sizeof rival_socket[i], "%.70s/rival-%u", directory, rival_count++);
+    fflush(NULL);
+    rivals[i] = fork();
+    assert_true(rivals[i] >= 0);
+    if (rivals[i] == 0) {
+        const char *all[WORDS_MAX] = {program,         "--port", "0",      "--unixsocket",
+                                      rival_socket[i], "--dir",  directory};
+        int count = 7;
+        for (; *words != NULL; words++) {
+            all[count++] = *words;
+        }
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        FILE *log = freopen("/dev/null", "w", stdout);
+        (void)!dup2(log != NULL ? fileno(log) : -1, STDERR_FILENO);
+        execv(program, (char **)(uintptr_t)all);
+        _exit(127);
+    }
+}
+
+static bool is_refused(int i) {
+    int status;
+    if (rivals[i] != 0 && waitpid(rivals[i], &status, WNOHANG) == rivals[i]) {
+        assert_int_equal(WEXITSTATUS(status), 1);
+        rivals[i] = 0;
+    }
+    return rivals[i] == 0;
+}
+
+static void await_end(pid_t rival) {
+    int status;
+    assert_int_equal(waitpid(rival, &status, 0), rival);
+    assert_int_equal(status, 0);
+}
+
+static void check_serves(int i) {
+    struct process rival = {.pid = rivals[i]};
+    memcpy(rival.socket_path, rival_socket[i], sizeof rival.socket_path);
+    int fd = process_connect_unix(&rival);
+    for (int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS; fd < 0;) {
+        assert_true(process_now_ms() < give_up_at); /* it is bound, and does not listen yet */
+        process_sleep_ms(2);
+        fd = process_connect_unix(&rival);
+    }
+    struct wire own = wire_open(fd);
+    wire_wait_loaded(&own);
+    wire_check_prefix(&own, "ZADD a 1 x", ":");
+    wire_close(&own);
+}
+
+/* Wait until all have ended but one at most; with is_one, exactly one. Returns that one; -1: there is none. */
+static int wait_for_winner(bool is_one) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    for (;;) {
+        int winner = -1, count = 0;
+        for (int i = 0; i < RIVALS; i++) {
+            if (!is_refused(i)) {
+                winner = i;
+                count++;
+            }
+        }
+        if (count == 0 || (count == 1 && access(rival_socket[winner], F_OK) == 0)) {
+            assert_true(count == 1 || !is_one);
+            if (count == 1) {
+                check_serves(winner);
+            }
+            return winner;
+        }
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(2);
+    }
+}
+
+static void compete(const char *const *words) {
+    enum { ROUNDS = 30, ROUNDS_SHORT = 5 };
+    int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? ROUNDS_SHORT : ROUNDS;
+    int winner = -1;
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < RIVALS; i++) {
+            start_rival(i, words);
+        }
+        winner = wait_for_winner(true);
+        /* Others come while it ends, and takes its directory away. */
+        pid_t last = rivals[winner];
+        kill(last, SIGTERM);
+        for (int i = 0; i < RIVALS; i++) {
+            start_rival(i, words);
+        }
+        await_end(last);
+        winner = wait_for_winner(false);
+        if (winner >= 0) {
+            kill(rivals[winner], SIGTERM);
+            await_end(rivals[winner]);
+        }
+    }
+}
+
+IN_FIXTURE(of_servers_that_start_in_a_new_directory_together_one_runs) {
+    compete((const char *[]){"--save", "", NULL});
+    compete(no_words);
+    compete(with_journal);
+}
+
+IN_FIXTURE(a_server_that_has_kept_nothing_leaves_no_directory) {
+    start(no_words);
+    wire_check(&wire, "ZADD a 1 x", ":1");
+    end(SIGTERM);
+    assert_false(file_exists(directory_join(directory, "appendonlydir")));
+}
+
+IN_FIXTURE(a_directory_in_use_is_not_restored_imported_or_fixed_into) {
+    static const char *const words[][3] = {{"--restore", "table", ""},
+                                           {"--import", "table", "--format csv"},
+                                           {"--check", "", "--fix"}};
+    char command[8 * PROCESS_PATH_MAX], other[DIRECTORY_PATH_MAX];
+    directory_make(other);
+    start(no_words); /* and has no manifest */
+    wire_check(&wire, "ZADD a 1 x", ":1");
+    file_write(directory_join(other, "table"), "x", 1);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        bool has_source = words[i][1][0] != '\0';
+        snprintf(command, sizeof command, "%s %s %s/%s %s %s >%s/said 2>&1",
+                 process_default_program(), words[i][0], has_source ? other : directory,
+                 words[i][1], has_source ? directory : "", words[i][2], other);
+        assert_int_not_equal(system(command), 0);
+    }
+    directory_remove(other);
+    wire_check(&wire, "SAVE", "OK");
+    end(SIGTERM);
+    start(no_words);
+    wire_check(&wire, "ZSCORE a x", "1");
 }
 
 IN_FIXTURE(a_directory_that_cannot_be_used_is_named) {

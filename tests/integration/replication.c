@@ -3,6 +3,7 @@
  * times, the order of arrival, rules and expiries. */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -385,6 +386,105 @@ IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
         check_equal(REPLICA, MASTER);
     }
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+}
+
+/* ---- saving while changes are applied ---- */
+
+/* The base that the manifest names. */
+static struct registry *read_base(const struct node *node) {
+    struct store_state state;
+    char reason[DISK_ERROR_MAX], path[2 * DIRECTORY_PATH_MAX];
+    snprintf(path, sizeof path, "%s/appendonlydir", node->directory);
+    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(store_read_manifest(fd, &state, reason), STORE_OK);
+    close(fd);
+    snprintf(path, sizeof path, "%s/appendonlydir/%s", node->directory,
+             store_name(STORE_BASE, state.base_number).text);
+    return read_copy(path);
+}
+
+struct long_boards {
+    uint32_t members; /* of each */
+    uint32_t count;
+};
+
+static void check_long_board(void *context, const struct registry_key *key) {
+    struct long_boards *boards = context;
+    struct bytes name = registry_name(key);
+    if (name.size > 4 && memcmp(name.at, "long", 4) == 0) {
+        assert_int_equal(board_count(&key->board), boards->members);
+        boards->count++;
+    }
+}
+
+/* Each board comes by one long change. SAVE is asked for again and again while the replica applies it. */
+static void save_within(const char *appendonly, int members) {
+    enum { SAVES = 5 };
+    char address[32] = "no one";
+    const char *const words[] = {"--appendonly",        appendonly, "--replicaof", address,
+                                 "--repl-backlog-size", "256mb",    NULL};
+    struct long_boards boards = {.members = (uint32_t)members};
+    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
+    node_start(MASTER, words);
+    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    node_start(REPLICA, words);
+    node_wait_up(REPLICA);
+    node_fill(MASTER, "filled", members);
+    for (int i = 0; i < rounds; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "ZUNIONSTORE long%d 1 filled\r\nPING\r\n", i);
+        wire_send_text(&MASTER->wire, line);
+        for (int k = 0; k < SAVES; k++) {
+            wire_check(&REPLICA->wire, "SAVE", "OK");
+            struct registry *registry = read_base(REPLICA);
+            boards.count = 0;
+            registry_each(registry, 0, INT64_MIN, check_long_board, &boards);
+            assert_true(boards.count + 1 >= (uint32_t)i);
+            registry_destroy(registry);
+        }
+        (void)wire_reply(&MASTER->wire);
+        (void)wire_reply(&MASTER->wire);
+        if (i % 3 == 2) {
+            node_end(REPLICA, SIGKILL);
+            node_start(REPLICA, words);
+            node_wait_up(REPLICA);
+        }
+        node_wait_synced(REPLICA, MASTER);
+    }
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+}
+
+IN_FIXTURE(a_save_within_a_long_group_is_of_whole_groups) {
+    save_within("yes", 20000);
+}
+
+IN_FIXTURE(a_save_within_linked_groups_ends_and_is_of_whole_ones) {
+    save_within("yes", 100000);
+}
+
+IN_FIXTURE(a_save_without_a_journal_is_of_whole_groups) {
+    save_within("no", 100000);
+}
+
+IN_FIXTURE(a_save_in_the_tick_of_a_lifes_first_change_names_its_history) {
+    char id[64], second[80];
+    node_start(MASTER, without_journal);
+    node_start(REPLICA, without_journal);
+    node_follow(REPLICA, MASTER); /* so there is a history to be named */
+    node_wait_up(REPLICA);
+    wire_check(&MASTER->wire, "ZADD a 1 x", ":1");
+    wire_check(&MASTER->wire, "SAVE", "OK");
+    node_end(MASTER, SIGKILL);
+    node_start(MASTER, without_journal);
+    snprintf(id, sizeof id, "%s", node_master_id(MASTER));
+    wire_send_text(&MASTER->wire, "ZADD a 2 x\r\nSAVE\r\n");
+    assert_string_equal(wire_reply(&MASTER->wire), ":0");
+    assert_string_equal(wire_reply(&MASTER->wire), "OK");
+    node_end(MASTER, SIGKILL);
+    node_start(MASTER, without_journal);
+    snprintf(second, sizeof second, "master_replid2:%s", id);
+    assert_non_null(strstr(wire_ask(&MASTER->wire, "INFO replication"), second));
 }
 
 IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {

@@ -104,7 +104,7 @@ IN_FIXTURE(a_new_directory_is_made_and_is_empty_from_then_on) {
     struct store store;
     const struct store_state empty = {0};
     assert_int_equal(open_kept(&store, STORE_READ), STORE_MISSING);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_MISSING);
+    assert_int_equal(open_kept(&store, STORE_FIX), STORE_MISSING);
     assert_false(file_exists(path_of("")));
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_OK);
     assert_state_is(&store.state, &empty);
@@ -126,9 +126,9 @@ IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_false(store.has_manifest);
     assert_false(file_exists(path_of(STORE_MANIFEST_NAME)));
-    assert_int_equal(open_kept(&other, STORE_USE), STORE_IN_USE);
+    assert_int_equal(open_kept(&other, STORE_CLAIM), STORE_IN_USE);
     store_close(&store);
-    assert_int_equal(open_kept(&other, STORE_USE), STORE_MISSING);
+    assert_int_equal(open_kept(&other, STORE_FIX), STORE_MISSING);
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_true(store_begin(&store) && store_begin(&store));
     assert_true(store.has_manifest);
@@ -160,7 +160,7 @@ IN_FIXTURE(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made
     assert_int_equal(mkdir(path_of(""), 0700), 0);
     file_write(path_of("notes.txt"), "x", 1);
     assert_int_equal(open_kept(&store, STORE_READ), STORE_MISSING);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_MISSING);
+    assert_int_equal(open_kept(&store, STORE_FIX), STORE_MISSING);
     assert_error_has("there is no leaderboard.manifest in ");
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_OK);
     store_close(&store);
@@ -209,13 +209,13 @@ IN_FIXTURE(a_second_open_of_a_directory_in_use_names_the_first_process) {
     char who[64];
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_OK);
     snprintf(who, sizeof who, "another server (pid %d) is using it", (int)getpid());
-    const enum store_mode modes[] = {STORE_READ, STORE_USE, STORE_CREATE};
+    const enum store_mode modes[] = {STORE_READ, STORE_CLAIM, STORE_CREATE};
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(open_kept(&second, modes[i]), STORE_IN_USE);
         assert_error_has(who);
     }
     store_close(&store);
-    assert_int_equal(open_kept(&second, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&second, STORE_CLAIM), STORE_OK);
     store_close(&second);
 }
 
@@ -238,11 +238,11 @@ IN_FIXTURE(a_lock_goes_with_the_process_that_held_it) {
     struct store store;
     char who[64];
     snprintf(who, sizeof who, "(pid %d)", (int)child);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_IN_USE);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_IN_USE);
     assert_error_has(who);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &exit_status, 0), child);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     store_close(&store);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
@@ -262,7 +262,7 @@ IN_FIXTURE(a_copy_without_a_lock_can_be_read) {
 IN_FIXTURE(a_state_that_was_set_is_found_again) {
     struct store store;
     make_first();
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_state_is(&store.state, &state_first);
     assert_int_equal(store_take_number(&store), 6);
     put_files_of(&state_second);
@@ -292,7 +292,7 @@ static bool has_kept(enum store_kind kind, uint64_t number) {
 IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
     struct store store;
     make_first();
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     store.keep = (struct store_keep){.seconds = 1000};
     put_files_of(&state_second);
     assert_int_equal(store_set(&store, &state_second), STORE_SET);
@@ -302,7 +302,7 @@ IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
                 has_kept(STORE_JOURNAL, 5));
     assert_true(store_remove_old(&store, &state_first));
     store_close(&store);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_true(has_kept(STORE_BASE, 3));
     store_close(&store);
 }
@@ -311,12 +311,12 @@ IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
 IN_FIXTURE(what_a_crash_left_is_kept_by_the_next_start) {
     struct store store;
     make_first();
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     put_files_of(&state_second);
     assert_int_equal(store_set(&store, &state_second), STORE_SET);
     store_close(&store);
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_true(has_kept(STORE_BASE, 3) && has_kept(STORE_JOURNAL, 4) &&
                 has_kept(STORE_JOURNAL, 5));
     assert_true(has_file(STORE_BASE, 6) && has_file(STORE_JOURNAL, 7));
@@ -329,7 +329,7 @@ IN_FIXTURE(no_new_file_has_the_number_of_a_kept_one) {
     make_first();
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
     file_write(path_of(STORE_KEPT_NAME "/leaderboard.77.journal"), "x", 1);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_int_equal(store_take_number(&store), 78);
     store_close(&store);
 }
@@ -338,7 +338,7 @@ IN_FIXTURE(of_more_than_is_wanted_the_oldest_go) {
     struct store store;
     struct store_state nothing = {0};
     make_first();
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
     for (int i = 1; i <= 12; i++) {
         char name[STORE_NAME_MAX + 8];
@@ -397,17 +397,17 @@ IN_FIXTURE(every_byte_of_a_manifest_flipped_or_cut_is_found) {
         for (int bit = 0; bit < 8; bit++) {
             text[i] = (char)(text[i] ^ (1 << bit));
             file_write(path_of(STORE_MANIFEST_NAME), text, size);
-            assert_int_equal(open_kept(&store, STORE_USE), STORE_DAMAGED);
+            assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_DAMAGED);
             assert_error_has("/kept/leaderboard.manifest is damaged at offset ");
             text[i] = (char)(text[i] ^ (1 << bit));
         }
         file_write(path_of(STORE_MANIFEST_NAME), text, i);
-        assert_int_equal(open_kept(&store, STORE_USE), STORE_DAMAGED);
+        assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_DAMAGED);
         assert_error_has(STORE_ADVICE);
     }
     text[size] = '\n';
     file_write(path_of(STORE_MANIFEST_NAME), text, size + 1);
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_DAMAGED);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_DAMAGED);
     free(text);
     assert_true(has_file(STORE_BASE, 3) && has_file(STORE_JOURNAL, 4) &&
                 has_file(STORE_JOURNAL, 5));
@@ -456,7 +456,7 @@ IN_FIXTURE(a_missing_manifest_beside_its_files_is_refused) {
     struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_MANIFEST_NAME)), 0);
-    const enum store_mode modes[] = {STORE_READ, STORE_USE, STORE_CREATE};
+    const enum store_mode modes[] = {STORE_READ, STORE_CLAIM, STORE_CREATE};
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(open_kept(&store, modes[i]), STORE_DAMAGED);
         assert_error_has("/kept/leaderboard.manifest is missing, but leaderboard.");
@@ -473,7 +473,7 @@ IN_FIXTURE(a_missing_file_that_the_manifest_names_is_refused) {
     put_file(STORE_JOURNAL, 9);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(unlink(path_of(names[i])), 0);
-        assert_int_equal(open_kept(&store, STORE_USE), STORE_DAMAGED);
+        assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_DAMAGED);
         assert_error_has(names[i]);
         assert_error_has("which is missing");
         file_write(path_of(names[i]), "x", 1);
@@ -506,7 +506,7 @@ IN_FIXTURE(files_that_no_manifest_names_are_removed_and_others_are_left) {
         assert_non_null(strstr(names, removed[i]));
         assert_true(file_exists(path_of(removed[i])));
     }
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     for (unsigned i = 0; i < 5; i++) {
         assert_true(file_exists(path_of(kept[i])));
         assert_false(file_exists(path_of(removed[i])));
@@ -521,7 +521,7 @@ IN_FIXTURE(files_that_no_manifest_names_are_removed_and_others_are_left) {
 /* What a restart finds: the first or the second state, with all its files. Returns which. */
 static int find_state(void) {
     struct store store;
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     bool is_second = store.state.base_number == state_second.base_number;
     assert_state_is(&store.state, is_second ? &state_second : &state_first);
     store_close(&store);
@@ -536,7 +536,7 @@ static void fail_set_at_every_call(enum failure failure) {
     for (uint64_t nth = 1; is_reached; nth++) {
         struct store store;
         make_first();
-        assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+        assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
         put_files_of(&state_second);
         failing_disk_begin(failure, nth);
         enum store_set_status status = store_set(&store, &state_second);
@@ -566,7 +566,7 @@ IN_FIXTURE(a_set_that_failed_can_be_tried_again) {
     for (uint64_t nth = 1; nth <= 7; nth++) {
         struct store store;
         make_first();
-        assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+        assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
         put_files_of(&state_second);
         failing_disk_begin(FAILURE_ENOSPC, nth);
         enum store_set_status status = store_set(&store, &state_second);
@@ -582,7 +582,7 @@ IN_FIXTURE(a_set_that_failed_can_be_tried_again) {
 IN_FIXTURE(a_set_syncs_the_file_and_the_directory_before_and_after) {
     struct store store;
     make_first();
-    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     failing_disk_begin(FAILURE_NONE, 0);
     assert_int_equal(store_set(&store, &state_first), STORE_SET);
     failing_disk_end();
@@ -625,7 +625,7 @@ IN_FIXTURE(whichever_call_of_an_open_fails_nothing_is_lost) {
             struct store store;
             put_file(STORE_BASE, 9);
             failing_disk_begin((enum failure)i, nth);
-            enum store_status status = open_kept(&store, STORE_USE);
+            enum store_status status = open_kept(&store, STORE_CLAIM);
             is_reached = failing_disk_end() >= nth;
             assert_true(status == STORE_OK || status == STORE_FAILED);
             if (status == STORE_OK) {

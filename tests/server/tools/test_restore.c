@@ -2,6 +2,8 @@
  * server that keeps what its snapshots supersede, and restores to random ticks. */
 #include "tests/support/test.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,6 +122,117 @@ TEST(a_target_that_is_not_empty_stays_as_it_is) {
     assert_true(restore(INT64_MAX));
     assert_false(restore(INT64_MAX)); /* now it is in use */
     assert_true(digest_of_target() == state_at(INT64_MAX)->digest);
+}
+
+/* ---- damage ---- */
+
+static const char *source_path(const char *name) {
+    static char at[DIRECTORY_PATH_MAX + 64];
+    snprintf(at, sizeof at, "%s/kept/%s", history->directory, name);
+    return at;
+}
+
+enum { NAMES_MAX = 500 };
+static char names[NAMES_MAX][64];
+static uint32_t name_count;
+
+/* The files of the source: those in use, those kept, the manifest. */
+static void list_names(const char *inner) {
+    DIR *directory = opendir(source_path(inner));
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, "leaderboard.", 12) == 0 && name_count < NAMES_MAX) {
+            snprintf(names[name_count++], sizeof names[0], "%s%.40s", inner, entry->d_name);
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+}
+
+static void flip(const char *name, uint64_t bit) {
+    char byte;
+    int fd = open(source_path(name), O_RDWR);
+    assert_true(pread(fd, &byte, 1, (off_t)(bit / 8)) == 1);
+    byte = (char)(byte ^ (1 << bit % 8));
+    assert_true(pwrite(fd, &byte, 1, (off_t)(bit / 8)) == 1);
+    close(fd);
+}
+
+static bool restore_file(const char *name) {
+    const struct restore_options options = {.until_us = INT64_MAX};
+    char source[DIRECTORY_PATH_MAX + 64];
+    snprintf(source, sizeof source, "%s", source_path(name));
+    return restore_run(source, target(), &options);
+}
+
+static uint64_t random_bit_of(const char *name) {
+    struct stat status;
+    assert_int_equal(stat(source_path(name), &status), 0);
+    return history_below((uint32_t)status.st_size * 8);
+}
+
+/* The first bits and the last ones: heads, footers, and the last group's. */
+static uint64_t bit_of(const char *name, uint32_t round) {
+    enum { EDGE_BITS = 8 * 80 };
+    struct stat status;
+    assert_int_equal(stat(source_path(name), &status), 0);
+    uint64_t bits = (uint64_t)status.st_size * 8;
+    uint64_t edge = history_below(bits < EDGE_BITS ? (uint32_t)bits : EDGE_BITS);
+    return round % 3 == 0 ? edge : round % 3 == 1 ? bits - 1 - edge : random_bit_of(name);
+}
+
+static void run_until_saved(uint32_t saves) {
+    history_begin(random_begin("flips"));
+    for (int run = 0; run < 2 || (history->save_sum < saves && run < RUNS_MAX); run++) {
+        history_assert_ended(history_run_process(run_server, KEEPING));
+    }
+    name_count = 0;
+    list_names("");
+    list_names("kept/");
+}
+
+TEST(a_flipped_bit_anywhere_in_a_backup_is_found) {
+    clock_calibrate();
+    run_until_saved(1);
+    for (uint32_t i = 0; i < name_count; i++) {
+        if (strstr(names[i], ".base") == NULL) {
+            continue;
+        }
+        for (uint32_t round = 0; round < (is_short() ? 60 : 2000); round++) {
+            uint64_t bit = bit_of(names[i], round);
+            flip(names[i], bit);
+            assert_false(restore_file(names[i]));
+            assert_false(file_exists(target()));
+            flip(names[i], bit);
+        }
+        assert_true(restore_file(names[i]));
+        directory_remove(target());
+    }
+}
+
+/* Either it is refused, or the journals hold what the damaged file holds. */
+TEST(a_flipped_bit_anywhere_in_a_directory_never_gives_less_than_there_was) {
+    uint32_t refused = 0, restored = 0;
+    clock_calibrate();
+    run_until_saved(2);
+    uint64_t digest = state_at(INT64_MAX)->digest;
+    for (uint32_t round = 0; round < (is_short() ? 300 : 10000); round++) {
+        const char *name = names[history_below(name_count)];
+        uint64_t bit = bit_of(name, round);
+        flip(name, bit);
+        if (restore(INT64_MAX)) {
+            assert_true(digest_of_target() == digest);
+            directory_remove(target());
+            restored++;
+        } else {
+            assert_false(file_exists(target()));
+            refused++;
+        }
+        flip(name, bit);
+    }
+    assert_true(restored > 0 && refused > 0);
+    assert_true(restore(INT64_MAX));
+    assert_true(digest_of_target() == digest);
 }
 
 /* After each of them the target is either whole or none that a server would take for whole. */
