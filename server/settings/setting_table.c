@@ -240,7 +240,9 @@ const struct setting setting_table[] = {
      "or "
      "HELLO with a password waits this long before it is looked at, and twice as long after each "
      "further failure, up to auth-delay-max. Other addresses, and clients that are authenticated, "
-     "wait for nothing. A right password, or ten minutes without a failure, end it. IPv6 addresses "
+     "wait for nothing. A right password ends it for failures of the same user, ten minutes "
+     "without "
+     "a failure for all. IPv6 addresses "
      "count by network (/64), all clients of Unix sockets as one address. 0 never delays."},
     {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
      NULL, "The longest auth-delay, however many passwords were wrong."},
