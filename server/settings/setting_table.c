@@ -444,7 +444,7 @@ const struct setting setting_table[] = {
     {"web-data", &page, SETTING_FIXED,
      TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",
-     "What the page shows beside members: the pattern of their hashes, in which the first * stands "
+     "What the page shows beside members: the pattern of their hashes, in which the * stands "
      "for the member, and the fields. The first field is shown as the member's name."},
     {"web-hosts", &page, SETTING_FIXED,
      TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
