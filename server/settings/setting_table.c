@@ -628,6 +628,12 @@ const struct setting setting_table[] = {
      "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
      "in seconds until 2088:\n"
      "    FIELD score 33 SIGNED TIME 31 S\n"
+     "Two more are built in for boards whose scores are unix times, such as schedules and sliding "
+     "windows: seconds, for seconds with up to 7 decimals, and int64, for milliseconds, "
+     "microseconds, nanoseconds and any other whole number of 64 bits. A line may give their names "
+     "to other layouts:\n"
+     "    FIELD score 64 SIGNED SCALE 7\n"
+     "    FIELD score 64 SIGNED\n"
      "Some others. Lap times in milliseconds, where less is better; money with two decimals; "
      "scores of one week, with times to the millisecond:\n"
      "    layout laps   FIELD lap_ms 32 ASC TIME 32 S\n"
@@ -660,7 +666,10 @@ const struct setting setting_table[] = {
      "these, [^a] any other one, and \\ makes the next character literal. A pattern has at most "
      "1024 bytes."},
     {"default-layout", &boards, 0, TEXT(DEFAULT_LAYOUT, default_layout_name, 0, 0, "NAME"),
-     "default", NULL, "The layout of new boards that match no board line."},
+     "default", NULL,
+     "The layout of new boards that match no board line: default, seconds and int64, which are "
+     "built "
+     "in, or the name of a layout line."},
 
     {.name = NULL},
 };
