@@ -1,4 +1,4 @@
-/* The text is parsed once, from left to right, and never converted to a double:
+/* The text is parsed once, from left to right, and is not converted to a double:
  *
  *     -0012.3400e+1   scale 2
  *        ^  ^
@@ -6,13 +6,19 @@
  *        first significant digit: 2 whole digits + exponent 1 + scale 2 = 5 digits are kept
  *
  * The kept digits form the magnitude; the digits to the right of them must be zero. An exponent is
- * only added to a digit count, so a large one costs nothing. */
+ * only added to a digit count, so a large one costs nothing. Only a text that does not fit is asked
+ * whether a double was printed (decimal_shorten). */
 #include "codec/decimal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 /* More digits than any text has, yet small enough that sums of a few do not overflow. */
 #define EXPONENT_LIMIT ((int64_t)1 << 60)
 /* 2^64 - 1 has 20 digits. */
 enum { MAGNITUDE_DIGITS_MAX = 20 };
+/* Decimals of up to 15 digits denote different doubles; 17 digits tell all doubles apart. */
+enum { DOUBLE_DIGITS_MIN = 15, DOUBLE_DIGITS_MAX = 17, DOUBLE_POWER_MAX = 300 };
 
 /* A number truncated at the scale. */
 struct cut_number {
@@ -140,6 +146,81 @@ static struct cut_number cut_at_scale(const struct number_text *number, unsigned
     return cut;
 }
 
+/* ---- doubles that were printed ---- */
+
+/* A number as "d.ddde+xx", as printf's %.16e prints it. false: it has more digits, or its power of ten is
+ * larger than that of any score. */
+static bool print_scientific(const struct number_text *number, char *out) {
+    char digits[DOUBLE_DIGITS_MAX + 1];
+    int count = 0;
+    int64_t power = (int64_t)number->point + number->exponent; /* of the first digit, plus one */
+    for (size_t i = 0; i < number->mantissa.size; i++) {
+        char digit = number->mantissa.at[i];
+        if (digit == '.' || (count == 0 && digit == '0')) {
+            power -= digit == '0' && count == 0;
+        } else if (count < DOUBLE_DIGITS_MAX) {
+            digits[count++] = digit;
+        } else if (digit != '0') {
+            return false;
+        }
+    }
+    if (count == 0 || power - 1 > DOUBLE_POWER_MAX || power - 1 < -DOUBLE_POWER_MAX) {
+        return false;
+    }
+    memset(digits + count, '0', (size_t)(DOUBLE_DIGITS_MAX - count));
+    snprintf(out, DECIMAL_SHORT_MAX, "%c.%.16se%+03d", digits[0], digits + 1, (int)(power - 1));
+    return true;
+}
+
+/* Any text of 15 digits that denotes the double is the only one of so many; of 16 digits the nearest. */
+static size_t shorten(const struct number_text *number, char *out) {
+    char text[DECIMAL_SHORT_MAX];
+    char printed[DECIMAL_SHORT_MAX];
+    if (!print_scientific(number, text)) {
+        return 0;
+    }
+    double value = strtod(text, NULL);
+    snprintf(printed, sizeof printed, "%.*e", DOUBLE_DIGITS_MAX - 1, value);
+    if (strcmp(printed, text) != 0) {
+        return 0; /* no program prints this double so */
+    }
+    int digit_count = DOUBLE_DIGITS_MAX; /* the point is between the first and the second */
+    while (digit_count > 1 && text[digit_count] == '0') {
+        digit_count--;
+    }
+    for (int count = DOUBLE_DIGITS_MIN; count < digit_count; count++) {
+        int size = snprintf(out, DECIMAL_SHORT_MAX, "%s%.*e", number->is_negative ? "-" : "",
+                            count - 1, value);
+        double shorter = strtod(out + number->is_negative, NULL);
+        if (memcmp(&shorter, &value, sizeof value) == 0) {
+            return (size_t)size;
+        }
+    }
+    return 0;
+}
+
+size_t decimal_shorten(struct bytes text, char *out) {
+    struct number_text number;
+    return split_number(text, &number) ? shorten(&number, out) : 0;
+}
+
+/* The number at the scale; if it does not fit, the shortest one that denotes the same double. */
+static struct cut_number cut_number(const struct number_text *number, unsigned scale) {
+    char text[DECIMAL_SHORT_MAX];
+    struct number_text shorter;
+    struct cut_number cut = cut_at_scale(number, scale);
+    if (cut.is_inexact && !cut.is_too_wide) {
+        size_t size = shorten(number, text);
+        if (size > 0 && split_number((struct bytes){.at = text, .size = size}, &shorter)) {
+            struct cut_number other = cut_at_scale(&shorter, scale);
+            cut = other.is_inexact || other.is_too_wide ? cut : other;
+        }
+    }
+    return cut;
+}
+
+/* ---- values ---- */
+
 /* Fast path for nearly every number clients send: a few plain digits. false: not such a number. */
 static bool parse_short_integer(struct bytes text, unsigned scale, struct decimal *value) {
     size_t sign_size = text.size > 0 && text.at[0] == '-' ? 1 : 0;
@@ -172,7 +253,7 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
     if (!split_number(text, &number)) {
         return DECIMAL_NOT_A_NUMBER;
     }
-    struct cut_number cut = cut_at_scale(&number, scale);
+    struct cut_number cut = cut_number(&number, scale);
     if (cut.is_too_wide) {
         return DECIMAL_OUT_OF_RANGE;
     }
@@ -216,7 +297,8 @@ enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value
     return status;
 }
 
-/* "inf" or "infinity" with an optional sign, case-insensitive, like strtod. */
+/* ---- limits ---- */
+
 static bool parse_infinity(struct bytes text, bool *is_negative) {
     if (text.size == 0) {
         return false;
@@ -225,6 +307,104 @@ static bool parse_infinity(struct bytes text, bool *is_negative) {
     size_t sign_size = *is_negative || text.at[0] == '+' ? 1 : 0;
     struct bytes word = {.at = text.at + sign_size, .size = text.size - sign_size};
     return bytes_is(word, "inf") || bytes_is(word, "infinity");
+}
+
+bool decimal_is_infinity(struct bytes text) {
+    bool is_negative;
+    return parse_infinity(text, &is_negative);
+}
+
+/* ---- hexadecimal limits: mantissa * 2^power ---- */
+
+__extension__ typedef unsigned __int128 wide_magnitude;
+
+static unsigned hex_digit(char byte) {
+    char lower = bytes_lower(byte);
+    return is_digit(byte)                 ? (unsigned)(byte - '0')
+           : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
+                                          : 16;
+}
+
+/* The digits up to the first that is none: *i. false: there is none. */
+static bool read_hex_digits(struct bytes text, size_t *i, uint64_t *mantissa, int64_t *power) {
+    bool has_point = false, has_digit = false;
+    for (*mantissa = 0, *power = 0; *i < text.size; ++*i) {
+        unsigned digit = hex_digit(text.at[*i]);
+        if (text.at[*i] == '.' && !has_point) {
+            has_point = true;
+            continue;
+        }
+        if (digit > 15) {
+            break;
+        }
+        has_digit = true;
+        bool is_kept = *mantissa >> 60 == 0;
+        *mantissa = is_kept ? *mantissa << 4 | digit : *mantissa;
+        *power += is_kept ? (has_point ? -4 : 0) : (has_point ? 0 : 4);
+    }
+    return has_digit;
+}
+
+static bool parse_hex(struct bytes text, bool is_negative, unsigned scale, struct cut_number *cut) {
+    size_t i = 2;
+    uint64_t mantissa;
+    int64_t power, exponent = 0;
+    if (text.size < 3 || text.at[0] != '0' || bytes_lower(text.at[1]) != 'x' ||
+        !read_hex_digits(text, &i, &mantissa, &power)) {
+        return false;
+    }
+    if (i < text.size &&
+        (bytes_lower(text.at[i]) != 'p' ||
+         !parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
+                         &exponent))) {
+        return false;
+    }
+    *cut = (struct cut_number){.is_negative = is_negative};
+    wide_magnitude value = mantissa;
+    for (; scale > 0; scale--) {
+        value *= 10; /* 64 bits and 18 digits fit */
+    }
+    power += exponent;
+    if (value == 0 || power <= -128) {
+        cut->is_inexact = value != 0;
+    } else if (power < 0) {
+        cut->is_inexact = (value & (((wide_magnitude)1 << -power) - 1)) != 0;
+        value >>= -power;
+    } else if (power >= 64 || value >> (64 - power) != 0) {
+        cut->is_too_wide = true;
+    } else {
+        value <<= power;
+    }
+    cut->is_too_wide |= power > -128 && value >> 64 != 0;
+    cut->magnitude = power > -128 && !cut->is_too_wide ? (uint64_t)value : 0;
+    return true;
+}
+
+/* A limit's number, as strtod reads it. false: it is none. */
+static bool parse_limit(struct bytes text, unsigned scale, struct cut_number *cut) {
+    struct number_text number;
+    if (text.size == 0) {
+        *cut = (struct cut_number){.magnitude = 0};
+        return true;
+    }
+    if (split_number(text, &number)) {
+        *cut = cut_number(&number, scale);
+        return true;
+    }
+    bool is_negative = text.at[0] == '-';
+    size_t sign_size = is_negative || text.at[0] == '+' ? 1 : 0;
+    text = (struct bytes){.at = text.at + sign_size, .size = text.size - sign_size};
+    return parse_hex(text, is_negative, scale, cut);
+}
+
+/* As isspace in the C locale. All of it: only an empty text is 0, spaces alone are no number. */
+static struct bytes skip_spaces(struct bytes text) {
+    struct bytes rest = text;
+    while (rest.size > 0 && (rest.at[0] == ' ' || (rest.at[0] >= '\t' && rest.at[0] <= '\r'))) {
+        rest.at++;
+        rest.size--;
+    }
+    return rest.size > 0 ? rest : text;
 }
 
 /* The smallest value within a lower limit. */
@@ -269,6 +449,7 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
         text.at++;
         text.size--;
     }
+    text = skip_spaces(text);
     bool is_negative;
     if (parse_infinity(text, &is_negative)) {
         bound->kind = is_negative ? DECIMAL_BOUND_LOWEST : DECIMAL_BOUND_HIGHEST;
@@ -280,11 +461,10 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
         *is_empty = false;
         return DECIMAL_OK;
     }
-    struct number_text number;
-    if (!split_number(text, &number)) {
+    struct cut_number cut;
+    if (!parse_limit(text, scale, &cut)) {
         return DECIMAL_NOT_A_NUMBER;
     }
-    struct cut_number cut = cut_at_scale(&number, scale);
     if (is_lower) {
         *bound = round_up(cut, is_exclusive);
         *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;

@@ -1,9 +1,13 @@
 /* Exact decimals: a sign and a 64-bit magnitude in units of 10^-scale. 12.34 with scale 2 is
- * magnitude 1234. No floating point is used.
+ * magnitude 1234. Numbers are never calculated in floating point.
  *
  * Input: optional sign, digits with an optional fraction (at least one digit in all), optional
  * exponent: "3", "+3", "3.0", ".5", "1e6", "4.6E18", "-12e-1". No spaces, hex, inf or nan. Output:
- * the shortest exact decimal, never an exponent, never "-0". */
+ * the shortest exact decimal, never an exponent, never "-0".
+ *
+ * Some programs print doubles with 17 digits: 0.1 as 0.10000000000000001 (PHP's clients, printf's
+ * %.17g). Where the scale has no room for such a text, it is read as the shortest decimal of the same
+ * double, 0.1, if the scale keeps that. */
 #ifndef CODEC_DECIMAL_H
 #define CODEC_DECIMAL_H
 
@@ -31,13 +35,23 @@ enum decimal_status {
 MUST_CHECK enum decimal_status decimal_parse(struct bytes text, unsigned scale,
                                              struct decimal *value);
 
+/* If text is what %.17g prints of a double that a shorter decimal denotes, too, write this to out (room for
+ * DECIMAL_SHORT_MAX); returns its size. 0: it is not. */
+enum { DECIMAL_SHORT_MAX = 32 };
+size_t decimal_shorten(struct bytes text, char *out);
+
 /* The same at the smallest scale that keeps all digits, at most DECIMAL_SCALE_MAX. On error *value
  * and *scale are left unchanged. */
 MUST_CHECK enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value,
                                                    unsigned *scale);
 
+/* "inf" or "infinity" with an optional sign, case-insensitive. */
+MUST_CHECK bool decimal_is_infinity(struct bytes text);
+
 /* One end of a score range: "-inf", "+inf", "inf", "5", "(5" (5 is excluded), "1.5" on a board
- * without decimals. Any number is allowed, because a limit is only compared, never stored. */
+ * without decimals. Any number is allowed, because a limit is only compared, never stored. As Redis,
+ * which uses strtod, this takes spaces in front of the number, hexadecimal ("0x1.8p3"; its first 16
+ * significant digits count), and nothing at all, "" or "(", as 0. */
 enum decimal_bound_kind { DECIMAL_BOUND_LOWEST, DECIMAL_BOUND_HIGHEST, DECIMAL_BOUND_VALUE };
 struct decimal_bound {
     enum decimal_bound_kind kind;
@@ -48,7 +62,7 @@ struct decimal_bound {
  * to the first value inside the range, an upper limit down. Limits beyond 64 bits become LOWEST or
  * HIGHEST. If a lower limit is above every 64-bit magnitude ("inf", "(inf", "1e30"), or an upper
  * limit below, the range is empty: *is_empty is set and the kind is HIGHEST or LOWEST respectively.
- * "inf" and "infinity" may be signed and are case-insensitive. Error: DECIMAL_NOT_A_NUMBER; *bound
+ * Error: DECIMAL_NOT_A_NUMBER; *bound
  * and *is_empty are then left unchanged. */
 MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool is_lower,
                                                    struct decimal_bound *bound, bool *is_empty);

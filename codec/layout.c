@@ -576,18 +576,33 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
 }
 
 /* decimal_parse refuses infinity; here it counts as a number out of range. */
-static bool is_infinity(struct bytes text) {
-    struct decimal_bound bound;
-    bool is_empty;
-    return text.size > 0 && text.at[0] != '(' &&
-           decimal_parse_bound(text, 0, true, &bound, &is_empty) == DECIMAL_OK &&
-           bound.kind != DECIMAL_BOUND_VALUE;
-}
-
 enum decimal_status layout_field_parse(const struct layout_field *field, struct bytes text,
                                        struct decimal *value) {
     enum decimal_status status = decimal_parse(text, field->scale, value);
-    return status == DECIMAL_NOT_A_NUMBER && is_infinity(text) ? DECIMAL_OUT_OF_RANGE : status;
+    return status == DECIMAL_NOT_A_NUMBER && decimal_is_infinity(text) ? DECIMAL_OUT_OF_RANGE
+                                                                       : status;
+}
+
+/* Unix times are the numbers that most often do not fit. Would a built-in layout take this one? */
+static const char *hint_at_times(struct bytes text, enum decimal_status status) {
+    struct decimal value;
+    unsigned scale;
+    if (decimal_parse_exact(text, &value, &scale) != DECIMAL_OK) {
+        return "";
+    }
+    uint64_t whole = value.magnitude;
+    for (unsigned i = 0; i < scale; i++) {
+        whole /= 10;
+    }
+    if (status == DECIMAL_TOO_PRECISE) {
+        return scale <= 7 && whole >= 1000000000 && whole < UINT64_C(922337203685)
+                   ? "; for times there is default-layout seconds"
+                   : "";
+    }
+    /* Milliseconds and less, since 2001. */
+    return scale == 0 && whole >= UINT64_C(1000000000000) && whole <= INT64_MAX
+               ? "; for times there is default-layout int64"
+               : "";
 }
 
 void layout_explain_value(const struct layout_field *field, struct bytes text,
@@ -595,13 +610,16 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
     if (status == DECIMAL_NOT_A_NUMBER) {
         reject(error, "value is not a valid float");
     } else if (status == DECIMAL_TOO_PRECISE) {
-        reject(error,
-               "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout)",
-               bytes_show(text).text, field->name, (unsigned)field->scale);
+        reject(
+            error,
+            "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout%s)",
+            bytes_show(text).text, field->name, (unsigned)field->scale,
+            hint_at_times(text, status));
     } else {
-        reject(error, "value %s is out of range: field '%s' takes %s..%s", bytes_show(text).text,
+        reject(error, "value %s is out of range: field '%s' takes %s..%s%s", bytes_show(text).text,
                field->name, show_decimal(layout_field_lowest(field), field->scale).text,
-               show_decimal(layout_field_highest(field), field->scale).text);
+               show_decimal(layout_field_highest(field), field->scale).text,
+               hint_at_times(text, status));
     }
 }
 

@@ -128,6 +128,7 @@ MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *fie
 /* Write a one-line message to error (LAYOUT_ERROR_MAX), such as
  *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
  *     value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)
+ *     value 1700000000.25 ... (more by SCALE in the layout; for times there is default-layout seconds)
  *     value is not a valid float
  *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>
  * status is the result of decimal_parse; DECIMAL_OK means out of the field's range. text is the

@@ -101,6 +101,21 @@ void reply_error(struct reply *reply, const char *text) {
     reply_line(reply, '-', text, strlen(text));
 }
 
+void reply_error_extend(struct reply *reply, size_t size_before, const char *text) {
+    if (reply->out->is_broken || reply->out->size == size_before) {
+        return; /* lost, or silent */
+    }
+    CHECK(reply->out->at[size_before] == '-');
+    buffer_cut(reply->out, reply->out->size - 2);
+    size_t size = strlen(text);
+    char *out = reply_room(reply, size + 2);
+    if (out != NULL) {
+        memcpy(out, text, size);
+        clean_line(out, size);
+        commit_to(reply, put_line_end(out + size));
+    }
+}
+
 /* Size of the text, without its terminator. */
 __attribute__((format(printf, 1, 0))) static size_t measure_format(const char *format,
                                                                    va_list arguments) {

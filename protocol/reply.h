@@ -37,6 +37,8 @@ void reply_ok(struct reply *reply);
 void reply_simple(struct reply *reply, const char *text);
 /* text begins with the prefix: "ERR syntax error". */
 void reply_error(struct reply *reply, const char *text);
+/* Add text to the error that was replied when the output had this size: whom it is about. */
+void reply_error_extend(struct reply *reply, size_t size_before, const char *text);
 __attribute__((format(printf, 2, 3))) void reply_error_format(struct reply *reply,
                                                               const char *format, ...);
 void reply_integer(struct reply *reply, int64_t value);

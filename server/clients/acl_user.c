@@ -287,6 +287,16 @@ bool acl_user_takes_password(const struct acl_user *user, struct bytes password)
     return is_right;
 }
 
+bool acl_user_may_read(const struct acl_user *user, struct bytes key) {
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (selector->has_all_keys || acl_patterns_take(&selector->keys, key, ACL_READ)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool acl_user_may_everything(const struct acl_user *user) {
     for (uint32_t i = 0; i < user->selector_count; i++) {
         const struct acl_selector *each = user->selectors[i];

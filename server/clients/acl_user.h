@@ -99,6 +99,9 @@ MUST_CHECK bool acl_user_takes_password(const struct acl_user *user, struct byte
 /* May it run every command on all keys and channels? */
 MUST_CHECK bool acl_user_may_everything(const struct acl_user *user);
 
+/* May one of its sets of rights read the key? */
+MUST_CHECK bool acl_user_may_read(const struct acl_user *user, struct bytes key);
+
 /* Does a pattern with this access take the name? */
 MUST_CHECK bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name,
                                   unsigned access);

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "server/clients/server.h"
 
 /* ---- addresses ---- */
@@ -75,6 +78,39 @@ static struct auth_guard_entry *find(struct auth_guard *guard, struct auth_guard
     return place < AUTH_GUARD_PLACES ? &guard->entries[place] : NULL;
 }
 
+/* ---- names ---- */
+
+/* Never 0. */
+static uint64_t hash_name(const struct auth_guard *guard, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, guard->seed) | 1;
+}
+
+static bool is_right_name(const struct auth_guard_entry *entry, uint64_t name) {
+    bool is_right = false;
+    for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
+        is_right |= entry->right_names[i] == name;
+    }
+    return is_right;
+}
+
+static void leave_right_names(struct auth_guard_entry *entry, uint64_t name) {
+    for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
+        if (entry->right_names[i] == name) {
+            entry->right_names[i] = 0;
+        }
+    }
+}
+
+static void join_right_names(struct auth_guard_entry *entry, uint64_t name) {
+    if (!is_right_name(entry, name)) {
+        memmove(entry->right_names + 1, entry->right_names,
+                sizeof entry->right_names - sizeof entry->right_names[0]);
+        entry->right_names[0] = name;
+    }
+}
+
+/* ---- failures ---- */
+
 static bool is_old(const struct auth_guard_entry *entry, int64_t now_ms) {
     return now_ms - entry->failed_at_ms >= AUTH_GUARD_FORGET_MS;
 }
@@ -110,16 +146,17 @@ static int64_t delay_of(const struct settings *settings, uint32_t failures) {
 }
 
 int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
-                            struct auth_guard_address address, int64_t now_ms) {
+                            struct auth_guard_address address, struct bytes name, int64_t now_ms) {
     uint32_t place = find_place(guard, address);
-    return place == AUTH_GUARD_PLACES || is_old(&guard->entries[place], now_ms)
+    return place == AUTH_GUARD_PLACES || is_old(&guard->entries[place], now_ms) ||
+                   is_right_name(&guard->entries[place], hash_name(guard, name))
                ? 0
                : delay_of(settings, guard->entries[place].failures);
 }
 
 int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct settings *settings,
-                            struct auth_guard_address address, int64_t now_ms) {
-    int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, now_ms);
+                            struct auth_guard_address address, struct bytes name, int64_t now_ms) {
+    int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, name, now_ms);
     if (delay_ms == 0) {
         return 0;
     }
@@ -128,8 +165,9 @@ int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct setting
 }
 
 int64_t auth_guard_begin_wait(struct auth_guard *guard, const struct settings *settings,
-                              struct auth_guard_address address, int64_t now_ms) {
-    int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, now_ms);
+                              struct auth_guard_address address, struct bytes name,
+                              int64_t now_ms) {
+    int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, name, now_ms);
     struct auth_guard_entry *entry = find(guard, address);
     if (delay_ms == 0 || entry == NULL) {
         return 0;
@@ -145,30 +183,49 @@ void auth_guard_end_wait(struct auth_guard *guard, struct auth_guard_address add
 }
 
 uint32_t auth_guard_fail(struct auth_guard *guard, struct auth_guard_address address,
-                         int64_t now_ms) {
+                         struct bytes name, int64_t now_ms) {
     struct auth_guard_entry *entry = find(guard, address);
+    uint64_t hash = hash_name(guard, name);
     if (entry == NULL) {
         entry = make_room(guard, address);
         *entry = (struct auth_guard_entry){.address = address};
     }
     if (is_old(entry, now_ms)) {
-        entry->failures = 0;
+        entry->failures = entry->run = 0;
     }
-    entry->failures += entry->failures < UINT32_MAX;
+    if (hash != entry->last_name) {
+        entry->last_name = hash;
+        entry->run = 0;
+    }
+    leave_right_names(entry, hash);
+    uint32_t more = entry->failures < UINT32_MAX;
+    entry->run += more;
+    entry->failures += more;
     entry->failed_at_ms = now_ms;
     guard->failure_count++;
     return entry->failures;
 }
 
-void auth_guard_forget(struct auth_guard *guard, struct auth_guard_address address) {
+void auth_guard_pass(struct auth_guard *guard, struct auth_guard_address address,
+                     struct bytes name) {
     struct auth_guard_entry *entry = find(guard, address);
-    if (entry != NULL) {
+    if (entry == NULL) {
+        return;
+    }
+    uint64_t hash = hash_name(guard, name);
+    if (hash == entry->last_name) {
+        entry->failures -= entry->run;
+        entry->run = 0;
+    }
+    if (entry->failures == 0) {
         *entry = (struct auth_guard_entry){.failures = 0};
+    } else {
+        join_right_names(entry, hash);
     }
 }
 
 void auth_guard_note(struct server *server, const struct session *session, bool is_right,
-                     struct bytes user) {
+                     struct bytes name, struct bytes shown) {
     struct auth_guard *guard = &server->auth_guard;
     int64_t now_ms = server->clock.monotonic_ms;
     if (is_right && guard->failure_count == 0) {
@@ -176,23 +233,24 @@ void auth_guard_note(struct server *server, const struct session *session, bool 
     }
     struct auth_guard_address address = auth_guard_address(session->address);
     if (is_right) {
-        auth_guard_forget(guard, address);
+        auth_guard_pass(guard, address, name);
         return;
     }
     char details[64];
-    uint32_t failures = auth_guard_fail(guard, address, now_ms);
-    snprintf(details, sizeof details, "failures=%u delay_ms=%lld%s", failures,
-             (long long)auth_guard_delay_ms(guard, &server->settings, address, now_ms),
+    uint32_t failures = auth_guard_fail(guard, address, name, now_ms);
+    int64_t delay_ms = auth_guard_delay_ms(guard, &server->settings, address, name, now_ms);
+    snprintf(details, sizeof details, "failures=%u delay_ms=%lld%s", failures, (long long)delay_ms,
              session->id == 0 ? " by=http" : "");
     struct audit_who who = audit_session(session);
-    who.user = user;
+    who.user = shown;
     audit_write_refused(server, AUDIT_AUTH, who, "auth failed", details);
 }
 
-bool auth_guard_allows_queued(const struct server *server, const struct session *session) {
+bool auth_guard_allows_queued(const struct server *server, const struct session *session,
+                              struct bytes name) {
     return !session->transaction.is_running ||
            auth_guard_delay_ms(&server->auth_guard, &server->settings,
-                               auth_guard_address(session->address),
+                               auth_guard_address(session->address), name,
                                server->clock.monotonic_ms) == 0;
 }
 
@@ -207,6 +265,8 @@ bool auth_guard_validate(const struct auth_guard *guard, const char **reason) {
         uint32_t first = first_place(guard, entry->address);
         if (i - first >= AUTH_GUARD_WAYS) {
             wrong = "an address is not in one of its places";
+        } else if (entry->run > entry->failures) {
+            wrong = "more failures for one name than in all";
         } else if (find_place(guard, entry->address) != i) {
             wrong = "an address has two places";
         }

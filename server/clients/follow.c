@@ -112,6 +112,15 @@ const char *follow_refuse(const struct server *server, const struct session *ses
     return NULL;
 }
 
+bool follow_find_board(struct bytes channel, struct bytes *board) {
+    struct target target;
+    if (!is_of_a_board(&channel, &target) || !read_target(channel, &target)) {
+        return false;
+    }
+    *board = target.board;
+    return true;
+}
+
 /* ---- queues ---- */
 
 enum event { CHANGE, CHECK_BEGINS, CHECK_ENDS, REST_ENDS, EVENTS };

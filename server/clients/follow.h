@@ -6,7 +6,8 @@
  *     __topmembers@0__:10:daily       entered zoe, left ann
  *     __overtaken@0__:5:daily:zoe     overtaken 2 3 kim  (5: the size of the board's name)
  *
- * Who subscribes to such a channel follows the board; patterns receive but do not follow. A change
+ * Who subscribes to such a channel follows the board; patterns receive but do not follow. Messages
+ * reach only those who may read the board (server/clients/publish.c). A change
  * of a key is one test if nobody follows any board, and otherwise one look-up: it only marks the
  * board. At the end of the tick, follow_step compares a marked board with what was told last, in
  * bounded steps, and then the board rests. So it does not matter which command made the change, and
@@ -57,6 +58,9 @@ void follow_deinit(struct follows *follows);
 /* Why may this client not subscribe to the channel? NULL: it may. */
 const char *follow_refuse(const struct server *server, const struct session *session,
                           struct bytes channel);
+
+/* The board whose events a channel tells. false: the channel tells no board's. */
+MUST_CHECK bool follow_find_board(struct bytes channel, struct bytes *board);
 
 /* Somebody follows a board: a key has changed. name.at NULL: all keys of the database. */
 void follow_touch(struct follows *follows, uint32_t database, struct bytes name);

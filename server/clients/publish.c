@@ -5,11 +5,22 @@ struct message {
     struct server *server;
     const char *word; /* "message" */
     struct bytes channel, text;
+    bool has_board; /* it tells what happens to this board: */
+    struct bytes board;
     uint64_t count; /* sent so far */
 };
 
+/* Asked for each message, so that it holds for patterns and after every change of rights. */
+static bool may_receive(const struct message *message, const struct session *session) {
+    return !message->has_board || session->is_unlimited ||
+           acl_user_may_read(session->user, message->board);
+}
+
 static void send_to(void *context, struct session *session, struct bytes pattern) {
     struct message *message = context;
+    if (!may_receive(message, session)) {
+        return;
+    }
     struct buffer *out = server_push(message->server, session);
     bool has_pattern = pattern.at != NULL;
     message->count++;
@@ -36,6 +47,7 @@ uint64_t publish(struct server *server, enum subscription_kind kind, struct byte
         .text = text,
     };
     if (server->subscriptions.client_count > 0) {
+        message.has_board = follow_find_board(channel, &message.board);
         subscription_each_receiver(&server->subscriptions, kind, channel, send_to, &message);
     }
     return message.count;

@@ -84,12 +84,34 @@ static bool may_use_channels(const struct acl_selector *selector, uint32_t index
     return true;
 }
 
+/* Whoever subscribes to a board's channel reads the board. */
+static bool may_follow(const struct acl_selector *selector, struct bytes channel) {
+    struct bytes board;
+    return selector->has_all_keys || !follow_find_board(channel, &board) ||
+           may_access(selector, board, ACL_READ);
+}
+
+static bool may_follow_all(const struct acl_selector *selector, uint32_t command,
+                           const struct request *request, uint32_t *position) {
+    if (command_by_index(command)->channels != COMMAND_CHANNELS_SUBSCRIBE) {
+        return true;
+    }
+    for (uint32_t at = 1; at < request->count; at++) {
+        if (!may_follow(selector, request->args[at])) {
+            *position = at;
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum acl_denial check_selector(const struct acl_selector *selector, uint32_t command,
                                       const struct request *request, uint32_t *position) {
     if (!acl_may_run(selector, command, request)) {
         return ACL_DENIED_COMMAND;
     }
-    if (!may_access_all(selector, command, request, position)) {
+    if (!may_access_all(selector, command, request, position) ||
+        !may_follow_all(selector, command, request, position)) {
         return ACL_DENIED_KEY;
     }
     return may_use_channels(selector, command, request, position) ? ACL_ALLOWED
@@ -182,7 +204,9 @@ static void check_channel(void *context, struct bytes name) {
     struct hearing *hearing = context;
     bool is_heard = false;
     for (uint32_t i = 0; !is_heard && i < hearing->user->selector_count; i++) {
-        is_heard = may_hear(hearing->user->selectors[i], name, hearing->is_pattern);
+        const struct acl_selector *selector = hearing->user->selectors[i];
+        is_heard = may_hear(selector, name, hearing->is_pattern) &&
+                   (hearing->is_pattern || may_follow(selector, name));
     }
     hearing->is_denied |= !is_heard;
 }

@@ -36,7 +36,7 @@ MUST_CHECK bool acl_check_pattern(const struct call *call, struct bytes pattern,
                                   unsigned access);
 
 /* After a change of users: what the sessions may do, and who may no longer be connected. user: the one
- * that has changed, NULL: any may. Subscribers that lack the right to a channel are closed, and
+ * that has changed, NULL: any may. Subscribers that lack the right to a channel, or to the board of one, are closed, and
  * monitors that lack the right to MONITOR. */
 void acl_refresh(struct server *server, const struct acl_user *user);
 

@@ -46,8 +46,8 @@ uint32_t category_find(struct bytes name) {
     return category;
 }
 
-/* Redis's categories that do not follow from group and flags; and what of ours an operator wants to
- * keep from those who may not do what is dangerous. */
+/* Redis's categories that do not follow from group and flags; and what of ours changes all
+ * boards, whatever their keys. */
 struct exception {
     const char *name;
     uint32_t mask;
@@ -68,7 +68,10 @@ static struct exception exception_of(const char *full_name) {
         {"info", 1U << DANGEROUS, false},
         {"keys", 1U << DANGEROUS, false},
         {"lastsave", 1U << ADMIN | 1U << DANGEROUS, false},
+        {"lb.ban", 1U << DANGEROUS, false},
         {"lb.forget", 1U << DANGEROUS, false},
+        {"lb.move", 1U << DANGEROUS, false},
+        {"lb.unban", 1U << DANGEROUS, false},
         {"role", 1U << ADMIN | 1U << DANGEROUS, false},
         {"wait", 1U << CONNECTION, true},
     };

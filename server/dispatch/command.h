@@ -81,6 +81,7 @@ enum option_kind {
     OPTION_INTEGER,      /* one value, an int64_t */
     OPTION_INTEGERS,     /* two, in neighbouring int64_t */
     OPTION_TEXT,         /* one value, a struct bytes */
+    OPTION_TEXT_ONCE,    /* the same, where a second one would say something else: an error */
     OPTION_TEXTS,        /* two, in neighbouring struct bytes */
     OPTION_COUNTED,      /* a number and so many values, a struct option_values */
     OPTION_READ,         /* one value, read by the function alone */

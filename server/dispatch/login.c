@@ -9,7 +9,7 @@
 static void note(struct server *server, struct session *session, struct bytes name,
                  struct bytes word, bool is_known, bool is_right) {
     /* A name that is unknown may be a password. */
-    auth_guard_note(server, session, is_right, is_known ? name : BYTES("(unknown)"));
+    auth_guard_note(server, session, is_right, name, is_known ? name : BYTES("(unknown)"));
     if (is_right) {
         return;
     }
@@ -46,7 +46,7 @@ enum login_outcome login_try_address(struct server *server, const char *address,
     server_reset_user(server, &session);
     *retry_ms =
         auth_guard_retry_ms(&server->auth_guard, &server->settings,
-                            auth_guard_address(session.address), server->clock.monotonic_ms);
+                            auth_guard_address(session.address), name, server->clock.monotonic_ms);
     if (*retry_ms > 0) {
         return LOGIN_TOO_SOON;
     }

@@ -53,6 +53,12 @@ static bool read_option(const struct call *call, const struct option_row *row, u
             }
         }
         break;
+    case OPTION_TEXT_ONCE:
+        if (((const struct bytes *)value)->at != NULL) {
+            return call_refuse_format(call, "ERR %s may be given once", row->word);
+        }
+        *(struct bytes *)value = call_arg(call, index);
+        break;
     case OPTION_TEXTS:
     case OPTION_TEXT:
         for (uint32_t i = 0; i < value_count(row->kind); i++) {

@@ -7,7 +7,7 @@
  *
  * execute_init checks that the table has the options of the syntax with as many values of the same
  * types, so neither can have one that the other lacks. Options may come in any order and more than
- * once: the last one counts. */
+ * once: the last one counts, except of OPTION_TEXT_ONCE. */
 #ifndef SERVER_OPTIONS_H
 #define SERVER_OPTIONS_H
 

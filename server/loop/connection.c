@@ -100,20 +100,36 @@ static void leave_auth_wait(struct connection *connection) {
     auth_guard_end_wait(&tick->server->auth_guard, auth_guard_address(connection->session.address));
 }
 
-/* Does the request give a password? HELLO does behind AUTH. */
-static bool has_password(const struct queue_entry *entry) {
+/* The user of HELLO's AUTH, in the forms that clients send: HELLO n AUTH name password [SETNAME x].
+ * In any other form a later AUTH may count, so that the name is empty, which no user has. */
+static struct bytes hello_name(const struct request *request) {
+    bool is_plain =
+        request->count == 5 || (request->count == 7 && bytes_is(request->args[5], "SETNAME"));
+    return is_plain && bytes_is(request->args[2], "AUTH") ? request->args[3] : BYTES("");
+}
+
+/* Does the request give a password, and for which user? */
+static bool has_password(const struct queue_entry *entry, struct bytes *name) {
     const unsigned wanted = COMMAND_NO_AUTH | COMMAND_SECRET;
+    const struct request *request = &entry->request;
     unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
     enum { HELLO_AUTH_COUNT = 5 };
-    return (flags & wanted) == wanted &&
-           ((flags & COMMAND_SECRET_AUTH) == 0 || entry->request.count >= HELLO_AUTH_COUNT);
+    bool is_hello = (flags & COMMAND_SECRET_AUTH) != 0;
+    if ((flags & wanted) != wanted || (is_hello && request->count < HELLO_AUTH_COUNT)) {
+        return false;
+    }
+    *name = is_hello              ? hello_name(request)
+            : request->count == 2 ? BYTES("default")
+                                  : request->args[1];
+    return true;
 }
 
 bool connection_begin_auth_wait(struct connection *connection, const struct queue_entry *entry) {
     enum { STEP_MS = 50 }; /* many whose waits end together are resumed in one walk */
     struct tick *tick = connection->tick;
     struct server *server = tick->server;
-    if (!has_password(entry) || tick->is_draining) {
+    struct bytes name;
+    if (!has_password(entry, &name) || tick->is_draining) {
         return false;
     }
     if (connection->auth_due_ms != 0) {
@@ -121,7 +137,7 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
         return false;
     }
     int64_t wait_ms = auth_guard_begin_wait(&server->auth_guard, &server->settings,
-                                            auth_guard_address(connection->session.address),
+                                            auth_guard_address(connection->session.address), name,
                                             server->clock.monotonic_ms);
     if (wait_ms == 0) {
         return false;

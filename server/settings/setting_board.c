@@ -16,13 +16,30 @@ static bool is_name(struct bytes name) {
     return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
 }
 
-static struct setting_layout *find_layout(const struct settings *settings, struct bytes name) {
+/* For times as scores, in the units that programs have. A line may give their names to other layouts;
+ * what the error texts of codec/layout.c say of them holds for these. */
+static struct setting_layout ready_layouts[] = {
+    {.name = (char[]){"seconds"}, .text = (char[]){"FIELD score 64 SIGNED SCALE 7"}},
+    {.name = (char[]){"int64"}, .text = (char[]){"FIELD score 64 SIGNED"}},
+};
+enum { READY_LAYOUTS = sizeof ready_layouts / sizeof ready_layouts[0] };
+
+static struct setting_layout *find_own_layout(const struct settings *settings, struct bytes name) {
     for (uint32_t i = 0; i < settings->layout_count; i++) {
         if (bytes_equal(bytes_from_text(settings->layouts[i]->name), name)) {
             return settings->layouts[i];
         }
     }
     return NULL;
+}
+
+static struct setting_layout *find_layout(const struct settings *settings, struct bytes name) {
+    struct setting_layout *found = find_own_layout(settings, name);
+    for (uint32_t i = 0; i < READY_LAYOUTS && found == NULL; i++) {
+        found =
+            bytes_equal(bytes_from_text(ready_layouts[i].name), name) ? &ready_layouts[i] : NULL;
+    }
+    return found;
 }
 
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name) {
@@ -80,6 +97,13 @@ static struct setting_layout *create_layout(struct bytes name, char *text,
 
 bool setting_board_init(struct settings *settings) {
     struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    const struct bytes words[] = {BYTES("FIELD"),  BYTES("score"), BYTES("64"),
+                                  BYTES("SIGNED"), BYTES("SCALE"), BYTES("7")};
+    bool are_ready =
+        layout_parse_words(words, 6, &ready_layouts[0].rules.layout, error) == LAYOUT_OK &&
+        layout_parse_words(words, 4, &ready_layouts[1].rules.layout, error) == LAYOUT_OK;
+    CHECK(are_ready);
     layout_init_default(&layout);
     settings->layouts[0] = create_layout(
         BYTES("default"), setting_value_copy(BYTES("FIELD score 33 SIGNED TIME 31 S")), &layout);
@@ -105,11 +129,11 @@ bool setting_board_assign_layout(const struct setting_input *in) {
         return setting_fail(in->reason, "'default' is built in and cannot be changed; give your "
                                         "layout another name and choose it with default-layout");
     }
-    const struct layout *found = settings_find_layout(settings, name);
+    const struct setting_layout *found = find_own_layout(settings, name);
     if (found != NULL) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
-        return (in->place->is_argument && layout_equal(found, &layout)) ||
+        return (in->place->is_argument && layout_equal(&found->rules.layout, &layout)) ||
                setting_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
@@ -308,7 +332,10 @@ void setting_board_drop_replaced(struct settings *original, const struct setting
 
 static const char *next_layout_name(const void *context, uint32_t index) {
     const struct settings *settings = context;
-    return index < settings->layout_count ? settings->layouts[index]->name : NULL;
+    uint32_t ready = index - settings->layout_count;
+    return index < settings->layout_count ? settings->layouts[index]->name
+           : ready < READY_LAYOUTS        ? ready_layouts[ready].name
+                                          : NULL;
 }
 
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason) {

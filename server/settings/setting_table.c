@@ -240,7 +240,9 @@ const struct setting setting_table[] = {
      "or "
      "HELLO with a password waits this long before it is looked at, and twice as long after each "
      "further failure, up to auth-delay-max. Other addresses, and clients that are authenticated, "
-     "wait for nothing. A right password, or ten minutes without a failure, end it. IPv6 addresses "
+     "wait for nothing. A right password ends it for failures of the same user, ten minutes "
+     "without "
+     "a failure for all. IPv6 addresses "
      "count by network (/64), all clients of Unix sockets as one address. 0 never delays."},
     {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
      NULL, "The longest auth-delay, however many passwords were wrong."},
@@ -442,7 +444,7 @@ const struct setting setting_table[] = {
     {"web-data", &page, SETTING_FIXED,
      TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",
-     "What the page shows beside members: the pattern of their hashes, in which the first * stands "
+     "What the page shows beside members: the pattern of their hashes, in which the * stands "
      "for the member, and the fields. The first field is shown as the member's name."},
     {"web-hosts", &page, SETTING_FIXED,
      TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
@@ -626,6 +628,12 @@ const struct setting setting_table[] = {
      "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
      "in seconds until 2088:\n"
      "    FIELD score 33 SIGNED TIME 31 S\n"
+     "Two more are built in for boards whose scores are unix times, such as schedules and sliding "
+     "windows: seconds, for seconds with up to 7 decimals, and int64, for milliseconds, "
+     "microseconds, nanoseconds and any other whole number of 64 bits. A line may give their names "
+     "to other layouts:\n"
+     "    FIELD score 64 SIGNED SCALE 7\n"
+     "    FIELD score 64 SIGNED\n"
      "Some others. Lap times in milliseconds, where less is better; money with two decimals; "
      "scores of one week, with times to the millisecond:\n"
      "    layout laps   FIELD lap_ms 32 ASC TIME 32 S\n"
@@ -658,7 +666,10 @@ const struct setting setting_table[] = {
      "these, [^a] any other one, and \\ makes the next character literal. A pattern has at most "
      "1024 bytes."},
     {"default-layout", &boards, 0, TEXT(DEFAULT_LAYOUT, default_layout_name, 0, 0, "NAME"),
-     "default", NULL, "The layout of new boards that match no board line."},
+     "default", NULL,
+     "The layout of new boards that match no board line: default, seconds and int64, which are "
+     "built "
+     "in, or the name of a layout line."},
 
     {.name = NULL},
 };

@@ -299,6 +299,14 @@ static void end(void *context) {
     }
 }
 
+static unsigned count_stars(struct bytes pattern) {
+    unsigned count = 0;
+    for (size_t i = 0; i < pattern.size; i++) {
+        count += pattern.at[i] == '*';
+    }
+    return count;
+}
+
 /* "user:* name country" */
 static bool read_data(struct web *web, const char *text, char *error) {
     while (text != NULL && *(text += strspn(text, " ")) != '\0') {
@@ -314,10 +322,9 @@ static bool read_data(struct web *web, const char *text, char *error) {
         }
     }
     if (web->data_pattern.at != NULL &&
-        (memchr(web->data_pattern.at, '*', web->data_pattern.size) == NULL ||
-         web->data_field_count == 0)) {
+        (count_stars(web->data_pattern) != 1 || web->data_field_count == 0)) {
         snprintf(error, HTTP_ERROR_MAX,
-                 "web-data: a pattern with a * for the member, and at least one field, like "
+                 "web-data: a pattern with one * for the member, and at least one field, like "
                  "\"user:* name\"");
         return false;
     }

@@ -51,7 +51,7 @@ def submit(player, points):
     if not is_redis:
         answers = client.execute_command("LB.SUBMIT", 2, day, week, "INCR", "STRINGS", points,
                                          player)
-        return tuple(int(record[3]) for record, _ in answers)
+        return tuple(int(record[3]) for record, *_ in answers)
     with client.pipeline(transaction=True) as pipeline:
         pipeline.zrevrank(week, player)
         pipeline.zincrby(day, points, player).zincrby(week, points, player)

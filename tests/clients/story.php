@@ -39,6 +39,22 @@ says('lists a page', $client->zRevRange($board, 2, 3) === ['carl', 'bob']);
 says('lists by score',
     $client->zRangeByScore($board, '(1', '+inf', ['limit' => [0, 1]]) === ['carl']);
 says('counts by score', $client->zCount($board, '7', 'inf') === 3);
+if (!$is_redis) {
+    // This client sends doubles with 17 digits: 0.1 as 0.10000000000000001.
+    $client->rawCommand('LB.CREATE', "$board:money", 'FIELD', 'score', '40', 'SIGNED', 'SCALE', '2');
+    says('writes decimals', $client->zAdd("$board:money", 0.1, 'zoe', 8.14, 'ann', -2.67, 'bob') === 3
+        && $client->rawCommand('ZSCORE', "$board:money", 'zoe') === '0.1');
+    says('increments by decimals', $client->zIncrBy("$board:money", 0.2, 'zoe') === 0.3
+        && $client->rawCommand('ZSCORE', "$board:money", 'zoe') === '0.3');
+    says('counts between decimals', $client->zCount("$board:money", '0.29999999999999999',
+        '8.1400000000000006') === 2);
+    $client->del("$board:money");
+    $client->rawCommand('LB.CREATE', "$board:times", 'LAYOUT', 'seconds');
+    $now = microtime(true);
+    says('schedules by time', $client->zAdd("$board:times", $now, 'job') === 1
+        && $client->zScore("$board:times", 'job') === $now);
+    $client->del("$board:times");
+}
 says('keeps big scores exact', $client->zAdd($board, 4294967295, 'max') === 1
     && $client->zScore($board, 'max') === 4294967295.0);
 says('pops the best', $client->zPopMax($board) === ['max' => 4294967295.0]);

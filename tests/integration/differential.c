@@ -280,9 +280,10 @@ static int64_t new_score(struct generator *g, int id) {
 
 static void limit(struct generator *g) {
     static const char *const others[] = {
-        "-inf", "+inf",          "inf", "(-inf",     "(+inf", "0",    "(0",    "x",
-        "nan",  "((1",           "1x",  "-INFINITY", "1e9",   "-1e9", "1e400", "-1e400",
-        "-0.0", "-2147483648.5", "+Inf"};
+        "-inf", "+inf",   "inf",       "(-inf", "(+inf", "0",     "(0",     "x",    "nan",
+        "((1",  "1x",     "-INFINITY", "1e9",   "-1e9",  "1e400", "-1e400", "-0.0", "-2147483648.5",
+        "+Inf", "(",      " 5",        "( 7",   "\t-3",  "5 ",    " ",      "(  ",  "0x10",
+        "-0x8", "(0X1p3", "0x.8",      "0x",    "0x1p",  "0b1",   "5."};
     if (one_in(g, 3)) {
         word(g, "%s", PICK(g, others));
         return;

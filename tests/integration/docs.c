@@ -379,7 +379,7 @@ TEST(the_transcripts_of_the_hashes_page_are_replayed) {
 }
 
 TEST(the_transcripts_of_the_players_page_are_replayed) {
-    replay(players, false, 16, 16);
+    replay(players, false, 18, 18);
 }
 
 TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {

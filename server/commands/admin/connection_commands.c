@@ -8,7 +8,7 @@
 /* ---- passwords ---- */
 
 static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
-    if (!auth_guard_allows_queued(call->server, call->session)) {
+    if (!auth_guard_allows_queued(call->server, call->session, user)) {
         return call_refuse(call, "ERR too many wrong passwords: authenticate outside of MULTI");
     }
     return login_try(call->server, call->session, user, password, call_arg(call, 0)) ||

@@ -73,14 +73,8 @@ static const char *read_option(const struct request *request, struct lb_add *add
     return NULL;
 }
 
-/* Options come before the first value, in any order. Returns the error; NULL: none. */
-static const char *read_options(const struct request *request, struct lb_add *add) {
-    add->first = 2;
-    if (bytes_is(request->args[2], "PACKED")) {
-        add->operation = LB_ADD_PACKED;
-        add->first = 3;
-        return NULL;
-    }
+/* Options come before the first value, in any order. */
+const char *lb_add_read_options(const struct request *request, struct lb_add *add) {
     /* No value begins with a letter, and usually this is the first value already. */
     while (add->first < request->count && request->args[add->first].size > 0 &&
            request->args[add->first].at[0] >= 'A') {
@@ -96,6 +90,13 @@ static const char *read_options(const struct request *request, struct lb_add *ad
     return add->is_new_only && add->is_existing_only
                ? "ERR XX and NX options at the same time are not compatible"
                : NULL;
+}
+
+static const char *read_options(const struct request *request, struct lb_add *add) {
+    bool is_packed = bytes_is(request->args[2], "PACKED");
+    add->first = is_packed ? 3 : 2;
+    add->operation = is_packed ? LB_ADD_PACKED : LB_ADD_UNSAID;
+    return is_packed ? NULL : lb_add_read_options(request, add);
 }
 
 /* The layout determines the number of values per member. false: the argument count does not fit. */
@@ -129,8 +130,7 @@ static void refuse_count(const struct call *call, const struct layout *layout,
         (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s", (int)size, names);
 }
 
-/* AT must fit the layout, even if no member is written. */
-static bool check_at(const struct call *call, const struct layout *layout,
+bool lb_add_check_at(const struct call *call, const struct layout *layout,
                      const struct lb_add *add) {
     uint64_t stamped;
     if (add->time != LB_ADD_TIME_GIVEN) {
@@ -179,7 +179,7 @@ static void run_on_board(const struct call *call, struct writing *writing, struc
     const struct layout *layout = board_layout(writing->board);
     if (!find_members(call->request, layout, add)) {
         refuse_count(call, layout, add);
-    } else if (check_at(call, layout, add)) {
+    } else if (lb_add_check_at(call, layout, add)) {
         writing->is_only = add->member_count == 1;
         lb_add_apply(call, writing, add);
     }

@@ -153,7 +153,6 @@ struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add
 
 static void write_rank(const struct call *call, struct lb_writer *writer,
                        const struct board_member *member, const struct lb_add_step *step) {
-    reply_array(call->reply, 2);
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
     } else {
@@ -166,13 +165,15 @@ static void write_rank(const struct call *call, struct lb_writer *writer,
     }
 }
 
-void lb_add_answer_rank(const struct call *call, const struct board *board,
-                        const struct lb_add *add, const struct lb_add_step *step) {
+void lb_add_answer_result(const struct call *call, const struct board *board,
+                          const struct lb_add *add, const struct lb_add_step *step) {
     struct lb_writer writer;
     struct board_member member;
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
+    reply_array(call->reply, 3);
     write_rank(call, &writer, &member, step);
+    reply_integer(call->reply, step->is_written);
 }
 
 /* Ranks as they are after the whole command. */
@@ -189,6 +190,7 @@ static void answer_ranks(const struct call *call, const struct board *board,
         }
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        reply_array(call->reply, 2);
         write_rank(call, &writer, &member, &steps[i]);
     }
 }

@@ -46,6 +46,13 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
     return lb_add_values(request, add, index)[add->value_count];
 }
 
+/* Read the options at add->first, which moves past them. PACKED is none of them here. Returns the
+ * error; NULL: none. */
+const char *lb_add_read_options(const struct request *request, struct lb_add *add);
+/* AT must fit the layout, even if no member is written. false: the error was replied. */
+MUST_CHECK bool lb_add_check_at(const struct call *call, const struct layout *layout,
+                                const struct lb_add *add);
+
 /* The planned result for one member. */
 struct lb_add_step {
     uint64_t key;   /* after the command, if is_there */
@@ -65,9 +72,10 @@ MUST_CHECK bool lb_add_plan(const struct writing *writing, const struct lb_add *
                             const struct bytes *values, const struct lb_add_step *before,
                             struct lb_add_step *step);
 
-/* Reply [record, previous rank | nil] of the only member, as it is after the whole command. */
-void lb_add_answer_rank(const struct call *call, const struct board *board,
-                        const struct lb_add *add, const struct lb_add_step *step);
+/* Reply [record, previous rank | nil, 1 | 0] of the only member, as it is after the whole command; 1 if
+ * the step was written. */
+void lb_add_answer_result(const struct call *call, const struct board *board,
+                          const struct lb_add *add, const struct lb_add_step *step);
 
 /* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
  * the layout must be able to hold it. */

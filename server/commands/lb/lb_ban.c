@@ -60,7 +60,7 @@ static bool read_match(const struct call *call, uint32_t index, void *target) {
 
 static const struct option_row lb_ban_options[] = {
     {"EX", OPTION_READ, 0, read_expiry},
-    {"MATCH", OPTION_READ, 0, read_match},
+    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), read_match},
     {0},
 };
 

@@ -4,11 +4,24 @@
 #include "server/dispatch/acl_check.h"
 #include "skiplist/keyspace/registry.h"
 
+bool lb_data_check_star(const struct call *call, struct bytes pattern) {
+    const char *star = pattern.size > 0 ? memchr(pattern.at, '*', pattern.size) : NULL;
+    if (star == NULL) {
+        return call_refuse(call, "ERR DATA needs a key with a * where the member goes");
+    }
+    size_t left = pattern.size - (size_t)(star + 1 - pattern.at);
+    return memchr(star + 1, '*', left) == NULL ||
+           call_refuse(call, "ERR DATA takes one *, which stands for the member: it names one key "
+                             "of each member, not all keys that match");
+}
+
 bool lb_data_check_pattern(const struct call *call, uint32_t index, void *target) {
     (void)target;
     struct bytes pattern = call_arg(call, index);
-    bool has_star = pattern.size > 0 && memchr(pattern.at, '*', pattern.size) != NULL;
-    if (!has_star || pattern.size > REGISTRY_KEY_MAX) {
+    if (!lb_data_check_star(call, pattern)) {
+        return false;
+    }
+    if (pattern.size > REGISTRY_KEY_MAX) {
         return call_refuse(call, "ERR DATA needs a key with a * where the member goes");
     }
     return acl_check_pattern(call, pattern, true, ACL_READ);

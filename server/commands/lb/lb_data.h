@@ -3,7 +3,7 @@
  *     LB.RANGE board 0 9 DATA profile:* FIELDS 2 name tier
  *       zoe -> profile:zoe -> the hash of this key -> [Zoe, gold]
  *
- * The first * of the pattern stands for the member. With FIELDS the element is an array of their
+ * The * of the pattern stands for the member; there is one. With FIELDS the element is an array of their
  * values, nil where there is no such field; without, all of the hash (RESP2: field, value, field,
  * value ...; RESP3: a map). Nil: the key does not exist or holds no hash. */
 #ifndef SERVER_COMMAND_LB_DATA_H
@@ -26,10 +26,12 @@ struct lb_data {
 #define LB_DATA_SYNTAX "[DATA pattern] [FIELDS n:integer field...]"
 /* Rows of an option table for a struct that has a struct lb_data of this name. */
 #define LB_DATA_OPTIONS(type, name)                                                                \
-    {"DATA", OPTION_TEXT, offsetof(type, name.pattern), lb_data_check_pattern}, {                  \
+    {"DATA", OPTION_TEXT_ONCE, offsetof(type, name.pattern), lb_data_check_pattern}, {             \
         "FIELDS", OPTION_COUNTED, offsetof(type, name.fields), NULL                                \
     }
 option_read lb_data_check_pattern;
+/* Has the pattern one *? false: the error was replied. */
+MUST_CHECK bool lb_data_check_star(const struct call *call, struct bytes pattern);
 /* Call after the options were read. false: FIELDS without DATA; the error was replied. */
 MUST_CHECK static inline bool lb_data_check(const struct call *call, const struct lb_data *data) {
     return data->fields.at == NULL || data->pattern.at != NULL || call_syntax_error(call);

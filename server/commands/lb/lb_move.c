@@ -89,7 +89,7 @@ static bool check_mode(const struct call *call, uint32_t index, void *target) {
 }
 
 static const struct option_row lb_move_options[] = {
-    {"MATCH", OPTION_READ, 0, player_read_match},
+    PLAYER_MATCH_OPTION,
     {"BEST", OPTION_FLAG, offsetof(struct player_walk, is_best), check_mode},
     {"SUM", OPTION_FLAG, offsetof(struct player_walk, is_sum), check_mode},
     {0},

@@ -5,6 +5,8 @@
  *
  * Until the last board is planned nothing has changed, except that new boards are there; an error
  * takes them back. */
+#include <stdio.h>
+
 #include "server/clients/session.h"
 #include "server/commands/lb/lb_add_apply.h"
 
@@ -26,20 +28,12 @@ struct submit {
 /* ---- parsing ---- */
 
 static bool read_options(const struct call *call, struct submit *submit) {
-    static const struct {
-        const char *word;
-        enum lb_add_operation operation;
-    } words[] = {{"SET", LB_ADD_SET}, {"INCR", LB_ADD_INCREMENT}, {"BEST", LB_ADD_BEST}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (call_arg_is(call, submit->add.first, words[i].word)) {
-            submit->add.operation = words[i].operation;
-            submit->add.first++;
-            break;
-        }
+    if (call_arg_is(call, submit->add.first, "PACKED")) {
+        return call_refuse(call, "ERR LB.SUBMIT takes no PACKED: each board packs keys in its way");
     }
-    if (call_arg_is(call, submit->add.first, "STRINGS")) {
-        submit->add.with_strings = true;
-        submit->add.first++;
+    const char *error = lb_add_read_options(call->request, &submit->add);
+    if (error != NULL) {
+        return call_refuse(call, error);
     }
     return submit->add.first + 2 <= call->request->count || call_syntax_error(call);
 }
@@ -74,6 +68,18 @@ static int shown_size(struct bytes name) {
     return (int)(name.size < SHOWN_MAX ? name.size : SHOWN_MAX);
 }
 
+/* Name the board that refuses in its error. Memory is no board's. */
+static bool refuse_for(const struct submit *submit, uint32_t index, size_t size_before) {
+    char text[SHOWN_MAX + 16];
+    struct bytes name = name_at(submit, index);
+    struct reply *reply = submit->call->reply;
+    if (strcmp(reply->error_prefix, "OOM") != 0) {
+        snprintf(text, sizeof text, " (board '%.*s')", shown_size(name), name.at);
+        reply_error_extend(reply, size_before, text);
+    }
+    return false;
+}
+
 /* ---- the boards ---- */
 
 static bool is_named_before(const struct submit *submit, uint32_t index) {
@@ -88,6 +94,7 @@ static bool is_named_before(const struct submit *submit, uint32_t index) {
 /* false: the error was replied. */
 static bool begin_boards(struct submit *submit) {
     const struct call *call = submit->call;
+    size_t size_before = call->reply->out->size;
     /* What is due happens now: a period that ends may replace another of these keys. */
     for (uint32_t i = 0; i < submit->board_count; i++) {
         (void)call_find_key(call, name_at(submit, i));
@@ -95,7 +102,7 @@ static bool begin_boards(struct submit *submit) {
     for (uint32_t i = 0; i < submit->board_count; i++) {
         struct bytes name = name_at(submit, i);
         if (!writing_begin(call, name, &submit->writings[i])) {
-            return false;
+            return refuse_for(submit, i, size_before);
         }
         if (is_named_before(submit, i)) {
             return call_refuse_format(call, "ERR board '%.*s' is given twice", shown_size(name),
@@ -130,19 +137,23 @@ static bool plan(struct submit *submit, uint32_t index) {
     const struct call *call = submit->call;
     const struct writing *writing = &submit->writings[index];
     struct board_member member = {.is_there = false};
+    size_t size_before = call->reply->out->size;
     if (!check_values(submit, index) ||
         !zset_check_member(call, lb_add_name(call->request, &submit->add, 0))) {
         return false;
+    }
+    if (!lb_add_check_at(call, board_layout(writing->board), &submit->add)) {
+        return refuse_for(submit, index, size_before);
     }
     look_up(submit, index, &member);
     struct lb_add_step before = lb_add_step_of(writing->board, &submit->add, &member);
     if (!lb_add_plan(writing, &submit->add, lb_add_values(call->request, &submit->add, 0), &before,
                      &submit->steps[index])) {
-        return false;
+        return refuse_for(submit, index, size_before);
     }
     if (!member.is_there && submit->steps[index].is_there && writing_room(writing) == 0) {
         writing_refuse_full(call, writing->rules);
-        return false;
+        return refuse_for(submit, index, size_before);
     }
     return true;
 }
@@ -165,6 +176,7 @@ static void put(struct submit *submit, uint32_t index) {
         enum writing_status status = writing_put(writing, &member, submit->steps[index].key,
                                                  submit->add.operation == LB_ADD_INCREMENT);
         CHECK(status != WRITING_FAILED);
+        submit->steps[index].is_written = status == WRITING_PUT;
     }
     writing_settle(writing);
 }
@@ -184,8 +196,8 @@ static void submit_to_all(struct submit *submit) {
     memory_reserve_end();
     reply_array(submit->call->reply, submit->board_count);
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        lb_add_answer_rank(submit->call, submit->writings[i].board, &submit->add,
-                           &submit->steps[i]);
+        lb_add_answer_result(submit->call, submit->writings[i].board, &submit->add,
+                             &submit->steps[i]);
     }
 }
 
@@ -208,9 +220,10 @@ static void lb_submit_run(struct call *call) {
 
 const struct command command_lb_submit = {
     .name = "LB.SUBMIT",
-    .syntax = "numkeys:integer key... operator=[SET | INCR | BEST] [STRINGS] field... member",
-    .summary = "Write one result on several boards, on all of them or none; its record and "
-               "previous rank on each",
+    .syntax = "numkeys:integer key... condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [STRINGS] field... member",
+    .summary = "Write one result on several boards, on all of them or none; its record, its "
+               "previous rank and whether it counts, on each",
     .complexity = "O(m log n) for m boards of n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",

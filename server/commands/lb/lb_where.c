@@ -63,7 +63,7 @@ static void answer(struct player_walk *walk, struct reply *reply) {
 }
 
 static const struct option_row lb_where_options[] = {
-    {"MATCH", OPTION_READ, 0, player_read_match},
+    PLAYER_MATCH_OPTION,
     {"STRINGS", OPTION_FLAG, offsetof(struct player_walk, with_strings), NULL},
     {0},
 };

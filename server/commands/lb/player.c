@@ -15,7 +15,7 @@
 _Static_assert((int)PLAYER_ORDERS == (int)RDB_STATE_ORDERS, "dump files have them by this number");
 
 enum {
-    ARGS_MAX = 16, /* of a request */
+    ARGS_MAX = 64, /* of a request */
 };
 
 static struct player_walk *walk_of(struct job *job) {
@@ -77,12 +77,10 @@ static const struct job_kind writing = {
 
 bool player_read_match(const struct call *call, uint32_t index, void *target) {
     struct player_walk *walk = target;
-    walk->pattern = call_arg(call, index);
+    (void)index;
+    walk->glob = memory_allocate(sizeof *walk->glob);
     if (walk->glob == NULL) {
-        walk->glob = memory_allocate(sizeof *walk->glob);
-        if (walk->glob == NULL) {
-            return call_out_of_memory(call);
-        }
+        return call_out_of_memory(call);
     }
     return call_prepare_glob(call, walk->pattern, walk->glob);
 }
@@ -206,7 +204,7 @@ void player_run(struct call *call) {
         return;
     }
     if (call->request->count > ARGS_MAX) {
-        (void)call_syntax_error(call);
+        (void)call_refuse_format(call, "ERR too many arguments: at most %d", (int)ARGS_MAX);
         return;
     }
     struct player_walk *walk = create(call);

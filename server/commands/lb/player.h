@@ -50,7 +50,7 @@ struct player_walk {
     bool is_all;          /* ALL databases */
     /* Of single commands: */
     struct bytes to;       /* LB.MOVE */
-    struct buffer data;    /* DATA: the name of the member's hash */
+    struct buffer data;    /* DATA: names of the member's hashes, each a size and so many bytes */
     bool is_best, is_sum;  /* BEST, SUM */
     int64_t until_ms;      /* LB.BAN */
     struct buffer records; /* LB.WHERE */
@@ -83,8 +83,10 @@ MUST_CHECK bool player_pass_step(struct server *server, struct player_walk *walk
 /* May come twice, or without a beginning. */
 void player_pass_end(struct player_walk *walk);
 
-/* For OPTION_READ of MATCH. */
-bool player_read_match(const struct call *call, uint32_t index, void *target);
+/* MATCH in their option tables: one alone, because of two the last would count. */
+#define PLAYER_MATCH_OPTION                                                                        \
+    { "MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), player_read_match }
+option_read player_read_match;
 /* Take the member off a board. */
 void player_take(struct server *server, struct registry_key *key,
                  const struct board_member *member);

@@ -104,6 +104,9 @@ static bool read_weights(const struct call *call, uint32_t index, void *target) 
     for (uint32_t i = 0; i < combine->source_count; i++) {
         struct combine_source *source = &combine->sources[i];
         struct bytes text = call_arg(call, index + i);
+        char shorter[DECIMAL_SHORT_MAX];
+        size_t size = decimal_shorten(text, shorter);
+        text = size > 0 ? (struct bytes){.at = shorter, .size = size} : text;
         unsigned scale = 0;
         enum decimal_status status = decimal_parse_exact(text, &source->weight, &scale);
         if (status != DECIMAL_OK) {

@@ -7,6 +7,7 @@
 
 static struct auth_guard guard;
 static struct settings settings;
+static const struct bytes name = BYTES_INIT("zoe");
 
 static int begin(void **state) {
     (void)state;
@@ -50,18 +51,18 @@ TEST_WITH(the_delay_begins_after_some_failures_and_doubles_up_to_its_limit, begi
     static const int64_t expected[] = {0, 0, 0, 0, 100, 200, 400, 800, 1600, 3200, 5000, 5000};
     struct auth_guard_address address = auth_guard_address("10.0.0.9:1");
     for (uint32_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_int_equal(auth_guard_fail(&guard, address, 1000), i + 1);
-        assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, 1000), expected[i]);
+        assert_int_equal(auth_guard_fail(&guard, address, name, 1000), i + 1);
+        assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, name, 1000), expected[i]);
     }
-    assert_int_equal(auth_guard_delay_ms(&guard, &settings, auth_guard_address("10.0.0.8:1"), 1000),
-                     0);
+    assert_int_equal(
+        auth_guard_delay_ms(&guard, &settings, auth_guard_address("10.0.0.8:1"), name, 1000), 0);
     settings.auth_delay_ms = 0;
-    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, 1000), 0);
+    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, name, 1000), 0);
 }
 
 static void fail_times(struct auth_guard_address address, int count, int64_t now_ms) {
     for (int i = 0; i < count; i++) {
-        (void)auth_guard_fail(&guard, address, now_ms);
+        (void)auth_guard_fail(&guard, address, name, now_ms);
     }
 }
 
@@ -69,30 +70,30 @@ TEST_WITH(a_right_password_or_time_without_failures_ends_it, begin, NULL) {
     struct auth_guard_address address = auth_guard_address("10.0.0.9:1");
     fail_times(address, 6, 1000);
     int64_t later = 1000 + AUTH_GUARD_FORGET_MS;
-    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, later - 1), 200);
-    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, later), 0);
-    assert_int_equal(auth_guard_fail(&guard, address, later), 1);
+    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, name, later - 1), 200);
+    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, name, later), 0);
+    assert_int_equal(auth_guard_fail(&guard, address, name, later), 1);
     fail_times(address, 6, later);
-    auth_guard_forget(&guard, address);
-    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, later), 0);
-    assert_int_equal(auth_guard_fail(&guard, address, later), 1);
+    auth_guard_pass(&guard, address, name);
+    assert_int_equal(auth_guard_delay_ms(&guard, &settings, address, name, later), 0);
+    assert_int_equal(auth_guard_fail(&guard, address, name, later), 1);
 }
 
 TEST_WITH(attempts_of_one_address_beyond_a_few_wait_in_turn, begin, NULL) {
     struct auth_guard_address address = auth_guard_address("10.0.0.9:1");
     struct auth_guard_address other = auth_guard_address("10.0.0.8:1");
-    assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, 1000), 0);
+    assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, name, 1000), 0);
     fail_times(address, 5, 1000);
     fail_times(other, 5, 1000);
     for (int i = 0; i < 4 * AUTH_GUARD_ABREAST; i++) {
-        assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, 1000),
+        assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, name, 1000),
                          100 * (1 + i / AUTH_GUARD_ABREAST));
     }
-    assert_int_equal(auth_guard_begin_wait(&guard, &settings, other, 1000), 100);
+    assert_int_equal(auth_guard_begin_wait(&guard, &settings, other, name, 1000), 100);
     for (int i = 0; i < 4 * AUTH_GUARD_ABREAST; i++) {
         auth_guard_end_wait(&guard, address);
     }
-    assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, 1000), 100);
+    assert_int_equal(auth_guard_begin_wait(&guard, &settings, address, name, 1000), 100);
 }
 
 /* ---- the twin: a list of all addresses ---- */
@@ -121,12 +122,12 @@ TEST_WITH(random_failures_count_as_in_a_list, begin, NULL) {
         now_ms += (int64_t)random_below(&random, AUTH_GUARD_FORGET_MS / 20);
         bool is_old = now_ms - twin[index].at_ms >= AUTH_GUARD_FORGET_MS;
         if (random_below(&random, 4) == 0) {
-            auth_guard_forget(&guard, address);
+            auth_guard_pass(&guard, address, name);
             twin[index].failures = 0;
         } else {
             twin[index].failures = is_old ? 1 : twin[index].failures + 1;
             twin[index].at_ms = now_ms;
-            assert_int_equal(auth_guard_fail(&guard, address, now_ms), twin[index].failures);
+            assert_int_equal(auth_guard_fail(&guard, address, name, now_ms), twin[index].failures);
         }
         if (step % 1000 == 0 && !auth_guard_validate(&guard, &reason)) {
             fail_msg("%s", reason);
@@ -141,11 +142,11 @@ TEST_WITH(a_full_table_forgets_those_that_failed_longest_ago, begin, NULL) {
         char text[32];
         snprintf(text, sizeof text, "10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255, i & 255);
         last = auth_guard_address(text);
-        assert_int_equal(auth_guard_fail(&guard, last, 1000 + i), 1);
+        assert_int_equal(auth_guard_fail(&guard, last, name, 1000 + i), 1);
     }
     assert_true(auth_guard_validate(&guard, &reason));
-    assert_int_equal(auth_guard_fail(&guard, last, 1000 + 5 * AUTH_GUARD_PLACES), 2);
-    assert_int_equal(auth_guard_fail(&guard, auth_guard_address("10.0.0.0:1"), 99999999), 1);
+    assert_int_equal(auth_guard_fail(&guard, last, name, 1000 + 5 * AUTH_GUARD_PLACES), 2);
+    assert_int_equal(auth_guard_fail(&guard, auth_guard_address("10.0.0.0:1"), name, 99999999), 1);
     auth_guard_end_wait(&guard, auth_guard_address("10.0.0.1:1")); /* forgotten: nothing happens */
     assert_true(auth_guard_validate(&guard, &reason));
 }
@@ -153,16 +154,17 @@ TEST_WITH(a_full_table_forgets_those_that_failed_longest_ago, begin, NULL) {
 TEST_WITH(an_attempt_that_cannot_wait_is_told_when_to_try_again, begin, NULL) {
     struct auth_guard_address address = auth_guard_address("10.0.0.7:50412");
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1000), i < 5 ? 0 : 100);
-        auth_guard_fail(&guard, address, 1000);
+        assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1000),
+                         i < 5 ? 0 : 100);
+        auth_guard_fail(&guard, address, name, 1000);
     }
-    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1000), 200);
-    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1150), 50);
-    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 0);
-    auth_guard_fail(&guard, address, 1200);
-    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 400);
-    auth_guard_forget(&guard, address);
-    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 0);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1000), 200);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1150), 50);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1200), 0);
+    auth_guard_fail(&guard, address, name, 1200);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1200), 400);
+    auth_guard_pass(&guard, address, name);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1200), 0);
 }
 
 TEST_MAIN(NULL, NULL)

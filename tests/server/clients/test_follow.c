@@ -64,6 +64,35 @@ static struct harness *begin(const char *channels, struct session **s, struct se
 
 /* ---- sentences ---- */
 
+/* A pattern matches the channels of boards that the user may not read. */
+TEST(messages_reach_only_those_who_may_read_the_board) {
+    struct session *s;
+    struct session *listener;
+    struct harness *h = begin("__toplist@0__:1:a __toplist@0__:1:b", &s, &listener);
+    struct session *dash = harness_connect(h);
+    harness_run(h, s, "ACL SETUSER dash on nopass %R~a %W~b &__toplist* +@all");
+    harness_run(h, dash, "AUTH dash x");
+    harness_run(h, dash, "PSUBSCRIBE __toplist*");
+    buffer_clear(&dash->output);
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 1 m");
+    pass(h, 200);
+    assert_string_equal(received(listener), "__toplist@0__:1:a [[\"m\",\"1\"]]\n"
+                                            "__toplist@0__:1:b [[\"m\",\"1\"]]\n");
+    buffer_append(&dash->output, "", 1);
+    assert_non_null(strstr(dash->output.at, "__toplist@0__:1:a\r\n"));
+    assert_null(strstr(dash->output.at, "__toplist@0__:1:b\r\n"));
+    buffer_clear(&dash->output);
+    /* The pattern is still the user's; the right to read is not. */
+    harness_run(h, s, "ACL SETUSER dash resetkeys");
+    assert_false(dash->is_killed);
+    harness_run(h, s, "ZADD a 2 m");
+    pass(h, 200);
+    assert_int_equal(dash->output.size, 0);
+    assert_string_equal(received(listener), "__toplist@0__:1:a [[\"m\",\"2\"]]\n");
+    harness_destroy(h);
+}
+
 TEST(the_first_n_are_told_when_they_change_and_only_then) {
     struct session *s;
     struct session *listener;

@@ -18,6 +18,7 @@ struct target {
     struct bytes name;
     uint32_t read_index;
     struct option_values fields;
+    struct bytes one;
 };
 
 static bool read_even(const struct call *call, uint32_t index, void *target) {
@@ -33,6 +34,7 @@ static const struct option_row rows[] = {
     {"NAME", OPTION_TEXT, offsetof(struct target, name), NULL},
     {"EVEN", OPTION_READ, 0, read_even},
     {"FIELDS", OPTION_COUNTED, offsetof(struct target, fields), NULL},
+    {"ONE", OPTION_TEXT_ONCE, offsetof(struct target, one), NULL},
     {0},
 };
 
@@ -44,7 +46,7 @@ static const struct command entry = {
     .name = "SAMPLE",
     .syntax = "key where=<MIN | MAX> sort=[REV] both=[LIMIT offset:integer count:integer] "
               "[COUNT count:integer] [AUTH user password] which=[NAME name | EVEN word] [FIELDS "
-              "n:integer field...]",
+              "n:integer field...] [ONE word]",
     .options = rows,
     .run = run,
 };
@@ -138,6 +140,7 @@ static void the_first_mistake_decides_the_error(void **state) {
     (void)expect("SAMPLE FOO COUNT x", "-ERR syntax error\r\n");
     (void)expect("SAMPLE LIMIT 1 9223372036854775808", integer);
     (void)expect("SAMPLE EVEN odd COUNT x", "-ERR odd\r\n");
+    (void)expect("SAMPLE ONE a REV ONE a COUNT x", "-ERR ONE may be given once\r\n");
 }
 
 static void reading_to_the_first_other_argument_stops_there(void **state) {

@@ -78,6 +78,65 @@ TEST(a_right_password_waits_as_long_and_ends_it) {
     end(f);
 }
 
+/* Give the right password of one's own before each guess. */
+static bool guess_with_own_login(struct loop_server *f, int client, const char *guess) {
+    loop_send(client, "AUTH eve mine\r\n");
+    loop_expect(f, client, "+OK\r\n");
+    uint64_t before = f->server->auth_guard.failure_count;
+    loop_send(client, guess);
+    loop_turn_some(f);
+    bool is_answered = f->server->auth_guard.failure_count > before;
+    pass(f, 5050);
+    loop_expect(f, client, WRONG);
+    return is_answered;
+}
+
+TEST(ones_own_login_gives_no_further_guesses_at_anothers_password) {
+    static const char *const guesses[] = {
+        "AUTH ann wrong\r\n",
+        "HELLO 3 AUTH ann wrong\r\n",
+        "HELLO 3 AUTH ann wrong SETNAME x\r\n",
+        "HELLO 3 SETNAME AUTH AUTH ann wrong\r\n",
+        "HELLO 3 AUTH eve mine AUTH ann wrong\r\n",
+        "HELLO 3 AUTH eve mine SETNAME x AUTH ann wrong\r\n",
+        "AUTH nobody wrong\r\n",
+    };
+    struct loop_server *f = begin("user ann on >right\nuser eve on >mine\n");
+    int client = loop_connect(f);
+    int answered = 0;
+    for (int i = 0; i < 40; i++) {
+        answered += guess_with_own_login(f, client, guesses[i % 7]);
+    }
+    assert_int_equal(answered, 5);
+    end(f);
+}
+
+TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones) {
+    struct loop_server *f = begin("user ann on >right\nuser bob on >right\nuser eve on >mine\n");
+    static const char *const logins[] = {"AUTH ann right\r\n", "HELLO 2 AUTH bob right\r\n"};
+    int eve = loop_connect(f);
+    for (int i = 0; i < 5; i++) {
+        loop_send(eve, "AUTH eve old\r\n");
+        loop_expect(f, eve, WRONG);
+    }
+    for (int i = 0; i < 20; i++) {
+        int client = loop_connect(f);
+        loop_send(client, logins[i % 2]);
+        if (i < 2) { /* the first of each waits */
+            loop_expect_nothing(f, client);
+            pass(f, 150);
+        }
+        loop_expect_prefix(f, client, i % 2 == 0 ? "+OK\r\n" : "*14\r\n");
+        loop_close(f, client);
+    }
+    int client = loop_connect(f);
+    loop_send(client, "AUTH ann wrong\r\n");
+    loop_expect(f, client, WRONG);
+    loop_send(client, "AUTH ann right\r\n");
+    loop_expect_nothing(f, client);
+    end(f);
+}
+
 TEST(what_gives_no_password_does_not_wait) {
     struct loop_server *f = begin("requirepass right\n");
     int client = loop_connect(f);

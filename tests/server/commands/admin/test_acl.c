@@ -256,12 +256,43 @@ ACL_TEST(categories_have_the_commands_of_leaderboards) {
     const char *reply = harness_run(h, admin, "ACL CAT leaderboard");
     assert_non_null(strstr(reply, "lb.add"));
     assert_null(strstr(reply, "zadd"));
-    assert_non_null(strstr(harness_run(h, admin, "ACL CAT dangerous"), "lb.forget"));
+    static const char *const dangerous[] = {"lb.ban", "lb.forget", "lb.move", "lb.unban"};
+    for (size_t i = 0; i < sizeof dangerous / sizeof dangerous[0]; i++) {
+        assert_non_null(strstr(harness_run(h, admin, "ACL CAT dangerous"), dangerous[i]));
+    }
+    assert_null(strstr(harness_run(h, admin, "ACL CAT dangerous"), "lb.add"));
     harness_expect(h, admin, "ACL CAT string", "*0\r\n");
     assert_string_equal(harness_run(h, admin, "COMMAND LIST FILTERBY ACLCAT nosuch"), "*0\r\n");
     make("-@all +@leaderboard ~*");
     harness_expect(h, client, "LB.ADD a 1 zoe", ":1\r\n");
     harness_expect(h, client, "ZADD a 1 zoe", NO_COMMAND("zadd"));
+}
+
+ACL_TEST(what_changes_all_boards_is_kept_from_those_who_may_not_do_what_is_dangerous) {
+    make("~* &* +@all -@admin -@dangerous");
+    harness_expect(h, client, "LB.BAN zoe", NO_COMMAND("lb.ban"));
+    harness_expect(h, client, "LB.UNBAN zoe", NO_COMMAND("lb.unban"));
+    harness_expect(h, client, "LB.MOVE zoe kim", NO_COMMAND("lb.move"));
+    harness_expect(h, client, "LB.FORGET zoe", NO_COMMAND("lb.forget"));
+    harness_expect(h, client, "LB.ADD a 5 zoe", ":1\r\n");
+    harness_expect_prefix(h, client, "LB.BANS", "*");
+}
+
+ACL_TEST(a_boards_channels_need_the_right_to_read_the_board) {
+    static const char *const channels[] = {"__toplist@0__:3:other", "__board@0__:other",
+                                           "__overtaken@0__:5:other:zoe"};
+    make("%R~top:* %W~other (+@all &x) &* +@all");
+    harness_expect(h, client, "SUBSCRIBE __toplist@0__:3:top:a",
+                   "*3\r\n$9\r\nsubscribe\r\n$21\r\n__toplist@0__:3:top:a\r\n:1\r\n");
+    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "SUBSCRIBE news %s", channels[i]);
+        harness_expect(h, client, line, NO_KEYS);
+        snprintf(line, sizeof line, "ACL DRYRUN ann SUBSCRIBE %s", channels[i]);
+        harness_expect_prefix(h, admin, line, "$");
+    }
+    harness_expect(h, admin, "ACL SETUSER ann resetkeys %R~other", "+OK\r\n");
+    assert_true(client->is_killed);
 }
 
 ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {

@@ -17,12 +17,13 @@ ZSET_TEST(a_banned_member_is_off_the_boards_and_refused) {
     static const char *const writes[] = {
         "ZADD k 5 ann",         "ZADD k 5 eve 5 ann",    "ZADD k XX 5 ann",
         "ZADD k INCR 5 ann",    "ZINCRBY k 5 ann",       "LB.ADD k 5 ann",
-        "LB.ADD k 5 eve 5 ann", "LB.ADD k PACKED 5 ann", "LB.SUBMIT 2 new k 5 ann",
-        "ZADD new 5 ann",
+        "LB.ADD k 5 eve 5 ann", "LB.ADD k PACKED 5 ann", "ZADD new 5 ann",
     };
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         zset_expect(h, writes[i], banned);
     }
+    zset_expect(h, "LB.SUBMIT 2 new k 5 ann",
+                "-BANNED member is banned from this board: LB.UNBAN ends that (board 'new')");
     zset_expect(h, "ZRANGE k 0 -1", "[bob]");
     zset_expect(h, "EXISTS new", ":0");
     zset_expect(h, "LB.UNBAN ann", ":1");
@@ -191,7 +192,7 @@ static void twin_step(struct random *random, struct harness *h, struct ban_twin 
         const char *const *write = writes[random_below(random, 4)];
         const char *reply =
             zset_run(h, "%s b:%d:%s %s m%d", write[0], board, odd, write[1], member);
-        bool is_refused = strcmp(reply, banned) == 0;
+        bool is_refused = strncmp(reply, banned, sizeof banned - 1) == 0;
         assert_int_equal(is_refused, is_held);
         twin->is_on[board][member] |= !is_held;
     } else if (kind < 8) {

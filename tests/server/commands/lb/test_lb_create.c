@@ -2,6 +2,41 @@
 #include "codec/glob.h"
 #include "tests/server/failing_memory.h"
 
+ZSET_TEST(layouts_for_times_are_built_in) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE secs LAYOUT seconds", "+OK");
+    zset_expect(h, "ZADD secs 1767225600.1234567 a -0.5 b 1767225600000.5 c",
+                "-ERR value 1767225600000.5 is out of range: field 'score' takes "
+                "-922337203685.4775808..922337203685.4775807");
+    zset_expect(h, "ZADD secs 1767225600.1234567 a", ":1");
+    zset_expect(h, "ZSCORE secs a", "1767225600.1234567");
+    zset_expect(h, "LB.CREATE ints LAYOUT int64", "+OK");
+    zset_expect(h, "ZADD ints 1767225600123 ms 1767225600123456 us 1767225600123456789 ns", ":3");
+    zset_expect(h, "ZRANGE ints 0 -1", "[ms us ns]");
+    static const char *const hints[][2] = {
+        {"1767225600123", "default-layout int64"},
+        {"1767225600123456", "default-layout int64"},
+        {"1767225600.25", "default-layout seconds"},
+        {"1767225600.1234567", "default-layout seconds"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        assert_non_null(strstr(zset_run(h, "ZADD plain %s a", hints[i][0]), hints[i][1]));
+    }
+    assert_null(strstr(zset_run(h, "ZADD plain 4294967296 a"), "default-layout"));
+    assert_null(strstr(zset_run(h, "ZADD plain 1.5 a"), "default-layout"));
+    zset_expect(h, "CONFIG SET default-layout int64", "+OK");
+    zset_expect(h, "ZADD plain 1767225600123 a", ":1");
+}
+
+TEST(a_line_may_give_the_name_of_a_built_in_layout_to_another) {
+    struct harness *h = harness_create("default-layout seconds\nlayout seconds FIELD score 40\n");
+    harness_connect(h);
+    zset_expect(h, "ZADD own 1.5 a",
+                "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the "
+                "layout)");
+    harness_destroy(h);
+}
+
 ZSET_TEST(a_board_is_there_before_its_first_member) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");

@@ -47,13 +47,13 @@ ZSET_TEST(every_command_that_replies_records_has_it) {
     zset_expect(h, "LB.RANGE none 0 -1 DATA profile:*", "[]");
 }
 
-ZSET_TEST(the_first_star_is_the_member) {
+ZSET_TEST(the_star_is_the_member) {
     struct harness *h = *state;
     set_up(h);
     zset_run(h, "HSET zoe a 1");
-    zset_run(h, "HSET p:zoe:* b 2");
+    zset_run(h, "HSET p:zoe:b b 2");
     zset_expect(h, "LB.GET bare:k 1 zoe DATA *", "[[zoe :0 nil :30 [a 1]]]");
-    zset_expect(h, "LB.GET bare:k 1 zoe DATA p:*:*", "[[zoe :0 nil :30 [b 2]]]");
+    zset_expect(h, "LB.GET bare:k 1 zoe DATA p:*:b", "[[zoe :0 nil :30 [b 2]]]");
 }
 
 ZSET_TEST(a_key_without_a_hash_is_nil) {
@@ -99,7 +99,8 @@ ZSET_TEST(names_may_be_long) {
     assert_non_null(strstr(zset_run(h, "LB.RANGE bare:k 0 -1 DATA profile:*"), "[name Zoe]"));
     char *pattern = malloc(65537);
     assert_non_null(pattern);
-    memset(pattern, '*', 65537);
+    memset(pattern, 'x', 65537);
+    pattern[0] = '*';
     struct bytes args[] = {BYTES("LB.RANGE"), BYTES("bare:k"), BYTES("0"),
                            BYTES("-1"),       BYTES("DATA"),   {pattern, 65536}};
     struct session *s = h->server.session_first;
@@ -118,6 +119,17 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:", no_star);
     zset_expect(h, "LB.RANGE none 0 -1 DATA \"\"", no_star);
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA", syntax);
+    static const char *const reads[] = {"LB.RANGE bare:k 0 -1", "LB.GET bare:k 1 zoe",
+                                        "LB.AROUND bare:k MEMBER zoe 1", "LB.QUANTILE bare:k 1"};
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "%s DATA p:*:*", reads[i]);
+        zset_expect(h, line,
+                    "-ERR DATA takes one *, which stands for the member: it names one key "
+                    "of each member, not all keys that match");
+        snprintf(line, sizeof line, "%s DATA a:* DATA b:*", reads[i]);
+        zset_expect(h, line, "-ERR DATA may be given once");
+    }
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS", syntax);
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 1", syntax);
     zset_expect(h, "LB.RANGE bare:k 0 -1 FIELDS 1 name", syntax);

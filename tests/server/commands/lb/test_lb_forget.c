@@ -64,14 +64,32 @@ ZSET_TEST(its_hash_goes_with_it) {
     zset_expect(h, "EXISTS data:bob", ":1");
 }
 
+ZSET_TEST(several_hashes_go_with_it) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 ann", ":1");
+    zset_expect(h, "HSET a:ann name Ann", ":1");
+    zset_expect(h, "HSET b:ann:x name Ann", ":1");
+    zset_expect(h, "HSET ann name Ann", ":1");
+    zset_expect(h, "HSET b:bob:x name Bob", ":1");
+    zset_expect(h, "LB.FORGET ann DATA a:* MATCH k DATA none:* DATA b:*:x DATA *", ":1");
+    zset_expect(h, "KEYS *", "[b:bob:x]");
+}
+
 ZSET_TEST(errors_leave_no_order) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "LB.FORGET ann DATA profiles",
-                "-ERR DATA needs a pattern with a *, such as profile:*");
+                "-ERR DATA needs a key with a * where the member goes");
+    zset_expect(h, "LB.FORGET ann DATA a:* DATA a:*:*",
+                "-ERR DATA takes one *, which stands for the member: it names one key of each "
+                "member, not all keys that match");
+    zset_expect(h, "LB.FORGET ann MATCH a* MATCH k*", "-ERR MATCH may be given once");
     zset_expect(h, "LB.FORGET ann MATCH", "-ERR syntax error");
-    zset_expect(h, "LB.FORGET ann ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL ALL",
-                "-ERR syntax error");
+    char line[512] = "LB.FORGET ann";
+    for (int i = 0; i < 63; i++) {
+        strcat(line, " ALL");
+    }
+    zset_expect(h, line, "-ERR too many arguments: at most 64");
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "LB.FORGET ann", "-ERR Command not allowed inside a transaction");
     zset_expect(h, "DISCARD", "+OK");

@@ -47,11 +47,11 @@ ZSET_TEST(every_command_with_records_takes_strings) {
     zset_expect(h, "LB.QUANTILE wide:k STRINGS", "-ERR syntax error");
     zset_expect(h, "LB.ADD wide:k STRINGS WITHRANK INCR 1 a", "[[[a :1 nil 9007199254740994] :1]]");
     zset_expect(h, "LB.ADD wide:k WITHRANK INCR 1 a", "[[[a :1 nil :9007199254740995] :1]]");
-    zset_expect(h, "LB.SUBMIT 1 wide:k INCR STRINGS 1 a", "[[[a :1 nil 9007199254740996] :1]]");
+    zset_expect(h, "LB.SUBMIT 1 wide:k INCR STRINGS 1 a", "[[[a :1 nil 9007199254740996] :1 :1]]");
     zset_expect(h, "LB.WHERE a MATCH wide* STRINGS", "[[wide:k [a :1 nil 9007199254740996]]]");
     zset_expect(h, "LB.WHERE a MATCH wide*", "[[wide:k [a :1 nil :9007199254740996]]]");
-    zset_expect(h, "LB.SUBMIT 1 wide:k STRINGS 4 a", "[[[a :1 nil 4] :1]]");
-    zset_expect(h, "LB.SUBMIT 1 wide:k 5 STRINGS", "[[[STRINGS :1 nil :5] nil]]");
+    zset_expect(h, "LB.SUBMIT 1 wide:k STRINGS 4 a", "[[[a :1 nil 4] :1 :1]]");
+    zset_expect(h, "LB.SUBMIT 1 wide:k 5 STRINGS", "[[[STRINGS :1 nil :5] nil :1]]");
 }
 
 ZSET_TEST(small_and_negative_fields_are_strings_too_and_times_are_not) {

@@ -7,6 +7,40 @@ static const char no_limit[] = "-ERR min or max is not a float";
 static const char limit_alone[] = "-ERR syntax error, LIMIT is only supported in combination with "
                                   "either BYSCORE or BYLEX";
 
+/* As Redis 7 reads them, by strtod. */
+ZSET_TEST(limits_may_be_empty_hexadecimal_or_have_spaces_in_front) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k -1 m 0 zero 1 one 2 two 16 sixteen");
+    zset_expect(h, "ZCOUNT k \"\" +inf", ":4");
+    zset_expect(h, "ZCOUNT k ( +inf", ":3");
+    zset_expect(h, "ZRANGEBYSCORE k \" 1\" 0x10", "[one two sixteen]");
+    zset_expect(h, "ZREVRANGEBYSCORE k 0xf \"( 0x1\"", "[two]");
+    zset_expect(h, "ZRANGE k -0x1 (0x0p3 BYSCORE", "[m]");
+    zset_expect(h, "LB.RANGE k \"\" ( BYSCORE", "[]");
+    static const char *const refused[] = {"\" \"", "\"1 \"", "0x", "\" (1\"", "-", "0x1p"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "ZCOUNT k %s 5", refused[i]);
+        zset_expect(h, line, no_limit);
+    }
+}
+
+/* PHP's clients send doubles so. */
+ZSET_TEST(doubles_of_seventeen_digits_are_their_shortest_decimals) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE money FIELD score 40 SIGNED SCALE 2", "+OK");
+    zset_expect(h, "ZADD money 0.10000000000000001 a -8.1400000000000006 b", ":2");
+    zset_expect(h, "ZINCRBY money 0.20000000000000001 a", "0.3");
+    zset_expect(h, "LB.ADD money INCR -0.10000000000000001 b", ":1");
+    zset_expect(h, "ZSCORE money b", "-8.24");
+    zset_expect(h, "ZCOUNT money 0.29999999999999999 0.29999999999999999", ":1");
+    zset_expect(h, "ZRANGEBYSCORE money (0.29999999999999999 +inf", "[]");
+    zset_expect(h, "ZUNION 1 money WEIGHTS 0.10000000000000001 WITHSCORES", "[b -0.824 a 0.03]");
+    zset_expect(h, "ZADD money 0.10000000000000002 a",
+                "-ERR value 0.10000000000000002 has too many decimals: field 'score' keeps 2 (more "
+                "by SCALE in the layout)");
+}
+
 ZSET_TEST(zrange_goes_up_and_zrevrange_down) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 3 c 1 a 2 b");
