@@ -155,20 +155,22 @@ static void keep_members(struct web_query *query, struct value_reader reader) {
 
 static bool print_search(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_reply_is_error(query, 0)) {
-        return false;
-    }
     if (!query->is_scan_over) {
         for (unsigned i = 0; i < query->reply_count; i++) {
-            struct value_reader reader = web_reply(query, i);
-            (void)value_next(&reader);
-            bool is_number = bytes_parse_u64(value_next(&reader).text, &query->cursor);
-            CHECK(is_number);
-            keep_members(query, reader);
+            struct value_reader list;
+            if (!web_take_step(query, i, &list)) {
+                return false;
+            }
+            keep_members(query, list);
         }
         query->is_scan_over =
             query->cursor == 0 || query->more >= query->count || query->round >= SEARCH_ROUNDS_MAX;
         return true;
+    }
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        if (web_reply_is_error(query, i)) {
+            return false;
+        }
     }
     struct value_reader board = web_reply(query, 0);
     web_begin_reply(query);
@@ -176,9 +178,6 @@ static bool print_search(struct web_query *query) {
     web_put_field_names(json, board);
     web_put_data_names(json, query);
     if (query->reply_count > 1) {
-        if (web_reply_is_error(query, 1)) {
-            return false;
-        }
         web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
     } else {
         json_open(json, "rows", '[');

@@ -277,6 +277,19 @@ void web_put_cursor(struct web_query *query, bool is_over) {
     json_text(&query->json, "cursor", bytes_from_text(text));
 }
 
+/* ---- a scan ---- */
+
+bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list) {
+    if (web_reply_is_error(query, nth)) {
+        return false;
+    }
+    *list = web_reply(query, nth);
+    (void)value_next(list);
+    bool is_number = bytes_parse_u64(value_next(list).text, &query->cursor);
+    CHECK(is_number);
+    return true;
+}
+
 /* ---- what a route keeps from round to round ---- */
 
 void web_keep_bulk(struct web_query *query, struct bytes text) {

@@ -42,6 +42,10 @@ bool web_end_reply(struct web_query *query);
 MUST_CHECK bool web_read_cursor(struct web_query *query);
 void web_put_cursor(struct web_query *query, bool is_over);
 
+/* The nth step of a scan: its cursor goes to query->cursor, and *list is at what it has found. false: this step
+ * was refused, as any of them can be; the error was written. */
+MUST_CHECK bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list);
+
 /* Append a text to query->kept, as value_next reads it. */
 void web_keep_bulk(struct web_query *query, struct bytes text);
 
