@@ -61,7 +61,8 @@ static struct {
 } program;
 
 static int fail_with(const char *error) {
-    fprintf(stderr, "leaderboard-server: %s\n", error);
+    fprintf(stderr, "%sleaderboard-server: %s\n", log_is_journal(STDERR_FILENO) ? "<3>" : "",
+            error);
     return EXIT_FAILURE;
 }
 
