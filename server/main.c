@@ -148,8 +148,9 @@ static bool load_settings(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    return settings_load_arguments(settings, argc, argv, error) &&
-           settings_finish(settings, error) && rename_commands(settings, error);
+    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
+    settings_hide_arguments(argc, argv);
+    return is_loaded && settings_finish(settings, error) && rename_commands(settings, error);
 }
 
 /* A certificate and its key, if they are given. false: error says why. */

@@ -257,6 +257,9 @@ MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, char *error);
 MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
                                         char *error);
+/* Overwrite the passwords among these arguments, which have been read: everybody on the machine can see a
+ * process's arguments (ps, /proc/PID/cmdline). */
+void settings_hide_arguments(int argc, char **argv);
 /* Call it after all sources: checks conditions across settings (every board rule's layout exists,
  * there is something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);
