@@ -208,6 +208,7 @@ struct settings {
     char *web_hosts;                            /* NULL: none */
     char *web_public;                           /* patterns; NULL: none */
     char *web_data;                             /* a pattern and fields; NULL: none */
+    char *web_avatars;                          /* a field, and origins; NULL: none */
     char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
     int64_t web_max_connections, web_max_connections_per_address; /* of an address 0: no limit */
     struct setting_subnets web_proxies; /* whose X-Forwarded-For is believed */

@@ -162,8 +162,10 @@ void web_put_data_names(struct json *json, const struct web_query *query) {
 }
 
 /* Fields of the member's hash: an array of values, or null where there is no hash. */
-static void put_data(struct json *json, const struct web_query *query,
-                     struct value_reader *reader) {
+void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader) {
+    if (query->data_pattern.at == NULL) {
+        return;
+    }
     struct value list = value_next(reader);
     json_open(json, "data", '{');
     for (unsigned i = 0; i < query->data_field_count; i++) {
@@ -215,9 +217,7 @@ void web_put_record(struct json *json, const struct web_query *query, const char
     if (percent != NULL) {
         *percent = value_next(reader);
     }
-    if (query->data_pattern.at != NULL) {
-        put_data(json, query, reader);
-    }
+    web_put_data(json, query, reader);
     json_close(json, '}');
 }
 

@@ -31,6 +31,8 @@ void web_put_record(struct json *json, const struct web_query *query, const char
 /* An array of records, without those that are null. */
 void web_put_rows(struct json *json, const struct web_query *query, const char *key,
                   uint64_t field_count, struct value_reader reader);
+/* The data of a record, which are its last value; nothing, if none was asked for. */
+void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader);
 /* A number may come as one, or as its text. */
 void web_put_number_text(struct json *json, const char *key, struct value value);
 

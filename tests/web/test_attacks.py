@@ -517,7 +517,8 @@ class Changing(unittest.TestCase):
             for _ in range(self.ROUNDS):
                 for path in ("/boards", "/boards?match=d*", "/boards/daily", "/boards/daily/page",
                              "/boards/daily/member/ann", "/boards/daily/search?q=m", "/boards/daily/search?q=m5",
-                             "/boards/daily/histogram", "/boards/daily/histogram?spacing=quantiles",
+                             "/boards/daily/histogram", "/boards/daily/histogram?spacing=log",
+                             "/boards/daily/search?q=ann&by=name",
                              "/boards/daily/archives"):
                     statuses.add(self.api.status(path))
         finally:
