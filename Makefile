@@ -72,7 +72,7 @@ MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
                     server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/dispatch/acl_pattern.c \
                     server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
-                    process.c probe.c service.c surroundings.c worker.c)
+                    process.c service.c surroundings.c worker.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)

@@ -29,7 +29,6 @@
 #include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
-#include "server/system/probe.h"
 #include "server/system/process.h"
 #include "server/system/service.h"
 #include "server/system/surroundings.h"
@@ -61,7 +60,8 @@ static struct {
 } program;
 
 static int fail_with(const char *error) {
-    fprintf(stderr, "leaderboard-server: %s\n", error);
+    fprintf(stderr, "%sleaderboard-server: %s\n", log_is_journal(STDERR_FILENO) ? "<3>" : "",
+            error);
     return EXIT_FAILURE;
 }
 
@@ -93,21 +93,6 @@ static bool take_reset_clock(int *argc, char **argv) {
     argv[kept] = NULL;
     *argc = kept;
     return is_asked;
-}
-
-/* --ping TARGET [--alive]; *status is then the exit status. */
-static bool ping_and_exit(int argc, char **argv, int *status) {
-    if (argc < 2 || strcmp(argv[1], "--ping") != 0) {
-        return false;
-    }
-    bool is_alive = argc == 4 && strcmp(argv[3], "--alive") == 0;
-    if (argc != 3 && !is_alive) {
-        *status = fail_with("usage: leaderboard-server --ping PORT|HOST:PORT|SOCKET [--alive]");
-        return true;
-    }
-    bool is_fine = probe_ping(argv[2], getenv("REDISCLI_AUTH"), is_alive, stdout);
-    *status = is_fine ? EXIT_SUCCESS : EXIT_FAILURE;
-    return true;
 }
 
 /* --check DIR [--fix]; *status is then the exit status. */
@@ -147,8 +132,9 @@ static bool load_settings(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    return settings_load_arguments(settings, argc, argv, error) &&
-           settings_finish(settings, error) && rename_commands(settings, error);
+    bool is_loaded = settings_load_arguments(settings, argc, argv, error);
+    settings_hide_arguments(argc, argv);
+    return is_loaded && settings_finish(settings, error) && rename_commands(settings, error);
 }
 
 /* A certificate and its key, if they are given. false: error says why. */
@@ -589,9 +575,8 @@ int main(int argc, char **argv) {
         return EXIT_SUCCESS;
     }
     int status;
-    if (ping_and_exit(argc, argv, &status) || check_and_exit(argc, argv, &status) ||
-        check_config_and_exit(argc, argv, &status) || import_rdb_and_exit(argc, argv, &status) ||
-        tools_run(argc, argv, &status)) {
+    if (check_and_exit(argc, argv, &status) || check_config_and_exit(argc, argv, &status) ||
+        import_rdb_and_exit(argc, argv, &status) || tools_run(argc, argv, &status)) {
         return status;
     }
     service_init();

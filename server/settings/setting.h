@@ -208,6 +208,7 @@ struct settings {
     char *web_hosts;                            /* NULL: none */
     char *web_public;                           /* patterns; NULL: none */
     char *web_data;                             /* a pattern and fields; NULL: none */
+    char *web_avatars;                          /* a field, and origins; NULL: none */
     char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
     int64_t web_max_connections, web_max_connections_per_address; /* of an address 0: no limit */
     struct setting_subnets web_proxies; /* whose X-Forwarded-For is believed */
@@ -257,6 +258,9 @@ MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, char *error);
 MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
                                         char *error);
+/* Overwrite the passwords among these arguments, which have been read: everybody on the machine can see a
+ * process's arguments (ps, /proc/PID/cmdline). */
+void settings_hide_arguments(int argc, char **argv);
 /* Call it after all sources: checks conditions across settings (every board rule's layout exists,
  * there is something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);

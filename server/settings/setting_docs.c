@@ -223,6 +223,7 @@ const struct setting_use setting_uses[] = {
     {"--check-config FILE", "print every error of a configuration file; status 0 if there is none"},
     {"--ping PORT", "is a server ready? (HOST:PORT, a socket's path)"},
     {"--ping PORT --alive", "does it answer at all?"},
+    {"--ping PORT --tls --cacert FILE", "the same with TLS (docs/tls.md)"},
     {"--check DIR", "are the files in DIR whole?"},
     {"--check DIR --fix", "and cut a damaged end off the journal"},
     {"--backup HOST:PORT FILE", "all boards of a running server, in one file (docs/backup.md)"},

@@ -264,6 +264,37 @@ bool settings_load_arguments(struct settings *settings, int argc, char **argv, c
     return setting_draft_end(&draft, load_arguments(&draft, argc, argv, error));
 }
 
+/* Does its value hold a password? */
+static bool is_secret(const struct setting *setting) {
+    return setting != NULL &&
+           ((setting->flags & SETTING_SECRET) != 0 || setting->kind.type == SETTING_TYPE_USER);
+}
+
+static void hide(char *text) {
+    size_t size = strlen(text);
+    memset(text, '\0', size);
+    text[0] = size > 0 ? '*' : '\0';
+}
+
+void settings_hide_arguments(int argc, char **argv) {
+    bool is_hidden = false;
+    for (int i = 1; i < argc; i++) {
+        struct setting_words own = {.count = 0};
+        char reason[SETTING_ERROR_MAX];
+        if (!is_option(argv[i])) {
+            if (is_hidden) {
+                hide(argv[i]);
+            }
+            continue;
+        }
+        is_hidden = setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) &&
+                    own.count > 0 && is_secret(setting_find(own.words[0]));
+        if (is_hidden && own.count > 1) {
+            hide(argv[i] + 2);
+        }
+    }
+}
+
 /* ---- checking a file ---- */
 
 static void check_text(struct settings *settings, struct bytes text, const char *path,

@@ -446,6 +446,14 @@ const struct setting setting_table[] = {
      "\"user:* name country\"",
      "What the page shows beside members: the pattern of their hashes, in which the * stands "
      "for the member, and the fields. The first field is shown as the member's name."},
+    {"web-avatars", &page, SETTING_FIXED,
+     TEXT(STRING, web_avatars, 0, SETTING_STRING_MAX, "\"field [origin ...]\""), "\"\"",
+     "\"avatar https://cdn.example.com\"",
+     "The field of web-data that names a member's picture, which the page then shows: a path on "
+     "the "
+     "page's own host, as a proxy may serve it, or an address at one of the origins, which "
+     "browsers "
+     "then load it from. Pictures from elsewhere are not loaded."},
     {"web-hosts", &page, SETTING_FIXED,
      TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
      "\"boards.example.com\"",

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,7 +29,8 @@
 
 enum {
     LOG_TEXT_MAX = 1024,
-    LOG_LINE_MAX = LOG_JSON_MAX(LOG_TEXT_MAX),
+    LOG_PRIORITY_SIZE = 3, /* "<4>" */
+    LOG_LINE_MAX = LOG_PRIORITY_SIZE + LOG_JSON_MAX(LOG_TEXT_MAX),
     LOG_PATH_MAX = 4096,
     IDENT_MAX = 64,
 };
@@ -40,6 +42,7 @@ static struct {
     enum log_level level;
     bool is_json;
     bool is_file;            /* a regular file */
+    bool is_journal;         /* journald's: lines begin with their priority (sd-daemon(3)) */
     bool is_torn;            /* the last line was not written whole */
     uint64_t dropped;        /* lines since the last that was written */
     char path[LOG_PATH_MAX]; /* "": stdout */
@@ -77,6 +80,18 @@ static void close_syslog(void) {
     }
 }
 
+/* JOURNAL_STREAM is the device and inode of the stream that systemd has connected to the journal. */
+bool log_is_journal(int fd) {
+    struct stat status;
+    char own[2 * BYTES_INTEGER_TEXT_MAX + 1];
+    const char *named = getenv("JOURNAL_STREAM");
+    if (named == NULL || fstat(fd, &status) != 0) {
+        return false;
+    }
+    snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    return strcmp(named, own) == 0;
+}
+
 static bool open_path(const char *path) {
     int fd = STDOUT_FILENO;
     struct stat status;
@@ -90,6 +105,7 @@ static bool open_path(const char *path) {
     close_file();
     log_state.fd = fd;
     log_state.is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    log_state.is_journal = log_is_journal(fd);
     log_state.is_torn = false;
     return true;
 }
@@ -252,6 +268,10 @@ static size_t print_line(char *line, enum log_level level, struct bytes text) {
 static bool put_line(enum log_level level, struct bytes text) {
     char line[LOG_LINE_MAX];
     size_t begin = log_state.is_torn ? add_text(line, 0, "\n") : 0;
+    if (log_state.is_journal) {
+        const char priority[] = {'<', (char)('0' + levels[level].syslog_severity), '>'};
+        begin = add(line, begin, priority, LOG_PRIORITY_SIZE);
+    }
     size_t size = begin + print_line(line + begin, level, text);
     return has_room() && write_whole(line, size);
 }

@@ -26,8 +26,11 @@ enum log_level {
     LOG_AUDIT,   /* of a line: who did what; written with every level but LOG_NOTHING */
 };
 
-/* path NULL or "": stdout. false: it cannot be opened (errno says why); the old log stays open. */
+/* path NULL or "": stdout; if that is systemd's journal (JOURNAL_STREAM), lines begin with their priority, "<4>",
+ * which journald takes off. false: it cannot be opened (errno says why); the old log stays open. */
 bool log_open(const char *path, enum log_level level);
+/* Is it connected to systemd's journal? */
+bool log_is_journal(int fd);
 void log_set_level(enum log_level level);
 /* JSON lines instead of text. */
 void log_set_json(bool is_json);

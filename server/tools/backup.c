@@ -42,9 +42,7 @@ static bool authenticate(struct receiving *receiving) {
     if (options->password == NULL) {
         return true;
     }
-    bool is_sent = options->user != NULL
-                       ? link_send(link, "AUTH %s %s", options->user, options->password)
-                       : link_send(link, "AUTH %s", options->password);
+    bool is_sent = link_login(link, options->user, options->password);
     redisReply *reply = is_sent ? link_reply(link) : NULL;
     bool is_in = reply != NULL && reply->type != REDIS_REPLY_ERROR;
     if (!is_in) {

@@ -222,6 +222,7 @@ static bool run(int argc, char **argv) {
     argv[2] = argv[0];
     bool is_done = settings_load_arguments(&importing->settings, argc - 2, argv + 2, error) &&
                    settings_finish(&importing->settings, error);
+    settings_hide_arguments(argc - 2, argv + 2);
     is_done = is_done ? with_file(importing) : tools_complain("%s", error);
     settings_deinit(&importing->settings);
     memory_free(importing);

@@ -22,6 +22,12 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct link *link, const 
     return false;
 }
 
+static const char *reason_of(int number) {
+    return number == 0                                 ? "the connection was closed"
+           : number == EAGAIN || number == EWOULDBLOCK ? "no answer in time"
+                                                       : strerror(number);
+}
+
 /* What OpenSSL says, or the system. */
 static bool fail_tls(struct link *link, const char *what) {
     unsigned long code = ERR_peek_last_error();
@@ -30,7 +36,7 @@ static bool fail_tls(struct link *link, const char *what) {
     if (verdict != X509_V_OK) {
         reason = X509_verify_cert_error_string(verdict);
     } else if (reason == NULL) {
-        reason = errno != 0 ? strerror(errno) : "the connection was closed";
+        reason = reason_of(errno);
     }
     ERR_clear_error();
     return fail(link, "%s: %s", what, reason);
@@ -90,7 +96,7 @@ static bool shake_hands(struct link *link, const char *host, const struct link_o
         return fail_tls(link, "TLS");
     }
     X509_VERIFY_PARAM *wanted = SSL_get0_param(link->tls);
-    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
+    if (!options->takes_any_name && X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
         (SSL_set1_host(link->tls, host) != 1 || name_host(link->tls, host) != 1)) {
         return fail_tls(link, "TLS");
     }
@@ -166,13 +172,19 @@ bool link_send(struct link *link, const char *format, ...) {
     return is_sent;
 }
 
+bool link_login(struct link *link, const char *user, const char *password) {
+    return user != NULL ? link_send(link, "AUTH %s %s", user, password)
+                        : link_send(link, "AUTH %s", password);
+}
+
 /* hiredis has read what came before it says that the connection is at its end. */
 redisReply *link_reply(struct link *link) {
     void *reply = NULL;
     char piece[PIECE_SIZE];
     if (link->tls == NULL) {
         if (redisGetReply(link->context, &reply) != REDIS_OK) {
-            (void)fail(link, "%s", link->context->errstr);
+            bool is_late = link->context->err == REDIS_ERR_IO && errno == EAGAIN;
+            (void)fail(link, "%s", is_late ? reason_of(EAGAIN) : link->context->errstr);
         }
         return reply;
     }

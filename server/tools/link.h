@@ -16,6 +16,7 @@ struct link_options {
     bool has_tls;
     const char *ca_file;           /* NULL: the system's authorities */
     const char *certificate, *key; /* the client's own; NULL: none */
+    bool takes_any_name;           /* the server's certificate need not be for that host */
 };
 
 /* Zero-initialised: not connected. */
@@ -27,7 +28,7 @@ struct link {
 };
 
 /* address: HOST:PORT, [IPv6]:PORT, or the path of a unix socket. With TLS the server's certificate must
- * be one for that host, of a trusted authority. limit_s: for connecting. false: link->error says why. */
+ * be of a trusted authority, and for that host. limit_s: for connecting. false: link->error says why. */
 MUST_CHECK bool link_open(struct link *link, const char *address,
                           const struct link_options *options, int limit_s);
 void link_close(struct link *link);
@@ -36,6 +37,8 @@ void link_set_limit(struct link *link, int limit_s);
 
 /* Send a command, in redisCommand's form. false: link->error says why. */
 MUST_CHECK bool link_send(struct link *link, const char *format, ...);
+/* Send AUTH. user: NULL: default. The reply says whether it is let in. */
+MUST_CHECK bool link_login(struct link *link, const char *user, const char *password);
 /* The next reply, to be freed with freeReplyObject. NULL: link->error says why there is none. */
 MUST_CHECK redisReply *link_reply(struct link *link);
 

@@ -18,6 +18,7 @@
 #include "server/system/log.h"
 #include "server/tools/backup.h"
 #include "server/tools/export.h"
+#include "server/tools/ping.h"
 #include "server/tools/restore.h"
 
 enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
@@ -27,6 +28,7 @@ struct words {
     int path_count;
     const char *until, *journals, *format, *user, *password_file, *rate;
     struct link_options link;
+    bool is_alive;
 };
 
 /* ---- words ---- */
@@ -54,23 +56,30 @@ static const char **option_of(struct words *words, const char *word) {
     return NULL;
 }
 
-static bool take_words(int argc, char **argv, struct words *words) {
+static bool *switch_of(struct words *words, const char *word) {
+    return strcmp(word, "--tls") == 0     ? &words->link.has_tls
+           : strcmp(word, "--alive") == 0 ? &words->is_alive
+                                          : NULL;
+}
+
+static bool take_words(int argc, char **argv, int path_count, struct words *words) {
     for (int i = 2; i < argc; i++) {
         const char **value = option_of(words, argv[i]);
-        if (strcmp(argv[i], "--tls") == 0) {
-            words->link.has_tls = true;
+        bool *is_on = switch_of(words, argv[i]);
+        if (is_on != NULL) {
+            *is_on = true;
         } else if (value != NULL && i + 1 < argc) {
             *value = argv[++i];
-        } else if (strncmp(argv[i], "--", 2) != 0 && words->path_count < PATHS_MAX) {
+        } else if (strncmp(argv[i], "--", 2) != 0 && words->path_count < path_count) {
             words->paths[words->path_count++] = argv[i];
         } else {
             return false;
         }
     }
-    return words->path_count == PATHS_MAX;
+    return words->path_count == path_count;
 }
 
-/* ---- backup ---- */
+/* ---- to a running server ---- */
 
 /* The first line of the file. */
 static bool read_password(const char *path, char *password) {
@@ -86,14 +95,9 @@ static bool read_password(const char *path, char *password) {
     return true;
 }
 
-static bool run_backup(const struct words *words) {
-    static char password[PASSWORD_MAX];
-    struct backup_options options = {
-        .link = words->link, .user = words->user, .password = getenv("LEADERBOARD_PASSWORD")};
-    if (words->rate != NULL && (!bytes_parse_u64(bytes_from_text(words->rate), &options.rate) ||
-                                options.rate < RATE_MIN)) {
-        return tools_complain("--rate is a number of bytes a second, %d at least", (int)RATE_MIN);
-    }
+/* The options of a connection that are given are right; *password: that of the file, if one is. */
+static bool check_link(const struct words *words, const char **password) {
+    static char text[PASSWORD_MAX];
     const struct link_options *link = &words->link;
     if (!link->has_tls &&
         (link->ca_file != NULL || link->certificate != NULL || link->key != NULL)) {
@@ -102,16 +106,33 @@ static bool run_backup(const struct words *words) {
     if ((link->certificate != NULL) != (link->key != NULL)) {
         return tools_complain("--cert and --key go together: one of them is missing");
     }
+    if (words->password_file != NULL) {
+        *password = text;
+        return read_password(words->password_file, text);
+    }
+    return true;
+}
+
+static bool run_ping(const struct words *words) {
+    struct ping_options options = {.link = words->link,
+                                   .user = words->user,
+                                   .password = getenv("REDISCLI_AUTH"),
+                                   .is_alive = words->is_alive};
+    return check_link(words, &options.password) && ping_run(words->paths[0], &options, stdout);
+}
+
+static bool run_backup(const struct words *words) {
+    struct backup_options options = {
+        .link = words->link, .user = words->user, .password = getenv("LEADERBOARD_PASSWORD")};
+    if (words->rate != NULL && (!bytes_parse_u64(bytes_from_text(words->rate), &options.rate) ||
+                                options.rate < RATE_MIN)) {
+        return tools_complain("--rate is a number of bytes a second, %d at least", (int)RATE_MIN);
+    }
     if (options.user == NULL) {
         options.user = getenv("LEADERBOARD_USER");
     }
-    if (words->password_file != NULL) {
-        if (!read_password(words->password_file, password)) {
-            return false;
-        }
-        options.password = password;
-    }
-    return backup_run(words->paths[0], words->paths[1], &options);
+    return check_link(words, &options.password) &&
+           backup_run(words->paths[0], words->paths[1], &options);
 }
 
 /* ---- restore ---- */
@@ -294,14 +315,18 @@ static bool run_import(const struct words *words) {
 static const struct tool {
     const char *name;
     bool (*run)(const struct words *words);
+    int path_count;
     const char *usage;
 } tools[] = {
-    {"--backup", run_backup,
+    {"--ping", run_ping, 1,
+     "--ping PORT|HOST:PORT|SOCKET [--alive] [--user NAME] [--password-file FILE] [--tls [--cacert "
+     "FILE] [--cert FILE --key FILE]]"},
+    {"--backup", run_backup, 2,
      "--backup HOST:PORT FILE [--user NAME] [--password-file FILE] [--rate BYTES] [--tls "
      "[--cacert FILE] [--cert FILE --key FILE]]"},
-    {"--restore", run_restore, "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
-    {"--export", run_export, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
-    {"--import", run_import, "--import FILE TARGET --format csv|jsonl"},
+    {"--restore", run_restore, 2, "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
+    {"--export", run_export, 2, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
+    {"--import", run_import, 2, "--import FILE TARGET --format csv|jsonl"},
 };
 
 static const struct tool *find_tool(const char *name) {
@@ -320,7 +345,7 @@ bool tools_run(int argc, char **argv, int *status) {
         return false;
     }
     *status = EXIT_FAILURE;
-    if (!take_words(argc, argv, &words)) {
+    if (!take_words(argc, argv, tool->path_count, &words)) {
         (void)tools_complain("usage: leaderboard-server %s", tool->usage);
         return true;
     }

@@ -1,5 +1,6 @@
 /* What leaderboard-server does besides serving:
  *
+ *     --ping PORT                   is a server ready?
  *     --backup HOST:PORT FILE       a copy of a running server's boards
  *     --restore FILE|DIR TARGET     a directory to start from, also as of an earlier second
  *     --export FILE|DIR OUT         CSV, JSON lines, or commands for Redis

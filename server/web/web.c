@@ -15,24 +15,33 @@
 /* Browsers that know it refuse to make elements of text, whatever a script does. */
 #define NO_HTML "require-trusted-types-for 'script'; trusted-types 'none'"
 
-static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'; " NO_HTML;
-static const char policy_of_frames[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors *; " NO_HTML;
+#define POLICY_BEGIN     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
+#define POLICY_END       "; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
+#define POLICY_OF_PAGE   "form-action 'self'; frame-ancestors 'none'; " NO_HTML
+#define POLICY_OF_FRAMES "form-action 'none'; frame-ancestors *; " NO_HTML
 
-void web_add_headers(struct http_reply *reply, bool may_frame) {
-    http_reply_header(reply, "Content-Security-Policy", may_frame ? policy_of_frames : policy);
+static void add_headers(struct http_reply *reply, const char *policy) {
+    http_reply_header(reply, "Content-Security-Policy", policy);
     http_reply_header(reply, "Referrer-Policy", "no-referrer");
     http_reply_header(reply, "Cross-Origin-Resource-Policy", "same-origin");
     http_reply_header(reply, "Permissions-Policy",
                       "camera=(), microphone=(), geolocation=(), payment=()");
+}
+
+static void forbid_frames(struct http_reply *reply) {
+    http_reply_header(reply, "X-Frame-Options", "DENY");
+    http_reply_header(reply, "Cross-Origin-Opener-Policy", "same-origin");
+}
+
+void web_add_headers(struct http_reply *reply) {
+    add_headers(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
+    forbid_frames(reply);
+}
+
+void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
+    add_headers(reply, may_frame ? web->policy_of_frames : web->policy);
     if (!may_frame) {
-        http_reply_header(reply, "X-Frame-Options", "DENY");
-        http_reply_header(reply, "Cross-Origin-Opener-Policy", "same-origin");
+        forbid_frames(reply);
     }
 }
 
@@ -57,7 +66,7 @@ static void print_refusal(struct http_reply *reply, const char *text) {
     reply->content_type = JSON_TYPE;
     reply->header_count = 0;
     reply->is_kept = false;
-    web_add_headers(reply, false);
+    web_add_headers(reply);
 }
 
 void web_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...) {
@@ -76,7 +85,7 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
     reply->status = query->status;
     reply->content_type = JSON_TYPE;
     reply->header_count = 0;
-    web_add_headers(reply, false);
+    web_add_headers(reply);
     const struct web_request *request = exchange->own;
     if (request->cookie[0] != '\0') {
         http_reply_header(reply, "Set-Cookie", request->cookie);
@@ -331,6 +340,64 @@ static bool read_data(struct web *web, const char *text, char *error) {
     return true;
 }
 
+static void print_policy(const struct web *web, const char *rest, char *out) {
+    int size = snprintf(out, WEB_POLICY_MAX, POLICY_BEGIN);
+    for (unsigned i = 0; i < web->avatars.origin_count; i++) {
+        struct bytes origin = web->avatars.origins[i];
+        size += snprintf(out + size, WEB_POLICY_MAX - (size_t)size, " %.*s", (int)origin.size,
+                         origin.at);
+    }
+    snprintf(out + size, WEB_POLICY_MAX - (size_t)size, POLICY_END "%s", rest);
+}
+
+/* "https://cdn.example.com:8443": nothing that ends a part of the policy. */
+static bool is_origin(struct bytes word) {
+    enum { ORIGIN_SIZE_MAX = 150 };
+    struct bytes host = word;
+    size_t scheme = word.size > 8 && memcmp(word.at, "https://", 8) == 0  ? 8
+                    : word.size > 7 && memcmp(word.at, "http://", 7) == 0 ? 7
+                                                                          : 0;
+    host.at += scheme;
+    host.size -= scheme;
+    bool is_right = scheme > 0 && word.size <= ORIGIN_SIZE_MAX;
+    for (size_t i = 0; i < host.size; i++) {
+        char byte = bytes_lower(host.at[i]);
+        is_right &= (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') ||
+                    strchr(".-:", byte) != NULL;
+    }
+    return is_right;
+}
+
+/* "avatar https://cdn.example.com", behind web-data. */
+static bool read_avatars(struct web *web, const char *text, char *error) {
+    struct web_avatars *avatars = &web->avatars;
+    bool is_fine = true;
+    while (text != NULL && is_fine && *(text += strspn(text, " ")) != '\0') {
+        struct bytes word = {.at = text, .size = strcspn(text, " ")};
+        text += word.size;
+        if (avatars->field.at == NULL) {
+            avatars->field = word;
+            is_fine = false;
+            for (unsigned i = 0; i < web->data_field_count; i++) {
+                is_fine |= bytes_equal(web->data_fields[i], word);
+            }
+        } else {
+            is_fine = avatars->origin_count < WEB_ORIGINS_MAX && is_origin(word);
+            avatars->origins[is_fine ? avatars->origin_count++ : 0] = word;
+        }
+    }
+    if (!is_fine) {
+        snprintf(error, HTTP_ERROR_MAX,
+                 "web-avatars: a field of web-data, then at most %d origins, like \"avatar "
+                 "https://cdn.example.com\"",
+                 WEB_ORIGINS_MAX);
+        return false;
+    }
+    print_policy(web, POLICY_OF_PAGE, web->policy);
+    print_policy(web, POLICY_OF_FRAMES, web->policy_of_frames);
+    return true;
+}
+
 static void destroy(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
@@ -351,6 +418,7 @@ static struct web *create(struct server *server, char *error) {
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
         !read_data(web, settings->web_data, error) ||
+        !read_avatars(web, settings->web_avatars, error) ||
         !web_engine_init(&web->engine, server, error)) {
         destroy(web);
         return NULL;

@@ -89,24 +89,31 @@ static void put_archive_of(struct web_query *query, struct bytes name) {
     json_null(&query->json, "archive_of");
 }
 
+/* What the steps have found. false: one failed; the error was written. *is_refused: the user may not see keys of
+ * this pattern, but perhaps those of another. */
+static bool take_steps(struct web_query *query, bool *is_refused) {
+    bool is_last = query->cursor_part + 1 >= query->pattern_count;
+    *is_refused = false;
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        struct value_reader list;
+        if (!web_take_step(query, i, &list)) {
+            *is_refused = query->status == 401 || query->status == 403;
+            return *is_refused && (query->has_listed || !is_last);
+        }
+        query->has_listed = true;
+        keep_boards(query, list);
+    }
+    return true;
+}
+
 static bool print_list(struct web_query *query) {
-    bool is_refused = web_reply_is_error(query, 0);
-    if (is_refused && query->cursor_part + 1 >= query->pattern_count && query->more == 0 &&
-        !query->has_listed) {
+    bool is_refused;
+    if (!take_steps(query, &is_refused)) {
         return false;
     }
     buffer_clear(&query->out);
     query->status = 200;
     query->json = (struct json){.out = &query->out};
-    query->has_listed |= !is_refused;
-    for (unsigned i = 0; i < query->reply_count && !is_refused; i++) {
-        struct value_reader reader = web_reply(query, i);
-        (void)value_next(&reader);
-        struct value cursor = value_next(&reader);
-        bool is_number = bytes_parse_u64(cursor.text, &query->cursor);
-        CHECK(is_number);
-        keep_boards(query, reader);
-    }
     if (is_refused || query->cursor == 0) {
         query->cursor = 0;
         query->cursor_part++;

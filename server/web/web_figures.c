@@ -409,9 +409,39 @@ const struct web_route web_route_slowlog = {
 
 /* ---- who asks ---- */
 
+static void put_texts(struct json *json, const char *key, const struct bytes *texts,
+                      unsigned count) {
+    json_open(json, key, '[');
+    for (unsigned i = 0; i < count; i++) {
+        json_text(json, NULL, texts[i]);
+    }
+    json_close(json, ']');
+}
+
+static void put_data(struct json *json, const struct web_query *query) {
+    const struct web *web = query->web;
+    const struct web_avatars *avatars = &web->avatars;
+    if (web->data_pattern.at == NULL || query->verdict != WEB_ALLOWED) {
+        json_null(json, "data");
+        json_null(json, "avatars");
+        return;
+    }
+    json_open(json, "data", '{');
+    json_text(json, "pattern", web->data_pattern);
+    put_texts(json, "fields", web->data_fields, web->data_field_count);
+    json_close(json, '}');
+    if (avatars->field.at == NULL) {
+        json_null(json, "avatars");
+        return;
+    }
+    json_open(json, "avatars", '{');
+    json_text(json, "field", avatars->field);
+    put_texts(json, "origins", avatars->origins, avatars->origin_count);
+    json_close(json, '}');
+}
+
 static bool print_me(struct web_query *query) {
     struct json *json = &query->json;
-    const struct web *web = query->web;
     bool is_known = query->verdict == WEB_ALLOWED && query->is_user_known;
     json_open(json, NULL, '{');
     if (is_known) {
@@ -429,18 +459,7 @@ static bool print_me(struct web_query *query) {
     } else {
         json_null(json, "version");
     }
-    if (web->data_pattern.at == NULL || query->verdict != WEB_ALLOWED) {
-        json_null(json, "data");
-    } else {
-        json_open(json, "data", '{');
-        json_text(json, "pattern", web->data_pattern);
-        json_open(json, "fields", '[');
-        for (unsigned i = 0; i < web->data_field_count; i++) {
-            json_text(json, NULL, web->data_fields[i]);
-        }
-        json_close(json, ']');
-        json_close(json, '}');
-    }
+    put_data(json, query);
     json_close(json, '}');
     return false;
 }

@@ -57,7 +57,8 @@ bool web_files_answer(struct http_exchange *exchange, const struct http_target *
     reply->is_kept = true;
     http_reply_header(reply, "Cache-Control", "no-cache");
     http_reply_header(reply, "ETag", file->tag);
-    web_add_headers(reply, begins_with(target, "embed"));
+    const struct web_request *request = exchange->own;
+    web_add_file_headers(request->web, reply, begins_with(target, "embed"));
     if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");

@@ -11,6 +11,8 @@ enum {
     SEARCH_ROUNDS_MAX = 200,
     SEARCH_SIZE_MAX = 500, /* bytes of what is searched for */
     FOUND_MAX = 400,       /* more than a round finds */
+    NAMES_STEP = 200,      /* places that a round looks at for names */
+    NAMES_ROUNDS_MAX = 100,
 };
 
 /* ---- a member ---- */
@@ -65,6 +67,100 @@ static bool print_member(struct web_query *query) {
 const struct web_route web_route_member = {
     .name = "member", .ask = ask_member, .print = print_member};
 
+/* ---- searching by the names that are shown ---- */
+
+/* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
+ * printed at once, so that a board that gets another layout meanwhile does no harm. */
+static void ask_names(struct web_query *query) {
+    web_command(query, "LB.INFO");
+    web_word(query, query->board);
+    web_command(query, "LB.RANGE");
+    web_word(query, query->board);
+    web_word_integer(query, (int64_t)query->cursor);
+    web_word_integer(query, (int64_t)query->cursor + NAMES_STEP - 1);
+    web_words_of_data(query);
+}
+
+/* The name in a record: the first of its data that is no picture. */
+static struct bytes name_in(const struct web_query *query, struct value_reader record,
+                            uint64_t field_count) {
+    struct bytes picture = query->web->avatars.field;
+    (void)value_next(&record);
+    for (uint64_t i = 0; i < 3 + field_count; i++) {
+        value_skip(&record);
+    }
+    struct value list = value_next(&record);
+    for (unsigned i = 0; i < query->data_field_count && i < list.count; i++) {
+        struct value value = value_next(&record);
+        if (picture.at == NULL || !bytes_equal(query->data_fields[i], picture)) {
+            return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
+        }
+    }
+    return (struct bytes){.at = NULL};
+}
+
+static bool begins_with(struct bytes text, struct bytes prefix) {
+    size_t i = 0;
+    while (i < prefix.size && i < text.size &&
+           bytes_lower(text.at[i]) == bytes_lower(prefix.at[i])) {
+        i++;
+    }
+    return i == prefix.size;
+}
+
+/* Does the name, or a word of it, begin so? Letters of ASCII in either case. */
+static bool is_called(struct bytes name, struct bytes prefix) {
+    for (size_t i = 0; i < name.size; i++) {
+        struct bytes rest = {.at = name.at + i, .size = name.size - i};
+        if ((i == 0 || name.at[i - 1] == ' ') && begins_with(rest, prefix)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin_names(struct web_query *query, struct value_reader board) {
+    struct json *json = &query->json;
+    web_begin_reply(query);
+    web_put_integer_of(json, board, "count");
+    web_put_field_names(json, board);
+    web_put_data_names(json, query);
+    json_open(json, "rows", '[');
+}
+
+static bool print_names(struct web_query *query) {
+    struct bytes prefix = http_target_find(&query->target, "q");
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        if (web_reply_is_error(query, i)) {
+            return false;
+        }
+    }
+    struct value_reader board = web_reply(query, 0);
+    struct value_reader rows = web_reply(query, 1);
+    struct value list = value_next(&rows);
+    uint64_t field_count = web_count_fields(board);
+    if (query->round == 0) {
+        begin_names(query, board);
+    }
+    uint64_t seen = query->data_pattern.at != NULL ? 0 : list.count;
+    for (; seen < list.count && query->more < query->count; seen++) {
+        if (is_called(name_in(query, rows, field_count), prefix)) {
+            web_put_record(&query->json, query, NULL, field_count, &rows, NULL);
+            query->more++;
+        } else {
+            value_skip(&rows);
+        }
+    }
+    query->cursor += seen;
+    bool is_over = query->data_pattern.at == NULL || (seen == list.count && seen < NAMES_STEP);
+    if (!is_over && query->more < query->count && query->round + 1 < NAMES_ROUNDS_MAX) {
+        return true;
+    }
+    json_close(&query->json, ']');
+    web_put_cursor(query, is_over);
+    return web_end_reply(query);
+}
+
 /* ---- searching ---- */
 
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
@@ -99,6 +195,8 @@ static struct bytes prefix_pattern(struct web_query *query, struct bytes prefix)
 
 static bool ask_search(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
+    struct bytes by = http_target_find(&query->target, "by");
+    bool is_by_name = bytes_equal(by, BYTES("name"));
     if (query->round == 0) {
         if (!web_read_cursor(query) ||
             !web_number(query, "count", 1, SEARCH_MAX, SEARCH_MAX / 2, &query->count)) {
@@ -109,8 +207,16 @@ static bool ask_search(struct web_query *query) {
                       SEARCH_SIZE_MAX);
             return false;
         }
+        if (by.at != NULL && !is_by_name && !bytes_equal(by, BYTES("id"))) {
+            web_error(query, 400, "bad_request", "by is id or name");
+            return false;
+        }
     }
     query->cursor_word = 0;
+    if (is_by_name) {
+        ask_names(query);
+        return true;
+    }
     if (query->is_scan_over) {
         ask_records(query);
         return true;
@@ -155,20 +261,25 @@ static void keep_members(struct web_query *query, struct value_reader reader) {
 
 static bool print_search(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_reply_is_error(query, 0)) {
-        return false;
+    if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
+        return print_names(query);
     }
     if (!query->is_scan_over) {
         for (unsigned i = 0; i < query->reply_count; i++) {
-            struct value_reader reader = web_reply(query, i);
-            (void)value_next(&reader);
-            bool is_number = bytes_parse_u64(value_next(&reader).text, &query->cursor);
-            CHECK(is_number);
-            keep_members(query, reader);
+            struct value_reader list;
+            if (!web_take_step(query, i, &list)) {
+                return false;
+            }
+            keep_members(query, list);
         }
         query->is_scan_over =
             query->cursor == 0 || query->more >= query->count || query->round >= SEARCH_ROUNDS_MAX;
         return true;
+    }
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        if (web_reply_is_error(query, i)) {
+            return false;
+        }
     }
     struct value_reader board = web_reply(query, 0);
     web_begin_reply(query);
@@ -176,9 +287,6 @@ static bool print_search(struct web_query *query) {
     web_put_field_names(json, board);
     web_put_data_names(json, query);
     if (query->reply_count > 1) {
-        if (web_reply_is_error(query, 1)) {
-            return false;
-        }
         web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
     } else {
         json_open(json, "rows", '[');

@@ -138,6 +138,15 @@ MUST_CHECK bool web_files_answer(struct http_exchange *exchange, const struct ht
 
 /* ---- all ---- */
 
+enum { WEB_ORIGINS_MAX = 8, WEB_POLICY_MAX = 2048 };
+
+/* web-avatars: which field of the data is a picture's address, and where pictures may be. */
+struct web_avatars {
+    struct bytes field; /* NULL: there are none */
+    struct bytes origins[WEB_ORIGINS_MAX];
+    unsigned origin_count;
+};
+
 struct web {
     struct http_server *http;
     struct http_handler handler;
@@ -154,6 +163,9 @@ struct web {
     size_t memory_size;   /* see WEB_MEMORY_MAX */
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
+    struct web_avatars avatars;
+    /* Content-Security-Policy of the page, and of what other sites may show in a frame */
+    char policy[WEB_POLICY_MAX], policy_of_frames[WEB_POLICY_MAX];
 };
 
 /* The routes of boards and of the server, by the last fixed part of the path. */
@@ -161,8 +173,10 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
     web_route_slowlog, web_route_me;
 
-/* What every reply of the page says to browsers. may_frame: other sites may show it in a frame. */
-void web_add_headers(struct http_reply *reply, bool may_frame);
+/* What every reply of the page says to browsers. */
+void web_add_headers(struct http_reply *reply);
+/* The same for the page's files, which may show pictures. may_frame: other sites may show it in a frame. */
+void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame);
 /* Reply what the query has written. */
 void web_answer(struct http_exchange *exchange, struct web_query *query);
 /* Run the query for this request, and reply; it is taken. */

@@ -327,14 +327,14 @@ static void on_answer(void *context, struct ask *ask) {
     if (try_without_data(query)) {
         return;
     }
-    if (query->route->print(query)) {
+    bool has_more = query->route->print(query);
+    if (query->out.is_broken || query->kept.is_broken) {
+        web_error(query, 413, "too_large",
+                  "the reply is too long: ask for fewer rows with count=N");
+    } else if (has_more) {
         query->round++;
         begin_round(query);
         return;
-    }
-    if (query->out.is_broken) {
-        web_error(query, 413, "too_large",
-                  "the reply is too long: ask for fewer rows with count=N");
     }
     finish(query);
 }

@@ -162,8 +162,10 @@ void web_put_data_names(struct json *json, const struct web_query *query) {
 }
 
 /* Fields of the member's hash: an array of values, or null where there is no hash. */
-static void put_data(struct json *json, const struct web_query *query,
-                     struct value_reader *reader) {
+void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader) {
+    if (query->data_pattern.at == NULL) {
+        return;
+    }
     struct value list = value_next(reader);
     json_open(json, "data", '{');
     for (unsigned i = 0; i < query->data_field_count; i++) {
@@ -215,9 +217,7 @@ void web_put_record(struct json *json, const struct web_query *query, const char
     if (percent != NULL) {
         *percent = value_next(reader);
     }
-    if (query->data_pattern.at != NULL) {
-        put_data(json, query, reader);
-    }
+    web_put_data(json, query, reader);
     json_close(json, '}');
 }
 
@@ -275,6 +275,19 @@ void web_put_cursor(struct web_query *query, bool is_over) {
     snprintf(text, sizeof text, is_over ? "0" : "%u.%llu", query->cursor_part,
              (unsigned long long)query->cursor);
     json_text(&query->json, "cursor", bytes_from_text(text));
+}
+
+/* ---- a scan ---- */
+
+bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list) {
+    if (web_reply_is_error(query, nth)) {
+        return false;
+    }
+    *list = web_reply(query, nth);
+    (void)value_next(list);
+    bool is_number = bytes_parse_u64(value_next(list).text, &query->cursor);
+    CHECK(is_number);
+    return true;
 }
 
 /* ---- what a route keeps from round to round ---- */

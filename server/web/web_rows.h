@@ -31,6 +31,8 @@ void web_put_record(struct json *json, const struct web_query *query, const char
 /* An array of records, without those that are null. */
 void web_put_rows(struct json *json, const struct web_query *query, const char *key,
                   uint64_t field_count, struct value_reader reader);
+/* The data of a record, which are its last value; nothing, if none was asked for. */
+void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader);
 /* A number may come as one, or as its text. */
 void web_put_number_text(struct json *json, const char *key, struct value value);
 
@@ -41,6 +43,10 @@ bool web_end_reply(struct web_query *query);
 /* A cursor is "0", or a part and the cursor within it: "1.1234". false: the error was written. */
 MUST_CHECK bool web_read_cursor(struct web_query *query);
 void web_put_cursor(struct web_query *query, bool is_over);
+
+/* The nth step of a scan: its cursor goes to query->cursor, and *list is at what it has found. false: this step
+ * was refused, as any of them can be; the error was written. */
+MUST_CHECK bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list);
 
 /* Append a text to query->kept, as value_next reads it. */
 void web_keep_bulk(struct web_query *query, struct bytes text);

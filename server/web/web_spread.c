@@ -19,11 +19,14 @@ static const char *const quantiles[] = {"0",    "0.01", "0.05", "0.1",  "0.25", 
                                         "0.75", "0.9",  "0.95", "0.99", "1"};
 enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
 
-/* Rounds: the quantiles, whose ends are kept as bulks; then the bins between them. */
+/* Rounds: the quantiles, of which three are kept as bulks; then the bins between the ends. */
 struct bins {
     wide lowest, highest; /* in units of the scale */
+    wide upper; /* nine tenths of the members are below, whichever way the board is ordered */
     unsigned scale;
     int64_t count;
+    wide edges[BINS_MAX]; /* where each begins */
+    bool is_log;
 };
 
 static bool parse_units(struct bytes text, unsigned scale, wide *units) {
@@ -41,34 +44,97 @@ static size_t print_units(wide units, unsigned scale, char *out) {
     return decimal_print(out, value, scale);
 }
 
-/* Where bin i begins. */
-static wide edge(const struct bins *bins, int64_t i) {
-    return bins->lowest + (bins->highest - bins->lowest + 1) * i / bins->count;
+/* ---- where bins begin ---- */
+
+static void place_evenly(struct bins *bins, int64_t count_max) {
+    wide width = bins->highest - bins->lowest + 1;
+    bins->is_log = false;
+    bins->count = width < count_max ? (int64_t)width : count_max;
+    for (int64_t i = 0; i < bins->count; i++) {
+        bins->edges[i] = bins->lowest + width * i / bins->count;
+    }
 }
 
-static bool read_bins(const struct web_query *query, struct bins *bins) {
+static void add_edge(struct bins *bins, wide edge, int64_t count_max) {
+    if (edge > bins->lowest && edge <= bins->highest) {
+        if (bins->count < count_max) {
+            bins->edges[bins->count] = edge;
+        }
+        bins->count++;
+    }
+}
+
+/* At -5 -2 -1 0 1 2 5 10 20 50 ..., with a step of 1 in a decade at -1 0 1 10 100 ... false: these are too many. */
+static bool place_by_decades(struct bins *bins, unsigned steps, int64_t count_max) {
+    enum { DECADES = 20 };
+    static const unsigned digits[] = {1, 2, 5};
+    wide powers[DECADES] = {1};
+    for (unsigned i = 1; i < DECADES; i++) {
+        powers[i] = powers[i - 1] * 10;
+    }
+    bins->is_log = true;
+    bins->edges[0] = bins->lowest;
+    bins->count = 1;
+    for (unsigned i = DECADES * steps; i > 0; i--) {
+        add_edge(bins, -powers[(i - 1) / steps] * digits[(i - 1) % steps], count_max);
+    }
+    add_edge(bins, 0, count_max);
+    for (unsigned i = 0; i < DECADES * steps; i++) {
+        add_edge(bins, powers[i / steps] * digits[i % steps], count_max);
+    }
+    return bins->count <= count_max;
+}
+
+/* Nine tenths of the members in a tenth of the range: even bins would show one bar. */
+static bool is_skewed(const struct bins *bins) {
+    return (bins->upper - bins->lowest) * 10 < bins->highest - bins->lowest;
+}
+
+/* false: the error was written. */
+static bool place(struct web_query *query, struct bins *bins) {
+    struct bytes spacing = http_target_find(&query->target, "spacing");
+    bool is_auto = bytes_equal(spacing, BYTES("auto"));
+    bool is_log = bytes_equal(spacing, BYTES("log"));
+    if (spacing.at != NULL && !is_auto && !is_log && !bytes_equal(spacing, BYTES("even"))) {
+        web_error(query, 400, "bad_request", "spacing is even, log or auto");
+        return false;
+    }
+    if (!(is_log || (is_auto && is_skewed(bins))) ||
+        !(place_by_decades(bins, 3, query->count) || place_by_decades(bins, 1, query->count))) {
+        place_evenly(bins, query->count);
+    }
+    return true;
+}
+
+/* ---- rounds ---- */
+
+/* false: the board was empty. */
+static bool read_ends(const struct web_query *query, struct bins *bins) {
     struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    wide ends[3];
     if (query->kept.size == 0) {
         return false;
     }
     bins->scale = (unsigned)value_next(&at).number;
-    if (!parse_units(value_next(&at).text, bins->scale, &bins->lowest) ||
-        !parse_units(value_next(&at).text, bins->scale, &bins->highest)) {
-        return false;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!parse_units(value_next(&at).text, bins->scale, &ends[i])) {
+            return false;
+        }
     }
-    if (bins->lowest > bins->highest) {
-        wide lowest = bins->highest;
-        bins->highest = bins->lowest;
-        bins->lowest = lowest;
-    }
-    wide width = bins->highest - bins->lowest + 1;
-    bins->count = width < query->count ? (int64_t)width : query->count;
+    bool is_rising = ends[0] <= ends[2];
+    bins->lowest = is_rising ? ends[0] : ends[2];
+    bins->highest = is_rising ? ends[2] : ends[0];
+    bins->upper = ends[1];
     return true;
 }
 
 static bool ask_histogram(struct web_query *query) {
-    struct bins bins;
+    struct bins bins = {.lowest = 0};
     if (!web_number(query, "buckets", 1, BINS_MAX, BINS_DEFAULT, &query->count)) {
+        return false;
+    }
+    bool has_ends = read_ends(query, &bins);
+    if (!place(query, &bins)) {
         return false;
     }
     web_command(query, "LB.INFO");
@@ -78,14 +144,15 @@ static bool ask_histogram(struct web_query *query) {
     for (unsigned i = 0; i < QUANTILES; i++) {
         web_word_text(query, quantiles[i]);
     }
-    if (query->round == 0 || !read_bins(query, &bins)) {
+    web_words_of_data(query);
+    if (query->round == 0 || !has_ends) {
         return true;
     }
     web_command(query, "LB.HIST");
     web_word(query, query->board);
     for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
         char text[DECIMAL_TEXT_MAX];
-        size_t size = print_units(edge(&bins, i), bins.scale, text);
+        size_t size = print_units(bins.edges[i], bins.scale, text);
         web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
     }
     return true;
@@ -107,7 +174,7 @@ static struct bytes lead_of(struct value_reader record, char *text) {
     return lead.text;
 }
 
-/* Keep the scale and both ends. */
+/* Keep the scale, both ends, and the upper tenth's end between them. */
 static void keep_ends(struct web_query *query) {
     struct value_reader fields;
     char text[BYTES_INTEGER_TEXT_MAX];
@@ -118,17 +185,20 @@ static void keep_ends(struct web_query *query) {
         return;
     }
     (void)value_next(&fields);
+    bool is_ascending = bytes_equal(value_find_text(fields, "order"), BYTES("asc"));
+    const char *upper = is_ascending ? "0.1" : "0.9";
     int size =
         snprintf(line, sizeof line, ":%lld\r\n", (long long)value_find_integer(fields, "scale", 0));
     for (unsigned i = 0; i < QUANTILES; i++) {
         struct bytes lead = lead_of(reader, text);
         if (lead.at == NULL) {
+            buffer_clear(&query->kept);
             return;
         }
         if (i == 0) {
             buffer_append(&query->kept, line, (size_t)size);
         }
-        if (i == 0 || i == QUANTILES - 1) {
+        if (i == 0 || i == QUANTILES - 1 || strcmp(quantiles[i], upper) == 0) {
             web_keep_bulk(query, lead);
         }
         value_skip(&reader);
@@ -143,9 +213,9 @@ static void put_bins(struct web_query *query, const struct bins *bins) {
         value_skip(&reader); /* below the only edge: nobody */
     }
     for (int64_t i = 0; i < bins->count && list.kind == VALUE_LIST; i++) {
-        wide end = i + 1 < bins->count ? edge(bins, i + 1) : bins->highest;
+        wide end = i + 1 < bins->count ? bins->edges[i + 1] : bins->highest;
         json_open(&query->json, NULL, '{');
-        size_t size = print_units(edge(bins, i), bins->scale, text);
+        size_t size = print_units(bins->edges[i], bins->scale, text);
         json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
         size = print_units(end, bins->scale, text);
         json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
@@ -154,7 +224,8 @@ static void put_bins(struct web_query *query, const struct bins *bins) {
     }
 }
 
-static void put_quantiles(struct web_query *query, struct value_reader reader) {
+static void put_quantiles(struct web_query *query, uint64_t field_count,
+                          struct value_reader reader) {
     struct json *json = &query->json;
     struct value list = value_next(&reader);
     json_open(json, "quantiles", '[');
@@ -170,6 +241,10 @@ static void put_quantiles(struct web_query *query, struct value_reader reader) {
         json_integer(json, "rank", value_next(&record).number);
         value_skip(&record);
         web_put_number_text(json, "score", value_next(&record));
+        for (uint64_t k = 1; k < field_count; k++) {
+            value_skip(&record);
+        }
+        web_put_data(json, query, &record);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -196,12 +271,15 @@ static bool print_histogram(struct web_query *query) {
         json_text(json, "field", value_find_text(fields, "name"));
         json_text(json, "order", value_find_text(fields, "order"));
     }
+    bool has_bins = query->reply_count > 2 && read_ends(query, &bins) && place(query, &bins);
+    json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
     json_open(json, "bins", '[');
-    if (query->reply_count > 2 && read_bins(query, &bins)) {
+    if (has_bins) {
         put_bins(query, &bins);
     }
     json_close(json, ']');
-    put_quantiles(query, web_reply(query, 1));
+    web_put_data_names(json, query);
+    put_quantiles(query, web_count_fields(board), web_reply(query, 1));
     return web_end_reply(query);
 }
 

@@ -14,6 +14,7 @@ import parts
 KUBERNETES = parts.ROOT / "deploy" / "kubernetes"
 NOMAD = (parts.ROOT / "deploy" / "nomad" / "leaderboard.nomad").read_text()
 PASSWORD = "a+long/random=text"
+SECRET = "/etc/leaderboard-secret"  # where the pod has its Secret
 
 
 def documents():
@@ -41,10 +42,21 @@ ALIVE = [lambda: kubernetes_probe("livenessProbe"), lambda: kubernetes_probe("st
          lambda: nomad_check("alive")]
 
 
+def secret(name):
+    """A file of the Secret, made as the first lines of the Statefulset say, and the volume that it is mounted as."""
+    literal = re.search(rf'--from-literal={re.escape(name)}="(.*)"',
+                        (KUBERNETES / "statefulset.yaml").read_text()).group(1)
+    path = parts.directory() / name
+    path.write_text(literal.replace("$password", PASSWORD))
+    return path
+
+
 def run(command, port):
-    """The probe as it stands, but for the port: True, it passes."""
+    """The probe as it stands, but for the port and the Secret's place: True, it passes."""
     assert command[0] == "leaderboard-server" and "6379" in command, command
-    words = [str(parts.PROGRAM)] + [str(port) if word == "6379" else word for word in command[1:]]
+    words = [str(parts.PROGRAM)] + [str(port) if word == "6379" else
+                                    str(secret("password")) if word == f"{SECRET}/password" else word
+                                    for word in command[1:]]
     environment = {**os.environ, "REDISCLI_AUTH": PASSWORD}
     return subprocess.run(words, env=environment, timeout=parts.LIMIT_S, check=False,
                           stdout=subprocess.DEVNULL).returncode == 0
@@ -84,10 +96,11 @@ class Probes(unittest.TestCase):
 
     def configs(self):
         text = documents()["ConfigMap", "leaderboard"]["data"]["leaderboard.conf"]
-        words = [word.replace("$(REDISCLI_AUTH)", PASSWORD) for word in container()["command"][2:]]
-        self.assertEqual(words[0], "--requirepass")
+        self.assertEqual(container()["command"], ["leaderboard-server", "/etc/leaderboard/leaderboard.conf"])
+        self.assertNotIn("env", container())
+        text = text.replace(f"{SECRET}/users.acl", str(secret("users.acl")))
         nomad = re.search(r'destination = "secrets/leaderboard.conf".*?<<EOT\n(.*?)EOT', NOMAD, re.S)
-        return [text + f"requirepass {words[1]}\n", nomad.group(1)]
+        return [text, nomad.group(1)]
 
     def test_a_server_with_these_settings_serves_drains_and_hangs(self):
         for config in self.configs():

@@ -119,6 +119,7 @@ check "what strangers had is free again" only_we_are_left
 
 run "a certificate stands for the password" "tls-auth-clients-user CN"
 leaderboard-server() { "$server" "$@"; }
+run "a health check goes over TLS" "--ping"
 run "a backup goes over TLS" "--backup"
 check "and not with somebody else's authority" has "$(leaderboard-server --backup "localhost:$port" b \
     --tls --cacert stranger.crt --cert app.crt --key app.key 2>&1)" "cannot connect to localhost:$port: TLS: "

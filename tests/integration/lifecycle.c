@@ -145,6 +145,53 @@ TEST(help_and_version_print_and_exit_0) {
     }
 }
 
+/* What everybody on the machine can read of a process. Blanks between its arguments. */
+static char *arguments_of(const struct process *process) {
+    static char text[8192];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)process->pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    for (size_t i = 0; i < size; i++) {
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    }
+    text[size] = '\0';
+    return text;
+}
+
+TEST(passwords_on_the_command_line_are_read_and_then_hidden) {
+    if (is_redis()) {
+        skip();
+    }
+    static const char *const arguments[] = {"--requirepass",
+                                            "secret-one",
+                                            "--masterauth secret-two",
+                                            "--tls-key-file-pass",
+                                            "secret-three",
+                                            "--USER",
+                                            "bob",
+                                            "on",
+                                            ">secret-four",
+                                            "+@all",
+                                            "--masteruser",
+                                            "shown",
+                                            NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process hidden;
+    assert_true(process_start(&hidden, &options));
+    struct wire client = wire_open(process_connect_tcp(&hidden));
+    wire_check(&client, "AUTH bob secret-four", "OK");
+    wire_check(&client, "AUTH default secret-one", "OK");
+    wire_close(&client);
+    const char *text = arguments_of(&hidden);
+    assert_null(strstr(text, "secret"));
+    assert_non_null(strstr(text, "--requirepass *"));
+    assert_non_null(strstr(text, "--masteruser shown"));
+    assert_int_equal(process_stop(&hidden), 0);
+}
+
 static int connect_ipv6_loopback(uint16_t port) {
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     address.sin6_addr = in6addr_loopback;

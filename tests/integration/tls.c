@@ -254,6 +254,48 @@ TEST(the_server_ends_well_whatever_its_clients_do) {
     }
 }
 
+/* What --ping prints, with the status behind it. */
+static const char *ping(const char *target, const char *words) {
+    static char text[1024];
+    char command[2048];
+    snprintf(command, sizeof command, "cd %s && %s --ping %s %s 2>&1; echo $?", files.path,
+             process_default_program(), target, words);
+    FILE *output = popen(command, "r");
+    assert_non_null(output);
+    text[fread(text, 1, sizeof text - 1, output)] = '\0';
+    pclose(output);
+    return text;
+}
+
+TEST(a_ping_has_tls) {
+    char port[8], local[32], password[300];
+    start("1");
+    snprintf(port, sizeof port, "%u", server.port);
+    snprintf(local, sizeof local, "127.0.0.1:%u", server.port);
+    struct wire admin = wire_open(process_connect_unix(&server));
+    assert_string_equal(ping(port, "--tls --cacert ca.crt"), "PONG\n0\n");
+    assert_string_equal(ping(server.socket_path, ""), "PONG\n0\n");
+    assert_non_null(
+        strstr(ping(port, "--tls"), "certificate")); /* of no authority of the system's */
+    assert_non_null(strstr(ping(local, "--tls --cacert ca.crt"), "mismatch"));
+    assert_non_null(strstr(ping(port, "--cacert ca.crt"), "--tls, which is missing\n1\n"));
+    assert_non_null(strstr(ping(port, ""), "\n1\n"));
+
+    wire_check(&admin, "CONFIG SET tls-auth-clients yes requirepass sesame", "OK");
+    assert_non_null(strstr(ping(port, "--tls --cacert ca.crt --alive"), "\n1\n"));
+    const char *own = "--tls --cacert ca.crt --cert server.crt --key server.key";
+    assert_non_null(strstr(ping(port, own), "NOAUTH"));
+    snprintf(password, sizeof password, "%s --alive", own);
+    assert_non_null(strstr(ping(port, password), "\n0\n"));
+    snprintf(password, sizeof password, "%s --password-file words", own);
+    file_write(directory_join(files.path, "words"), "sesame\n", 7);
+    assert_string_equal(ping(port, password), "PONG\n0\n");
+    file_write(directory_join(files.path, "words"), "wrong\n", 6);
+    assert_non_null(strstr(ping(port, password), "WRONGPASS"));
+    wire_close(&admin);
+    assert_int_equal(process_stop(&server), 0);
+}
+
 TEST(the_ports_are_told_and_a_server_without_certificates_does_not_start) {
     static const char *const without[] = {"tls-cert-file: it is not set, and tls-port needs a "
                                           "certificate",

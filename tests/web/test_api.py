@@ -225,6 +225,68 @@ class Boards(unittest.TestCase):
             self.assertEqual(self.api.status("/boards/crowd/search" + wrong), 400, wrong)
         run("DEL", "crowd")
 
+    def test_searching_by_the_names_that_are_shown(self):
+        pipeline = self.server.client.pipeline(transaction=False)
+        for i in range(1000):
+            pipeline.execute_command("ZADD", "crowd", 1000 - i, f"id:{i}")
+            pipeline.execute_command("HSET", f"user:id:{i}", "name", f"{'Zoe' if i % 100 == 99 else 'Ann'} Smith {i}")
+        pipeline.execute()
+
+        def found(query):
+            return [row["member"] for row in self.api.get(f"/boards/crowd/search?by=name&{query}")["rows"]]
+        zoes = [f"id:{i}" for i in range(99, 1000, 100)]
+        self.assertEqual(found("q=zO"), zoes)
+        self.assertEqual(found("q=zoe%20smith%2099"), ["id:99", "id:999"])
+        self.assertEqual(found("q=smith%20999"), ["id:999"])  # a word within
+        self.assertEqual(found("q=mith"), [])
+        self.assertEqual(found("q=id:1"), [])
+        self.assertEqual(found("q=zo&data="), [])  # nothing is shown
+        seen, cursor = [], "0"
+        while True:
+            reply = self.api.get(f"/boards/crowd/search?by=name&q=zoe&count=3&cursor={cursor}")
+            self.assertLessEqual(len(reply["rows"]), 3)
+            seen += [row["member"] for row in reply["rows"]]
+            cursor = reply["cursor"]
+            if cursor == "0":
+                break
+        self.assertEqual(seen, zoes)
+        row = self.api.get("/boards/crowd/search?by=name&q=smith%2099&count=1")["rows"][0]
+        self.assertEqual((row["rank"], row["score"], row["data"]["name"]), (99, "901", "Zoe Smith 99"))
+        self.assertEqual(self.api.status("/boards/crowd/search?by=age&q=a"), 400)
+        self.assertEqual(self.api.status("/boards/nothing/search?by=name&q=a"), 404)
+        self.server.run("DEL", "crowd", *(f"user:id:{i}" for i in range(1000)))
+
+    def test_bins_by_decades_count_everybody(self):
+        draw = random.Random(5)
+        for scale, scores, by_itself in ((0, [int(draw.paretovariate(0.7)) for _ in range(500)], "log"),
+                                         (2, [draw.randint(-10**6, 10**9) for _ in range(500)], "even"),
+                                         (0, [-2, -1, 0, 1] * 5 + [10**12], "log"), (0, [7, 8], "even"), (0, [7], "even")):
+            self.server.run("DEL", "hist")
+            self.server.run("LB.CREATE", "hist", "FIELD", "score", "45", "SIGNED", "SCALE", scale)
+            for i, units in enumerate(scores):
+                self.server.run("ZADD", "hist", self.text(units, scale), f"m{i}")
+            for buckets in (1, 15, 40, 100):
+                reply = self.api.get(f"/boards/hist/histogram?buckets={buckets}&spacing=log")
+                bins = [(self.units(bin["from"], scale), self.units(bin["to"], scale), bin["count"])
+                        for bin in reply["bins"]]
+                self.assertLessEqual(len(bins), buckets)
+                for i, (low, high, count) in enumerate(bins):
+                    is_last = i + 1 == len(bins)
+                    self.assertEqual(count, sum(low <= units and (units < high or is_last and units == high)
+                                                for units in scores), (scale, scores[:9], bins))
+                    if reply["spacing"] == "log" and i > 0:
+                        self.assertRegex(str(low), "^-?[125]?0*$")
+                self.assertEqual(sum(count for *_, count in bins), len(scores))
+            reply = self.api.get("/boards/hist/histogram?buckets=100&spacing=auto")
+            self.assertEqual(reply["spacing"], by_itself, scores[:9])
+            self.assertEqual(self.api.get("/boards/hist/histogram")["spacing"], "even")
+        self.assertEqual(self.api.status("/boards/hist/histogram?spacing=odd"), 400)
+        self.server.run("DEL", "hist")
+
+    @staticmethod
+    def units(text, scale):
+        return int(round(float(text) * 10**scale))
+
     def test_a_histogram_counts_everybody(self):
         seed = random.randrange(1 << 30)
         draw = random.Random(seed)

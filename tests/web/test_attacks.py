@@ -3,9 +3,11 @@ import base64
 import http.client
 import json
 import socket
+import threading
 import time
 import unittest
 
+import redis
 from test_api import LIMIT_S, Api
 from web_server import ROOT, WebServer, hold_port
 
@@ -452,6 +454,78 @@ def raw(server, data):
         except OSError:
             pass
         return got
+
+
+class Changing(unittest.TestCase):
+    """What is asked in several rounds, while the boards are others in each."""
+    ROUNDS = 60
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-data", "user:* name")
+        cls.api = Api(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_a_list_is_whole_or_refused(self):
+        names = [f"long:{i:03}:" + "x" * 60000 for i in range(100)]
+        for name in names:
+            self.server.run("ZADD", name, "1", "ann")
+        status, reply, _ = self.api.ask("/api/v1/boards?match=long:*&count=200")
+        self.assertEqual((status, reply.get("code")), (413, "too_large"))
+        seen, cursor = set(), "0"
+        while True:
+            reply = self.api.get(f"/boards?match=long:*&count=10&cursor={cursor}")
+            seen |= {board["name"] for board in reply["boards"]}
+            cursor = reply["cursor"]
+            if cursor == "0":
+                break
+        self.assertEqual(seen, set(names))
+        self.server.run("DEL", *names)
+
+    def change(self, end):
+        """The same names, as boards of other layouts, as hashes, and as nothing."""
+        client = redis.Redis(port=self.server.port)
+        kinds = [
+            [("LB.CREATE", "{}", "FIELD", "score", "40", "SIGNED", "SCALE", "2"), ("ZADD", "{}", "1.25", "ann", "9.5", "bob")],
+            [("LB.CREATE", "{}", "FIELD", "a", "20", "FIELD", "b", "20"), ("LB.ADD", "{}", "1", "2", "ann")],
+            [("ZADD", "{}", *(word for i in range(1000) for word in (str(i * i), f"m{i}")))],
+            [("HSET", "{}", "name", "Ann")],
+            [("RENAME", "daily", "other"), ("RENAME", "other", "daily@2026-11-21")],
+            [("LB.CREATE", "{}", "FIELD", "score", "33", "PERIOD", "DAY", "ARCHIVE", "3"), ("ZADD", "{}", "7", "m5"),
+             ("LB.ROLL", "{}")],
+            [],
+        ]
+        while not end.is_set():
+            for commands in kinds:
+                for key in ("daily", "user:ann"):
+                    client.delete(key)
+                    for words in commands:
+                        try:
+                            client.execute_command(*(word.replace("{}", key) for word in words))
+                        except redis.ResponseError:
+                            pass
+
+    def test_every_answer_is_whole_while_boards_become_others(self):
+        end = threading.Event()
+        changing = threading.Thread(target=self.change, args=(end,))
+        changing.start()
+        statuses = set()
+        try:
+            for _ in range(self.ROUNDS):
+                for path in ("/boards", "/boards?match=d*", "/boards/daily", "/boards/daily/page",
+                             "/boards/daily/member/ann", "/boards/daily/search?q=m", "/boards/daily/search?q=m5",
+                             "/boards/daily/histogram", "/boards/daily/histogram?spacing=log",
+                             "/boards/daily/search?q=ann&by=name",
+                             "/boards/daily/archives"):
+                    statuses.add(self.api.status(path))
+        finally:
+            end.set()
+            changing.join()
+        self.assertLessEqual(statuses, {200, 400, 404})
+        self.assertTrue(self.server.answers(), self.server.crash())
 
 
 class OddRequests(unittest.TestCase):

@@ -1,12 +1,15 @@
 """What people see: boards, their places as they change, members, distributions, periods, the server."""
 import datetime
+import http.server
 import json
 import os
+import re
+import threading
 import time
 import unittest
 
 from browser import Browser
-from web_server import WebServer, encoded
+from web_server import ROOT, WebServer, encoded
 
 SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
 NAMES = "#main tbody .who a"
@@ -345,6 +348,145 @@ class Spread(PageTest):
         self.assertIn(f"{int(median[1:]):,}", text)
 
 
+    def test_a_skewed_board_has_more_than_one_bar(self):
+        members = 20000 if SHORT else 1000000
+        pipe = server.client.pipeline(transaction=False)
+        for first in range(0, members, 1000):
+            # As games have them: a few are far ahead of all others.
+            pipe.execute_command("ZADD", "arena", *sum(([str(int(50 * (members / (n + 1)) ** 1.2)), f"m{n}"]
+                                                        for n in range(first, first + 1000)), []))
+            if first % 50000 == 0:
+                pipe.execute()
+        pipe.execute()
+        shares = ("Array.from(document.querySelectorAll('.inner table tbody tr'), (line) =>"
+                  f" Number(line.cells[2].textContent.replaceAll(',', '')) / {members})")
+        page = self.open(server.board_url("arena", "view=spread"))
+        page.wait("document.querySelectorAll('.spread rect.bar').length > 12")
+        self.assertEqual(page.texts(".spacings [aria-pressed=true]"), ["By decades"])
+        self.assertLess(max(page.value(shares)), 0.5)
+        self.assertAlmostEqual(sum(page.value(shares)), 1)
+        page.click(".spacings [data-key=even]")
+        page.wait("document.querySelector('.spacings [data-key=even]').getAttribute('aria-pressed') === 'true'")
+        page.wait(f"Math.max(...{shares}) > 0.9")
+        page.click(".spacings [data-key=log]")
+        page.wait(f"Math.max(...{shares}) < 0.5")
+
+
+class Named(PageTest):
+    """Members are called by what their hashes say."""
+    DATA = "hash=user:*&data=name,country"
+
+    def people(self, board, count):
+        pipe = server.client.pipeline(transaction=False)
+        for n in range(count):
+            pipe.execute_command("ZADD", board, count - n, f"id{n:05}")
+            pipe.execute_command("HSET", f"user:id{n:05}", "name", f"Player {n}", "country", "DE")
+        pipe.execute_command("HSET", "user:id00003", "name", "Zoë Łuc", "country", "NL")
+        pipe.execute_command("HSET", f"user:id{count - 1:05}", "name", "Zora the last")
+        pipe.execute()
+
+    def test_members_are_found_by_what_they_are_called(self):
+        self.people("arena", 3000)
+        page = self.open_board("arena", self.DATA, rows=25)
+        page.type("input[type=search]", "zo")
+        page.wait("document.querySelectorAll('[role=option]').length === 2")
+        names = page.texts("[role=option] .found-name")
+        self.assertEqual([name.split("id")[0].strip() for name in names], ["Zoë Łuc", "Zora the last"])
+        page.key("ArrowDown", 40)
+        page.key("Enter", 13)
+        page.wait("document.querySelector('.member h2')?.innerText === 'Zora the last'")
+        self.assertEqual(page.text(".member .data").split("\n")[0], "id02999")
+        self.assertIn("member=id02999", page.value("location.search"))
+        page.type("input[type=search]", "id0000")  # and by their ids, as before
+        page.wait("document.querySelectorAll('[role=option]').length === 10")
+        page.value("document.querySelector('input[type=search]').value = ''")
+        page.type("input[type=search]", "łuc")
+        page.wait("document.querySelector('.found').innerText.includes('No name')")  # letters beyond ASCII have their case
+
+    def test_quantiles_and_the_distribution_say_what_members_are_called(self):
+        self.people("arena", 201)
+        page = self.open(server.board_url("arena", f"view=spread&member=id00003&{self.DATA}"))
+        page.wait("document.querySelector('.quantiles')")
+        self.assertEqual(page.text(".quantiles dd a"), "Player 0")
+        self.assertIn("Zoë Łuc is here", page.text(".you-here"))
+
+    def test_what_is_beside_the_board_is_filled(self):
+        self.people("arena", 201)
+        page = self.open_board("arena", self.DATA, rows=25, width=1440, height=900)
+        page.wait("document.querySelectorAll('aside .bars .bar').length > 8")
+        self.assertIn("Median", page.text("aside .facts"))
+        page.click("aside .glance [data-key=spread]")
+        page.wait("document.querySelectorAll('aside .glance tbody tr').length === 10")
+        self.assertEqual(page.texts("aside .glance .who a")[3], "Zoë Łuc")
+        page.click("aside .glance .who a")
+        page.wait("document.querySelector('.member h2')?.innerText === 'Player 0'")
+        self.assertEqual(page.value("document.querySelectorAll('.glance').length"), 0)
+        page.click(".member-head a")
+        page.wait("document.querySelector('.glance')")
+        page = self.open_board("arena", self.DATA, rows=25, width=390, height=800)
+        self.assertEqual(page.value("document.querySelectorAll('.glance').length"), 0)
+
+
+class Pictures(unittest.TestCase):
+    """Members' pictures: those of the page's own host and of web-avatars, and no others."""
+
+    class Images(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "image/svg+xml")
+            self.end_headers()
+            self.wfile.write(b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+
+        def log_message(self, *_):
+            pass
+
+    def setUp(self):
+        images = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.Images)
+        threading.Thread(target=images.serve_forever, daemon=True).start()
+        self.addCleanup(images.server_close)
+        self.addCleanup(images.shutdown)
+        self.images_port = images.server_address[1]
+        self.server = WebServer("--web-data", "user:* face name", "--web-avatars",
+                                f"face http://localhost:{self.images_port}", password="sesame")
+        self.addCleanup(self.server.stop)
+
+    def test_pictures_come_from_where_they_may(self):
+        allowed = f"http://localhost:{self.images_port}/ann.svg"
+        faces = {"own": "/icon.svg", "allowed": allowed, "none": "", "absent": "/absent.png",
+                 "api": "/api/v1/boards", "other": f"http://127.0.0.1:{self.images_port}/ann.svg",
+                 "script": "javascript:alert(1)", "odd": "http://[", "data": "data:image/svg+xml,<svg/>"}
+        for score, (name, face) in enumerate(faces.items()):
+            self.server.run("ZADD", "arena", 100 - score, name)
+            self.server.run("HSET", f"user:{name}", "face", face, "name", name.upper())
+        page = browser.open(self.server.url("/login?to=/boards/arena%3Fmember%3Down"))
+        page.wait("document.querySelector('#user')")
+        # Nobody has to know what the user of a lone password is called.
+        self.assertIn("default", page.text("#user-hint"))
+        page.type("#password", "sesame")
+        page.click(".login button")
+        page.wait("document.querySelectorAll('.content tbody tr').length === 9")
+        self.assertEqual(page.texts(".content tbody .who"), [name.upper() for name in faces])
+        page.wait("document.querySelector('.member h2').innerText === 'OWN'")
+        seen = ("Array.from(document.querySelectorAll('.content tbody tr'), (line) => [line.querySelector('.who').innerText,"
+                " line.querySelector('.face img')?.src]).filter(([, src]) => src)")
+        own = self.server.url("/icon.svg")
+        # The absent one has gone.
+        page.wait(f"JSON.stringify({seen}) === {json.dumps(json.dumps([['OWN', own], ['ALLOWED', allowed]], separators=(',', ':')))}")
+        self.assertEqual(page.value("Array.from(document.querySelectorAll('.content .face'), (it) => it.innerText)"),
+                         [name[0].upper() for name in faces])
+        self.assertEqual(page.value("document.querySelector('.member-head .face img').src"), own)
+        asked = {url for url in page.requested if not url.startswith(self.server.url())}
+        self.assertEqual({url for url in asked if url.startswith("http")}, {allowed})
+        self.assertEqual(page.errors, [])
+        page.close()
+
+    def test_what_is_no_field_or_origin_is_refused_at_start(self):
+        for wrong in ("image", "face https://a.example/x", "face 'unsafe-inline'", "face https://a;script-src *", "face a.example"):
+            with self.assertRaises(AssertionError) as told:
+                WebServer("--web-data", "user:* face name", "--web-avatars", wrong).stop()
+            self.assertIn("web-avatars: a field of web-data", str(told.exception))
+
+
 class Server(PageTest):
     def test_figures_plots_and_slow_commands(self):
         server.run("ZADD", "arena", "5", "a slow one")
@@ -516,6 +658,25 @@ class Embedded(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('nav, header, a, button').length"), 0)
         server.run("ZINCRBY", "arena", "100", "bob")
         page.wait("document.querySelector('tbody .who').innerText === 'bob'", limit_s=2)
+
+
+    def test_it_fits_the_frame_that_the_documentation_gives_it(self):
+        pipe = server.client.pipeline(transaction=False)
+        for n in range(60):
+            pipe.execute_command("ZADD", "daily", n, f"id{n:05}")
+            pipe.execute_command("HSET", f"user:id{n:05}", "name", f"Player {n}", "country", "DE")
+        pipe.execute()
+        text = (ROOT / "docs" / "web.md").read_text()
+        path, width, height = re.search(r'<iframe src="https://[^/]+([^"]+)" width="(\d+)" height="(\d+)">', text).groups()
+        last = "Array.from(document.querySelectorAll('tbody tr')).at(-1).getBoundingClientRect().bottom"
+        for data in ("", "&hash=user:*&data=name,country"):
+            page = self.open(server.url(path + data), width=int(width), height=int(height))
+            page.wait("document.querySelectorAll('tbody tr').length === 10")
+            page.wait(f"{last} <= {height}")
+            self.assertLessEqual(page.value("document.documentElement.scrollHeight"), int(height))
+            self.assertGreater(page.value("parseFloat(getComputedStyle(document.documentElement).fontSize)"), 10)
+        page.size(1920, 1080)
+        page.wait(f"{last} <= 1080 && {last} > 1000")
 
 
 class Keyboard(PageTest):

@@ -50,11 +50,30 @@ const date = (text) => (text ? new Date(text) : null);
 const named = (json, field) => (json[field] === null || json[field] === undefined ? null
     : nameOf(json[field], json[`${field}_base64`]));
 
-// A row: {rank, name, scores: [text], reached: Date or null, data: [text or null]}; the first of the data
-// is how the member is called.
+let avatars = null; // {field, origins}: which of the data is a picture's address, and where pictures may be
+
+// null: it is no address of a picture that may be loaded. Nothing of this API is one.
+function pictureOf(text) {
+    if (!text || !URL.canParse(text, location.origin)) {
+        return null;
+    }
+    const url = new URL(text, location.origin);
+    return url.origin === location.origin && !url.pathname.startsWith("/api/")
+        || avatars.origins.includes(url.origin) ? url.href : null;
+}
+
+// {data: [text or null], picture}: the first of the data is how the member is called; the picture is undefined
+// where none are shown, and null for a member without one.
+function dataOf(json, dataFields) {
+    const fields = dataFields ?? Object.keys(json.data ?? {});
+    const isPicture = (field) => field === avatars?.field;
+    return { data: fields.filter((field) => !isPicture(field)).map((field) => json.data?.[field] ?? null),
+        picture: fields.some(isPicture) ? pictureOf(json.data?.[avatars.field]) : undefined };
+}
+
+// A row: {rank, name, scores: [text], reached: Date or null, data, picture}.
 const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
-    reached: date(json.reached_at),
-    data: (dataFields ?? Object.keys(json.data ?? {})).map((field) => json.data?.[field] ?? null) });
+    reached: date(json.reached_at), ...dataOf(json, dataFields) });
 
 const rowsOf = (rows, dataFields) => rows.map((row) => rowOf(row, dataFields));
 
@@ -67,7 +86,12 @@ const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, m
     closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
     archives: (json.archives ?? []).map((archive) => named(archive, "name")) });
 
-export const me = () => ask("/me");
+export async function me() {
+    const json = await ask("/me");
+    avatars = json.avatars && { field: json.avatars.field,
+        origins: json.avatars.origins.map((origin) => new URL(origin).origin) };
+    return json;
+}
 
 export function login(user, password) {
     return ask("/login", { method: "POST", body: JSON.stringify({ user, password }),
@@ -123,18 +147,20 @@ async function findDots(name, db, who, { hash, data }) {
     return { ...row, members: around.members, around: around.rows };
 }
 
-// Members that begin with text, the one that is called exactly so first.
-export async function search(name, db, text, cursor, options) {
-    const json = await ask(board(name, db, "/search", { q: text, count: 10, cursor }), options);
+// Members that begin with text, the one that is called exactly so first; by: "name": members whose shown name has
+// a word that begins so, the best first.
+export async function search(name, db, text, cursor, { by, hash, data, ...options } = {}) {
+    const json = await ask(board(name, db, "/search", { q: text, by, count: 10, cursor, hash, data }), options);
     return { rows: rowsOf(json.rows, json.data_fields), cursor: cursorOf(json) };
 }
 
-export async function histogram(name, db) {
-    const json = await ask(board(name, db, "/histogram", { buckets: 32 }));
-    return { members: json.count,
+// spacing: even, log, or auto: by decades if even bins would show one bar.
+export async function histogram(name, db, spacing, { hash, data }) {
+    const json = await ask(board(name, db, "/histogram", { buckets: 32, spacing, hash, data }));
+    return { members: json.count, isLog: json.spacing === "log",
         bins: json.bins.map((bin) => ({ from: bin.from, to: bin.to, members: bin.count })),
         quantiles: json.quantiles.map((quantile) => ({ q: quantile.q, score: quantile.score,
-            rank: quantile.rank, name: named(quantile, "member") })) };
+            rank: quantile.rank, name: named(quantile, "member"), ...dataOf(quantile, json.data_fields) })) };
 }
 
 export async function archives(name, db) {

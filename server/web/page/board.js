@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import { boardAddress } from "./address.js";
 import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
+import { glanceCard } from "./glance.js";
 import { nameText, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
 import { Rows } from "./rows.js";
@@ -13,6 +14,7 @@ const MEMBER_MS = 2000; // between two looks at the member's card
 const stateOf = ({ frozen, opens, closes, rollsAt }) => [frozen, opens, closes, rollsAt].map(String).join();
 const LOOK_MS = 10000; // at it and at the head, whatever happens
 const SIZES = [10, 25, 50, 100];
+const roomy = window.matchMedia("(min-width: 62rem)");
 
 export async function showBoard(state, context) {
     const board = await api.boardInfo(state.board, state.db);
@@ -21,13 +23,14 @@ export async function showBoard(state, context) {
     const inner = h("div.inner", {});
     const aside = h("aside", { "aria-label": t("member") });
     let card = null;
+    let glance = null;
     let part = null;
     let now = state;
     let refreshed = 0;
     let due = 0;
     const address = (changes) => boardAddress(board.name, { ...now, ...changes });
     let isFound = false; // the next card is of a member that was looked for: the focus goes there
-    const find = findBox(board, context, (name) => {
+    const find = findBox(board, context, () => now, (name) => {
         isFound = true;
         context.go(address({ member: name }), { keep: true });
         if (card && now.member.key === name.key) {
@@ -45,8 +48,10 @@ export async function showBoard(state, context) {
             if (hadFocus) {
                 find.focus();
             }
+            showGlance();
             return;
         }
+        glance = null;
         const wanted = now.member.key;
         const made = await memberCard(board, now.member, () => now);
         if (now.member?.key === wanted) {
@@ -56,6 +61,21 @@ export async function showBoard(state, context) {
                 made.element.focus();
             }
             isFound = false;
+        }
+    }
+
+    // Where there is no room beside the board, it would only push the board down; and a user without the right to
+    // distributions does without.
+    async function showGlance() {
+        const wanted = now.view;
+        if (now.member !== null || glance?.view === wanted || !roomy.matches) {
+            return;
+        }
+        const made = await glanceCard(board, () => now, (name) => address({ member: name }),
+            address({ view: "spread" })).catch(() => null);
+        if (made && now.member === null && now.view === wanted) {
+            glance = made;
+            replace(cardPlace, made.element);
         }
     }
 
@@ -81,7 +101,7 @@ export async function showBoard(state, context) {
         context.live(null);
         const link = (name) => address({ member: name });
         const next = now.view === "spread"
-            ? await spreadView(board, context, () => card?.get() ?? null, link)
+            ? await spreadView(board, context, () => now, () => card?.get() ?? null, link)
             : now.view === "periods" ? await periodsView(board, context, now.member)
                 : rankingView(board, () => now, context, changed, focused);
         part = next;
@@ -105,6 +125,7 @@ export async function showBoard(state, context) {
         if (!document.hidden) {
             drawHead();
             changed();
+            glance?.refresh().catch(context.refused);
         }
     }, LOOK_MS);
     return {
@@ -128,6 +149,7 @@ export async function showBoard(state, context) {
                     : part?.refresh?.()))
                 .then(() => {
                     drawTabs();
+                    showGlance();
                     return card?.refresh();
                 }).catch(context.refused);
             return true;

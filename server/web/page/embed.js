@@ -1,4 +1,5 @@
-// /embed/BOARD: only the rows, for streams, wikis and dashboards. They are as large as their frame is wide.
+// /embed/BOARD: only the rows, for streams, wikis and dashboards. They are as large as their frame lets them be: as
+// wide as it, and smaller if they would be too high.
 //
 // ?count=10&place=1&title=Text&theme=light|dark|clear&lang=en|zh   clear: no background, over a picture
 import * as api from "./api.js";
@@ -8,6 +9,17 @@ import { Rows } from "./rows.js";
 import { t } from "./text.js";
 
 const RETRY_MS = 3000;
+const FONT_MIN = 9; // pixels: what is smaller nobody reads, and the rest is scrolled to
+
+function fit() {
+    const root = document.documentElement;
+    root.style.fontSize = "";
+    // Less than in proportion fits, as lines wrap less: a second look takes what is left.
+    for (let i = 0; i < 2 && root.scrollHeight > window.innerHeight; i++) {
+        const size = parseFloat(getComputedStyle(root).fontSize) * window.innerHeight / root.scrollHeight;
+        root.style.fontSize = `${Math.max(FONT_MIN, Math.floor(size * 20) / 20)}px`;
+    }
+}
 
 export async function showEmbed(state) {
     document.documentElement.classList.add("embed");
@@ -21,6 +33,7 @@ export async function showEmbed(state) {
     async function begin() {
         let board;
         try {
+            await api.me();
             board = await api.boardInfo(state.board, state.db);
         } catch (error) {
             if (error.status === undefined) {
@@ -36,8 +49,12 @@ export async function showEmbed(state) {
             data: state.data };
         const empty = h("p.faint", {});
         const take = (page) => {
+            const isOther = rows.rows.size !== page.rows.length;
             rows.update(page.rows);
             empty.textContent = page.rows.length === 0 ? t("emptyBoard") : "";
+            if (isOther) {
+                fit();
+            }
         };
         const sign = h("span.live", {}, h("span.dot", { "aria-hidden": "true" }), h("span.sr", {}, t("live")));
         place.replaceChildren(h("h1", {}, state.title || nameText(board.name, 60), sign), rows.element, empty);
@@ -46,6 +63,7 @@ export async function showEmbed(state) {
             told: (isLive) => sign.classList.toggle("off", !isLive), refused: () => {} });
     }
 
+    window.addEventListener("resize", fit);
     await begin();
     return { element: place };
 }

@@ -3,16 +3,18 @@ import * as api from "./api.js";
 import { boardAddress } from "./address.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./exact.js";
-import { nameOf, nameText, wholeName } from "./names.js";
+import { called, face, nameOf, nameText, wholeName } from "./names.js";
 import { Rows } from "./rows.js";
 import { t, count, percent, moment, wholeMoment } from "./text.js";
 
 const SEARCH_MS = 120;
 const FOUND_MAX = 10;
 const ASKED_MAX = 20; // parts of one search: on a large board few names may begin so
+const NAMES_ASKED_MAX = 50; // of one by shown names, 20,000 places each
 
-// An input with a list under it (the combobox of ARIA). pick: told the name that was chosen.
-export function findBox(board, context, pick) {
+// An input with a list under it (the combobox of ARIA). state(): that of the address, for the data. pick: told the
+// name that was chosen.
+export function findBox(board, context, state, pick) {
     let asked = new AbortController();
     let timer = 0;
     let names = [];
@@ -76,32 +78,55 @@ export function findBox(board, context, pick) {
             show(false);
             return;
         }
-        let rows = [];
-        let cursor = "0";
-        for (let i = 0; i < ASKED_MAX && cursor !== null && rows.length < FOUND_MAX; i++) {
-            const part = await api.search(board.name, board.db, text, cursor, { signal });
-            if (signal.aborted) {
-                return;
+        const found = new Map(); // by key
+        const parts = { id: false, name: false }; // whether all was searched
+        async function collect(by, askedMax) {
+            const { hash, data } = state();
+            let cursor = "0";
+            for (let i = 0, n = 0; i < askedMax && cursor !== null && n < FOUND_MAX; i++) {
+                const part = await api.search(board.name, board.db, text, cursor, { by, hash, data, signal });
+                if (signal.aborted) {
+                    return;
+                }
+                n += part.rows.length;
+                part.rows.forEach((row) => found.set(row.name.key, row));
+                ({ cursor } = part);
+                drawFound(text, found, null);
             }
-            const seen = new Set(rows.map((row) => row.name.key));
-            rows = [...rows, ...part.rows.filter((row) => !seen.has(row.name.key))];
-            ({ cursor } = part);
+            parts[by] = cursor === null;
         }
+        const byName = collect("name", NAMES_ASKED_MAX).catch((error) => {
+            if (error.status !== 413) { // names too long to be looked through: ids alone
+                throw error;
+            }
+        });
+        await Promise.all([collect("id", ASKED_MAX), byName]);
+        if (!signal.aborted) {
+            drawFound(text, found, parts);
+        }
+    }
+
+    // parts: null while the search goes on.
+    function drawFound(text, found, parts) {
         const own = nameOf(text);
-        rows = rows.slice(0, FOUND_MAX).sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
-            || a.rank - b.rank);
-        const complete = cursor === null;
-        const isThere = rows.some((row) => row.name.key === own.key);
-        names = [...rows.map((row) => row.name), ...complete || isThere ? [] : [own]];
-        const note = rows.length === 0 && complete ? t("findNone", text) : complete ? "" : t("findPart");
+        const rows = [...found.values()].sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
+            || a.rank - b.rank).slice(0, FOUND_MAX);
+        const complete = parts === null || parts.id && parts.name;
+        const exactly = parts !== null && !parts.id && !found.has(own.key);
+        const before = names[active]?.key;
+        names = [...rows.map((row) => row.name), ...exactly ? [own] : []];
+        const note = parts === null ? rows.length === 0 ? t("finding") : "" : rows.length >= FOUND_MAX ? ""
+            : rows.length === 0 && complete ? t("findNone", text) : complete ? "" : t("findPart");
         replace(list, rows.map((row, index) => option(row.name, index,
-            h("span.found-place", {}, count(row.rank + 1)), nameText(row.name, 40),
+            h("span.found-place", {}, count(row.rank + 1)), face(row),
+            h("span.found-name", {}, called(row, 40), row.data[0] ? h("span.faint.small", {}, " ",
+                nameText(row.name, 40)) : null),
             h("span.found-score", {}, exact(row.scores[0], board.fields[0].scale)))),
-        complete || isThere ? null : option(own, rows.length, t("findExact", text)),
+        exactly ? option(own, rows.length, t("findExact", text)) : null,
         note ? h("li.faint", { role: "presentation" }, note) : null);
         status.textContent = note || String(rows.length);
         show(true);
-        activate(0);
+        activate(Math.max(0, names.findIndex((name) => name.key === before)));
     }
 
     function onKey(event) {
@@ -135,8 +160,10 @@ export async function memberCard(board, who, state) {
     const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
     const address = (changes) => boardAddress(board.name, { ...state(), member: who, ...changes });
     const away = h("a.quiet.button", { "data-keep": true, "aria-label": t("forget"), title: t("forget") }, "✕");
-    const head = h("div.member-head", {},
-        h("h2", { id: "member-name" }, nameText(who, 60), wholeName(who)), away);
+    const title = h("h2", { id: "member-name" }, nameText(who, 60));
+    const about = h("p.data", {}); // the id, if the member is called otherwise, and more data
+    const picture = h("span", {});
+    const head = h("div.member-head", {}, picture, h("div", {}, title, wholeName(who), about), away);
     // Only the figures are made anew: what can have the focus stays.
     const figures = h("div", {});
     // On narrow screens the board itself comes first.
@@ -148,7 +175,18 @@ export async function memberCard(board, who, state) {
     let rows = null;
     let shown = null;
 
+    function showHead(member) {
+        const shown = face(member);
+        replace(title, called(member, 60));
+        replace(about, member.data[0] ? nameText(who, 40) : null,
+            member.data.slice(1).filter(Boolean).map((datum) => h("bdi", {}, String(datum).slice(0, 200))));
+        if (picture.firstChild?.outerHTML !== shown?.outerHTML) {
+            replace(picture, shown);
+        }
+    }
+
     function showFigures(member) {
+        showHead(member);
         const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
             && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
         h("dd", {}, exact(text, board.fields[index].scale))]);

@@ -5,8 +5,8 @@ import { t } from "./text.js";
 
 export async function showLogin(state, context) {
     const wrong = h("p.wrong", { role: "alert", id: "login-wrong" });
-    const user = h("input", { id: "user", name: "username", autocomplete: "username", required: true,
-        autocapitalize: "none", spellcheck: "false", value: "" });
+    const user = h("input", { id: "user", name: "username", autocomplete: "username", placeholder: "default",
+        "aria-describedby": "user-hint", autocapitalize: "none", spellcheck: "false", value: "" });
     const password = h("input", { id: "password", name: "password", type: "password",
         autocomplete: "current-password", required: true, "aria-describedby": "login-wrong" });
     const button = h("button.primary", {}, t("signIn"));
@@ -15,7 +15,7 @@ export async function showLogin(state, context) {
         wrong.textContent = "";
         button.disabled = true;
         try {
-            await api.login(user.value, password.value);
+            await api.login(user.value || "default", password.value);
             await context.signedIn();
             context.go(state.to, { replace: true });
         } catch (error) {
@@ -28,6 +28,7 @@ export async function showLogin(state, context) {
         }
     } }, h("h1", {}, t("loginTitle")), h("p.faint", {}, t("loginWhy")),
     h("label", { for: "user" }, t("user")), user,
+    h("p.faint.small", { id: "user-hint" }, t("userHint")),
     h("label", { for: "password" }, t("password")), password, wrong, button);
     return { title: t("loginTitle"), element: h("section.middle", {}, form) };
 }

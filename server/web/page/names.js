@@ -90,6 +90,21 @@ export function nameText(name, length = SHOWN_MAX) {
         visible(shown), isCut ? "…" : "");
 }
 
+// How a member is called: by the first of its data, or by its name.
+export const called = (row, length) => (row.data[0] ? h("bdi", {}, String(row.data[0]).slice(0, 120))
+    : nameText(row.name, length));
+
+// A member's picture over the first letter of what it is called; null where no pictures are shown.
+export function face(row) {
+    if (row.picture === undefined) {
+        return null;
+    }
+    const image = row.picture && h("img", { src: row.picture, alt: "", loading: "lazy", decoding: "async",
+        onerror: () => image.remove() });
+    return h("span.face", { "aria-hidden": "true" }, cut(visible(String(row.data[0] || row.name.text)).trim(), 1),
+        image);
+}
+
 // A button that shows all of a long name; nothing for a short one.
 export function wholeName(name) {
     if (cut(name.text, SHOWN_MAX) === name.text) {

@@ -2,7 +2,7 @@
 // a while by how much a member rose or fell.
 import { h, icon } from "./dom.js";
 import { exact } from "./exact.js";
-import { nameText, wholeName, hasAddress } from "./names.js";
+import { called, face, nameText, wholeName, hasAddress } from "./names.js";
 import { t, count, moment, wholeMoment } from "./text.js";
 
 const GLIDE_MS = 520;
@@ -76,7 +76,8 @@ export class Rows {
             place: h("span.place"), move: h("span.move"), data: h("span.data"), sub: h("span.sub") };
         cells.rank.append(cells.place, cells.move);
         cells.called = this.options.link && hasAddress(row.name) ? h("a", { "data-keep": true }) : h("span", {});
-        cells.name.append(h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
+        cells.face = h("span", {});
+        cells.name.append(cells.face, h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
         const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
         return { line, cells, rank: row.rank, scores: null, moved: 0, timer: 0 };
@@ -131,12 +132,15 @@ export class Rows {
             cells.called.href = this.options.link(row.name);
         }
         const [alias, ...data] = row.data.map((text) => (text === null ? "" : String(text)));
-        const text = [row.name.key, alias, ...data].join("\n");
+        const text = [row.name.key, row.picture, alias, ...data].join("\n");
         if (cells.called.text === text) {
             return;
         }
         cells.called.text = text;
-        cells.called.replaceChildren(alias ? h("bdi", {}, alias.slice(0, 120)) : nameText(row.name));
+        const picture = face(row);
+        cells.name.classList.toggle("faced", picture !== null);
+        cells.face.replaceChildren(...picture ? [picture] : []);
+        cells.called.replaceChildren(called(row));
         cells.data.replaceChildren(...alias ? [nameText(row.name, 40)] : [], ...data.filter(Boolean)
             .map((datum) => h("bdi", {}, datum.slice(0, 200))));
     }

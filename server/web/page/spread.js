@@ -2,9 +2,9 @@
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
 import { exact, compare } from "./exact.js";
-import { nameText } from "./names.js";
+import { called } from "./names.js";
 import { bars } from "./plot.js";
-import { t, count } from "./text.js";
+import { t, count, short } from "./text.js";
 
 const REFRESH_MS = 5000;
 
@@ -17,13 +17,47 @@ function binOf(bins, score) {
     return index;
 }
 
-// member(): what the card shows now, or null
-export async function spreadView(board, context, member, link) {
+// The bars with what is below them: a distribution as api.histogram gives it; you: a member, or null.
+export function spreadFigure(board, { members, bins, isLog, quantiles }, you) {
+    const score = (text) => exact(text, board.fields[0].scale);
+    const marks = quantiles.filter((quantile) => ["0.9", "0.5", "0.1"].includes(String(quantile.q)))
+        .map((quantile) => ({ index: binOf(bins, quantile.score), kind: "quantile" }));
+    if (you) {
+        marks.push({ index: binOf(bins, you.scores[0]), kind: "you" });
+    }
+    const range = (bin) => (bin.from === bin.to ? score(bin.from) : t("fromTo", score(bin.from), score(bin.to)));
+    const tip = (index) => `${range(bins[index])}: ${t("members", bins[index].members)}`;
+    // Between decades are round numbers, which a short text has exactly.
+    const ticks = isLog && bins.length > 8 ? [1, 2, 3].map((quarter) => Math.round(bins.length * quarter / 4)) : [];
+    const tick = (index) => {
+        const element = h("span.tick.faint", {}, short(Number(bins[index].from)));
+        element.style.insetInlineStart = `${index / bins.length * 100}%`;
+        return element;
+    };
+    const label = board.fields[0].name === "score" ? t("score") : board.fields[0].name;
+    return h("figure.spread", {}, bars(bins.map((bin) => bin.members), marks, t("bars", count(members)), tip),
+        h("figcaption.axis", {}, h("span", {}, score(bins[0].from)),
+            ticks.length > 0 ? ticks.map(tick) : h("span.faint", {}, h("bdi", {}, label)),
+            h("span", {}, score(bins[bins.length - 1].to))));
+}
+
+// member(): what the card shows now, or null; state(): that of the address, for the data
+export async function spreadView(board, context, state, member, link) {
     const place = h("div", {});
     let numbersOpen = false;
+    let spacing = "auto";
+
+    // Even bins or decades, whichever is shown: the other one is a press away.
+    const spacings = (isLog) => h("div.spacings", { role: "group", "aria-label": t("spacing") },
+        [["even", !isLog], ["log", isLog]].map(([name, isOn]) => h("button.small", { type: "button",
+            "data-key": name, "aria-pressed": String(isOn), onclick: () => {
+                spacing = name;
+                refresh().catch(context.refused);
+            } }, t(name === "log" ? "spacingLog" : "spacingEven"))));
 
     async function refresh() {
-        const { members, bins, quantiles } = await api.histogram(board.name, board.db);
+        const spread = await api.histogram(board.name, board.db, spacing, state());
+        const { members, bins, quantiles } = spread;
         if (members === 0) {
             replace(place, h("p.faint", {}, t("emptyBoard")));
             return;
@@ -31,14 +65,6 @@ export async function spreadView(board, context, member, link) {
         const you = member();
         const score = (text) => exact(text, board.fields[0].scale);
         const isOne = bins.length === 1 && bins[0].from === bins[0].to;
-        const marks = quantiles.filter((quantile) => ["0.9", "0.5", "0.1"].includes(String(quantile.q)))
-            .map((quantile) => ({ index: binOf(bins, quantile.score), kind: "quantile" }));
-        if (you) {
-            marks.push({ index: binOf(bins, you.scores[0]), kind: "you" });
-        }
-        const range = (bin) => (bin.from === bin.to ? score(bin.from) : t("fromTo", score(bin.from), score(bin.to)));
-        const tip = (index) => `${range(bins[index])}: ${t("members", bins[index].members)}`;
-        const label = board.fields[0].name === "score" ? t("score") : board.fields[0].name;
         const details = h("details", { open: numbersOpen, ontoggle: () => {
             numbersOpen = details.open;
         } }, h("summary", {}, t("numbers")),
@@ -47,18 +73,16 @@ export async function spreadView(board, context, member, link) {
                 h("th", { scope: "col" }, t("scoresTo")), h("th", { scope: "col" }, t("howMany")))),
             h("tbody", {}, bins.map((bin) => h("tr", {}, h("td", {}, score(bin.from)), h("td", {}, score(bin.to)),
                 h("td", {}, count(bin.members))))))));
-        replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from))) : h(
-            "figure.spread", {},
-            bars(bins.map((bin) => bin.members), marks, t("bars", count(members)), tip),
-            h("figcaption.axis", {}, h("span", {}, score(bins[0].from)), h("span.faint", {}, h("bdi", {}, label)),
-                h("span", {}, score(bins[bins.length - 1].to)))),
+        replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from)))
+            : [spacings(spread.isLog), spreadFigure(board, spread, you)],
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
-            t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, score(you.scores[0]))) : null,
+            t("youAreHere", String(you.data[0] || you.name.text).slice(0, 60)), ": ",
+            h("b", {}, score(you.scores[0]))) : null,
         h("h2.h3", {}, t("quantiles")),
         h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},
             h("dt", {}, t("quantile", Number(quantile.q))),
             h("dd", {}, h("b", {}, score(quantile.score)),
-                h("a", { href: link(quantile.name), "data-keep": true }, nameText(quantile.name, 30)))))),
+                h("a", { href: link(quantile.name), "data-keep": true }, called(quantile, 30)))))),
         details);
     }
 

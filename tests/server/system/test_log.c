@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,6 +259,52 @@ TEST(a_path_that_cannot_be_opened_leaves_the_old_log) {
     assert_non_null(strstr(log, " notice here\n"));
     free(log);
     assert_int_equal(close_log(NULL), 0);
+}
+
+/* As systemd starts a service: its standard output is the stream that JOURNAL_STREAM names. */
+static char *write_with(const char *journal_stream, bool is_json) {
+    int log = open(log_path(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+    int own = dup(STDOUT_FILENO);
+    struct stat status;
+    char stream[64];
+    assert_int_equal(fstat(log, &status), 0);
+    snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    setenv("JOURNAL_STREAM", journal_stream != NULL ? journal_stream : stream, 1);
+    log_set_json(is_json);
+    dup2(log, STDOUT_FILENO);
+    bool is_open = log_open(NULL, LOG_DEBUG);
+    log_write(LOG_WARNING, "a");
+    log_write(LOG_NOTICE, "b");
+    log_write(LOG_AUDIT, "c");
+    log_write(LOG_VERBOSE, "d");
+    log_write(LOG_DEBUG, "e");
+    log_write_from_signal(LOG_WARNING, "f", 1);
+    unsetenv("JOURNAL_STREAM");
+    dup2(own, STDOUT_FILENO);
+    close(own);
+    close(log);
+    assert_true(is_open && log_open(NULL, LOG_NOTICE));
+    log_set_json(false);
+    return read_log();
+}
+
+TEST(lines_in_the_journal_begin_with_their_priority) {
+    for (int is_json = 0; is_json < 2; is_json++) {
+        char *log = write_with(NULL, is_json);
+        char *at = log;
+        for (const char *priority = "455674"; *priority != '\0'; priority++) {
+            assert_int_equal(at[0], '<');
+            assert_int_equal(at[1], *priority);
+            assert_int_equal(at[2], '>');
+            assert_int_equal(at[3], is_json ? '{' : '2');
+            at = strchr(at, '\n') + 1;
+        }
+        assert_int_equal(*at, '\0');
+        free(log);
+    }
+    char *log = write_with("0:1", false);
+    assert_int_equal(log[0], '2');
+    free(log);
 }
 
 TEST(a_value_is_quoted) {
