@@ -1,209 +1,131 @@
-/* Replies, value by value. See host_reply.h.
+/* Replies, in pieces. See host_reply.h.
  *
- * The host has a function for each type of RESP. Aggregates are their headers alone, so one loop over
- * the bytes does it. */
+ * Invariant: between two replies a piece holds any text of its size. The host never reads it but to pass it on:
+ * a reply is parsed only when its type or a value is asked for, or when it is freed, and neither is ever done. */
 #include "server/module/host_reply.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "codec/check.h"
+
 enum {
-    TEXT_MAX = 1024,
-    /* Replies that go by a call: some dozens of values, of which the call takes the time of about fifteen ... */
-    CALLED_MIN = 1024,
-    CALLED_MAX = 15 * 1024, /* ... and that fill the buffer of the host's client at most (16 KiB) */
+    /* "+\r\n"; every reply is longer. There is a small piece for each size from here on ... */
+    SMALL_MIN = 3,
+    SMALL_COUNT = 16,
+    /* ... and large ones of 16, 32 ... bytes, to the size of the buffer of the host's clients. */
+    LARGE_COUNT = 11,
+    LARGE_MAX = SMALL_COUNT << (LARGE_COUNT - 1),
 };
 
-#define EXACT_LIMIT (INT64_C(1) << 53) /* a double has all integers below */
+struct piece {
+    struct host_call_reply *reply;
+    char *text; /* of the reply, which is the host's, and nobody else's */
+};
+static struct piece small[SMALL_COUNT], large[LARGE_COUNT];
 
-/* The line from at on, without its end; *next: behind it. */
-static struct bytes read_line(const char *at, const char *end, const char **next) {
-    const char *stop = memchr(at, '\r', (size_t)(end - at));
-    CHECK(stop != NULL);
-    *next = stop + 2;
-    return (struct bytes){.at = at, .size = (size_t)(stop - at)};
-}
-
-static const char *copy_text(struct bytes text, char *out) {
-    size_t size = text.size < TEXT_MAX - 1 ? text.size : TEXT_MAX - 1;
-    memcpy(out, text.at, size);
-    out[size] = '\0';
-    return out;
-}
-
-/* Does a double say as many digits? Any double has 15. */
-static bool fits_double(const char *text, double value) {
-    enum { DOUBLE_DIGITS = 15 };
-    char again[TEXT_MAX];
-    int digits = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        digits += *at >= '0' && *at <= '9';
-    }
-    snprintf(again, sizeof again, "%.*g", digits - (text[strspn(text, "-")] == '0'), value);
-    return digits <= DOUBLE_DIGITS || strcmp(text, again) == 0;
-}
-
-/* A number of RESP3. The host writes doubles with 17 digits, so integers below 2^53 as they are; larger ones
- * exactly if they come as long double, which takes longer. A fraction with more digits goes as a string. */
-static void reply_decimal_of(struct host_context *ctx, struct bytes text) {
-    char copy[TEXT_MAX];
-    int64_t number;
-    uint64_t magnitude;
-    bool is_integer = bytes_parse_i64(text, &number);
-    if (is_integer && number < EXACT_LIMIT && -EXACT_LIMIT < number) {
-        host_ReplyWithDouble(ctx, (double)number);
-        return;
-    }
-    is_integer = is_integer || bytes_parse_u64(text, &magnitude);
-    double value = strtod(copy_text(text, copy), NULL);
-    if (is_integer) {
-        host_ReplyWithLongDouble(ctx, strtold(copy, NULL));
-    } else if (!isfinite(value) || fits_double(copy, value)) {
-        host_ReplyWithDouble(ctx, value);
-    } else {
-        host_ReplyWithStringBuffer(ctx, text.at, text.size);
-    }
-}
-
-static void reply_verbatim(struct host_context *ctx, struct bytes text) {
-    enum { HEAD_SIZE = 4 }; /* "txt:" */
-    host_ReplyWithVerbatimString(ctx, text.at + HEAD_SIZE, text.size - HEAD_SIZE);
-}
-
-/* What long replies consist of, from at on: strings, arrays and, in RESP3, integers as doubles, all with numbers
- * of a few digits. Returns where another value begins, or end. The text is our own, so it is right. */
-static const char *reply_common(struct host_context *ctx, const char *at, const char *end) {
-    enum { DIGITS_MAX = 15 /* a double has all such integers */ };
-    while (at < end && (*at == '$' || *at == '*' || *at == ',')) {
-        const char *digit = at + 1;
-        uint64_t number = 0;
-        while (*digit >= '0' && *digit <= '9' && digit - at <= DIGITS_MAX) {
-            number = 10 * number + (uint64_t)(*digit++ - '0');
-        }
-        if (*digit != '\r') {
-            return at; /* a fraction, below zero, or longer */
-        }
-        const char *next = digit + 2;
-        if (*at == '$') {
-            host_ReplyWithStringBuffer(ctx, next, number);
-            next += number + 2;
-        } else if (*at == '*') {
-            host_ReplyWithArray(ctx, (long)number);
-        } else {
-            host_ReplyWithDouble(ctx, (double)number);
-        }
-        at = next;
-    }
-    return at;
-}
-
-/* Returns where the next value begins. */
-static const char *reply_value(struct host_context *ctx, const char *at, const char *end) {
-    char type = *at;
-    char copy[TEXT_MAX];
-    const char *next;
-    struct bytes line = read_line(at + 1, end, &next);
-    int64_t number = 0;
-    bool is_number = bytes_parse_i64(line, &number);
-    switch (type) {
-    case '$':
-        host_ReplyWithNull(ctx);
-        return next;
-    case '=':
-        reply_verbatim(ctx, (struct bytes){.at = next, .size = (size_t)number});
-        return next + number + 2;
-    case ':':
-        CHECK(is_number);
-        host_ReplyWithLongLong(ctx, number);
-        return next;
-    case '*':
-        if (number < 0) {
-            host_ReplyWithNullArray(ctx);
-        } else {
-            host_ReplyWithArray(ctx, (long)number);
-        }
-        return next;
-    case '%':
-        host_ReplyWithMap(ctx, (long)number);
-        return next;
-    case '~':
-        host_ReplyWithSet(ctx, (long)number);
-        return next;
-    case '+':
-        host_ReplyWithSimpleString(ctx, copy_text(line, copy));
-        return next;
-    case '-':
-        host_ReplyWithError(ctx, copy_text(line, copy));
-        return next;
-    case '_':
-        host_ReplyWithNull(ctx);
-        return next;
-    case ',':
-        reply_decimal_of(ctx, line);
-        return next;
-    case '(':
-        host_ReplyWithBigNumber(ctx, line.at, line.size);
-        return next;
-    default:
-        CHECK(type == '#');
-        host_ReplyWithBool(ctx, line.at[0] == 't');
-        return next;
-    }
-}
-
-static void reply_values(struct host_context *ctx, const struct buffer *output) {
-    const char *at = output->at;
-    const char *end = at + output->size;
-    while (at < end) {
-        at = reply_common(ctx, at, end);
-        if (at < end) {
-            at = reply_value(ctx, at, end);
-        }
-    }
-}
-
-/* ---- a long reply by way of a command of ours ---- */
-
-/* What the command replies, while it is called. */
+/* What LB.REPLY replies while the module calls it: a simple string, or text in pieces. */
+static const char *called_string;
 static const struct buffer *called_output;
 
 int host_reply_run(struct host_context *ctx, struct host_string **argv, int argc) {
     (void)argv;
     (void)argc;
+    if (called_string != NULL) {
+        return host_ReplyWithSimpleString(ctx, called_string);
+    }
     if (called_output == NULL) {
         return host_ReplyWithError(ctx, "ERR LB.REPLY is for the module itself");
     }
-    reply_values(ctx, called_output);
+    host_reply(ctx, called_output);
     return HOST_OK;
 }
 
-/* false: nothing was replied. */
-static bool reply_by_call(struct host_context *ctx, const struct buffer *output,
-                          unsigned protocol) {
-    called_output = output;
-    struct host_call_reply *reply = host_Call(ctx, HOST_REPLY_COMMAND, protocol == 3 ? "3" : "");
-    called_output = NULL;
-    if (reply == NULL) {
+static bool make_piece(struct host_context *ctx, size_t size, struct piece *piece) {
+    char string[LARGE_MAX];
+    size_t text_size = 0;
+    memset(string, '-', size - SMALL_MIN);
+    string[size - SMALL_MIN] = '\0';
+    called_string = string;
+    piece->reply = host_Call(ctx, HOST_REPLY_COMMAND, "");
+    called_string = NULL;
+    if (piece->reply == NULL) {
         return false;
     }
-    bool is_replied = host_ReplyWithCallReply(ctx, reply) == HOST_OK;
-    host_FreeCallReply(reply);
-    return is_replied;
+    /* The host's function says const, for modules that only read. */
+    piece->text = (char *)(uintptr_t)host_CallReplyProto(piece->reply, &text_size);
+    return piece->text != NULL && text_size == size;
 }
 
-void host_reply_read(struct host_context *ctx, const struct buffer *output, unsigned protocol) {
-    bool is_long = !output->is_broken && output->size >= CALLED_MIN && output->size <= CALLED_MAX;
-    if (!is_long || strchr("*%~", *output->at) == NULL || !reply_by_call(ctx, output, protocol)) {
-        host_reply(ctx, output);
+/* Does a reply in pieces arrive as it was written? */
+static bool try_pieces(struct host_context *ctx) {
+    enum { NULLS = 4 * LARGE_MAX / 5 /* all large pieces, and one twice */ };
+    struct buffer output;
+    size_t text_size = 0;
+    buffer_init(&output, 0);
+    for (int i = 0; i < NULLS; i++) {
+        buffer_append(&output, "$-1\r\n", 5);
     }
+    called_output = &output;
+    struct host_call_reply *reply = host_Call(ctx, HOST_REPLY_COMMAND, "");
+    called_output = NULL;
+    const char *text = reply != NULL ? host_CallReplyProto(reply, &text_size) : NULL;
+    bool is_same = text != NULL && !output.is_broken && text_size == output.size &&
+                   memcmp(text, output.at, text_size) == 0;
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+    buffer_deinit(&output);
+    return is_same;
+}
+
+bool host_reply_init(struct host_context *ctx) {
+    bool is_made = true;
+    for (size_t i = 0; i < SMALL_COUNT && is_made; i++) {
+        is_made = make_piece(ctx, SMALL_MIN + i, &small[i]);
+    }
+    for (size_t i = 0; i < LARGE_COUNT && is_made; i++) {
+        is_made = make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
+    }
+    return is_made && try_pieces(ctx);
+}
+
+/* Returns where the rest begins. */
+static const char *pass_on(struct host_context *ctx, const struct piece *piece, const char *at,
+                           size_t size) {
+    memcpy(piece->text, at, size);
+    host_ReplyWithCallReply(ctx, piece->reply);
+    return at + size;
+}
+
+static void reply_text(struct host_context *ctx, const char *at, size_t size) {
+    CHECK(size >= SMALL_MIN);
+    size_t extra = (size - SMALL_MIN) % SMALL_COUNT;
+    const char *end = at + size;
+    at = pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
+    for (size_t i = LARGE_COUNT; i-- > 0;) {
+        size_t piece_size = (size_t)SMALL_COUNT << i;
+        while ((size_t)(end - at) >= piece_size) {
+            at = pass_on(ctx, &large[i], at, piece_size);
+        }
+    }
+}
+
+/* The host counts errors, so it must know of them. */
+static void reply_error_line(struct host_context *ctx, const struct buffer *output) {
+    enum { LINE_MAX = 1024 };
+    char line[LINE_MAX];
+    size_t size = output->size - 2 < LINE_MAX - 1 ? output->size - 2 : LINE_MAX - 1;
+    memcpy(line, output->at, size);
+    line[size] = '\0';
+    host_ReplyWithError(ctx, line + 1);
 }
 
 void host_reply(struct host_context *ctx, const struct buffer *output) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
-        return;
+    } else if (*output->at == '-') {
+        reply_error_line(ctx, output);
+    } else {
+        reply_text(ctx, output->at, output->size);
     }
-    reply_values(ctx, output);
 }

@@ -1,13 +1,15 @@
 /* A reply as our handlers write it, RESP2 or RESP3, given to the host.
  *
- * The host has a function for each type, and none for bytes. Each value costs three writes to the client's
- * output, with its checks. Those of a command that a module calls are cheaper: they go to a buffer, and the
- * reply is passed on as one block. So long replies go by a call of a command of ours:
+ * The host has a function for each type of value, and none for text. It passes on what a command that a module
+ * calls has replied, though, and that is text (ReplyWithCallReply). So the module once calls a command of its own
+ * for replies of some sizes, and keeps them: the pieces. A reply is written into pieces that are as long as it
+ * together, and they are passed on:
  *
- *     host_reply_read --Call--> LB.REPLY --value by value--> reply of the call --ReplyWithCallReply--> client
+ *     *4 $3 ann $3 700 ...                  the handler's reply, of 5013 bytes
+ *     | 5 | 4096 | 512 | 256 | 128 | 16 |   pieces
  *
- * That is for commands that read, only. A client that waits runs its command outside of the host's own
- * calls, and in Redis 7.0 a call throws away there what it replicates. */
+ * That costs one copy, instead of three writes with their checks for each value, and what a client gets is what
+ * the server would send it. */
 #ifndef SERVER_MODULE_HOST_REPLY_H
 #define SERVER_MODULE_HOST_REPLY_H
 
@@ -16,10 +18,11 @@
 
 #define HOST_REPLY_COMMAND "LB.REPLY"
 
+/* Make the pieces; LB.REPLY is registered, and ctx lives as long as the module. false: the server does not pass
+ * on what is written into them. */
+MUST_CHECK bool host_reply_init(struct host_context *ctx);
 /* output: one value, in the RESP of the client. A broken buffer is an error reply. */
 void host_reply(struct host_context *ctx, const struct buffer *output);
-/* The same of a command that only reads, and does not wait. protocol: 2 or 3. */
-void host_reply_read(struct host_context *ctx, const struct buffer *output, unsigned protocol);
 /* LB.REPLY. From a client it is an error. */
 int host_reply_run(struct host_context *ctx, struct host_string **argv, int argc);
 

@@ -190,11 +190,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
         module.wait.first_key = (uint32_t)(module.wait.names - request->args);
         return HOST_ERROR;
     }
-    if ((command->flags & COMMAND_WRITE) == 0) {
-        host_reply_read(ctx, &current.output, module.session.protocol);
-    } else {
-        host_reply(ctx, &current.output);
-    }
+    host_reply(ctx, &current.output);
     if (current.output.capacity > OUTPUT_KEPT_MAX) {
         buffer_deinit(&current.output);
     }

@@ -15,6 +15,7 @@
 #include "server/module/host_job.h"
 #include "server/module/host_period.h"
 #include "server/module/host_player.h"
+#include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
 #include "server/module/module_table.h"
@@ -245,6 +246,9 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
         (!host_moves_clients() &&
          host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC, on_key_event) != HOST_OK)) {
         return refuse(ctx, "the server refused the data type, a command or the filter");
+    }
+    if (!host_reply_init(module.timer_context)) {
+        return refuse(ctx, "the server does not pass on replies as text");
     }
     host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
              module.server.settings.rule_count, module.server.settings.layout_count);

@@ -382,47 +382,6 @@ static bool begins_with(struct bytes reply, const char *text) {
     return reply.size >= size && memcmp(reply.at, text, size) == 0;
 }
 
-/* The line from at on, without its end; at: behind it. */
-static struct bytes take_line(struct bytes reply, size_t *at) {
-    const char *begin = reply.at + *at;
-    const char *end = memmem(begin, reply.size - *at, "\r\n", 2);
-    size_t size = end != NULL ? (size_t)(end - begin) : reply.size - *at;
-    *at += end != NULL ? size + 2 : size;
-    return (struct bytes){.at = begin, .size = size};
-}
-
-/* Hosts write a fraction in RESP3 with 17 digits; what does not fit them, and integers beyond 64 bits, come
- * as strings. */
-static bool is_same_fraction(struct bytes expected, struct bytes line, struct bytes got,
-                             size_t *at) {
-    char text[64], other[64];
-    if (expected.size < 2 || expected.at[0] != ',' || line.size == 0 ||
-        expected.size >= sizeof text ||
-        (expected.size <= 20 && memchr(expected.at, '.', expected.size) == NULL)) {
-        return false;
-    }
-    snprintf(text, sizeof text, "%.*s", (int)expected.size - 1, expected.at + 1);
-    struct bytes number = line.at[0] == '$'
-                              ? take_line(got, at)
-                              : (struct bytes){.at = line.at + 1, .size = line.size - 1};
-    snprintf(other, sizeof other, "%.*s", (int)number.size, number.at);
-    return line.at[0] == '$'   ? strcmp(text, other) == 0
-           : line.at[0] == ',' ? strtod(text, NULL) == strtod(other, NULL)
-                               : false;
-}
-
-static bool is_same(struct bytes expected, struct bytes got) {
-    size_t at = 0, got_at = 0;
-    while (at < expected.size && got_at < got.size) {
-        struct bytes line = take_line(expected, &at);
-        struct bytes got_line = take_line(got, &got_at);
-        if (!bytes_equal(line, got_line) && !is_same_fraction(line, got_line, got, &got_at)) {
-            return false;
-        }
-    }
-    return at == expected.size && got_at == got.size;
-}
-
 /* Replies with these say where the module differs, and docs/cluster.md says so. */
 static bool is_known_difference(struct bytes expected, struct bytes got) {
     return begins_with(got, "-EXECABORT") || begins_with(expected, "-TOOLONG") ||
@@ -508,7 +467,7 @@ static bool are_equal(enum treatment treatment, const struct request *request,
     if (treatment == COMPARE_ANY_ORDER && expected.at[0] == '*' && got.at[0] == '*') {
         return have_equal_elements(expected.at, got.at);
     }
-    return is_same(expected, got);
+    return bytes_equal(expected, got);
 }
 
 static void set_clock(struct shadow *shadow, int fd, const struct clock *clock) {

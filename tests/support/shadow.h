@@ -1,6 +1,6 @@
 /* The module in redis-server, beside the harness: every command on boards that a test gives to the
  * harness goes to a redis-server with the module, too, through a socket, and the replies must be equal
- * to the last byte (but for the digits of fractions in RESP3). So the tests of commands, the model and the twin test the module as well.
+ * to the last byte. So the tests of commands, the model and the twin test the module as well.
  *
  *     LEADERBOARD_MODULE=build/leaderboard-test.so build/tests/server/commands/zset/test_zset_add
  *
