@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import redis
 
@@ -237,6 +238,47 @@ class Followed(unittest.TestCase):
             writers.stop()
         follow.cut_over(self.old, self.ours)
         self.assert_equal_to_source((0, 3))
+
+    def test_an_expiry_that_is_taken_back_while_we_are_down(self):
+        """Past by then, but only the source says that a key is gone."""
+        arguments = ("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+        self.start(*arguments)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            self.old.zadd("time:4", {"ann": 1, "bob": 2})
+            self.old.hset("hash", mapping={"field": "value"})
+            for name in ("time:4", "hash"):
+                self.old.pexpire(name, 1500)
+            self.wait_for_offset()
+            self.server.process.send_signal(how)
+            self.server.process.wait(servers.START_LIMIT_S)
+            for name in ("time:4", "hash"):
+                self.assertTrue(self.old.persist(name))
+            time.sleep(1.6)
+            self.start(*arguments)
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            self.wait_for_offset()
+            self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+            self.assert_equal_to_source()
+
+    def test_a_key_that_expires_while_it_is_compared(self):
+        """Gone at both, and no difference."""
+        self.start()
+        self.old.zadd("board", {"ann": 1})
+        self.old.zadd("short", {"bob": 1})
+        self.follow()
+        self.old.pexpire("short", 500)
+        follow.cut_over(self.old, self.ours)
+        content = follow.content
+
+        def read_slowly(*arguments):
+            found = content(*arguments)
+            time.sleep(0.7)
+            return found
+
+        with unittest.mock.patch("follow.content", read_slowly):
+            self.assert_equal_to_source()
+        self.assertEqual(self.ours.keys("*"), [b"board"])
 
     def test_our_restart_needs_no_copy(self):
         self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
