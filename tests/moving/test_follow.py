@@ -78,7 +78,7 @@ class EndlessCopy:
             if words[0] == b"PSYNC":
                 break
             is_known = words[0] != b"LB.SYNC" and words[1:2] != [b"leaderboard"]
-            client.sendall(b"+OK\r\n" if is_known else b"-ERR unknown\r\n")
+            client.sendall(b"+OK\r\n" if is_known else b"-ERR Unrecognized REPLCONF option\r\n")
         client.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 1\r\n$EOF:" + b"m" * 40 + b"\r\n")
         client.sendall(b"REDIS0011")
         key = b"\x00\x04skip\x10" + bytes(16)  # a string, which is passed over
