@@ -308,7 +308,9 @@ const struct setting setting_table[] = {
      "The most unread replies that are buffered for a client. It is closed at once above the hard "
      "size, and after soft-seconds without a break above the soft size. A size of 0 means no "
      "limit. Clients with a subscription are of class pubsub, replicas of class replica (or "
-     "slave), all others of class normal. A class that is not named keeps its limits."},
+     "slave), all others of class normal. A class that is not named keeps its limits. Of a replica "
+     "the hard size bounds the groups that it has not read, though repl-backlog-size of them are "
+     "always allowed, and the soft size bounds nothing: a full copy is sent as fast as it is read."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "0", "250",
      "A command that would block all other clients for longer than this is rejected before it "

@@ -585,6 +585,41 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     check_equal(REPLICA, MASTER);
 }
 
+/* What is put into its output as it reads is no backlog of its own making: pieces of a copy, and a group, are longer than
+ * the limit. */
+IN_FIXTURE(a_limit_below_one_piece_of_a_copy_lets_copies_and_groups_through) {
+    enum { VALUE_SIZE = 3 << 20, STOPPED_MS = 2500 };
+    const char *const words[] = {"--appendonly", "no", "--client-output-buffer-limit",
+                                 "replica 16kb 8kb 1", NULL};
+    struct text request = {.size = 0};
+    node_start(MASTER, words);
+    node_start(REPLICA, without_journal);
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "big%d", i);
+        node_fill(MASTER, name, LARGE_SHORT);
+    }
+    node_follow(REPLICA, MASTER);
+    wire_wait_info(&MASTER->wire, "connected_slaves", 1);
+    process_signal(&REPLICA->server, SIGSTOP);
+    process_sleep_ms(STOPPED_MS);
+    process_signal(&REPLICA->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+    char *value = malloc(VALUE_SIZE);
+    assert_non_null(value);
+    memset(value, 'v', VALUE_SIZE);
+    const char *const hset[] = {"HSET", "hash", "field", value};
+    const size_t sizes[] = {4, 4, 5, VALUE_SIZE};
+    text_command_words(&request, hset, sizes, 4);
+    free(value);
+    wire_send(&MASTER->wire, request.at, request.size);
+    wire_expect(&MASTER->wire, ":1\r\n");
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_partial_ok"), 0);
+    text_free(&request);
+}
+
 /* Each reply is waited for, so that every write is a group of its own, and several fall into one
  * millisecond: the last one would be gathered with what follows, and the end is of the same turn. */
 IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
