@@ -524,36 +524,81 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
 
 /* The link is a client that shows its certificate, and the certificate of the master must be of the same
  * authority. */
-IN_FIXTURE(a_link_may_be_encrypted) {
-    struct tls_files files;
-    char certificate[300], key[300], authority[300];
-    tls_files_make(&files);
-    snprintf(certificate, sizeof certificate, "%s/server.crt", files.path);
-    snprintf(key, sizeof key, "%s/server.key", files.path);
-    snprintf(authority, sizeof authority, "%s/ca.crt", files.path);
-    const char *const words[] = {"--tls-cert-file",
-                                 certificate,
-                                 "--tls-key-file",
-                                 key,
-                                 "--tls-ca-cert-file",
-                                 authority,
-                                 "--tls-auth-clients",
-                                 "yes",
-                                 "--tls-replication",
-                                 "yes",
-                                 "--io-threads",
-                                 "2",
-                                 NULL};
+/* Both nodes with TLS in both directions, and the master with this certificate. */
+static void start_encrypted(const struct tls_files *files, const char *certificate_name) {
     for (int i = 0; i < 2; i++) {
-        const char *all[WORDS_MAX] = {"--repl-timeout", "10"};
-        memcpy(all + 2, words, sizeof words);
+        char certificate[300], key[300], authority[300];
+        const char *name = &nodes[i] == MASTER ? certificate_name : "server";
+        snprintf(certificate, sizeof certificate, "%s/%s.crt", files->path, name);
+        snprintf(key, sizeof key, "%s/%s.key", files->path, name);
+        snprintf(authority, sizeof authority, "%s/ca.crt", files->path);
+        const char *const words[] = {"--repl-timeout",
+                                     "10",
+                                     "--tls-cert-file",
+                                     certificate,
+                                     "--tls-key-file",
+                                     key,
+                                     "--tls-ca-cert-file",
+                                     authority,
+                                     "--tls-auth-clients",
+                                     "yes",
+                                     "--tls-replication",
+                                     "yes",
+                                     "--io-threads",
+                                     "2",
+                                     NULL};
         const struct process_options options = {
-            .directory = nodes[i].directory, .arguments = all, .has_tls = true};
+            .directory = nodes[i].directory, .arguments = words, .has_tls = true};
         assert_true(process_start(&nodes[i].server, &options));
         nodes[i].port = nodes[i].server.port;
         nodes[i].is_running = true;
         node_connect(&nodes[i]);
     }
+}
+
+static void follow_host(const char *host) {
+    char command[64];
+    snprintf(command, sizeof command, "REPLICAOF %s %u", host, MASTER->port);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&REPLICA->wire, command, "OK");
+}
+
+static void wait_for_link_error(const char *error) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    const char *info = wire_ask(&REPLICA->wire, "INFO replication");
+    while (strstr(info, error) == NULL && process_now_ms() < give_up_at) {
+        process_sleep_ms(10);
+        info = wire_ask(&REPLICA->wire, "INFO replication");
+    }
+    assert_non_null(strstr(info, error));
+    assert_non_null(strstr(info, "master_link_status:down"));
+}
+
+/* A certificate of the same authority may be anybody's, a client's for instance. */
+IN_FIXTURE(a_certificate_must_name_the_master_s_host) {
+    static const char mismatch[] = "the certificate does not name the host";
+    struct tls_files files;
+    tls_files_make(&files);
+    tls_files_sign(&files, "client", "client", -1);
+    start_encrypted(&files, "client");
+    make_kinds(MASTER);
+    wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
+    follow_host("127.0.0.1");
+    wait_for_link_error(mismatch);
+    follow_host("localhost");
+    wait_for_link_error(mismatch);
+    wire_check(&REPLICA->wire, "ZCARD mine", ":1");
+    wire_check(&REPLICA->wire, "CONFIG SET tls-replication-verify-name no", "OK");
+    check_equal(REPLICA, MASTER);
+    tls_files_remove(&files);
+}
+
+IN_FIXTURE(a_link_may_be_encrypted) {
+    struct tls_files files;
+    tls_files_make(&files);
+    start_encrypted(&files, "server");
+    follow_host("localhost");
+    node_wait_up(REPLICA);
     make_kinds(MASTER);
     node_fill(MASTER, "big", LARGE_SHORT);
     node_follow(REPLICA, MASTER);

@@ -458,6 +458,9 @@ class Followed(unittest.TestCase):
             self.skipTest(f"redis-server has no TLS: {error}")
         self.old.zadd("board", {name: 1 for name in names(3000)})
         self.start("--tls-replication", "yes", "--tls-ca-cert-file", f"{at}/cert.pem")
+        self.ours.execute_command("REPLICAOF", "localhost", port)
+        self.assertTrue(follow.wait_until(lambda: "does not name the host" in str(
+            follow.source_info(self.ours).get("master_link_error"))))
         self.ours.execute_command("REPLICAOF", "127.0.0.1", port)
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
                         follow.source_info(self.ours))
