@@ -75,7 +75,9 @@ struct replica {
     uint64_t ack_disk_group; /* on its disk */
     int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
     uint64_t sent_group;     /* the last group handed to its connection */
-    bool is_failed;          /* the machinery has given it up: its session is being closed */
+    size_t
+        fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
+    bool is_failed; /* the machinery has given it up: its session is being closed */
     /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
     uint64_t node;
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */

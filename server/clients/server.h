@@ -174,13 +174,19 @@ server_output_limit(const struct server *server, const struct session *session) 
                                                                        : SETTING_OUTPUT_NORMAL;
     return &server->settings.output_limits[class];
 }
+/* Of its output, what its limits do not count: a replica's copy and groups. They are put there as it reads, and what it
+ * leaves unread of them is counted where it is kept (feed.h). */
+static inline size_t server_output_fed(const struct session *session) {
+    return session_is_replica(session) ? session->replica->fed_size : 0;
+}
 /* How large its output buffer may become: its limit, but never so little that a short reply, which can
  * be sent at once, does not fit. 0: no limit. */
 static inline size_t server_output_room(const struct server *server,
                                         const struct session *session) {
     enum { ROOM_MIN = 16 * 1024 };
     uint64_t size_max = server_output_limit(server, session)->hard_bytes;
-    return size_max > 0 && size_max < ROOM_MIN ? ROOM_MIN : size_max;
+    return size_max == 0 ? 0
+                         : (size_max < ROOM_MIN ? ROOM_MIN : size_max) + server_output_fed(session);
 }
 /* Remove all subscriptions of a client. */
 void server_end_subscriptions(struct server *server, struct session *session);

@@ -609,7 +609,9 @@ static bool is_over_output_limit(struct connection *connection) {
     struct server *server = connection->tick->server;
     const struct setting_output_limit *limit = server_output_limit(server, session);
     size_t unsent_size = limited_size(connection);
+    size_t fed_size = server_output_fed(session);
     const char *reason = NULL;
+    unsent_size -= unsent_size < fed_size ? unsent_size : fed_size;
     if (session->output.is_broken) {
         reason = "client-output-buffer-limit";
     } else if (!is_known_client(connection) && unsent_size > UNKNOWN_OUTPUT_MAX) {

@@ -204,13 +204,27 @@ const char *tls_peer_name(const struct tls *tls) {
 
 /* ---- handshake ---- */
 
+static const char *explain(const struct tls *tls, unsigned long code) {
+    switch (ERR_GET_REASON(code)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+        return "this is not TLS: a client without TLS on the TLS port?";
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        break;
+    default:
+        return ERR_reason_error_string(code);
+    }
+    long verdict = SSL_get_verify_result(tls->ssl);
+    return verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH
+               ? "the certificate does not name the host that is connected to "
+                 "(tls-replication-verify-name)"
+               : X509_verify_cert_error_string(verdict);
+}
+
 static void break_off(struct tls *tls) {
     unsigned long code = ERR_peek_last_error();
     if (tls->error == NULL && code != 0 && !ERR_SYSTEM_ERROR(code)) {
-        int reason = ERR_GET_REASON(code);
-        tls->error = reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST
-                         ? "this is not TLS: a client without TLS on the TLS port?"
-                         : ERR_reason_error_string(code);
+        tls->error = explain(tls, code);
     }
     step(tls, TLS_BREAKS);
 }

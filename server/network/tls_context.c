@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -203,6 +204,17 @@ struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
     return making.context;
 }
 
+/* As an address where it is one. Common names are of users (tls-auth-clients-user), and of no host. */
+static bool expect_host(const struct making *making) {
+    const char *host = making->options->host;
+    X509_VERIFY_PARAM *wanted = SSL_CTX_get0_param(making->context);
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                                X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    return host == NULL || X509_VERIFY_PARAM_set1_ip_asc(wanted, host) == 1 ||
+           X509_VERIFY_PARAM_set1_host(wanted, host, 0) == 1 ||
+           fail(making, "tls-replication", "out of memory");
+}
+
 struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
                                              const char **setting, char *error) {
     struct tls_context_options wanted = *options;
@@ -216,7 +228,8 @@ struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *o
     }
     set_modes(making.context);
     if ((options->certificate_file != NULL && !load_certificate(&making)) ||
-        !load_authorities(&making) || !set_protocols(&making) || !set_ciphers(&making)) {
+        !load_authorities(&making) || !expect_host(&making) || !set_protocols(&making) ||
+        !set_ciphers(&making)) {
         SSL_CTX_free(making.context);
         ERR_clear_error();
         return NULL;

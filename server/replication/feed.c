@@ -173,12 +173,16 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
-/* For lack of memory something is missing in what they are sent, and nothing behind it would be understood. */
-static void close_broken(struct feed *feed) {
+/* Where memory was missing, something is missing in what they are sent, and nothing behind it would be understood. */
+static void check_outputs(struct feed *feed) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
+        struct feed_place *place = feed_place_of(replica);
         if (!feed_is_lost(replica) && replica->session->output.is_broken) {
             feed_give_up(feed, replica, "no memory for what it is sent");
+        } else if (place->is_fed) {
+            place->is_fed = false;
+            replica->fed_size = feed_unsent(replica);
         }
     }
 }
@@ -197,7 +201,7 @@ bool feed_step(struct feed *feed) {
     has_more |= feed_step_copies(feed);
     has_more |= feed_step_redis_copy(feed);
     has_more |= feed_stream(feed);
-    close_broken(feed);
+    check_outputs(feed);
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;

@@ -65,6 +65,7 @@ struct feed_place {
     uint64_t
         online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
     bool is_streaming; /* groups are sent */
+    bool is_fed;       /* something was put into its output, which fed_size does not count yet */
     struct feed_redis *redis; /* owned; NULL: it is one of ours */
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;

@@ -40,7 +40,7 @@ static void fail_copy(struct feed *feed, const char *reason) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         if (takes_copy(replica)) {
-            wire_put_given_up(feed_output(feed, replica), reason);
+            wire_put_given_up(feed_output(replica), reason);
             replica->session->is_close_after_reply = true;
             replica->is_failed = true;
         }
@@ -129,7 +129,7 @@ static void send_piece(struct feed *feed, size_t size) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         if (takes_copy(replica)) {
-            wire_put_piece(feed_output(feed, replica), feed->piece, size);
+            wire_put_piece(feed_output(replica), feed->piece, size);
             feed_replication(feed)->counters.copied_size += size;
         }
     }
@@ -141,7 +141,7 @@ static void complete_copy(struct feed *feed) {
          replica = replica->next) {
         struct feed_place *place = feed_place_of(replica);
         if (takes_copy(replica)) {
-            wire_put_end(feed_output(feed, replica), streamed.group, streamed.time_us);
+            wire_put_end(feed_output(replica), streamed.group, streamed.time_us);
             place->next_group = streamed.group + 1;
             place->online_from = streamed.group;
             place->is_streaming = true;

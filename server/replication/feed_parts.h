@@ -27,9 +27,11 @@ static inline bool feed_is_lost(const struct replica *replica) {
 static inline size_t feed_unsent(const struct replica *replica) {
     return replica->session->output.size + replica->session->handed_size;
 }
-/* How much a replica may leave unread in the backlog; 0: any. */
+/* How much a replica may leave unread in the backlog; 0: any. As in Redis it may leave what the backlog keeps anyway. */
 static inline uint64_t feed_lag_limit(const struct feed *feed) {
-    return feed->server->settings.output_limits[SETTING_OUTPUT_REPLICA].hard_bytes;
+    const struct settings *settings = &feed->server->settings;
+    uint64_t limit = settings->output_limits[SETTING_OUTPUT_REPLICA].hard_bytes;
+    return limit > 0 && limit < settings->repl_backlog_size ? settings->repl_backlog_size : limit;
 }
 
 /* ---- feed.c ---- */
@@ -45,8 +47,8 @@ bool feed_is_in_backlog(const struct feed *feed, uint64_t group);
 void feed_bound_lag(struct feed *feed, struct replica *replica);
 /* Can the groups from this one on be sent? */
 bool feed_is_at_hand(const struct feed *feed, uint64_t group);
-/* Where what it is sent goes. */
-struct buffer *feed_output(struct feed *feed, struct replica *replica);
+/* Where what it is sent goes, whatever its size: what is fed is bounded by FEED_UNSENT_MAX and one message more. */
+struct buffer *feed_output(struct replica *replica);
 /* The thread that reads the journal has read for a place, or could not. */
 void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);
 /* What replicas are to get in this tick. true: there is more to do at once. */
@@ -93,7 +95,7 @@ bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budg
 /* Once a second: keep the connection, and is it still there? */
 void feed_redis_second(struct feed *feed, struct replica *replica);
 /* Ask for an acknowledgement. */
-void feed_redis_ask(struct feed *feed, struct replica *replica);
+void feed_redis_ask(struct replica *replica);
 
 /* ---- feed_redis_copy.c ---- */
 

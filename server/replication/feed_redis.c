@@ -170,7 +170,7 @@ bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budg
     struct feed_redis *redis = feed_place_of(replica)->redis;
     size_t unsent = feed_unsent(replica);
     size_t size_max = unsent < FEED_UNSENT_MAX ? FEED_UNSENT_MAX - unsent : 0;
-    if (!redis_encode_step(&redis->encode, feed_output(feed, replica), size_max, budget_ns)) {
+    if (!redis_encode_step(&redis->encode, feed_output(replica), size_max, budget_ns)) {
         feed_give_up(feed, replica, "no memory for what it is sent");
         return false;
     }
@@ -203,19 +203,18 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 
 /* ---- keeping the connection ---- */
 
-static void put(struct feed *feed, struct replica *replica, const char *const *words,
-                uint32_t count) {
+static void put(struct replica *replica, const char *const *words, uint32_t count) {
     const struct feed_place *place = feed_place_of(replica);
     struct redis_encode *encode = &place->redis->encode;
     if (place->is_streaming && redis_encode_is_between(encode) &&
         feed_unsent(replica) < FEED_UNSENT_MAX) {
-        redis_encode_put(encode, feed_output(feed, replica), words, count);
+        redis_encode_put(encode, feed_output(replica), words, count);
         mark(place->redis);
     }
 }
 
-void feed_redis_ask(struct feed *feed, struct replica *replica) {
-    put(feed, replica, (const char *const[]){"REPLCONF", "GETACK", "*"}, 3);
+void feed_redis_ask(struct replica *replica) {
+    put(replica, (const char *const[]){"REPLCONF", "GETACK", "*"}, 3);
 }
 
 void feed_redis_second(struct feed *feed, struct replica *replica) {
@@ -228,11 +227,11 @@ void feed_redis_second(struct feed *feed, struct replica *replica) {
     }
     redis->input_bytes = replica->session->input_bytes;
     if (is_copying && !redis->has_head) {
-        buffer_append(feed_output(feed, replica), "\n", 1);
+        buffer_append(feed_output(replica), "\n", 1);
     }
     if (now_ms - redis->ping_at_ms >=
         feed->server->settings.repl_ping_replica_period_s * SECOND_MS) {
         redis->ping_at_ms = now_ms;
-        put(feed, replica, (const char *const[]){"PING"}, 1);
+        put(replica, (const char *const[]){"PING"}, 1);
     }
 }

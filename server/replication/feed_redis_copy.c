@@ -111,7 +111,7 @@ static void send_piece(struct feed *feed, size_t size) {
             continue;
         }
         struct feed_redis *redis = feed_place_of(replica)->redis;
-        struct buffer *out = feed_output(feed, replica);
+        struct buffer *out = feed_output(replica);
         if (!redis->has_head) {
             buffer_append(out, "$EOF:", 5);
             buffer_append(out, feed->redis_copy.mark, FEED_REDIS_MARK_SIZE);
@@ -127,7 +127,7 @@ static void send_piece(struct feed *feed, size_t size) {
 static void complete_one(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     uint64_t group = feed->redis_pin.group;
-    buffer_append(feed_output(feed, replica), feed->redis_copy.mark, FEED_REDIS_MARK_SIZE);
+    buffer_append(feed_output(replica), feed->redis_copy.mark, FEED_REDIS_MARK_SIZE);
     if (place->redis->is_copy_enough) {
         replica->session->is_close_after_reply = true;
         replica->is_failed = true; /* it gets nothing more */

@@ -34,10 +34,10 @@ bool feed_is_at_hand(const struct feed *feed, uint64_t group) {
 
 /* ---- sending ---- */
 
-struct buffer *feed_output(struct feed *feed, struct replica *replica) {
-    struct session *session = replica->session;
-    session->output.size_max = server_output_room(feed->server, session);
-    return &session->output;
+struct buffer *feed_output(struct replica *replica) {
+    feed_place_of(replica)->is_fed = true;
+    replica->session->output.size_max = 0;
+    return &replica->session->output;
 }
 
 /* Of the replica that has the place; NULL: none has. */
@@ -77,7 +77,7 @@ static void deliver(struct feed *feed, struct replica *replica, struct bytes gro
             return;
         }
     } else {
-        buffer_append(feed_output(feed, replica), groups.at, groups.size);
+        buffer_append(feed_output(replica), groups.at, groups.size);
     }
     place->next_group = last_group + 1;
     replica->sent_group = last_group;
@@ -187,9 +187,9 @@ static void note_online(struct replica *replica) {
 
 void feed_ping(struct feed *feed, struct replica *replica) {
     if (replica->is_redis) {
-        feed_redis_ask(feed, replica);
+        feed_redis_ask(replica);
     } else if (feed_unsent(replica) < FEED_UNSENT_MAX) {
-        wire_put_ping(feed_output(feed, replica), feed->server->clock.now_us, replica->sent_group);
+        wire_put_ping(feed_output(replica), feed->server->clock.now_us, replica->sent_group);
     }
 }
 

@@ -100,6 +100,7 @@ void master_link_move(struct master_link *link, enum master_link_event event) {
     }
     log_write(LOG_DEBUG, "replica: %s", row->text);
     link->state = row->to;
+    link->has_followed |= link->state == LINK_STREAMING;
     if (replication_is_replica(replication_of(link))) {
         replication_of(link)->link = shown_as[link->state];
     }
@@ -463,6 +464,7 @@ void master_link_begin(struct master_link *link, bool wants_failover) {
     CHECK(link->state == LINK_OFF);
     link->failures = 0;
     link->wants_failover = wants_failover;
+    link->has_followed = false;
     link->logged_reason[0] = '\0';
     link->apply.registry = link->server->registry;
     link->apply.persistence = link->server->persistence;

@@ -11,8 +11,8 @@
  *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
  *     [REPLCONF PRESENT ...: quorum.h]   LB.SYNC <id> <first group>
  *
- * What answers REPLCONF leaderboard with an error, but took what was before, is a Redis: the link ends, and
- * says so (redis_follow.h goes on).
+ * What does not know the option leaderboard of REPLCONF is a Redis: the link ends, and says so (redis_follow.h goes
+ * on). Not if this link has followed a leaderboard server: a copy of a Redis would replace its keys.
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
@@ -107,6 +107,7 @@ struct master_link {
     struct apply apply;
     bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
+    bool has_followed;    /* it was STREAMING since it was begun: the master is no Redis */
     bool wants_time;      /* the master's time was not heard on this connection */
     /* REPLCONF ACK: at once where the master has asked, until everything is applied that it had sent then;
      * else what was applied is acknowledged a hundred times a second. */

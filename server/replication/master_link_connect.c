@@ -131,6 +131,7 @@ static bool make_tls(struct master_link *link) {
         .protocols = settings->tls_protocols,
         .ciphers = settings->tls_ciphers,
         .ciphersuites = settings->tls_ciphersuites,
+        .host = settings->tls_replication_verify_name ? master_link_host(link) : NULL,
     };
     link->tls_context = tls_context_create_client(&options, &failed, error);
     if (link->tls_context == NULL) {

@@ -5,6 +5,7 @@
 #include "server/clients/failover.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link_parts.h"
+#include "server/replication/redis_link.h"
 #include "server/system/log.h"
 
 enum {
@@ -141,20 +142,31 @@ static void fail_with_answer(struct master_link *link, const char *what, struct 
     master_link_fail(link, "%s: %s", what, log_quote(answer).text);
 }
 
-/* "+LEADERBOARD 4", or an error of a server that is none. */
+static void take_redis(struct master_link *link) {
+    if (link->has_followed) {
+        master_link_fail(
+            link, "the master was a leaderboard server, and is a Redis now: what is here stays. "
+                  "REPLICAOF NO ONE, and then REPLICAOF again, replaces it with the Redis's keys");
+        return;
+    }
+    link->has_found_redis = true;
+    link->wake(link->context);
+}
+
+/* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for which the next attempt
+ * asks again. */
 static void take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
     if (begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
         fail_with_answer(link, "the master refuses", answer);
         return;
     }
-    if (begins_with(answer, "-ERR ") && !link->wants_failover) {
-        link->has_found_redis = true;
-        link->wake(link->context);
+    if (redis_link_is_redis(answer) && !link->wants_failover) {
+        take_redis(link);
         return;
     }
     if (!begins_with(answer, "+LEADERBOARD ")) {
-        fail_with_answer(link, "the master is no leaderboard server", answer);
+        fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
         return;
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,

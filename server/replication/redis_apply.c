@@ -9,6 +9,7 @@
 #include "server/replication/redis_apply_parts.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/lookup.h"
 
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
     *apply = (struct redis_apply){.server = server, .registry = server->registry};
@@ -287,6 +288,33 @@ static struct registry_key *find_or_create_model(struct redis_apply *apply, stru
                : NULL;
 }
 
+/* `size` entries of the model from this one on. */
+static bool put_group(struct redis_apply *apply, struct registry_key *key, uint32_t count,
+                      uint32_t from, unsigned size) {
+    struct lookup ahead[LOOKUP_GROUP];
+    struct bytes names[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP];
+    struct board_member member;
+    for (unsigned i = 0; i < size; i++) {
+        uint32_t at = board_is_latest(&key->board) ? count - 1 - from - i : from + i;
+        names[i] = apply->value.entries[at].member;
+        keys[i] = apply->value.entries[at].key;
+    }
+    lookup_members_to_put(&key->board, names, 1, size, keys, ahead);
+    for (unsigned i = 0; i < size; i++) {
+        board_look_up(&key->board, names[i], &ahead[i], &member);
+        if (member.is_there) {
+            return redis_apply_fail_member(apply, registry_name(key), names[i],
+                                           "it is there twice");
+        }
+        if (!(apply->is_exact ? put_within(apply, key, &member, keys[i], BOARD_MEMBERS_MAX)
+                              : redis_apply_put(apply, key, &member, keys[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count, uint32_t from,
                       uint32_t to) {
     if (count == 0 && !(apply->is_exact && rules_of(board_layout(&apply->model))->is_created)) {
@@ -299,16 +327,8 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
     if (key->kind != REGISTRY_BOARD) {
         return redis_apply_fail_key(apply, name, "it is there twice");
     }
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t at = board_is_latest(&key->board) ? count - 1 - i : i;
-        const struct board_entry *entry = &apply->value.entries[at];
-        struct board_member member;
-        board_look_up(&key->board, entry->member, NULL, &member);
-        if (member.is_there) {
-            return redis_apply_fail_member(apply, name, entry->member, "it is there twice");
-        }
-        if (!(apply->is_exact ? put_within(apply, key, &member, entry->key, BOARD_MEMBERS_MAX)
-                              : redis_apply_put(apply, key, &member, entry->key))) {
+    for (uint32_t at = from; at < to; at += LOOKUP_GROUP) {
+        if (!put_group(apply, key, count, at, lookup_group_size(to, at))) {
             return false;
         }
     }

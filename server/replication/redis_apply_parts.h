@@ -67,12 +67,9 @@ void redis_selection_deinit(struct redis_selection *selection);
 void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
                                 const struct redis_score_bound *upper, uint32_t *first,
                                 uint32_t *end);
-/* All of the board in Redis's order, borrowed; free it. NULL: no memory, error. */
-MUST_CHECK struct redis_pick *redis_apply_list(struct redis_apply *apply,
-                                               const struct board *board);
-/* Those of a list between two bounds of ZRANGEBYLEX: from the first that is not below, until one is above. */
-void redis_apply_span_of_names(const struct redis_pick *picks, uint32_t count,
-                               const struct redis_lex_bound *lower,
+/* The same between two bounds of ZRANGEBYLEX. Where scores differ Redis promises nothing; this is what it does with its
+ * packed form: from the first member that is not below the bounds on, until one is above them. */
+void redis_apply_span_of_names(const struct board *board, const struct redis_lex_bound *lower,
                                const struct redis_lex_bound *upper, uint32_t *first, uint32_t *end);
 
 /* An error, whatever follows. */

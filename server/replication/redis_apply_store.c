@@ -431,6 +431,26 @@ static bool find_by_score(const struct range *range, const struct board *board, 
     return true;
 }
 
+static bool find_by_name(const struct range *range, const struct board *board, uint32_t *first,
+                         uint32_t *end) {
+    struct redis_lex_bound lower;
+    struct redis_lex_bound upper;
+    if (!redis_lex_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
+        !redis_lex_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
+        return false;
+    }
+    redis_apply_span_of_names(board, &lower, &upper, first, end);
+    limit_places(range, first, end);
+    return true;
+}
+
+static bool find_places(const struct range *range, const struct board *board, uint32_t *first,
+                        uint32_t *end) {
+    return range->is_by_lex     ? find_by_name(range, board, first, end)
+           : range->is_by_score ? find_by_score(range, board, first, end)
+                                : find_by_place(range, board_count(board), first, end);
+}
+
 static bool put_entry(struct redis_apply *apply, struct bytes name, const struct board *board,
                       struct bytes member, uint64_t key) {
     return redis_apply_put_score(apply, name, member, redis_score_of(board_layout(board), key));
@@ -461,31 +481,6 @@ static bool put_places(struct redis_apply *apply, struct bytes name, const struc
     return is_fine;
 }
 
-/* As its packed form does where scores differ (redis_apply_zremrangebylex). */
-static bool put_by_lex(struct redis_apply *apply, const struct request *request,
-                       const struct range *range, struct bytes name, const struct board *board) {
-    struct redis_lex_bound lower;
-    struct redis_lex_bound upper;
-    if (!redis_lex_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
-        !redis_lex_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
-        return redis_apply_fail_form(apply, request);
-    }
-    uint32_t count = board_count(board);
-    struct redis_pick *picks = redis_apply_list(apply, board);
-    if (picks == NULL) {
-        return false;
-    }
-    uint32_t first, end;
-    redis_apply_span_of_names(picks, count, &lower, &upper, &first, &end);
-    limit_places(range, &first, &end);
-    bool is_fine = true;
-    for (uint32_t i = first; i < end && is_fine; i++) {
-        is_fine = put_entry(apply, name, board, picks[i].member, picks[i].key);
-    }
-    memory_free(picks);
-    return is_fine;
-}
-
 bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *request) {
     struct range range;
     const struct board *board;
@@ -497,16 +492,10 @@ bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *re
         !redis_apply_begin_board(apply, to)) {
         return false;
     }
-    bool is_fine = true;
-    if (board != NULL && range.is_by_lex) {
-        is_fine = put_by_lex(apply, request, &range, to, board);
-    } else if (board != NULL) {
-        uint32_t first;
-        uint32_t end;
-        is_fine = (range.is_by_score ? find_by_score(&range, board, &first, &end)
-                                     : find_by_place(&range, board_count(board), &first, &end))
-                      ? put_places(apply, to, board, first, end)
-                      : redis_apply_fail_form(apply, request);
+    uint32_t first = 0;
+    uint32_t end = 0;
+    if (board != NULL && !find_places(&range, board, &first, &end)) {
+        return redis_apply_fail_form(apply, request);
     }
-    return is_fine && replace(apply, to);
+    return put_places(apply, to, board, first, end) && replace(apply, to);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "server/replication/redis_apply_parts.h"
+#include "skiplist/lookup.h"
 
 /* ---- ZADD, ZINCRBY ---- */
 
@@ -203,6 +204,25 @@ bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) 
     return true;
 }
 
+/* They are on the board: look-ups for a group of them wait for memory together. */
+static void take_picks(struct redis_apply *apply, struct registry_key *key,
+                       const struct redis_pick *picks, uint32_t count) {
+    struct lookup ahead[LOOKUP_GROUP];
+    struct bytes names[LOOKUP_GROUP];
+    struct board_member member;
+    for (uint32_t at = 0; at < count; at += LOOKUP_GROUP) {
+        unsigned size = lookup_group_size(count, at);
+        for (unsigned i = 0; i < size; i++) {
+            names[i] = picks[at + i].member;
+        }
+        lookup_members_to_take(&key->board, names, 1, size, ahead);
+        for (unsigned i = 0; i < size; i++) {
+            board_look_up(&key->board, names[i], &ahead[i], &member);
+            registry_take_member(apply->registry, key, &member);
+        }
+    }
+}
+
 /* Remove places first .. last. */
 static bool remove_places(struct redis_apply *apply, struct registry_key *key, uint32_t first,
                           uint32_t last, const char *event) {
@@ -213,9 +233,7 @@ static bool remove_places(struct redis_apply *apply, struct registry_key *key, u
     if (selection.count > 0) {
         registry_remove_range(apply->registry, key, selection.rank, selection.count);
     }
-    for (uint32_t i = 0; i < selection.pick_count; i++) {
-        take(apply, key, selection.picks[i].member);
-    }
+    take_picks(apply, key, selection.picks, selection.pick_count);
     redis_selection_deinit(&selection);
     redis_apply_end_removal(apply, key, event);
     return true;
@@ -290,8 +308,6 @@ bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct reques
     return first == end || remove_places(apply, key, first, end - 1, "zremrangebyscore");
 }
 
-/* Where scores differ Redis promises nothing; this is what it does with its packed form: from the first member
- * that is not below the range on, as long as they are not above it. */
 bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request *request) {
     struct registry_key *key;
     struct redis_lex_bound lower;
@@ -306,13 +322,7 @@ bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request 
     if (key == NULL) {
         return true;
     }
-    uint32_t count = board_count(&key->board);
-    struct redis_pick *picks = redis_apply_list(apply, &key->board);
-    if (picks == NULL) {
-        return false;
-    }
     uint32_t first, end;
-    redis_apply_span_of_names(picks, count, &lower, &upper, &first, &end);
-    memory_free(picks);
+    redis_apply_span_of_names(&key->board, &lower, &upper, &first, &end);
     return first == end || remove_places(apply, key, first, end - 1, "zremrangebylex");
 }

@@ -214,6 +214,10 @@ bool redis_follow_is_on(const struct redis_follow *follow) {
     return follow->is_on;
 }
 
+bool redis_follow_has_found_leaderboard(const struct redis_follow *follow) {
+    return follow->is_on && follow->source != NULL && follow->view.is_leaderboard;
+}
+
 void redis_follow_drop(struct redis_follow *follow) {
     if (follow->source != NULL) {
         redis_link_drop(follow->source->link);

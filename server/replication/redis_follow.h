@@ -35,6 +35,9 @@ void redis_follow_drop(struct redis_follow *follow);
 MUST_CHECK bool redis_follow_finish(struct redis_follow *follow, uint64_t budget_ns);
 void redis_follow_end(struct redis_follow *follow);
 
+/* Has a leaderboard server taken the place of the Redis? Then its owner follows that. */
+bool redis_follow_has_found_leaderboard(const struct redis_follow *follow);
+
 /* true: there is more to do at once. */
 MUST_CHECK bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns);
 /* INFO's lines. */

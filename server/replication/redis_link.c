@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "codec/memory.h"
 #include "codec/thread_signals.h"
 #include "server/replication/redis_wire.h"
+#include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
 
@@ -139,6 +141,38 @@ static bool fail_answer(struct redis_link *link, const char *what, const char *l
 /* The one whose copies can be read: RDB version 80. */
 #define VALKEY_VERSION "9.0.0"
 
+bool redis_link_is_redis(struct bytes answer) {
+    static const char *const refusals[] = {
+        "-ERR Unrecognized REPLCONF option", /* every version of Redis and Valkey */
+        "-ERR unknown option",
+        "-ERR unknown subcommand",
+    };
+    bool is_refusal = false;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        size_t size = strlen(refusals[i]);
+        is_refusal |= answer.size >= size && strncasecmp(answer.at, refusals[i], size) == 0;
+    }
+    return is_refusal;
+}
+
+/* Is it still a Redis? */
+static bool check_kind(struct redis_link *link) {
+    char line[REPLY_MAX];
+    char version[8];
+    snprintf(version, sizeof version, "%d", (int)WIRE_VERSION);
+    if (!SEND(link, "REPLCONF", "leaderboard", version) || !read_line(link, line)) {
+        return false;
+    }
+    if (begins(line, "+LEADERBOARD ")) {
+        uv_mutex_lock(&link->mutex);
+        link->view.is_leaderboard = true;
+        uv_mutex_unlock(&link->mutex);
+        return fail(link, "the source is a leaderboard server now");
+    }
+    return redis_link_is_redis(bytes_from_text(line)) ||
+           fail_answer(link, "REPLCONF leaderboard", line);
+}
+
 static bool shake_hands(struct redis_link *link) {
     const struct redis_link_options *options = &link->options;
     char line[REPLY_MAX];
@@ -169,7 +203,8 @@ static bool shake_hands(struct redis_link *link) {
         (!SEND(link, "REPLCONF", "ip-address", options->announced_ip) || !read_line(link, line))) {
         return false;
     }
-    if (!SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") || !read_line(link, line)) {
+    if (!SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") || !read_line(link, line) ||
+        !check_kind(link)) {
         return false;
     }
     /* To a replica that does not say so Valkey 9 sends RDB version 11, and where that has no room for a value, such

@@ -7,7 +7,8 @@
  *        +------- any of them, when it breaks ----------+
  *
  * It says what Redis 5 to 8 and Valkey 7.2 to 9 expect: PING, AUTH, REPLCONF listening-port and ip-address,
- * REPLCONF capa eof capa psync2, PSYNC. No version: recent Valkey then sends what older readers can read. */
+ * REPLCONF capa eof capa psync2, PSYNC. Before that each connection asks REPLCONF leaderboard: a leaderboard server may
+ * have taken the source's place, and has its own way to be followed (master_link.h). */
 #ifndef SERVER_REDIS_LINK_H
 #define SERVER_REDIS_LINK_H
 
@@ -42,11 +43,16 @@ struct redis_link_view {
     uint64_t full_syncs, partial_syncs, losses;
     int64_t heard_at_ms, copy_at_ms; /* monotonic */
     bool is_full;                    /* the spool takes no more */
+    bool is_leaderboard;             /* the other end is no Redis any more */
     char error
         [REDIS_LINK_ERROR_MAX]; /* why it is not connected, or the spool is full; "": nothing */
 };
 
 struct redis_link;
+
+/* Is this what a Redis answers to REPLCONF leaderboard, an option that it does not know? Any other error may be that of a
+ * leaderboard server, too: one that is loading, or has too many clients. */
+bool redis_link_is_redis(struct bytes answer);
 
 /* wake: called on its thread when there is something to be read. NULL: no memory or threads, error
  * (REDIS_LINK_ERROR_MAX). */

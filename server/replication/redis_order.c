@@ -6,8 +6,6 @@
  *
  * The members with one score are neighbours on the board, in another order. So places are found by score, and
  * only a group of equal scores that is cut has to be looked at member by member. */
-#include <stdlib.h>
-
 #include "server/replication/redis_apply_parts.h"
 
 /* A group of equal scores, as places. */
@@ -38,9 +36,49 @@ static struct group group_at(const struct board *board, uint32_t place) {
 
 /* ---- groups that are cut ---- */
 
-static int compare_picks(const void *a, const void *b) {
-    return redis_compare(((const struct redis_pick *)a)->member,
-                         ((const struct redis_pick *)b)->member);
+static void swap_picks(struct redis_pick *a, struct redis_pick *b) {
+    struct redis_pick pick = *a;
+    *a = *b;
+    *b = pick;
+}
+
+/* Two parts: what is not above the pivot, and what is not below it. Returns the size of the first, which is not all:
+ * the pivot is not the last one. */
+static uint32_t part_picks(struct redis_pick *picks, uint32_t size, uint32_t pivot_index) {
+    struct bytes pivot = picks[pivot_index].member;
+    uint32_t low = 0;
+    uint32_t high = size - 1;
+    for (;; low++, high--) {
+        while (redis_compare(picks[low].member, pivot) < 0) {
+            low++;
+        }
+        while (redis_compare(picks[high].member, pivot) > 0) {
+            high--;
+        }
+        if (low >= high) {
+            return high + 1;
+        }
+        swap_picks(&picks[low], &picks[high]);
+    }
+}
+
+/* Hoare's selection: the `count` lowest come to the front, in whatever order. Pivots are at random (seed: secret), as
+ * clients choose the names. */
+static void bring_lowest(struct redis_pick *picks, uint32_t size, uint32_t count, uint64_t seed) {
+    uint64_t random = seed | 1;
+    while (count > 0 && count < size) {
+        random ^= random << 13; /* xorshift64 */
+        random ^= random >> 7;
+        random ^= random << 17;
+        uint32_t front = part_picks(picks, size, (uint32_t)(random % (size - 1)));
+        if (count < front) {
+            size = front;
+        } else {
+            picks += front;
+            size -= front;
+            count -= front;
+        }
+    }
 }
 
 /* Entries of places first .. end - 1, in whatever order. */
@@ -99,8 +137,10 @@ static bool add_picks(struct redis_apply *apply, const struct board *board, stru
     struct redis_pick *added = picks + selection->pick_count;
     selection->picks = picks;
     read_places(board, group.first, group.end, added);
-    qsort(added, size, sizeof *added, compare_picks);
-    memmove(added, added + (first - group.first), count * sizeof *added);
+    uint32_t left = first - group.first;
+    bring_lowest(added, size, end - group.first, apply->sets[0].seed);
+    bring_lowest(added, end - group.first, left, apply->sets[0].seed);
+    memmove(added, added + left, count * sizeof *added);
     selection->pick_count += count;
     return true;
 }
@@ -203,42 +243,60 @@ void redis_apply_span_of_scores(const struct board *board, const struct redis_sc
     *end = *end < *first ? *first : *end;
 }
 
-/* ---- everything ---- */
+/* ---- names ---- */
 
-struct redis_pick *redis_apply_list(struct redis_apply *apply, const struct board *board) {
-    uint32_t count = board_count(board);
-    struct redis_pick *picks = memory_allocate(count * sizeof *picks);
-    if (picks == NULL) {
-        (void)redis_apply_fail_memory(apply);
-        return NULL;
+/* The places between two bounds, group after group: within one, members below the bounds come first, and those above
+ * them last, so that counting them is enough. */
+struct name_span {
+    uint32_t first, end;
+    bool has_begun;
+    uint32_t group_first, below, above; /* of the group that is read */
+};
+
+/* The group ends before this place. true: what is behind it is above the upper bound. */
+static bool end_group(struct name_span *span, uint32_t group_end) {
+    if (!span->has_begun && span->below < group_end - span->group_first) {
+        span->has_begun = true;
+        span->first = span->group_first + span->below;
     }
-    bool is_ascending = board_layout(board)->fields[0].is_ascending;
-    read_places(board, 0, count, picks);
-    for (uint32_t i = 0; i < count / 2 && !is_ascending; i++) {
-        struct redis_pick pick = picks[i];
-        picks[i] = picks[count - 1 - i];
-        picks[count - 1 - i] = pick;
-    }
-    uint64_t low = low_bits(board_layout(board));
-    for (uint32_t from = 0, at = 1; at <= count; at++) {
-        if (at == count || (picks[at].key & ~low) != (picks[from].key & ~low)) {
-            qsort(picks + from, at - from, sizeof *picks, compare_picks);
-            from = at;
-        }
-    }
-    return picks;
+    bool is_over = span->has_begun && span->above > 0;
+    span->end = group_end - span->above;
+    span->group_first = group_end;
+    span->below = span->above = 0;
+    return is_over;
 }
 
-void redis_apply_span_of_names(const struct redis_pick *picks, uint32_t count,
-                               const struct redis_lex_bound *lower,
+void redis_apply_span_of_names(const struct board *board, const struct redis_lex_bound *lower,
                                const struct redis_lex_bound *upper, uint32_t *first,
                                uint32_t *end) {
-    *first = 0;
-    while (*first < count && !redis_lex_is_from(lower, picks[*first].member)) {
-        ++*first;
+    struct name_span span = {.first = 0};
+    struct board_cursor cursor;
+    struct board_entry entry;
+    uint64_t low = low_bits(board_layout(board));
+    uint64_t score = 0;
+    uint32_t count = board_count(board);
+    uint32_t place = 0;
+    bool is_ascending = board_layout(board)->fields[0].is_ascending;
+    bool is_over = false;
+    board_seek(board, count > 0 ? rank_of(board, 0) : 0, &cursor);
+    while (place < count && board_cursor_read(&cursor, &entry)) {
+        is_over = place > 0 && (entry.key | low) != score && end_group(&span, place);
+        if (is_over) {
+            break;
+        }
+        score = entry.key | low;
+        span.below += !redis_lex_is_from(lower, entry.member);
+        span.above += !redis_lex_is_until(upper, entry.member);
+        place++;
+        if (is_ascending) {
+            board_cursor_next(&cursor);
+        } else {
+            board_cursor_previous(&cursor);
+        }
     }
-    *end = *first;
-    while (*end < count && redis_lex_is_until(upper, picks[*end].member)) {
-        ++*end;
+    if (!is_over) {
+        (void)end_group(&span, place);
     }
+    *first = span.has_begun ? span.first : 0;
+    *end = span.has_begun && span.end > span.first ? span.end : *first;
 }

@@ -385,7 +385,11 @@ bool replicator_begin_tick(struct replicator *replicator) {
         follow_redis(replicator);
     }
     if (redis_follow_is_on(replicator->redis)) {
-        return redis_follow_step(replicator->redis, STEP_BUDGET_NS);
+        bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
+        if (redis_follow_has_found_leaderboard(replicator->redis)) {
+            follow(replicator);
+        }
+        return has_more;
     }
     uint64_t copies = server->replication.copies;
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);

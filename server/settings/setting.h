@@ -198,7 +198,7 @@ struct settings {
     uint64_t replica_spool_size; /* 0: no limit */
     int64_t repl_backlog_ttl_s;
     int64_t min_replicas_to_write, min_replicas_max_lag_s; /* 0: off */
-    bool tls_replication;
+    bool tls_replication, tls_replication_verify_name;
     int64_t sync_replicas, replication_nodes; /* 0: off; else sync_replicas < replication_nodes */
     bool sync_replicas_fsync;
     int64_t sync_replicas_lease_ms; /* 0: none */

@@ -310,7 +310,10 @@ const struct setting setting_table[] = {
      "The most unread replies that are buffered for a client. It is closed at once above the hard "
      "size, and after soft-seconds without a break above the soft size. A size of 0 means no "
      "limit. Clients with a subscription are of class pubsub, replicas of class replica (or "
-     "slave), all others of class normal. A class that is not named keeps its limits."},
+     "slave), all others of class normal. A class that is not named keeps its limits. Of a replica "
+     "the hard size bounds the groups that it has not read, though repl-backlog-size of them are "
+     "always allowed, and the soft size bounds nothing: a full copy is sent as fast as it is "
+     "read."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "0", "250",
      "A command that would block all other clients for longer than this is rejected before it "
@@ -551,6 +554,13 @@ const struct setting setting_table[] = {
     {"tls-replication", &replication, 0, BOOLEAN(tls_replication), "no", NULL,
      "Connect to the master with TLS, at its tls-port. The certificate of tls-cert-file is shown, "
      "and the master's must be signed by an authority of tls-ca-cert-file or tls-ca-cert-dir."},
+    {"tls-replication-verify-name", &replication, 0, BOOLEAN(tls_replication_verify_name), "yes",
+     NULL,
+     "With tls-replication the master's certificate must name the host of replicaof, in its "
+     "subjectAltName: a name as a DNS name, an address as an IP address. no: any certificate of "
+     "the "
+     "authority will do, as in Redis, also that of a client, whose owner could then answer in "
+     "the master's place."},
     {"replica-read-only", &replication, 0, ONLY("yes", "a replica is an exact copy of its master"),
      "yes", NULL,
      "A replica refuses writes with an error that begins with READONLY. yes is the only value: a "

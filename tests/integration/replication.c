@@ -660,36 +660,81 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
 
 /* The link is a client that shows its certificate, and the certificate of the master must be of the same
  * authority. */
-IN_FIXTURE(a_link_may_be_encrypted) {
-    struct tls_files files;
-    char certificate[300], key[300], authority[300];
-    tls_files_make(&files);
-    snprintf(certificate, sizeof certificate, "%s/server.crt", files.path);
-    snprintf(key, sizeof key, "%s/server.key", files.path);
-    snprintf(authority, sizeof authority, "%s/ca.crt", files.path);
-    const char *const words[] = {"--tls-cert-file",
-                                 certificate,
-                                 "--tls-key-file",
-                                 key,
-                                 "--tls-ca-cert-file",
-                                 authority,
-                                 "--tls-auth-clients",
-                                 "yes",
-                                 "--tls-replication",
-                                 "yes",
-                                 "--io-threads",
-                                 "2",
-                                 NULL};
+/* Both nodes with TLS in both directions, and the master with this certificate. */
+static void start_encrypted(const struct tls_files *files, const char *certificate_name) {
     for (int i = 0; i < 2; i++) {
-        const char *all[WORDS_MAX] = {"--repl-timeout", "10"};
-        memcpy(all + 2, words, sizeof words);
+        char certificate[300], key[300], authority[300];
+        const char *name = &nodes[i] == MASTER ? certificate_name : "server";
+        snprintf(certificate, sizeof certificate, "%s/%s.crt", files->path, name);
+        snprintf(key, sizeof key, "%s/%s.key", files->path, name);
+        snprintf(authority, sizeof authority, "%s/ca.crt", files->path);
+        const char *const words[] = {"--repl-timeout",
+                                     "10",
+                                     "--tls-cert-file",
+                                     certificate,
+                                     "--tls-key-file",
+                                     key,
+                                     "--tls-ca-cert-file",
+                                     authority,
+                                     "--tls-auth-clients",
+                                     "yes",
+                                     "--tls-replication",
+                                     "yes",
+                                     "--io-threads",
+                                     "2",
+                                     NULL};
         const struct process_options options = {
-            .directory = nodes[i].directory, .arguments = all, .has_tls = true};
+            .directory = nodes[i].directory, .arguments = words, .has_tls = true};
         assert_true(process_start(&nodes[i].server, &options));
         nodes[i].port = nodes[i].server.port;
         nodes[i].is_running = true;
         node_connect(&nodes[i]);
     }
+}
+
+static void follow_host(const char *host) {
+    char command[64];
+    snprintf(command, sizeof command, "REPLICAOF %s %u", host, MASTER->port);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&REPLICA->wire, command, "OK");
+}
+
+static void wait_for_link_error(const char *error) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    const char *info = wire_ask(&REPLICA->wire, "INFO replication");
+    while (strstr(info, error) == NULL && process_now_ms() < give_up_at) {
+        process_sleep_ms(10);
+        info = wire_ask(&REPLICA->wire, "INFO replication");
+    }
+    assert_non_null(strstr(info, error));
+    assert_non_null(strstr(info, "master_link_status:down"));
+}
+
+/* A certificate of the same authority may be anybody's, a client's for instance. */
+IN_FIXTURE(a_certificate_must_name_the_master_s_host) {
+    static const char mismatch[] = "the certificate does not name the host";
+    struct tls_files files;
+    tls_files_make(&files);
+    tls_files_sign(&files, "client", "client", -1);
+    start_encrypted(&files, "client");
+    make_kinds(MASTER);
+    wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
+    follow_host("127.0.0.1");
+    wait_for_link_error(mismatch);
+    follow_host("localhost");
+    wait_for_link_error(mismatch);
+    wire_check(&REPLICA->wire, "ZCARD mine", ":1");
+    wire_check(&REPLICA->wire, "CONFIG SET tls-replication-verify-name no", "OK");
+    check_equal(REPLICA, MASTER);
+    tls_files_remove(&files);
+}
+
+IN_FIXTURE(a_link_may_be_encrypted) {
+    struct tls_files files;
+    tls_files_make(&files);
+    start_encrypted(&files, "server");
+    follow_host("localhost");
+    node_wait_up(REPLICA);
     make_kinds(MASTER);
     node_fill(MASTER, "big", LARGE_SHORT);
     node_follow(REPLICA, MASTER);
@@ -719,6 +764,41 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     wire_wait_info(&MASTER->wire, "connected_slaves", 0);
     process_signal(&REPLICA->server, SIGCONT);
     check_equal(REPLICA, MASTER);
+}
+
+/* What is put into its output as it reads is no backlog of its own making: pieces of a copy, and a group, are longer than
+ * the limit. */
+IN_FIXTURE(a_limit_below_one_piece_of_a_copy_lets_copies_and_groups_through) {
+    enum { VALUE_SIZE = 3 << 20, STOPPED_MS = 2500 };
+    const char *const words[] = {"--appendonly", "no", "--client-output-buffer-limit",
+                                 "replica 16kb 8kb 1", NULL};
+    struct text request = {.size = 0};
+    node_start(MASTER, words);
+    node_start(REPLICA, without_journal);
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "big%d", i);
+        node_fill(MASTER, name, LARGE_SHORT);
+    }
+    node_follow(REPLICA, MASTER);
+    wire_wait_info(&MASTER->wire, "connected_slaves", 1);
+    process_signal(&REPLICA->server, SIGSTOP);
+    process_sleep_ms(STOPPED_MS);
+    process_signal(&REPLICA->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+    char *value = malloc(VALUE_SIZE);
+    assert_non_null(value);
+    memset(value, 'v', VALUE_SIZE);
+    const char *const hset[] = {"HSET", "hash", "field", value};
+    const size_t sizes[] = {4, 4, 5, VALUE_SIZE};
+    text_command_words(&request, hset, sizes, 4);
+    free(value);
+    wire_send(&MASTER->wire, request.at, request.size);
+    wire_expect(&MASTER->wire, ":1\r\n");
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_partial_ok"), 0);
+    text_free(&request);
 }
 
 /* Each reply is waited for, so that every write is a group of its own, and several fall into one

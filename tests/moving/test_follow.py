@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import redis
 
@@ -77,7 +78,7 @@ class EndlessCopy:
             if words[0] == b"PSYNC":
                 break
             is_known = words[0] != b"LB.SYNC" and words[1:2] != [b"leaderboard"]
-            client.sendall(b"+OK\r\n" if is_known else b"-ERR unknown\r\n")
+            client.sendall(b"+OK\r\n" if is_known else b"-ERR Unrecognized REPLCONF option\r\n")
         client.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 1\r\n$EOF:" + b"m" * 40 + b"\r\n")
         client.sendall(b"REDIS0011")
         key = b"\x00\x04skip\x10" + bytes(16)  # a string, which is passed over
@@ -237,6 +238,48 @@ class Followed(unittest.TestCase):
             writers.stop()
         follow.cut_over(self.old, self.ours)
         self.assert_equal_to_source((0, 3))
+
+    def test_an_expiry_that_is_taken_back_while_we_are_down(self):
+        """Past by then, but only the source says that a key is gone."""
+        arguments = ("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+        self.start(*arguments)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            self.old.zadd("time:4", {"ann": 1, "bob": 2})
+            self.old.hset("hash", mapping={"field": "value"})
+            for name in ("time:4", "hash"):
+                self.old.pexpire(name, 8000)
+            past_at = time.monotonic() + 8.1
+            self.wait_for_offset()
+            self.server.process.send_signal(how)
+            self.server.process.wait(servers.START_LIMIT_S)
+            for name in ("time:4", "hash"):
+                self.assertTrue(self.old.persist(name))
+            time.sleep(max(past_at - time.monotonic(), 0))
+            self.start(*arguments)
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            self.wait_for_offset()
+            self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+            self.assert_equal_to_source()
+
+    def test_a_key_that_expires_while_it_is_compared(self):
+        """Gone at both, and no difference."""
+        self.start()
+        self.old.zadd("board", {"ann": 1})
+        self.old.zadd("short", {"bob": 1})
+        self.follow()
+        self.old.pexpire("short", 500)
+        follow.cut_over(self.old, self.ours)
+        content = follow.content
+
+        def read_slowly(*arguments):
+            found = content(*arguments)
+            time.sleep(0.7)
+            return found
+
+        with unittest.mock.patch("follow.content", read_slowly):
+            self.assert_equal_to_source()
+        self.assertEqual(self.ours.keys("*"), [b"board"])
 
     def test_our_restart_needs_no_copy(self):
         self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
@@ -415,6 +458,9 @@ class Followed(unittest.TestCase):
             self.skipTest(f"redis-server has no TLS: {error}")
         self.old.zadd("board", {name: 1 for name in names(3000)})
         self.start("--tls-replication", "yes", "--tls-ca-cert-file", f"{at}/cert.pem")
+        self.ours.execute_command("REPLICAOF", "localhost", port)
+        self.assertTrue(follow.wait_until(lambda: "does not name the host" in str(
+            follow.source_info(self.ours).get("master_link_error"))))
         self.ours.execute_command("REPLICAOF", "127.0.0.1", port)
         self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
                         follow.source_info(self.ours))

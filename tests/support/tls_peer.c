@@ -32,9 +32,16 @@ static void write_files(const struct tls_files *files, const char *name, X509 *c
     fclose(file);
 }
 
-/* Of somebody with this name and a new key; signed by the authority, or (NULL) by itself. */
+static void extend(X509 *certificate, int kind, const char *value) {
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, kind, value);
+    assert_int_equal(X509_add_ext(certificate, extension, -1), 1);
+    X509_EXTENSION_free(extension);
+}
+
+/* Of somebody with this name and a new key, and of these hosts (NULL: none); signed by the authority, or (NULL) by
+ * itself. */
 static X509 *make(const struct tls_files *authority, const char *common_name, int size,
-                  EVP_PKEY **key) {
+                  const char *hosts, EVP_PKEY **key) {
     static long serial = 0;
     X509 *certificate = X509_new();
     assert_non_null(certificate);
@@ -51,30 +58,35 @@ static X509 *make(const struct tls_files *authority, const char *common_name, in
                                           : X509_get_subject_name(certificate));
     X509_set_pubkey(certificate, *key);
     if (authority == NULL) {
-        X509_EXTENSION *extension =
-            X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints, "critical,CA:TRUE");
-        assert_int_equal(X509_add_ext(certificate, extension, -1), 1);
-        X509_EXTENSION_free(extension);
+        extend(certificate, NID_basic_constraints, "critical,CA:TRUE");
+    }
+    if (hosts != NULL) {
+        extend(certificate, NID_subject_alt_name, hosts);
     }
     assert_true(X509_sign(certificate, authority != NULL ? authority->key : *key, EVP_sha256()) >
                 0);
     return certificate;
 }
 
-void tls_files_sign(const struct tls_files *files, const char *name, const char *common_name,
-                    int size) {
+static void sign(const struct tls_files *files, const char *name, const char *common_name, int size,
+                 const char *hosts) {
     EVP_PKEY *key;
-    X509 *certificate = make(files, common_name, size, &key);
+    X509 *certificate = make(files, common_name, size, hosts, &key);
     write_files(files, name, certificate, key);
     X509_free(certificate);
     EVP_PKEY_free(key);
 }
 
+void tls_files_sign(const struct tls_files *files, const char *name, const char *common_name,
+                    int size) {
+    sign(files, name, common_name, size, NULL);
+}
+
 void tls_files_make(struct tls_files *files) {
     directory_make(files->path);
-    files->certificate = make(NULL, "authority", -1, &files->key);
+    files->certificate = make(NULL, "authority", -1, NULL, &files->key);
     write_files(files, "ca", files->certificate, files->key);
-    tls_files_sign(files, "server", "server", -1);
+    sign(files, "server", "server", -1, "DNS:localhost,IP:127.0.0.1");
 }
 
 void tls_files_remove(struct tls_files *files) {

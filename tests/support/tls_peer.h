@@ -15,10 +15,10 @@ struct tls_files {
     X509 *certificate;
 };
 
-/* With an authority and the certificate "server". */
+/* With an authority and the certificate "server", of localhost and 127.0.0.1. */
 void tls_files_make(struct tls_files *files);
 void tls_files_remove(struct tls_files *files);
-/* NAME.crt and NAME.key, of somebody whose common name has these bytes. */
+/* NAME.crt and NAME.key, of somebody whose common name has these bytes, and of no host. */
 void tls_files_sign(const struct tls_files *files, const char *name, const char *common_name,
                     int size);
 

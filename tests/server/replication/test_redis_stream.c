@@ -2,9 +2,13 @@
  * all commands under load are compared with those of a real redis-server by tests/moving/test_follow.py. */
 #include "tests/server/rdb/rdb_maker.h"
 
+#include <time.h>
+
+#include "server/replication/redis_score.h"
 #include "server/replication/redis_stream.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
+#include "tests/support/random.h"
 
 #define BUDGET_NS UINT64_MAX
 #define SETTINGS                                                                                   \
@@ -393,6 +397,152 @@ TEST(keys_that_expire_stay_until_the_source_says_so) {
     expect(&f, "EXISTS k", ":0\r\n");
     feed_text(&f, "ZADD k XX 2 ann\r\nPERSIST k\r\n");
     expect(&f, "ZSCORE k ann", "$1\r\n2\r\n");
+    end(&f);
+}
+
+/* ---- equal scores, in Redis's order ---- */
+
+struct listed {
+    char name[16];
+    int score;
+};
+
+static int compare_listed(const void *a, const void *b) {
+    const struct listed *x = a, *y = b;
+    return x->score != y->score ? x->score - y->score : strcmp(x->name, y->name);
+}
+
+/* The places that the bounds of a command name; equal scores by their bytes. */
+static void find_listed(const struct listed *list, int count, const char *low, const char *high,
+                        int *first, int *end) {
+    *first = 0;
+    while (*first < count && strcmp(list[*first].name, low) < 0) {
+        ++*first;
+    }
+    *end = *first;
+    while (*end < count && strcmp(list[*end].name, high) <= 0) {
+        ++*end;
+    }
+}
+
+static void check_list(struct follower *f, const char *key, const struct listed *list, int count) {
+    char line[64], reply[64];
+    snprintf(line, sizeof line, "ZCARD %s", key);
+    snprintf(reply, sizeof reply, ":%d\r\n", count);
+    expect(f, line, reply);
+    for (int i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "ZSCORE %s %s", key, list[i].name);
+        snprintf(reply, sizeof reply, "$%d\r\n%d\r\n", list[i].score > 9 ? 2 : 1, list[i].score);
+        expect(f, line, reply);
+    }
+}
+
+/* Removed and copied by names, by places, and from both ends: against a naive list. */
+static void run_cut(struct follower *f, struct random *random, const char *key) {
+    enum { MEMBERS_MAX = 40 };
+    struct listed list[MEMBERS_MAX];
+    char line[1024], low[8], high[8];
+    int count = 0, first, end;
+    int scores = 1 + (int)random_below(random, 4);
+    feed_text(f, "FLUSHALL\r\n");
+    for (int i = (int)random_below(random, MEMBERS_MAX); i >= 0; i--) {
+        struct listed *one = &list[count];
+        one->score = 1 + (int)random_below(random, (uint64_t)scores) * 5;
+        snprintf(one->name, sizeof one->name, "m%02d", (i * 17) % 40);
+        snprintf(line, sizeof line, "ZADD %s %d %s\r\n", key, one->score, one->name);
+        feed_text(f, line);
+        count++;
+    }
+    qsort(list, (size_t)count, sizeof *list, compare_listed);
+    snprintf(low, sizeof low, "m%02d", (int)random_below(random, 45));
+    snprintf(high, sizeof high, "m%02d", (int)random_below(random, 45));
+    bool is_by_name = random_below(random, 2) == 0;
+    if (is_by_name) {
+        find_listed(list, count, low, high, &first, &end);
+        snprintf(line, sizeof line,
+                 "ZRANGESTORE %s:to %s [%s [%s BYLEX\r\nZREMRANGEBYLEX %s [%s [%s\r\n", key, key,
+                 low, high, key, low, high);
+    } else {
+        first = (int)random_below(random, (uint64_t)count);
+        end = first + 1 + (int)random_below(random, (uint64_t)(count - first));
+        snprintf(line, sizeof line, "ZRANGESTORE %s:to %s %d %d\r\nZREMRANGEBYRANK %s %d %d\r\n",
+                 key, key, first, end - 1, key, first, end - 1);
+    }
+    feed_text(f, line);
+    snprintf(line, sizeof line, "%s:to", key);
+    check_list(f, line, list + first, end - first);
+    memmove(list + first, list + end, (size_t)(count - end) * sizeof *list);
+    check_list(f, key, list, count - (end - first));
+}
+
+TEST(equal_scores_are_cut_as_a_naive_list_cuts_them) {
+    struct follower f;
+    struct random random = random_begin(__func__);
+    begin_empty(&f);
+    for (int round = 0; round < 600; round++) {
+        run_cut(&f, &random, round % 2 == 0 ? "z" : "low");
+    }
+    assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
+    end(&f);
+}
+
+static int compare_names(const void *a, const void *b) {
+    return redis_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static uint64_t cpu_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t feed_timed(struct follower *f, const char *line) {
+    uint64_t begin = cpu_ns();
+    feed_text(f, line);
+    return cpu_ns() - begin;
+}
+
+/* Names of one score are in the order of arrival here, and sorting them all to find a few would hold up every client: it
+ * costs more than what is wanted. */
+TEST(a_cut_among_many_equal_scores_sorts_nothing) {
+    enum { MEMBERS = 300000, NAME_SIZE = 17, ROUNDS = 5 };
+    struct follower f;
+    struct random random = random_begin(__func__);
+    struct buffer line;
+    struct bytes *names = calloc(MEMBERS, sizeof *names);
+    char *texts = malloc((size_t)MEMBERS * (NAME_SIZE + 1));
+    uint64_t sort_ns = UINT64_MAX, lex_ns = UINT64_MAX, rank_ns = UINT64_MAX;
+    assert_true(names != NULL && texts != NULL);
+    begin_empty(&f);
+    buffer_init(&line, 0);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        char *text = texts + (size_t)i * (NAME_SIZE + 1);
+        snprintf(text, NAME_SIZE + 1, "m%016llx", (unsigned long long)random_next(&random));
+        buffer_append(&line, "ZADD z 7 ", 9);
+        buffer_append(&line, text, NAME_SIZE);
+        buffer_append(&line, "\r\n", 2);
+    }
+    feed(&f, (struct bytes){.at = line.at, .size = line.size}, SIZE_MAX);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < MEMBERS; i++) {
+            names[i] = (struct bytes){.at = texts + (size_t)i * (NAME_SIZE + 1), .size = NAME_SIZE};
+        }
+        uint64_t begin_ns = cpu_ns();
+        qsort(names, MEMBERS, sizeof *names, compare_names);
+        uint64_t took_ns = cpu_ns() - begin_ns;
+        sort_ns = took_ns < sort_ns ? took_ns : sort_ns;
+        took_ns = feed_timed(&f, "ZREMRANGEBYLEX z [m8000 (m8001\r\n");
+        lex_ns = took_ns < lex_ns ? took_ns : lex_ns;
+        took_ns = feed_timed(&f, "ZREMRANGEBYRANK z 100000 100009\r\n");
+        rank_ns = took_ns < rank_ns ? took_ns : rank_ns;
+    }
+    print_message("sorting %.1f ms, by names %.1f ms, by places %.1f ms\n", (double)sort_ns / 1e6,
+                  (double)lex_ns / 1e6, (double)rank_ns / 1e6);
+    assert_true(lex_ns < sort_ns);
+    assert_true(rank_ns < sort_ns);
+    buffer_deinit(&line);
+    free(names);
+    free(texts);
     end(&f);
 }
 

@@ -332,6 +332,7 @@ static const struct good good_values[] = {
     {"min-slaves-to-write 2", "min-replicas-to-write", "2", "2"},
     {"min-slaves-max-lag 3", "min-replicas-max-lag", "3", "3"},
     {"tls-replication yes", "tls-replication", "yes", "yes"},
+    {"tls-replication-verify-name no", "tls-replication-verify-name", "no", "no"},
     {"daemonize yes", "daemonize", "yes", "yes"},
     {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
     {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
