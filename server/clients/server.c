@@ -149,6 +149,7 @@ void server_remove_session(struct server *server, struct session *session) {
     replication_remove_replica(server, session);
     server_end_subscriptions(server, session);
     wait_end(&server->waits, session);
+    server_postpone(server, session, false);
     if (session->is_pushed) {
         server_end_push(server, session);
     }

@@ -81,7 +81,8 @@ struct server {
     struct replication replication;
     /* CLIENT PAUSE */
     enum server_pause pause;
-    int64_t pause_until_ms; /* monotonic */
+    int64_t pause_until_ms;   /* monotonic */
+    uint32_t postponed_count; /* clients whose requests wait for the end of a pause */
     /* CONFIG SET of a tls- setting: prepare is a settings_check, then end. NULL: no TLS. */
     struct {
         settings_check *prepare;
@@ -142,6 +143,20 @@ static inline enum server_pause server_pause(const struct server *server) {
                    replication->failover.state != REPLICATION_FAILOVER_NONE
                ? SERVER_PAUSE_WRITE
                : server->pause;
+}
+/* End CLIENT PAUSE. */
+static inline void server_end_pause(struct server *server) {
+    server->pause = SERVER_PAUSE_NONE;
+    server->pause_until_ms = 0;
+    server->has_news = true; /* clients that wait for keys are served again */
+}
+/* Its next request waits for the end of a pause, or waits no more. */
+static inline void server_postpone(struct server *server, struct session *session,
+                                   bool is_postponed) {
+    if (session->is_postponed != is_postponed) {
+        session->is_postponed = is_postponed;
+        server->postponed_count += is_postponed ? 1U : UINT32_MAX;
+    }
 }
 /* Make it that user's session. */
 void server_set_user(struct server *server, struct session *session, struct acl_user *user,

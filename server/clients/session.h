@@ -76,6 +76,7 @@ struct session {
     bool is_monitor;           /* MONITOR */
     bool is_close_after_reply; /* QUIT, protocol errors */
     bool is_pushed;            /* in SESSION_PUSHED */
+    bool is_postponed;         /* its next request waits for the end of a pause */
     bool awaits_end;           /* SHUTDOWN: answered only if the server goes on */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */

@@ -63,10 +63,10 @@ static void serve(struct server *server, struct session *session, struct registr
     }
 }
 
-/* A replica's boards are its master's; during a FAILOVER nothing may change, and marks stay. */
+/* A replica's boards are its master's; while writes are paused nothing may change, and marks stay. */
 static bool may_serve(const struct server *server) {
     return !replication_is_replica(&server->replication) &&
-           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
+           server_pause(server) == SERVER_PAUSE_NONE;
 }
 
 /* A client that is served changes the key, which marks it anew: it loses its mark when it has no

@@ -405,9 +405,18 @@ static bool sees_boards(const struct command *command) {
            (command->flags & COMMAND_RUNS_QUEUE) != 0;
 }
 
+/* While writes wait, nothing may expire or roll over either. */
+static inline void hold_due(struct tick *tick, bool is_held) {
+    if (tick->is_due_held != is_held) {
+        tick->is_due_held = is_held;
+        registry_set_held(tick->server->registry, is_held);
+    }
+}
+
 /* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
-static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
+static bool is_paused(struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
+    hold_due(tick, pause != SERVER_PAUSE_NONE);
     if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
         session_is_replica(entry->session)) {
         return false;
@@ -755,11 +764,12 @@ static void check_pause_time(struct tick *tick) {
     struct server *server = tick->server;
     if (server->pause != SERVER_PAUSE_NONE &&
         (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
-        server->pause = SERVER_PAUSE_NONE;
+        server_end_pause(server);
     }
     if (tick->is_draining) {
         (void)failover_abort(server, "shutdown");
     }
+    hold_due(tick, server_pause(server) != SERVER_PAUSE_NONE);
 }
 
 /* Also where a pause of all commands ends during a FAILOVER, which goes on pausing writes. */
@@ -831,10 +841,10 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
     return count == DUE_KEYS_MAX;
 }
 
-/* A replica gets what is due from its master; during a FAILOVER nothing may change. */
+/* A replica gets what is due from its master; while writes are paused nothing may change. */
 static bool may_change(const struct server *server) {
     return !replication_is_passive(&server->replication) &&
-           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
+           server_pause(server) == SERVER_PAUSE_NONE;
 }
 
 /* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
@@ -852,6 +862,7 @@ static bool tell_durations(const struct tick *tick) {
 
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
+    hold_due(tick, server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
     int64_t due_ms = registry_next_due(tick->server->registry);
     if (tick->server->durability.is_loading || !may_change(tick->server)) {
         return false;
@@ -915,7 +926,7 @@ static void set_wake(struct tick *tick) {
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
         at_ms = server->waits.opens_ms;
     }
-    if (tick->held_by != SERVER_PAUSE_NONE && server->pause != SERVER_PAUSE_NONE &&
+    if (server->pause != SERVER_PAUSE_NONE &&
         server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
         at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
     }

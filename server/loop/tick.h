@@ -65,6 +65,7 @@ struct tick {
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
     bool is_behind;            /* the disk is behind: the queue waits (persistence_is_behind) */
     enum server_pause held_by; /* the strongest pause that holds a connection back */
+    bool is_due_held;          /* registry_set_held */
     bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
     bool is_draining;          /* no more reads; queued requests are answered */
     bool is_lingering;         /* all replies are sent: clients are to close */

@@ -84,6 +84,8 @@ struct registry {
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
     bool is_passive; /* see registry_set_passive */
+    bool is_held;    /* see registry_set_held */
+    bool is_still;   /* either of them: nothing expires and no board rolls over */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */
