@@ -48,6 +48,7 @@ struct job {
     struct session *session; /* the client that waits; NULL: nobody */
     enum job_state state;
     bool is_silent; /* CLIENT REPLY OFF or SKIP */
+    bool streams;   /* its reply is sent in pieces from its beginning on */
 };
 
 struct jobs {

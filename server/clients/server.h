@@ -174,9 +174,24 @@ static inline struct bytes session_user_name(const struct session *session) {
 void server_end_transaction(struct server *server, struct session *session);
 /* Start or stop sending every command to this session (MONITOR). */
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
-/* The output of a client, for what is not the reply to a request of its own. The loop sends it after
+/* The output of a client, for the reply to an earlier request of its own. The loop sends it after
  * the command that runs, once that command's changes are on disk. NULL: the client is killed. */
+struct buffer *server_output(struct server *server, struct session *session);
+/* The same for what is not the reply to a request: messages, lines of MONITOR. While a reply is written
+ * (server_begin_reply), it is kept, and follows that reply. */
 struct buffer *server_push(struct server *server, struct session *session);
+/* A reply begins, and is complete: between the two, what is pushed to the client is kept. */
+static inline void server_begin_reply(struct session *session) {
+    session->is_replying = true;
+}
+void server_send_kept(struct server *server,
+                      struct session *session); /* part of server_end_reply */
+static inline void server_end_reply(struct server *server, struct session *session) {
+    session->is_replying = false;
+    if (session->kept.size > 0 || session->kept.is_broken) {
+        server_send_kept(server, session);
+    }
+}
 /* The loop has taken note of its output. */
 void server_end_push(struct server *server, struct session *session);
 /* The limits on the unread output of this client. */

@@ -404,12 +404,16 @@ void execute_request(struct server *server, struct session *session, uint32_t in
     session->command_count++;
     session->active_at_ms = server->clock.monotonic_ms;
     const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
+    server_begin_reply(session);
     if (is_plain(server, session, command, request)) {
         reply->is_silent = false;
         session->last_command = command;
         run(server, session, index, command, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
+    }
+    if (session->job == NULL || !session->job->streams) {
+        server_end_reply(server, session);
     }
 }
 

@@ -8,7 +8,7 @@
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool end(struct server *server, struct session *session, struct reply *reply) {
-    struct buffer *out = server_push(server, session);
+    struct buffer *out = server_output(server, session);
     wait_end(&server->waits, session);
     if (out != NULL) {
         reply_init(reply, out, session->protocol);
@@ -57,7 +57,9 @@ static void serve(struct server *server, struct session *session, struct registr
         .now_ms = server->clock.now_ms,
     };
     session->active_at_ms = server->clock.monotonic_ms;
+    server_begin_reply(session);
     session->wait.command->serve(&call, key);
+    server_end_reply(server, session);
     if (server->persistence != NULL) {
         session->changed_group = persistence_last_group(server->persistence);
     }
