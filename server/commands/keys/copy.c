@@ -228,7 +228,8 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.count = copy_count,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
+                                         .count = copy_count,
                                          .unit_ns = 100,
                                          .grown_key = 2,
                                          .unit = "in `MULTI`: member of the board; a field of a "

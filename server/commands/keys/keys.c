@@ -36,7 +36,8 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
-static const struct command_cost removing_cost = {.count = cost_count_keys,
+static const struct command_cost removing_cost = {.bound = COMMAND_BY_ARGUMENTS,
+                                                  .count = cost_count_keys,
                                                   .unit_ns = 500,
                                                   .unit = "key",
                                                   .instead = "several commands of a thousand each"};
@@ -59,7 +60,8 @@ const struct command command_unlink = {
     .cost = &removing_cost,
     .run = del_run,
 };
-static const struct command_cost finding_cost = {.count = cost_count_keys,
+static const struct command_cost finding_cost = {.bound = COMMAND_BY_ARGUMENTS,
+                                                 .count = cost_count_keys,
                                                  .unit_ns = 300,
                                                  .unit = "key",
                                                  .instead = "several commands of a thousand each"};
