@@ -141,8 +141,11 @@ struct job *jobs_find_done(const struct server *server) {
 }
 
 void job_answer(struct server *server, struct job *job, struct reply *reply) {
+    struct session *session = job->session;
     reply->is_silent = job->is_silent;
+    server_begin_reply(session);
     job->kind->answer(server, job, reply);
+    server_end_reply(server, session);
     advance(server, job, EVENT_ANSWERED);
 }
 
@@ -161,7 +164,7 @@ void jobs_end_orders(struct server *server) {
             continue;
         }
         struct session *session = job->session;
-        struct buffer *out = session != NULL ? server_push(server, session) : NULL;
+        struct buffer *out = session != NULL ? server_output(server, session) : NULL;
         if (out != NULL) {
             struct reply reply;
             reply_init(&reply, out, session->protocol);
@@ -169,6 +172,7 @@ void jobs_end_orders(struct server *server) {
             reply_error(&reply, SERVER_UNBLOCKED_ERROR);
         }
         if (session != NULL) {
+            server_end_reply(server, session);
             session->is_close_after_reply = true;
             session->job = NULL;
             session->job_size = 0;

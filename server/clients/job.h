@@ -49,6 +49,7 @@ struct job {
     enum job_state state;
     uint64_t epoch; /* in which it began: replication_answer_epoch */
     bool is_silent; /* CLIENT REPLY OFF or SKIP */
+    bool streams;   /* its reply is sent in pieces from its beginning on */
 };
 
 struct jobs {

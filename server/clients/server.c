@@ -149,6 +149,7 @@ void server_remove_session(struct server *server, struct session *session) {
     replication_remove_replica(server, session);
     server_end_subscriptions(server, session);
     wait_end(&server->waits, session);
+    server_postpone(server, session, false);
     if (session->is_pushed) {
         server_end_push(server, session);
     }
@@ -245,7 +246,7 @@ void server_set_monitor(struct server *server, struct session *session, bool is_
     }
 }
 
-struct buffer *server_push(struct server *server, struct session *session) {
+struct buffer *server_output(struct server *server, struct session *session) {
     if (session->is_killed) {
         return NULL;
     }
@@ -257,6 +258,25 @@ struct buffer *server_push(struct server *server, struct session *session) {
         session_link(&server->pushed_first, session, SESSION_PUSHED);
     }
     return &session->output;
+}
+
+struct buffer *server_push(struct server *server, struct session *session) {
+    if (!session->is_replying || session->is_killed) {
+        return server_output(server, session);
+    }
+    session->kept.size_max = server_output_room(server, session);
+    return &session->kept;
+}
+
+void server_send_kept(struct server *server, struct session *session) {
+    struct buffer kept = session->kept;
+    buffer_init(&session->kept, 0);
+    struct buffer *output = server_output(server, session);
+    if (output != NULL) {
+        buffer_append(output, kept.at, kept.size);
+        output->is_broken |= kept.is_broken;
+    }
+    buffer_deinit(&kept);
 }
 
 void server_end_push(struct server *server, struct session *session) {

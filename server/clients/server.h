@@ -83,7 +83,8 @@ struct server {
     struct replication replication;
     /* CLIENT PAUSE */
     enum server_pause pause;
-    int64_t pause_until_ms; /* monotonic */
+    int64_t pause_until_ms;   /* monotonic */
+    uint32_t postponed_count; /* clients whose requests wait for the end of a pause */
     /* CONFIG SET of a tls- setting: prepare is a settings_check, then end. NULL: no TLS. */
     struct {
         settings_check *prepare;
@@ -145,6 +146,26 @@ static inline enum server_pause server_pause(const struct server *server) {
                ? SERVER_PAUSE_WRITE
                : server->pause;
 }
+/* May the keys be changed now: are they this server's to change (replication_may_change), and are writes not
+ * paused? Asked before anything changes them that is not a client's command. */
+static inline bool server_may_change(const struct server *server) {
+    return server_pause(server) == SERVER_PAUSE_NONE &&
+           replication_may_change(&server->replication);
+}
+/* End CLIENT PAUSE. */
+static inline void server_end_pause(struct server *server) {
+    server->pause = SERVER_PAUSE_NONE;
+    server->pause_until_ms = 0;
+    server->has_news = true; /* clients that wait for keys are served again */
+}
+/* Its next request waits for the end of a pause, or waits no more. */
+static inline void server_postpone(struct server *server, struct session *session,
+                                   bool is_postponed) {
+    if (session->is_postponed != is_postponed) {
+        session->is_postponed = is_postponed;
+        server->postponed_count += is_postponed ? 1U : UINT32_MAX;
+    }
+}
 /* Make it that user's session. */
 void server_set_user(struct server *server, struct session *session, struct acl_user *user,
                      bool is_authenticated);
@@ -161,9 +182,24 @@ static inline struct bytes session_user_name(const struct session *session) {
 void server_end_transaction(struct server *server, struct session *session);
 /* Start or stop sending every command to this session (MONITOR). */
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
-/* The output of a client, for what is not the reply to a request of its own. The loop sends it after
+/* The output of a client, for the reply to an earlier request of its own. The loop sends it after
  * the command that runs, once that command's changes are on disk. NULL: the client is killed. */
+struct buffer *server_output(struct server *server, struct session *session);
+/* The same for what is not the reply to a request: messages, lines of MONITOR. While a reply is written
+ * (server_begin_reply), it is kept, and follows that reply. */
 struct buffer *server_push(struct server *server, struct session *session);
+/* A reply begins, and is complete: between the two, what is pushed to the client is kept. */
+static inline void server_begin_reply(struct session *session) {
+    session->is_replying = true;
+}
+void server_send_kept(struct server *server,
+                      struct session *session); /* part of server_end_reply */
+static inline void server_end_reply(struct server *server, struct session *session) {
+    session->is_replying = false;
+    if (session->kept.size > 0 || session->kept.is_broken) {
+        server_send_kept(server, session);
+    }
+}
 /* The loop has taken note of its output. */
 void server_end_push(struct server *server, struct session *session);
 /* The limits on the unread output of this client. */

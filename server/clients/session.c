@@ -15,6 +15,7 @@ void session_init(struct session *session, uint64_t id, int64_t monotonic_ms) {
         .active_at_ms = monotonic_ms,
     };
     buffer_init(&session->output, 0);
+    buffer_init(&session->kept, 0);
 }
 
 void session_deinit(struct session *session) {
@@ -22,6 +23,7 @@ void session_deinit(struct session *session) {
     forget(&session->library_name);
     forget(&session->library_version);
     buffer_deinit(&session->output);
+    buffer_deinit(&session->kept);
 }
 
 void session_reset(struct session *session) {

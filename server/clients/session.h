@@ -76,6 +76,8 @@ struct session {
     bool is_monitor;           /* MONITOR */
     bool is_close_after_reply; /* QUIT, protocol errors */
     bool is_pushed;            /* in SESSION_PUSHED */
+    bool is_replying;          /* see server_begin_reply */
+    bool is_postponed;         /* its next request waits for the end of a pause */
     bool awaits_end;           /* SHUTDOWN: answered only if the server goes on */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */
@@ -88,12 +90,13 @@ struct session {
     struct acl_user *user; /* the default user before authentication */
     uint64_t command_count;
     uint64_t input_bytes, output_bytes;
-    size_t counted_size;         /* its share of client_memory's total */
-    uint8_t size_class;          /* its class there; 0: none */
-    struct buffer output;        /* replies not yet written */
-    size_t job_size;             /* memory of its job's reply so far */
-    size_t pushed_from;          /* is_pushed: the size of output before */
-    size_t handed_size;          /* bytes of replies that a network thread has yet to write */
+    size_t counted_size;  /* its share of client_memory's total */
+    uint8_t size_class;   /* its class there; 0: none */
+    struct buffer output; /* replies not yet written */
+    struct buffer kept;   /* what was pushed while a reply is written; it follows the reply */
+    size_t job_size;      /* memory of its job's reply so far */
+    size_t pushed_from;   /* is_pushed: the size of output before */
+    size_t handed_size;   /* bytes of replies that a network thread has yet to write */
     int64_t soft_limit_since_ms; /* when output exceeded the soft limit; 0: below it */
 };
 
@@ -147,7 +150,7 @@ static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
            session->watches.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
-           session->handed_size + session->job_size +
+           session->kept.capacity + session->handed_size + session->job_size +
            (session->replica != NULL ? sizeof *session->replica : 0);
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing

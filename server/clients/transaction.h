@@ -19,6 +19,7 @@ struct transaction {
     uint32_t count;
     unsigned flags;     /* union of the queued commands' command_flags */
     size_t memory_size; /* total size of the pieces */
+    uint64_t bound_ns;  /* at most what the queued commands may cost together */
     bool is_open;       /* after MULTI: requests are queued */
     bool is_refused;    /* a request was refused instead of queued: EXEC will abort */
     bool is_running;    /* EXEC is running: commands must not block or skip writes */

@@ -15,7 +15,7 @@ static void print_flags(const struct session *session, char *out) {
         {session->is_monitor, 'O'},
         {session_is_subscriber(session), 'P'},
         {session->transaction.is_open, 'x'},
-        {session->wait.state != WAIT_NONE, 'b'},
+        {session->wait.state != WAIT_NONE || session->is_postponed, 'b'},
         {session->watches.is_stale, 'd'},
         {session->is_close_after_reply, 'c'},
         {session->is_killed, 'A'},

@@ -118,7 +118,15 @@ struct cost_view {
     const struct growth *growth; /* growth of keys within EXEC; or NULL */
 };
 typedef uint64_t command_work(const struct cost_view *view);
+/* How many units a request may have, known without a look at its keys. */
+enum command_bound {
+    COMMAND_BY_MEMORY,    /* one for each member there is, for each of many arguments */
+    COMMAND_BY_ARGUMENTS, /* one for each argument, or pair of arguments: members and fields of DATA */
+    COMMAND_BY_PRODUCT,    /* any number: keys times members, or a count that the client names */
+    COMMAND_NEVER_REFUSED, /* an operator's order, which must work: not counted alone */
+};
 struct command_cost {
+    enum command_bound bound;
     command_work *count; /* number of units in the request, from the current sizes */
     uint32_t unit_ns; /* measured time of one unit on a board of a million members; 0: nothing, the
                          units only count members that move to another key (RENAME) */

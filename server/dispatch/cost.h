@@ -17,6 +17,7 @@
 #ifndef SERVER_COST_H
 #define SERVER_COST_H
 
+#include "codec/memory.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
@@ -46,6 +47,28 @@ command_work cost_count_databases;
 /* The members of all boards, estimated from used memory. */
 command_work cost_count_memory;
 
+/* At most what a request may cost, in nanoseconds, without a look at its keys: in most requests that is
+ * far below the limit, and nothing is estimated. */
+static inline uint64_t cost_bound_ns(const struct command *command, const struct request *request) {
+    enum { MEMBER_BYTES_MIN = 16, FEW_ARGUMENTS = 8 };
+    uint64_t arguments = request->count;
+    uint64_t members = memory_used() / MEMBER_BYTES_MIN;
+    uint64_t units = arguments * arguments; /* at most a million arguments */
+    uint64_t bound_ns;
+    switch (command->cost->bound) {
+    case COMMAND_BY_MEMORY:
+        units += arguments > FEW_ARGUMENTS ? members * arguments : members;
+        break;
+    case COMMAND_BY_ARGUMENTS:
+        break;
+    case COMMAND_BY_PRODUCT:
+        return UINT64_MAX;
+    case COMMAND_NEVER_REFUSED:
+        return 0;
+    }
+    return __builtin_mul_overflow(units, (uint64_t)command->cost->unit_ns, &bound_ns) ? UINT64_MAX
+                                                                                      : bound_ns;
+}
 /* Estimated nanoseconds for a request whose entry has a cost. EXEC: including everything queued. */
 uint64_t cost_estimate_ns(struct server *server, struct session *session,
                           const struct command *command, const struct request *request);

@@ -177,9 +177,17 @@ static bool is_queued(const struct session *session, uint32_t index) {
            (command_by_index(index)->flags & COMMAND_NOT_QUEUED) == 0;
 }
 
-/* Does busy-command-limit apply to this command? */
-static inline bool is_limited(const struct server *server, const struct command *command) {
-    return server->settings.busy_command_limit_ms > 0 && command->cost != NULL;
+/* Is it possible that the request costs more than busy-command-limit? */
+static inline bool is_limited(const struct server *server, const struct session *session,
+                              const struct command *command, const struct request *request) {
+    enum { NS_PER_MS = 1000000 };
+    if (command->cost == NULL || server->settings.busy_command_limit_ms == 0) {
+        return false;
+    }
+    uint64_t bound_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
+                            ? session->transaction.bound_ns
+                            : cost_bound_ns(command, request);
+    return bound_ns > (uint64_t)server->settings.busy_command_limit_ms * NS_PER_MS;
 }
 
 static void audit_memory(struct server *server, const struct session *session, uint32_t index) {
@@ -201,7 +209,8 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
     } else {
         const struct command *command = command_by_index(index);
         const char *text = find_refusal(server, session, index, request, refusal_text);
-        if (text == NULL && is_limited(server, command) && !is_queued(session, index) &&
+        if (text == NULL && is_limited(server, session, command, request) &&
+            !is_queued(session, index) &&
             cost_is_refused(server, session, command, request, cost_text)) {
             text = cost_text;
         }
@@ -221,16 +230,31 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
     return true;
 }
 
+/* Commands that put members on other keys make the bounds of those behind them too small. */
+static void note_bound(struct transaction *transaction, const struct command *command,
+                       const struct request *request) {
+    enum { QUEUED_NS = 2000 }; /* of a short command, and of being queued */
+    const struct command_cost *cost = command->cost;
+    bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS;
+    uint64_t bound_ns = cost == NULL ? 0 : grows ? UINT64_MAX : cost_bound_ns(command, request);
+    if (__builtin_add_overflow(transaction->bound_ns, bound_ns, &transaction->bound_ns) ||
+        __builtin_add_overflow(transaction->bound_ns, QUEUED_NS, &transaction->bound_ns)) {
+        transaction->bound_ns = UINT64_MAX;
+    }
+}
+
 /* Queue the request, or only reply QUEUED if the transaction can no longer succeed. false: out of
  * memory; the error was replied. */
 static bool queue(struct transaction *transaction, bool is_stale, uint32_t index,
                   const struct request *request, struct reply *reply) {
+    const struct command *command = command_by_index(index);
     if (!transaction->is_refused && !is_stale &&
-        !transaction_queue(transaction, request, index, command_by_index(index)->flags)) {
+        !transaction_queue(transaction, request, index, command->flags)) {
         transaction->is_refused = true;
         reply_error(reply, "OOM out of memory");
         return false;
     }
+    note_bound(transaction, command, request);
     reply_simple(reply, "QUEUED");
     return true;
 }
@@ -360,7 +384,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
     return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
            !command_has_wrong_arity(command, request) && session->is_unlimited &&
            !session->transaction.is_open && !session_is_restricted(session) &&
-           !is_restricted(server, command) && !is_limited(server, command) &&
+           !is_restricted(server, command) && !is_limited(server, session, command, request) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 
@@ -405,12 +429,16 @@ void execute_request(struct server *server, struct session *session, uint32_t in
     session->command_count++;
     session->active_at_ms = server->clock.monotonic_ms;
     const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
+    server_begin_reply(session);
     if (is_plain(server, session, command, request)) {
         reply->is_silent = false;
         session->last_command = command;
         run(server, session, index, command, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
+    }
+    if (session->job == NULL || !session->job->streams) {
+        server_end_reply(server, session);
     }
 }
 

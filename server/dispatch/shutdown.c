@@ -75,7 +75,7 @@ static void tell_who_asked(struct server *server) {
             continue;
         }
         session->awaits_end = false;
-        struct buffer *output = server_push(server, session);
+        struct buffer *output = server_output(server, session);
         if (output != NULL && session->reply_mode == SESSION_REPLY_ON) {
             struct reply reply;
             reply_init(&reply, output, session->protocol);

@@ -8,7 +8,7 @@
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool end(struct server *server, struct session *session, struct reply *reply) {
-    struct buffer *out = server_push(server, session);
+    struct buffer *out = server_output(server, session);
     wait_end(&server->waits, session);
     if (out != NULL) {
         reply_init(reply, out, session->protocol);
@@ -57,7 +57,9 @@ static void serve(struct server *server, struct session *session, struct registr
         .now_ms = server->clock.now_ms,
     };
     session->active_at_ms = server->clock.monotonic_ms;
+    server_begin_reply(session);
     session->wait.command->serve(&call, key);
+    server_end_reply(server, session);
     if (server->persistence != NULL) {
         session->changed_group = persistence_last_group(server->persistence);
     }
@@ -69,7 +71,7 @@ void waiting_serve(struct server *server) {
     struct session *session;
     uint32_t database;
     struct bytes name;
-    if (!replication_may_change(&server->replication)) {
+    if (!server_may_change(server)) {
         return;
     }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
@@ -83,8 +85,7 @@ void waiting_serve(struct server *server) {
 }
 
 void waiting_serve_opened(struct server *server) {
-    if (replication_may_change(&server->replication) &&
-        wait_has_opened(&server->waits, server->clock.now_ms)) {
+    if (server_may_change(server) && wait_has_opened(&server->waits, server->clock.now_ms)) {
         waiting_serve(server);
     }
 }

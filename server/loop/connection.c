@@ -552,6 +552,9 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
     }
     connection->queued--;
     connection->hold = hold;
+    if (hold == CONNECTION_HELD_BY_PAUSE) {
+        server_postpone(connection->tick->server, &connection->session, true);
+    }
     if (hold == CONNECTION_HELD_BY_WAIT && connection->held.count > connection->done_ahead) {
         connection->done_ahead++;
         connection->done++;
@@ -574,6 +577,7 @@ static void queue_held(struct connection *connection) {
 
 void connection_resume(struct connection *connection) {
     connection->hold = CONNECTION_RUNS;
+    server_postpone(connection->tick->server, &connection->session, false);
     connection_finish(connection);
 }
 

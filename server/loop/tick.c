@@ -392,9 +392,18 @@ static void take_news(struct tick *tick) {
 
 /* ---- running ---- */
 
+/* While writes wait, nothing may expire or roll over either. */
+static inline void hold_due(struct tick *tick, bool is_held) {
+    if (tick->is_due_held != is_held) {
+        tick->is_due_held = is_held;
+        registry_set_held(tick->server->registry, is_held);
+    }
+}
+
 /* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
-static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
+static bool is_paused(struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
+    hold_due(tick, pause != SERVER_PAUSE_NONE);
     if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
         session_is_replica(entry->session)) {
         return false;
@@ -650,9 +659,8 @@ static bool run_jobs(struct tick *tick) {
     if (server->jobs.count == 0 && server->jobs.is_resumed) {
         return false;
     }
-    bool may_write = !tick->is_behind && server_pause(server) == SERVER_PAUSE_NONE &&
-                     server->durability.write_refusal == NULL &&
-                     replication_may_change(&server->replication);
+    bool may_write =
+        !tick->is_behind && server_may_change(server) && server->durability.write_refusal == NULL;
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
         answer_job(tick, job);
@@ -767,11 +775,12 @@ static void check_pause_time(struct tick *tick) {
     struct server *server = tick->server;
     if (server->pause != SERVER_PAUSE_NONE &&
         (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
-        server->pause = SERVER_PAUSE_NONE;
+        server_end_pause(server);
     }
     if (tick->is_draining) {
         (void)failover_abort(server, "shutdown");
     }
+    hold_due(tick, server_pause(server) != SERVER_PAUSE_NONE);
 }
 
 /* Also where a pause of all commands ends during a FAILOVER, which goes on pausing writes. */
@@ -858,9 +867,9 @@ static bool tell_durations(const struct tick *tick) {
 
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
+    hold_due(tick, server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (tick->server->durability.is_loading ||
-        !replication_may_change(&tick->server->replication)) {
+    if (tick->server->durability.is_loading || !server_may_change(tick->server)) {
         return false;
     }
     bool has_more = tell_durations(tick);
@@ -918,12 +927,11 @@ static void on_wake(uv_timer_t *timer) {
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY || !replication_may_change(&server->replication) ? INT64_MAX
-                                                                                         : at_ms;
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || !server_may_change(server) ? INT64_MAX : at_ms;
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
         at_ms = server->waits.opens_ms;
     }
-    if (tick->held_by != SERVER_PAUSE_NONE && server->pause != SERVER_PAUSE_NONE &&
+    if (server->pause != SERVER_PAUSE_NONE &&
         server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
         at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
     }

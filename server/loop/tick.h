@@ -67,6 +67,7 @@ struct tick {
     bool is_feeding; /* what replicas are sent is not in their sockets yet: gates stay closed */
     bool is_behind;  /* the disk is behind: the queue waits (persistence_is_behind) */
     enum server_pause held_by; /* the strongest pause that holds a connection back */
+    bool is_due_held;          /* registry_set_held */
     bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
     bool is_draining;          /* no more reads; queued requests are answered */
     bool is_lingering;         /* all replies are sent: clients are to close */

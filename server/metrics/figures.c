@@ -19,7 +19,7 @@ static void take_databases(const struct registry *registry, struct figures *figu
 static void take_clients(const struct server *server, struct figures *figures) {
     figures->clients = server->session_count;
     figures->clients_limit = (uint64_t)server->settings.maxclients;
-    figures->clients_blocked = server->waits.client_count;
+    figures->clients_blocked = (uint64_t)server->waits.client_count + server->postponed_count;
     figures->clients_watching = server->watches.client_count;
     figures->clients_pubsub = server->subscriptions.client_count;
     figures->channels = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_CHANNEL);

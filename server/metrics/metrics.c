@@ -474,7 +474,8 @@ static const struct group {
      (const struct family[]){
          {"leaderboard_clients", GAUGE, "", "Clients that are connected", "", VALUE(clients)},
          {"leaderboard_clients_limit", GAUGE, "", "maxclients", "", VALUE(clients_limit)},
-         {"leaderboard_blocked_clients", GAUGE, "", "Clients that wait for a member (BZPOPMIN)", "",
+         {"leaderboard_blocked_clients", GAUGE, "",
+          "Clients that wait: for a member (BZPOPMIN), for replicas, or for the end of a pause", "",
           VALUE(clients_blocked)},
          {"leaderboard_watching_clients", GAUGE, "", "Clients that watch keys", "",
           VALUE(clients_watching)},

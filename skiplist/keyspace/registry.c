@@ -274,6 +274,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->listener_context = before->listener_context;
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;
+        here->is_held = before->is_held;
+        here->is_still = before->is_still;
         here->totals.expired = before->totals.expired;
         here->totals.rolled = before->totals.rolled;
         here->rules.map.owner = &here->rules;
@@ -416,7 +418,7 @@ find_settled(struct registry *registry, uint32_t database, struct bytes name, in
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        if (!registry->is_passive) {
+        if (!registry->is_still) {
             registry_expire(registry, key);
         }
         return NULL;
@@ -765,7 +767,7 @@ static struct registry_key *key_of_place(uint32_t *place) {
 
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
-    while (count < keys_max && !registry->is_passive) {
+    while (count < keys_max && !registry->is_still) {
         struct expiry_entry first = first_to_expire(registry);
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
@@ -784,7 +786,7 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 int64_t registry_next_due(const struct registry *registry) {
     struct expiry_entry first =
         expiry_earlier(registry_first(registry, HEAP_ROLLS), first_to_expire(registry));
-    return first.place != NULL && !registry->is_passive ? first.time_ms : REGISTRY_NO_EXPIRY;
+    return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */

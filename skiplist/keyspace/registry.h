@@ -43,6 +43,9 @@ void registry_set_expired_listener(struct registry *registry, registry_key_chang
  * replica. Until the effect comes, an expired key, and a board whose period is over, are as if
  * missing. */
 void registry_set_passive(struct registry *registry, bool is_passive);
+/* Held: while writes are paused nothing expires and no board rolls over, and what is due reads as missing, as
+ * in a passive registry. Only reads and effects may come. */
+void registry_set_held(struct registry *registry, bool is_held);
 /* An empty registry whose keys registry_exchange can take: of the same seed, with the same source of
  * rules, and without listeners. NULL: no memory. */
 MUST_CHECK struct registry *registry_create_beside(const struct registry *registry);

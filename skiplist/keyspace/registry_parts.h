@@ -84,6 +84,8 @@ struct registry {
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
     bool is_passive; /* see registry_set_passive */
+    bool is_held;    /* see registry_set_held */
+    bool is_still;   /* either of them: nothing expires and no board rolls over */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;    /* that of durations */
@@ -176,6 +178,13 @@ void registry_put_quietly(struct registry *registry, struct registry_key *key);
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
+/* registry_copy with a copy of the value made before (in no database), which it takes; *copy is then NULL, as
+ * it is where the value is copied now. */
+MUST_CHECK enum registry_status registry_copy_value(struct registry *registry,
+                                                    const struct registry_key *key,
+                                                    struct registry_key **copy,
+                                                    uint32_t to_database, struct bytes to_name,
+                                                    int64_t now_ms);
 /* Exclude a key that was ahead or open from the walk. */
 void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* The offset of all durations is this from now on; nobody is told. */

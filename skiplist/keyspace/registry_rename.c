@@ -45,8 +45,25 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     return REGISTRY_OK;
 }
 
-enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
-                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+/* The value that the successor gets: a copy made before, which is moved, or one that is made now. */
+static bool take_value(struct registry *registry, const struct registry_key *key,
+                       struct registry_key *copy, struct registry_key *successor) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (copy == NULL) {
+        return kind->copy(registry, key, successor);
+    }
+    if (kind->move != NULL) {
+        kind->move(copy, successor);
+    } else {
+        memcpy(successor->value, copy->value, sizeof successor->value);
+    }
+    memory_free(copy);
+    return true;
+}
+
+enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
+                                         struct registry_key **copy, uint32_t to_database,
+                                         struct bytes to_name, int64_t now_ms) {
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
@@ -54,15 +71,25 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
+    if (!take_value(registry, key, *copy, successor)) {
         memory_free(successor);
         return REGISTRY_OUT_OF_MEMORY;
     }
+    *copy = NULL;
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);
     registry_emit_move(registry, EFFECT_COPY, key, successor);
+    if (successor->kind == REGISTRY_BOARD) {
+        board_chain_put(&registry->remains, &successor->board);
+    }
     return REGISTRY_OK;
+}
+
+enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
+                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    struct registry_key *copy = NULL;
+    return registry_copy_value(registry, key, &copy, to_database, to_name, now_ms);
 }
 
 /* ---- other rules ---- */

@@ -214,7 +214,7 @@ bool registry_roll_key(struct registry *registry, struct registry_key *key, int6
 
 uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
-    if (now_ms < registry->roll_at_ms || registry->is_passive) {
+    if (now_ms < registry->roll_at_ms || registry->is_still) {
         return 0;
     }
     while (count < keys_max) {
@@ -269,7 +269,7 @@ static bool settle_key(struct registry *registry, uint32_t database, struct byte
     if (key == NULL || !registry_is_over(key, now_ms)) {
         return true;
     }
-    return registry->roll_failed_ms != now_ms && !registry->is_passive &&
+    return registry->roll_failed_ms != now_ms && !registry->is_still &&
            registry_roll_key(registry, key, now_ms);
 }
 
@@ -286,7 +286,7 @@ bool registry_settle_name(struct registry *registry, uint32_t database, struct b
 
 void registry_catch_up(struct registry *registry, uint32_t number, struct bytes name,
                        int64_t now_ms) {
-    if (registry->is_passive) {
+    if (registry->is_still) {
         return;
     }
     struct database *database = registry_database(registry, number);

@@ -57,7 +57,7 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
     struct database *from = registry_database(registry, database);
     for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
         struct registry_key *key = registry_key_at(from, scale_random(random_bits, from->count));
-        if (registry->is_passive &&
+        if (registry->is_still &&
             (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
             break;
         }

@@ -438,14 +438,13 @@ static const struct command client_pause = {
     .name = "PAUSE",
     .syntax = "timeout:integer mode=[WRITE | ALL]",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
-               "RESET, QUIT and CLIENT",
+               "RESET, QUIT and CLIENT; meanwhile nothing expires and no period ends",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = pause_run,
 };
 
 static void unpause_run(struct call *call) {
-    call->server->pause = SERVER_PAUSE_NONE;
-    call->server->pause_until_ms = 0;
+    server_end_pause(call->server);
     reply_ok(call->reply);
 }
 

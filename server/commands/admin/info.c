@@ -125,7 +125,8 @@ static void print_clients(struct info *info) {
     put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
     put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
     put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
-    put_u64(info, "blocked_clients", info->server->waits.client_count);
+    put_u64(info, "blocked_clients",
+            (uint64_t)info->server->waits.client_count + info->server->postponed_count);
     put(info, "tracking_clients:0");
     put_u64(info, "pubsub_clients", info->server->subscriptions.client_count);
     put_u64(info, "watching_clients", info->server->watches.client_count);

@@ -92,7 +92,7 @@ static bool begin(struct server *server, struct sending *sending) {
 }
 
 static void push(struct server *server, struct session *session, struct bytes piece) {
-    struct buffer *output = server_push(server, session);
+    struct buffer *output = server_output(server, session);
     struct reply reply;
     if (output != NULL) {
         reply_init(&reply, output, session->protocol);
@@ -187,6 +187,7 @@ static void snapshot_run(struct call *call) {
     }
     sending->number = number;
     job_begin(call->server, call->session, &kind, false, &sending->job);
+    sending->job.streams = true;
 }
 
 const struct command command_lb_snapshot = {

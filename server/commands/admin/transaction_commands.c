@@ -158,9 +158,11 @@ const struct command command_watch = {
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
-    .cost =
-        &(const struct command_cost){
-            .count = cost_count_keys, .unit_ns = 500, .unit = "key", .instead = "fewer keys"},
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
+                                         .count = cost_count_keys,
+                                         .unit_ns = 500,
+                                         .unit = "key",
+                                         .instead = "fewer keys"},
     .run = watch_run,
 };
 

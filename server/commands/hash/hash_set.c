@@ -20,7 +20,8 @@ static void hset_run(struct call *call) {
     }
 }
 
-static const struct command_cost setting_cost = {.count = cost_count_pairs,
+static const struct command_cost setting_cost = {.bound = COMMAND_BY_ARGUMENTS,
+                                                 .count = cost_count_pairs,
                                                  .unit_ns = 400,
                                                  .grown_key = 1,
                                                  .unit = "field",
@@ -110,7 +111,8 @@ const struct command command_hdel = {
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .reads_hash = true,
-    .cost = &(const struct command_cost){.count = cost_count_members,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
+                                         .count = cost_count_members,
                                          .unit_ns = 500,
                                          .unit = "field named",
                                          .instead = "several commands of a thousand each; `DEL` "

@@ -1,5 +1,5 @@
-/* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX
- * COPY. A removed value is detached, and the tick frees it in steps. */
+/* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
+ * A removed value is detached, and the tick frees it in steps. */
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/call_notify.h"
@@ -36,7 +36,8 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
-static const struct command_cost removing_cost = {.count = cost_count_keys,
+static const struct command_cost removing_cost = {.bound = COMMAND_BY_ARGUMENTS,
+                                                  .count = cost_count_keys,
                                                   .unit_ns = 500,
                                                   .unit = "key",
                                                   .instead = "several commands of a thousand each"};
@@ -59,7 +60,8 @@ const struct command command_unlink = {
     .cost = &removing_cost,
     .run = del_run,
 };
-static const struct command_cost finding_cost = {.count = cost_count_keys,
+static const struct command_cost finding_cost = {.bound = COMMAND_BY_ARGUMENTS,
+                                                 .count = cost_count_keys,
                                                  .unit_ns = 300,
                                                  .unit = "key",
                                                  .instead = "several commands of a thousand each"};
@@ -148,75 +150,4 @@ const struct command command_renamenx = {
     .cost = &renaming_cost,
     .variant = &(const bool){true},
     .run = rename_run,
-};
-
-struct copy {
-    int64_t database; /* of the destination */
-    bool is_replacing;
-};
-
-static bool check_database(const struct call *call, uint32_t index, void *target) {
-    (void)index;
-    return call_check_database(call, ((struct copy *)target)->database);
-}
-
-static const struct option_row copy_options[] = {
-    {"DB", OPTION_INTEGER, offsetof(struct copy, database), check_database},
-    {"REPLACE", OPTION_FLAG, offsetof(struct copy, is_replacing), NULL},
-    {0},
-};
-
-static void copy_run(struct call *call) {
-    struct bytes from = call_arg(call, 1);
-    struct bytes to = call_arg(call, 2);
-    struct copy copy = {.database = call->session->database};
-    if (!options_read(call, 3, &copy)) {
-        return;
-    }
-    uint32_t database = (uint32_t)copy.database;
-    if (database == call->session->database && bytes_equal(from, to)) {
-        reply_error(call->reply, "ERR source and destination objects are the same");
-        return;
-    }
-    const struct registry_key *key = call_find_key(call, from);
-    if (key == NULL) {
-        reply_integer(call->reply, 0);
-    } else if (!call_check_key(call, to)) {
-        return;
-    } else if (!copy.is_replacing &&
-               registry_find(call->registry, database, to, call->now_ms) != NULL) {
-        reply_integer(call->reply, 0);
-    } else if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
-        call_out_of_memory(call);
-    } else {
-        notify(call->server, SETTING_EVENT_NEW, "new", database, to);
-        notify(call->server, SETTING_EVENT_GENERIC, "copy_to", database, to);
-        reply_integer(call->reply, 1);
-    }
-}
-
-/* A field has memory of its own, unlike a member. */
-enum { MEMBERS_PER_FIELD = 8 };
-static uint64_t count_copied(const struct cost_view *view) {
-    const struct registry_key *key = cost_key(view, 1);
-    bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
-    return (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1);
-}
-
-const struct command command_copy = {
-    .name = "COPY",
-    .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
-    .options = copy_options,
-    .summary = "Copies a hash, or a board with its layout and reach times, to another key, with "
-               "its expiry",
-    .complexity = "O(n) in the members of the board or the fields of the hash",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost =
-        &(const struct command_cost){.count = count_copied,
-                                     .unit_ns = 25,
-                                     .grown_key = 2,
-                                     .unit = "member of the board; a field of a hash counts as 8",
-                                     .instead =
-                                         "nothing; copy when few clients wait, such as at night"},
-    .run = copy_run,
 };

@@ -596,7 +596,8 @@ const struct command command_restore = {
         "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
         "not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.count = count_restored,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
+                                         .count = count_restored,
                                          .unit_ns = 250,
                                          .grown_key = 1,
                                          .unit = "16 bytes of the value",

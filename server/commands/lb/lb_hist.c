@@ -9,12 +9,15 @@
 #include "server/commands/lb/lb.h"
 #include "server/dispatch/cost.h"
 
-enum { FIRST_EDGE = 2 };
+enum { FIRST_EDGE = 2, EDGES_MAX = 10000 };
 
 /* Edges are scores with the field's decimals, in ascending order. They may lie outside the field's
  * range. */
 static bool check_edges(const struct call *call, const struct layout_field *lead) {
     struct decimal last = {.magnitude = 0};
+    if (call->request->count - FIRST_EDGE > EDGES_MAX) {
+        return call_refuse_format(call, "ERR LB.HIST takes at most %d edges", (int)EDGES_MAX);
+    }
     for (uint32_t i = FIRST_EDGE; i < call->request->count; i++) {
         struct decimal edge;
         if (!lb_parse_decimal(call, lead, call_arg(call, i), &edge)) {
@@ -66,10 +69,13 @@ static void lb_hist_run(struct call *call) {
 const struct command command_lb_hist = {
     .name = "LB.HIST",
     .syntax = "key edge:double...",
-    .summary = "How many members have a score below, between and above the given edges",
+    .summary = "How many members have a score below, between and above the given edges, of which "
+               "there are "
+               "10,000 at most",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_members,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
+                                         .count = cost_count_members,
                                          .unit_ns = 650,
                                          .unit = "edge",
                                          .instead = "several commands of a thousand each"},

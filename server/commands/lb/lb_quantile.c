@@ -10,6 +10,7 @@
 
 enum {
     FIRST_Q = 2,
+    QUANTILES_MAX = 10000,
     /* Maximum decimals of q: it is stored in units of 10^-18, with 10^18 = Q_UNIT * Q_UNIT. */
     Q_SCALE = 18,
     Q_UNIT = 1000000000,
@@ -80,6 +81,10 @@ static bool read_arguments(const struct call *call, struct quantiles *quantiles)
         end++;
     }
     quantiles->count = end - FIRST_Q;
+    if (quantiles->count > QUANTILES_MAX) {
+        return call_refuse_format(call, "ERR LB.QUANTILE takes at most %d quantiles",
+                                  (int)QUANTILES_MAX);
+    }
     return quantiles->count > 0 ? options_read(call, end, quantiles) : call_syntax_error(call);
 }
 
@@ -126,7 +131,8 @@ const struct command command_lb_quantile = {
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = count_records,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
+                                         .count = count_records,
                                          .unit_ns = 700,
                                          .unit = "quantile",
                                          .instead = "several commands of a thousand each"},

@@ -95,6 +95,7 @@ static uint64_t count_names(const struct cost_view *view) {
     return view->call->request->count - 1;
 }
 static const struct command_cost name_cost = {
+    .bound = COMMAND_BY_ARGUMENTS,
     .count = count_names,
     .unit_ns = 800,
     .unit = "channel named",
@@ -346,6 +347,7 @@ static uint64_t count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 static const struct command_cost naming_cost = {
+    .bound = COMMAND_BY_ARGUMENTS,
     .count = count_named,
     .unit_ns = 200,
     .unit = "channel named",

@@ -215,6 +215,7 @@ const struct command command_zmpop = {
     .key_access = "RW access delete",
     .cost =
         &(const struct command_cost){
+            .bound = COMMAND_BY_PRODUCT,
             .count = count_zmpop,
             .unit_ns = 30,
             .unit = "member popped",
@@ -314,6 +315,7 @@ static uint64_t count_waited_for(const struct cost_view *view) {
 }
 
 static const struct command_cost waiting_cost = {
+    .bound = COMMAND_BY_ARGUMENTS,
     .count = count_waited_for,
     .unit_ns = 800,
     .unit = "key named",
@@ -378,7 +380,8 @@ const struct command command_bzmpop = {
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_BLOCKING,
     .key_access = "RW access delete",
-    .cost = &(const struct command_cost){.count = count_zmpop,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
+                                         .count = count_zmpop,
                                          .unit_ns = 800,
                                          .unit = "member popped, and key named",
                                          .instead = "fewer of them"},

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "server/loop/connection.h"
@@ -108,6 +109,128 @@ TEST(a_subscriber_may_close_between_a_message_and_its_write) {
     loop_send(bob, "PUBLISH a x\r\nCLIENT KILL TYPE pubsub\r\nPUBLISH a x\r\n");
     wait_for_clients(&f, 1);
     loop_expect_prefix(&f, bob, ":");
+    loop_end(&f);
+}
+
+/* ---- never inside a reply (RESP3, where a subscriber may send anything) ---- */
+
+#define SUBSCRIBED_3 ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
+#define PUSH         ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"
+#define QUEUED       "+QUEUED\r\n"
+
+static int connect_3(struct loop_server *f) {
+    int client = loop_connect(f);
+    loop_send(client, "HELLO 3\r\n");
+    loop_expect_prefix(f, client, "%");
+    return client;
+}
+
+TEST(messages_to_oneself_follow_the_reply_of_exec) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int ann = connect_3(&f);
+    int bob = loop_connect(&f);
+    loop_send(bob, "SUBSCRIBE a\r\n");
+    loop_expect(&f, bob, SUBSCRIBED);
+    loop_send(
+        ann,
+        "SUBSCRIBE a\r\nMULTI\r\nPUBLISH a x\r\nZADD b 1 m\r\nPUBLISH a x\r\nEXEC\r\nPING\r\n");
+    loop_expect(&f, ann,
+                SUBSCRIBED_3 "+OK\r\n" QUEUED QUEUED QUEUED "*3\r\n:2\r\n:1\r\n:2\r\n" PUSH PUSH
+                             "+PONG\r\n");
+    loop_expect(&f, bob, MESSAGE MESSAGE);
+    loop_send(ann, "PUBLISH a x\r\n");
+    loop_expect(&f, ann, ":2\r\n" PUSH);
+    loop_end(&f);
+}
+
+TEST(a_subscription_inside_multi_is_a_reply_and_its_messages_are_not) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int ann = loop_connect(&f);
+    loop_send(ann, "MULTI\r\nSUBSCRIBE a\r\nPUBLISH a x\r\nUNSUBSCRIBE a\r\nEXEC\r\n");
+    loop_expect(&f, ann,
+                "+OK\r\n" QUEUED QUEUED QUEUED "*3\r\n" SUBSCRIBED
+                ":1\r\n*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n" MESSAGE);
+    loop_end(&f);
+}
+
+TEST(events_of_ones_own_changes_follow_their_reply) {
+    struct loop_server f;
+    loop_begin(&f, "notify-keyspace-events KEA\n");
+    int ann = connect_3(&f);
+    loop_send(ann, "PSUBSCRIBE __keyevent*\r\n");
+    loop_expect_prefix(&f, ann, ">3\r\n");
+    loop_send(ann, "ZADD b 1 m 2 n\r\n");
+    loop_expect_prefix(&f, ann, ":2\r\n>4\r\n");
+    loop_send(ann, "ZMPOP 1 b MIN COUNT 2\r\n");
+    loop_expect_prefix(
+        &f, ann, "*2\r\n$1\r\nb\r\n*2\r\n*2\r\n$1\r\nm\r\n,1\r\n*2\r\n$1\r\nn\r\n,2\r\n>4\r\n");
+    /* Who waits gets a reply, too. */
+    int bob = loop_connect(&f);
+    loop_send(ann, "BZMPOP 0 1 b MIN\r\n");
+    loop_turn_some(&f);
+    loop_send(bob, "ZADD b 1 m\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    loop_turn_some(&f);
+    char got[1024];
+    ssize_t size = read(ann, got, sizeof got - 1);
+    assert_true(size > 0);
+    got[size] = '\0';
+    const char *reply = strstr(got, "*2\r\n$1\r\nb\r\n*1\r\n*2\r\n$1\r\nm\r\n,1\r\n");
+    assert_non_null(reply);
+    const char *event = strstr(got, "zpopmin");
+    assert_true(event != NULL && event > reply);
+    loop_end(&f);
+}
+
+TEST(lines_of_monitor_follow_the_reply_of_exec) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int ann = loop_connect(&f);
+    loop_send(ann, "MONITOR\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(ann, "MULTI\r\nZCARD b\r\nZCARD c\r\nEXEC\r\n");
+    loop_turn_some(&f);
+    char got[1024];
+    ssize_t size = read(ann, got, sizeof got - 1);
+    assert_true(size > 0);
+    got[size] = '\0';
+    assert_non_null(strstr(got, "*2\r\n:0\r\n:0\r\n+"));
+    loop_end(&f);
+}
+
+TEST(nothing_is_sent_between_the_pieces_of_a_backup) {
+    struct loop_server f;
+    loop_begin_kept(&f, "appendonly yes\n");
+    int ann = connect_3(&f);
+    int bob = loop_connect(&f);
+    loop_send(ann, "SUBSCRIBE a\r\n");
+    loop_expect(&f, ann, SUBSCRIBED_3);
+    loop_send(bob, "ZADD b 1 m\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    loop_send(ann, "LB.SNAPSHOT\r\nPING\r\n");
+    static char got[LOOP_REPLY_MAX];
+    size_t size = 0;
+    struct loop_wait wait = {0};
+    while (memmem(got, size, "+PONG\r\n", 7) == NULL) {
+        loop_send(bob, "PUBLISH a x\r\n"); /* in every tick */
+        assert_true(loop_turn_and_wait(&f, &wait));
+        ssize_t part = read(ann, got + size, sizeof got - 1 - size);
+        size += part > 0 ? (size_t)part : 0;
+    }
+    got[size] = '\0';
+    const char *at = got;
+    while (strncmp(at, PUSH, strlen(PUSH)) == 0) { /* published before the command */
+        at += strlen(PUSH);
+    }
+    while (*at == '$') {
+        char *end;
+        unsigned long piece = strtoul(at + 1, &end, 10);
+        at = end + 2 + piece + 2;
+    }
+    assert_memory_equal(at, "+END group=", 11);
+    assert_memory_equal(strchr(at, '\n') + 1, PUSH, strlen(PUSH));
     loop_end(&f);
 }
 

@@ -84,6 +84,33 @@ ZSET_TEST(a_missing_key_has_nobody_in_any_range) {
     zset_expect(h, "LB.HIST none 1 2", "[:0 :0 :0]");
 }
 
+/* So that no request holds the server for long. */
+ZSET_TEST(there_are_ten_thousand_edges_or_quantiles_at_most) {
+    enum { MOST = 10000 };
+    struct harness *h = *state;
+    static char edges[MOST + 1][8];
+    static struct bytes args[MOST + 3];
+    zset_expect(h, "LB.ADD k 50 a", ":1");
+    args[0] = BYTES("LB.HIST");
+    args[1] = BYTES("k");
+    for (int i = 0; i <= MOST; i++) {
+        int size = snprintf(edges[i], sizeof edges[i], "%d", i);
+        args[2 + i] = (struct bytes){.at = edges[i], .size = (size_t)size};
+    }
+    struct session *s = h->server.session_first;
+    const char *reply = harness_run_args(h, s, args, 2 + MOST);
+    assert_memory_equal(reply, "*10001\r\n", 8);
+    assert_string_equal(harness_run_args(h, s, args, 3 + MOST),
+                        "-ERR LB.HIST takes at most 10000 edges\r\n");
+    args[0] = BYTES("LB.QUANTILE");
+    for (int i = 0; i <= MOST; i++) {
+        args[2 + i] = BYTES("0.5");
+    }
+    assert_memory_equal(harness_run_args(h, s, args, 2 + MOST), "*10000\r\n", 8);
+    assert_string_equal(harness_run_args(h, s, args, 3 + MOST),
+                        "-ERR LB.QUANTILE takes at most 10000 quantiles\r\n");
+}
+
 ZSET_TEST(edges_must_ascend_and_be_scores) {
     struct harness *h = *state;
     static const char order[] = "-ERR edges must be strictly ascending";

@@ -1,0 +1,239 @@
+/* COPY. A long value is copied in steps between the commands of other clients (server/clients/job.h):
+ *
+ *     copy    some entries a step, while the copy follows changes of the original (registry_mirror.h)
+ *     store   in the step in which the copy is whole: the result is the original at that moment
+ *
+ * A source that is replaced meanwhile is copied from its beginning, and at the last attempt at once. In MULTI
+ * a transaction's commands are not interrupted: there COPY is done at once. */
+#include "server/clients/job.h"
+#include "server/clients/notify.h"
+#include "server/clients/server.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
+#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_mirror.h"
+
+enum {
+    AT_ONCE_MAX = 4000, /* members, or fields that count as MEMBERS_PER_FIELD */
+    STEP_ENTRIES = 64,
+    ATTEMPTS_MAX = 8,
+    MEMBERS_PER_FIELD = 8, /* a field has memory of its own, unlike a member */
+};
+
+struct copy_request {
+    struct bytes from, to; /* names */
+    uint32_t database;     /* of the source */
+    int64_t to_database;
+    bool is_replacing;
+};
+
+struct copying {
+    struct job job; /* first */
+    struct copy_request request;
+    struct registry_mirror mirror; /* copy NULL: it has not begun */
+    unsigned attempt_count;
+    bool is_copied, is_out_of_memory;
+    char names[]; /* what the request's names point into */
+};
+
+/* ---- both ways ---- */
+
+static bool copy_check_database(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return call_check_database(call, ((struct copy_request *)target)->to_database);
+}
+
+static const struct option_row copy_options[] = {
+    {"DB", OPTION_INTEGER, offsetof(struct copy_request, to_database), copy_check_database},
+    {"REPLACE", OPTION_FLAG, offsetof(struct copy_request, is_replacing), NULL},
+    {0},
+};
+
+static bool copy_may_store(struct server *server, const struct copy_request *request) {
+    return request->is_replacing || registry_find(server->registry, (uint32_t)request->to_database,
+                                                  request->to, server->clock.now_ms) == NULL;
+}
+
+static void copy_notify(struct server *server, const struct copy_request *request) {
+    uint32_t database = (uint32_t)request->to_database;
+    notify(server, SETTING_EVENT_NEW, "new", database, request->to);
+    notify(server, SETTING_EVENT_GENERIC, "copy_to", database, request->to);
+}
+
+static uint64_t copy_size(const struct registry_key *key) {
+    return key->kind == REGISTRY_HASH ? (uint64_t)hash_count(&key->hash) * MEMBERS_PER_FIELD
+                                      : board_count(&key->board);
+}
+
+/* ---- in steps ---- */
+
+/* true: that was the last step. */
+static bool copy_end(struct server *server, struct copying *copying,
+                     enum registry_status (*store)(struct copying *copying, int64_t now_ms)) {
+    if (copy_may_store(server, &copying->request)) {
+        copying->is_copied = store(copying, server->clock.now_ms) == REGISTRY_OK;
+        copying->is_out_of_memory = !copying->is_copied;
+    }
+    if (copying->is_copied) {
+        copy_notify(server, &copying->request);
+    }
+    return true;
+}
+
+static enum registry_status copy_store_mirror(struct copying *copying, int64_t now_ms) {
+    return registry_copy_mirrored(&copying->mirror, (uint32_t)copying->request.to_database,
+                                  copying->request.to, now_ms);
+}
+
+static enum registry_status copy_store_now(struct copying *copying, int64_t now_ms) {
+    return registry_copy(copying->mirror.registry, copying->mirror.key,
+                         (uint32_t)copying->request.to_database, copying->request.to, now_ms);
+}
+
+/* Begin, or begin again. true: it is over. */
+static bool copy_begin(struct server *server, struct copying *copying,
+                       const struct registry_key *key) {
+    registry_mirror_end(&copying->mirror);
+    if (key == NULL) {
+        return true;
+    }
+    if (copying->attempt_count++ == ATTEMPTS_MAX) {
+        copying->mirror = (struct registry_mirror){.registry = server->registry, .key = key};
+        return copy_end(server, copying, copy_store_now);
+    }
+    copying->is_out_of_memory = !registry_mirror_begin(&copying->mirror, server->registry, key);
+    return copying->is_out_of_memory;
+}
+
+static bool copy_step(struct server *server, struct job *job) {
+    struct copying *copying = (struct copying *)job;
+    const struct copy_request *request = &copying->request;
+    /* What is due for the source happens now, and may end the mirror. */
+    const struct registry_key *key =
+        registry_find(server->registry, request->database, request->from, server->clock.now_ms);
+    if (copying->mirror.copy == NULL || key == NULL) {
+        return copy_begin(server, copying, key);
+    }
+    switch (registry_mirror_step(&copying->mirror, STEP_ENTRIES)) {
+    case REGISTRY_MIRROR_MORE:
+        return false;
+    case REGISTRY_MIRROR_LOST:
+        return copy_begin(server, copying, key);
+    case REGISTRY_MIRROR_OUT_OF_MEMORY:
+        copying->is_out_of_memory = true;
+        return true;
+    case REGISTRY_MIRROR_WHOLE:
+        break;
+    }
+    return copy_end(server, copying, copy_store_mirror);
+}
+
+static void copy_answer(struct server *server, struct job *job, struct reply *reply) {
+    const struct copying *copying = (const struct copying *)job;
+    (void)server;
+    if (copying->is_out_of_memory) {
+        reply_error(reply, "OOM out of memory");
+    } else {
+        reply_integer(reply, copying->is_copied);
+    }
+}
+
+static void copy_destroy(struct server *server, struct job *job) {
+    (void)server;
+    registry_mirror_end(&((struct copying *)job)->mirror);
+    memory_free(job);
+}
+
+static const struct job_kind copy_kind = {
+    .writes = true, .step = copy_step, .answer = copy_answer, .destroy = copy_destroy};
+
+static void copy_in_steps(const struct call *call, const struct copy_request *request) {
+    struct copying *copying =
+        memory_allocate_zeroed(sizeof *copying + request->from.size + request->to.size);
+    if (copying == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    char *from = copying->names;
+    char *to = from + request->from.size;
+    memcpy(from, request->from.at, request->from.size);
+    memcpy(to, request->to.at, request->to.size);
+    copying->request = *request;
+    copying->request.from.at = from;
+    copying->request.to.at = to;
+    job_begin(call->server, call->session, &copy_kind, call->reply->is_silent, &copying->job);
+}
+
+/* ---- COPY ---- */
+
+static void copy_at_once(const struct call *call, const struct copy_request *request,
+                         const struct registry_key *key) {
+    if (registry_copy(call->registry, key, (uint32_t)request->to_database, request->to,
+                      call->now_ms) != REGISTRY_OK) {
+        call_out_of_memory(call);
+        return;
+    }
+    copy_notify(call->server, request);
+    reply_integer(call->reply, 1);
+}
+
+static void copy_run(struct call *call) {
+    const struct session *session = call->session;
+    struct copy_request request = {
+        .from = call_arg(call, 1),
+        .to = call_arg(call, 2),
+        .database = session->database,
+        .to_database = session->database,
+    };
+    if (!options_read(call, 3, &request)) {
+        return;
+    }
+    if ((uint32_t)request.to_database == request.database &&
+        bytes_equal(request.from, request.to)) {
+        reply_error(call->reply, "ERR source and destination objects are the same");
+        return;
+    }
+    const struct registry_key *key = call_find_key(call, request.from);
+    if (key == NULL) {
+        reply_integer(call->reply, 0);
+    } else if (!call_check_key(call, request.to)) {
+        return;
+    } else if (!copy_may_store(call->server, &request)) {
+        reply_integer(call->reply, 0);
+    } else if (copy_size(key) <= AT_ONCE_MAX || session->transaction.is_running ||
+               call->server->jobs.count >= JOBS_MAX) {
+        copy_at_once(call, &request, key);
+    } else {
+        copy_in_steps(call, &request);
+    }
+}
+
+/* Only in a transaction it holds the server. */
+static uint64_t copy_count(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
+    return view->call->session->transaction.is_open
+               ? (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1)
+               : 0;
+}
+
+const struct command command_copy = {
+    .name = "COPY",
+    .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
+    .options = copy_options,
+    .summary = "Copies a hash, or a board with its layout and reach times, to another key, with "
+               "its expiry",
+    .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
+                  "other commands",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
+                                         .count = copy_count,
+                                         .unit_ns = 100,
+                                         .grown_key = 2,
+                                         .unit = "in `MULTI`: member of the board; a field of a "
+                                                 "hash counts as 8",
+                                         .instead = "`COPY` outside of `MULTI`"},
+    .run = copy_run,
+};

@@ -1,0 +1,226 @@
+/* Copies of keys in steps. See registry_mirror.h.
+ *
+ * Invariant: while the status is MORE, the copy holds the first copied_count entries of the original in order of
+ * arrival: by rank, LATEST boards from the last rank on, hashes by index. An entry that is put goes behind
+ * its equals (LATEST: before them), so next to an equal of last_key it is always beyond the copy. */
+#include "skiplist/keyspace/registry_mirror.h"
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_hash.h"
+
+static void mirror_fail(struct registry_mirror *mirror, enum registry_mirror_status status) {
+    if (mirror->status == REGISTRY_MIRROR_MORE) {
+        mirror->status = status;
+    }
+}
+
+/* ---- boards ---- */
+
+static void mirror_put_member(struct registry_mirror *mirror, struct bytes member, uint64_t key) {
+    if (board_put(&mirror->copy->board, member, key) == BOARD_OK) {
+        mirror->copied_count = board_count(&mirror->copy->board);
+    } else {
+        mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+    }
+}
+
+static void mirror_take_member(struct registry_mirror *mirror, struct bytes member) {
+    struct board_member found;
+    board_look_up(&mirror->copy->board, member, NULL, &found);
+    if (found.is_there) {
+        board_remove_member(&mirror->copy->board, &found);
+        mirror->copied_count--;
+    }
+}
+
+static void mirror_move_member(struct registry_mirror *mirror, struct bytes member, uint64_t key) {
+    bool is_latest = board_is_latest(&mirror->copy->board);
+    bool has_begun = mirror->copied_count > 0;
+    mirror_take_member(mirror, member);
+    if (has_begun && (is_latest ? key < mirror->last_key : key > mirror->last_key)) {
+        mirror_put_member(mirror, member, key);
+    }
+}
+
+/* Reported before the members are removed. */
+static void mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t count) {
+    struct board *board = &mirror->copy->board;
+    uint32_t copied = mirror->copied_count;
+    uint32_t first =
+        board_is_latest(board) ? board_count(&mirror->key->board) - copied : 0; /* of the copy */
+    uint32_t begin = rank > first ? rank - first : 0;
+    uint32_t end = rank + count > first ? rank + count - first : 0;
+    end = end < copied ? end : copied;
+    if (begin < end) {
+        board_remove_range(board, begin, end - begin);
+        mirror->copied_count -= end - begin;
+    }
+}
+
+static void mirror_copy_members(struct registry_mirror *mirror, uint32_t entries_max) {
+    const struct board *board = &mirror->key->board;
+    bool is_latest = board_is_latest(board);
+    uint32_t count = board_count(board);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    board_seek(board, is_latest ? count - 1 - mirror->copied_count : mirror->copied_count, &cursor);
+    for (uint32_t i = 0; i < entries_max && mirror->copied_count < count; i++) {
+        bool is_there = board_cursor_read(&cursor, &entry);
+        CHECK(is_there);
+        mirror_put_member(mirror, entry.member, entry.key);
+        if (mirror->status != REGISTRY_MIRROR_MORE) {
+            return;
+        }
+        mirror->last_key = entry.key;
+        (is_latest ? board_cursor_previous : board_cursor_next)(&cursor);
+    }
+}
+
+/* ---- hashes ---- */
+
+static void mirror_put_field(struct registry_mirror *mirror, struct bytes field,
+                             struct bytes value) {
+    struct hash *hash = &mirror->copy->hash;
+    struct bytes args[] = {field, value};
+    uint32_t added_count;
+    uint64_t seed = hash->is_large ? 0 : registry_next_seed(mirror->registry);
+    if (hash_put(hash, seed, args, 1, &added_count) == HASH_OK) {
+        mirror->copied_count = hash_count(hash);
+    } else {
+        mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+    }
+}
+
+static void mirror_copy_fields(struct registry_mirror *mirror, uint32_t entries_max) {
+    const struct hash *hash = &mirror->key->hash;
+    struct hash_pair pair;
+    for (uint32_t i = 0; i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
+                         mirror->copied_count < hash_count(hash);
+         i++) {
+        hash_at(hash, mirror->copied_count, &pair);
+        mirror_put_field(mirror, pair.field, pair.value);
+    }
+}
+
+/* A removal moves the last field into the hole, which the copy cannot follow. */
+static void mirror_follow_field(struct registry_mirror *mirror, const struct effect *effect) {
+    struct bytes value;
+    if (!hash_find(&mirror->copy->hash, effect->member, &value)) {
+        return;
+    }
+    if (effect->kind == EFFECT_PUT) {
+        mirror_put_field(mirror, effect->member, effect->value);
+    } else {
+        mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+    }
+}
+
+/* ---- following changes ---- */
+
+/* The original may be freed already, unless one of its entries changes. */
+static bool mirror_is_of(const struct registry_mirror *mirror, const struct effect *effect) {
+    return effect->database == mirror->copy->database &&
+           bytes_equal(effect->name, registry_name(mirror->copy));
+}
+
+static void mirror_follow_entry(struct registry_mirror *mirror, const struct effect *effect) {
+    if (mirror->copy->kind != REGISTRY_BOARD) {
+        mirror_follow_field(mirror, effect);
+    } else if (effect->kind == EFFECT_PUT) {
+        mirror_move_member(mirror, effect->member, effect->member_key);
+    } else if (effect->kind == EFFECT_TAKE) {
+        mirror_take_member(mirror, effect->member);
+    } else {
+        mirror_cut(mirror, effect->rank, effect->count);
+    }
+}
+
+static void mirror_receive(void *context, const struct effect *effect) {
+    struct registry_mirror *mirror = context;
+    if (mirror->status != REGISTRY_MIRROR_MORE) {
+        return;
+    }
+    switch (effect->kind) {
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
+    case EFFECT_CUT:
+        if (effect->key == mirror->key) {
+            mirror_follow_entry(mirror, effect);
+        }
+        break;
+    case EFFECT_REMOVE:
+    case EFFECT_RENAME:
+    case EFFECT_RULES:
+    case EFFECT_CREATE:
+    case EFFECT_FILL:
+        if (mirror_is_of(mirror, effect)) {
+            mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        }
+        break;
+    case EFFECT_FLUSH:
+        if (effect->database == mirror->copy->database) {
+            mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        }
+        break;
+    case EFFECT_COPY:
+    case EFFECT_EXPIRE:
+        break;
+    }
+}
+
+/* ---- the life of a mirror ---- */
+
+bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *registry,
+                           const struct registry_key *key) {
+    *mirror = (struct registry_mirror){.registry = registry, .key = key};
+    mirror->copy = registry_reserve_key(registry, key->database,
+                                        (struct registry_new_name){.first = registry_name(key)},
+                                        key->kind, false, false);
+    if (mirror->copy == NULL) {
+        return false;
+    }
+    if (key->kind == REGISTRY_BOARD) {
+        const struct rules *rules = registry_rules(key);
+        rules_hold_again(&registry->rules, rules);
+        board_init(&mirror->copy->board, &rules->layout, registry_next_seed(registry));
+    }
+    mirror->listener.receive = mirror_receive;
+    mirror->listener.context = mirror;
+    effect_listener_add(registry, &mirror->listener);
+    return true;
+}
+
+enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
+                                                 uint32_t entries_max) {
+    if (mirror->status != REGISTRY_MIRROR_MORE) {
+        return mirror->status;
+    }
+    bool is_board = mirror->key->kind == REGISTRY_BOARD;
+    uint32_t count = is_board ? board_count(&mirror->key->board) : hash_count(&mirror->key->hash);
+    if (mirror->copied_count < count) {
+        (is_board ? mirror_copy_members : mirror_copy_fields)(mirror, entries_max);
+    }
+    return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count
+               ? REGISTRY_MIRROR_WHOLE
+               : mirror->status;
+}
+
+enum registry_status registry_copy_mirrored(struct registry_mirror *mirror, uint32_t to_database,
+                                            struct bytes to_name, int64_t now_ms) {
+    struct registry *registry = mirror->registry;
+    CHECK(registry_mirror_step(mirror, 0) == REGISTRY_MIRROR_WHOLE);
+    if (mirror->copy->kind == REGISTRY_HASH) {
+        mirror->copy->hash.is_hashtable |= mirror->key->hash.is_hashtable;
+    }
+    effect_listener_remove(registry, &mirror->listener);
+    return registry_copy_value(registry, mirror->key, &mirror->copy, to_database, to_name, now_ms);
+}
+
+void registry_mirror_end(struct registry_mirror *mirror) {
+    if (mirror->copy != NULL) {
+        effect_listener_remove(mirror->registry, &mirror->listener);
+        registry_free_later(mirror->registry, mirror->copy);
+        mirror->copy = NULL;
+    }
+}

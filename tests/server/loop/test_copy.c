@@ -1,0 +1,187 @@
+/* COPY of a long value: in steps between the commands of other clients, and as if at one moment. */
+#include "tests/support/test.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "server/loop/connection.h"
+#include "tests/support/loop_server.h"
+#include "tests/support/wire.h"
+
+enum { MEMBERS = 20000, BATCH = 500 };
+
+static void add_members(struct loop_server *f, int client, const char *key) {
+    for (int i = 0; i < MEMBERS; i += BATCH) {
+        struct text request = {.at = NULL};
+        text_format(&request, "ZADD %s", key);
+        for (int j = i; j < i + BATCH; j++) {
+            text_format(&request, " %d member:%d", j * 7919 % 1000, j);
+        }
+        text_format(&request, "\r\n");
+        loop_send_all(f, client, request.at, request.size);
+        loop_expect(f, client, ":500\r\n");
+        text_free(&request);
+    }
+}
+
+static void begin(struct loop_server *f, int *ann, int *bob) {
+    loop_begin_kept(f, "appendonly yes\n");
+    *ann = loop_connect(f);
+    *bob = loop_connect(f);
+    add_members(f, *ann, "a");
+}
+
+static const struct registry_key *key_of(const struct loop_server *f, const char *name) {
+    return registry_peek(f->server->registry, 0, bytes_from_text(name), f->server->clock.now_ms);
+}
+
+static void wait_for_job(struct loop_server *f) {
+    struct loop_wait wait = {0};
+    while (f->server->jobs.count == 0) {
+        assert_true(loop_turn_and_wait(f, &wait));
+    }
+}
+
+static void assert_copied(const struct loop_server *f, const char *from, const char *to) {
+    const struct board *a = &key_of(f, from)->board;
+    const struct board *b = &key_of(f, to)->board;
+    assert_int_equal(board_count(a), board_count(b));
+    for (uint32_t rank = 0; rank < board_count(a); rank++) {
+        struct board_entry of_a = board_at(a, rank);
+        struct board_entry of_b = board_at(b, rank);
+        assert_true(of_a.key == of_b.key && bytes_equal(of_a.member, of_b.member));
+    }
+}
+
+TEST(others_are_answered_while_a_board_is_copied_and_their_changes_are_in_the_copy) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\nZCARD b\r\n");
+    wait_for_job(&f);
+    int changes = 0;
+    while (f.server->jobs.count > 0) {
+        char request[128];
+        snprintf(request, sizeof request, "ZADD a %d member:%d\r\nZREM a member:%d\r\nEXISTS b\r\n",
+                 changes % 1000, 2 * changes, 2 * changes + 1);
+        loop_send(bob, request);
+        loop_expect_prefix(&f, bob, ":0\r\n");
+        changes++;
+    }
+    assert_true(changes > 3);
+    loop_expect_prefix(&f, ann, ":1\r\n");
+    /* The last changes may have come behind the copy: those that it shows are a's, in order. */
+    loop_send(bob, "COPY a c REPLACE\r\n");
+    loop_turn_some(&f);
+    loop_expect(&f, bob, ":1\r\n");
+    assert_copied(&f, "a", "c");
+    loop_end(&f);
+}
+
+TEST(a_copy_is_the_same_after_a_restart) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\n");
+    loop_expect(&f, ann, ":1\r\n");
+    assert_copied(&f, "a", "b");
+    loop_stop(&f);
+    loop_start_kept(&f, "appendonly yes\n");
+    assert_copied(&f, "a", "b");
+    loop_end(&f);
+}
+
+TEST(a_source_that_goes_while_it_is_copied_is_missing) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\n");
+    wait_for_job(&f);
+    loop_send(bob, "RENAME a z\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    loop_expect(&f, ann, ":0\r\n");
+    assert_null(key_of(&f, "b"));
+    loop_send(ann, "COPY z b\r\n");
+    wait_for_job(&f);
+    loop_send(bob, "FLUSHALL\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    loop_expect(&f, ann, ":0\r\n");
+    loop_end(&f);
+}
+
+TEST(a_source_that_is_always_replaced_is_copied_all_the_same) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    add_members(&f, ann, "z");
+    loop_send(ann, "COPY a b\r\n");
+    wait_for_job(&f);
+    for (int i = 0; i < 12 && f.server->jobs.count > 0; i++) {
+        loop_send(bob,
+                  i % 2 == 0 ? "RENAME a x\r\nRENAME z a\r\n" : "RENAME a z\r\nRENAME x a\r\n");
+        loop_expect(&f, bob, "+OK\r\n+OK\r\n");
+        loop_turn(&f);
+    }
+    loop_expect(&f, ann, ":1\r\n");
+    assert_int_equal(board_count(&key_of(&f, "b")->board), MEMBERS);
+    loop_end(&f);
+}
+
+TEST(a_destination_that_comes_meanwhile_is_kept_without_replace) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\n");
+    wait_for_job(&f);
+    loop_send(bob, "ZADD b 1 x\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    loop_expect(&f, ann, ":0\r\n");
+    assert_int_equal(board_count(&key_of(&f, "b")->board), 1);
+    loop_send(ann, "COPY a b REPLACE\r\n");
+    loop_expect(&f, ann, ":1\r\n");
+    assert_copied(&f, "a", "b");
+    loop_end(&f);
+}
+
+TEST(in_a_transaction_a_copy_is_made_at_once) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "MULTI\r\nCOPY a b\r\nZADD a 5 new\r\nZCARD b\r\nEXEC\r\n");
+    loop_expect(&f, ann, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:20000\r\n");
+    loop_end(&f);
+}
+
+TEST(while_writes_are_paused_no_copy_is_finished) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\n");
+    wait_for_job(&f);
+    loop_send(bob, "CLIENT PAUSE 100000 WRITE\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    loop_expect_nothing(&f, ann);
+    assert_null(key_of(&f, "b"));
+    loop_send(bob, "CLIENT UNPAUSE\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    loop_expect(&f, ann, ":1\r\n");
+    loop_end(&f);
+}
+
+TEST(a_copy_whose_client_is_gone_is_finished) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    loop_send(ann, "COPY a b\r\n");
+    wait_for_job(&f);
+    loop_send(bob, "CLIENT KILL ID 1\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    struct loop_wait wait = {0};
+    while (f.server->jobs.count > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    assert_copied(&f, "a", "b");
+    loop_end(&f);
+}
+
+TEST_MAIN(NULL, NULL)

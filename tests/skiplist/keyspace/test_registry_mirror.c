@@ -1,0 +1,169 @@
+/* A copy made in steps while anything changes: when it is whole, it is the original. */
+#include "tests/support/test.h"
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_mirror.h"
+#include "tests/support/registry_workload.h"
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static void assert_same_boards(const struct board *a, const struct board *b) {
+    struct board_cursor at_a, at_b;
+    struct board_entry entry_a, entry_b;
+    assert_int_equal(board_count(a), board_count(b));
+    board_seek(a, 0, &at_a);
+    board_seek(b, 0, &at_b);
+    while (board_cursor_read(&at_a, &entry_a)) {
+        assert_true(board_cursor_read(&at_b, &entry_b));
+        assert_true(entry_a.key == entry_b.key);
+        assert_true(bytes_equal(entry_a.member, entry_b.member));
+        board_cursor_next(&at_a);
+        board_cursor_next(&at_b);
+    }
+}
+
+static void assert_same_hashes(const struct hash *a, const struct hash *b) {
+    struct hash_cursor at_a = hash_begin(a);
+    struct hash_cursor at_b = hash_begin(b);
+    struct hash_pair pair_a, pair_b;
+    assert_int_equal(hash_count(a), hash_count(b));
+    assert_string_equal(hash_encoding(a), hash_encoding(b));
+    while (hash_next(&at_a, &pair_a)) {
+        assert_true(hash_next(&at_b, &pair_b));
+        assert_true(bytes_equal(pair_a.field, pair_b.field));
+        assert_true(bytes_equal(pair_a.value, pair_b.value));
+    }
+}
+
+static void assert_valid(const struct registry *registry) {
+    const char *reason = NULL;
+    if (!registry_validate(registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+/* Copy at once and by the mirror, and compare. */
+static void check_whole(struct workload *workload, struct registry_mirror *mirror) {
+    struct registry *registry = workload->registry;
+    struct bytes names[] = {BYTES("mirror at once"), BYTES("mirror in steps")};
+    struct registry_key *copies[2];
+    int64_t expire_at_ms = registry_expiry(registry, mirror->key);
+    const struct rules *rules =
+        mirror->key->kind == REGISTRY_BOARD ? registry_rules(mirror->key) : NULL;
+    assert_int_equal(registry_copy(registry, mirror->key, 0, names[0], workload->now_ms),
+                     REGISTRY_OK);
+    assert_int_equal(registry_copy_mirrored(mirror, 0, names[1], workload->now_ms), REGISTRY_OK);
+    assert_valid(registry);
+    for (int i = 0; i < 2; i++) {
+        copies[i] = registry_find(registry, 0, names[i], INT64_MIN);
+        assert_non_null(copies[i]);
+        assert_true(registry_expiry(registry, copies[i]) == expire_at_ms);
+    }
+    if (rules != NULL) {
+        assert_ptr_equal(registry_rules(copies[1]), rules);
+        assert_same_boards(&copies[0]->board, &copies[1]->board);
+    } else {
+        assert_same_hashes(&copies[0]->hash, &copies[1]->hash);
+    }
+    registry_remove(registry, copies[0]);
+    registry_remove(registry, copies[1]);
+}
+
+static struct registry_key *pick(struct workload *workload) {
+    return registry_random(workload->registry, (uint32_t)random_below(&workload->random, 2),
+                           random_next(&workload->random), workload->now_ms);
+}
+
+TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
+    const uint32_t rounds = is_short() ? 2000 : 30000;
+    struct workload workload;
+    uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
+    workload_begin(&workload, __func__, 300);
+    workload.database_count = 2;
+    for (uint32_t round = 0; round < rounds; round++) {
+        struct registry_mirror mirror;
+        workload_step(&workload);
+        struct registry_key *key = pick(&workload);
+        if (key == NULL) {
+            continue;
+        }
+        workload.favourite_database = key->database;
+        workload.favourite_size = key->name_size < WORKLOAD_NAME_MAX ? key->name_size : 0;
+        memcpy(workload.favourite, key->name_at, workload.favourite_size);
+        bool is_hash = key->kind == REGISTRY_HASH;
+        assert_true(registry_mirror_begin(&mirror, workload.registry, key));
+        enum registry_mirror_status status = REGISTRY_MIRROR_MORE;
+        uint32_t part = 1 + (uint32_t)random_below(&workload.random, 40);
+        while ((status = registry_mirror_step(&mirror, part)) == REGISTRY_MIRROR_MORE) {
+            workload_step(&workload);
+        }
+        if (status == REGISTRY_MIRROR_WHOLE) {
+            check_whole(&workload, &mirror);
+            whole_count++;
+            whole_hashes += is_hash;
+        } else {
+            assert_int_equal(status, REGISTRY_MIRROR_LOST);
+            lost_count++;
+        }
+        registry_mirror_end(&mirror);
+        workload.favourite_size = 0;
+    }
+    print_message("whole %u, of hashes %u, lost %u\n", whole_count, whole_hashes, lost_count);
+    assert_true(whole_count > rounds / 10 && whole_hashes > 10 && lost_count > 10);
+    workload_end(&workload);
+}
+
+TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
+    struct workload workload;
+    struct registry_mirror mirror;
+    workload_begin(&workload, __func__, 300);
+    struct registry_key *key = NULL;
+    while (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) < 50) {
+        workload_step(&workload);
+        key = pick(&workload);
+    }
+    while (registry_free_step(workload.registry, 1000)) {}
+    uint64_t live = memory_live_count();
+    assert_true(registry_mirror_begin(&mirror, workload.registry, key));
+    assert_int_equal(registry_mirror_step(&mirror, 20), REGISTRY_MIRROR_MORE);
+    assert_true(memory_live_count() > live);
+    registry_mirror_end(&mirror);
+    registry_mirror_end(&mirror);
+    while (registry_free_step(workload.registry, 1000)) {}
+    assert_int_equal(memory_live_count(), live);
+    workload_end(&workload);
+}
+
+TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
+    struct workload workload;
+    workload_begin(&workload, __func__, 300);
+    struct registry_key *key = NULL;
+    while (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) < 50) {
+        workload_step(&workload);
+        key = pick(&workload);
+    }
+    uint64_t digest = workload_digest(workload.registry);
+    bool is_done = false;
+    uint64_t nth = 0;
+    while (!is_done) {
+        struct registry_mirror mirror;
+        enum registry_mirror_status status = REGISTRY_MIRROR_OUT_OF_MEMORY;
+        memory_fail_at(++nth);
+        if (registry_mirror_begin(&mirror, workload.registry, key)) {
+            while ((status = registry_mirror_step(&mirror, 7)) == REGISTRY_MIRROR_MORE) {}
+        }
+        memory_fail_at(0);
+        is_done = status == REGISTRY_MIRROR_WHOLE;
+        assert_true(is_done || status == REGISTRY_MIRROR_OUT_OF_MEMORY);
+        registry_mirror_end(&mirror);
+        assert_valid(workload.registry);
+        assert_true(workload_digest(workload.registry) == digest);
+    }
+    assert_true(nth > 2);
+    workload_end(&workload);
+}
+
+TEST_MAIN(NULL, NULL)
