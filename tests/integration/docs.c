@@ -22,7 +22,7 @@ static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
                   leaderboards[] = "docs/leaderboards.md", hashes[] = "docs/hashes.md",
                   moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
                   push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
-                  exact_numbers[] = "docs/exact-numbers.md",
+                  exact_numbers[] = "docs/exact-numbers.md", retries[] = "docs/retries.md",
                   unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
@@ -542,6 +542,7 @@ TEST(the_transcripts_of_several_clients_are_replayed) {
     replay_clients(push, 30, 41);
     replay_clients(guides, 14, 19);
     replay_clients(users, 27, 27);
+    replay_clients(retries, 7, 7);
 }
 
 TEST(the_users_of_the_page_on_users_are_there) {
