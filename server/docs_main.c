@@ -251,7 +251,7 @@ static void write_long_commands(void) {
         "```\n"
         "127.0.0.1:6379> ZUNIONSTORE year 3 spring summer autumn\n"
         "(error) TOOLONG ZUNIONSTORE would hold the server for about 1260 ms, and "
-        "busy-command-limit is 1000 ms\n"
+        "busy-command-limit is 250 ms\n"
         "```\n"
         "\n"
         "A rejected command has changed nothing. The estimate is the number of units times the "
@@ -264,17 +264,17 @@ static void write_long_commands(void) {
         "because of: TOOLONG\n"
         "EXEC would ...`. Commands between `MULTI` and `EXEC` are queued without this check.\n"
         "\n"
-        "The default is 1000: what holds everybody for more than about a second is a mistake, or "
-        "work for another\n"
-        "hour (`CONFIG SET busy-command-limit 0` for as long as it takes). To choose a value, "
-        "start "
-        "with how long your\n"
-        "users may wait (100 to 1000 ms), and then look at `SLOWLOG` and at `errorstat_TOOLONG` in "
-        "`INFO errorstats`.\n"
-        "The error has its own prefix because `BUSY`, which clients and Sentinel treat specially, "
-        "means that the server\n"
-        "hangs, and it does not. `SAVE`, `FLUSHDB`, `FLUSHALL` and `SHUTDOWN` are never "
-        "rejected.\n",
+        "The default is 500: what holds everybody for half a second is a mistake, or work for "
+        "another "
+        "hour\n"
+        "(`CONFIG SET busy-command-limit 0` for as long as it takes). To choose a value, start "
+        "with "
+        "how long your users\n"
+        "may wait (100 to 1000 ms), and then look at `SLOWLOG` and at `errorstat_TOOLONG` in `INFO "
+        "errorstats`. The error\n"
+        "has its own prefix because `BUSY`, which clients and Sentinel treat specially, means that "
+        "the server hangs, and\n"
+        "it does not. `SAVE`, `FLUSHDB`, `FLUSHALL` and `SHUTDOWN` are never rejected.\n",
         stdout);
 }
 

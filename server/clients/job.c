@@ -172,7 +172,6 @@ void jobs_end_orders(struct server *server) {
             reply_error(&reply, SERVER_UNBLOCKED_ERROR);
         }
         if (session != NULL) {
-            server_end_reply(server, session);
             session->is_close_after_reply = true;
             session->job = NULL;
             session->job_size = 0;

@@ -52,11 +52,12 @@ command_work cost_count_memory;
 static inline uint64_t cost_bound_ns(const struct command *command, const struct request *request) {
     enum { MEMBER_BYTES_MIN = 16, FEW_ARGUMENTS = 8 };
     uint64_t arguments = request->count;
-    uint64_t members = memory_used() / MEMBER_BYTES_MIN;
+    uint64_t members;
     uint64_t units = arguments * arguments; /* at most a million arguments */
     uint64_t bound_ns;
     switch (command->cost->bound) {
     case COMMAND_BY_MEMORY:
+        members = memory_used() / MEMBER_BYTES_MIN;
         units += arguments > FEW_ARGUMENTS ? members * arguments : members;
         break;
     case COMMAND_BY_ARGUMENTS:

@@ -927,8 +927,9 @@ static void on_wake(uv_timer_t *timer) {
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY || !server_may_change(server) ? INT64_MAX : at_ms;
-    if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
+    bool is_still = !server_may_change(server);
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || is_still ? INT64_MAX : at_ms;
+    if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms && !is_still) {
         at_ms = server->waits.opens_ms;
     }
     if (server->pause != SERVER_PAUSE_NONE &&

@@ -315,7 +315,7 @@ const struct setting setting_table[] = {
      "always allowed, and the soft size bounds nothing: a full copy is sent as fast as it is "
      "read."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
-     "1000", "250",
+     "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "
      "begins, with an error that names both times, and changes nothing. The time is estimated "
      "from the sizes of what the command touches; for EXEC, of all queued commands. SAVE, FLUSHDB, "

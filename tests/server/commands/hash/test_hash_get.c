@@ -105,14 +105,21 @@ ZSET_TEST(a_long_command_is_refused_where_the_limit_says_so) {
         zset_run(h, "HSET k field:%d a:value:of:twenty", i);
     }
     zset_run(h, "CONFIG SET busy-command-limit 1");
-    static const char *const lines[] = {"HGETALL k", "HKEYS k", "HVALS k", "COPY k l",
-                                        "HRANDFIELD k -1000000"};
+    static const char *const lines[] = {"HGETALL k", "HKEYS k", "HVALS k", "HRANDFIELD k -1000000"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         assert_memory_equal(zset_run(h, "%s", lines[i]), "-TOOLONG", 8);
     }
     zset_expect(h, "HGET k field:7", "a:value:of:twenty");
     zset_expect(h, "HLEN k", ":50000");
     assert_memory_equal(zset_run(h, "HSCAN k 0"), "[", 1);
+    /* COPY runs in steps, but not in a transaction. */
+    zset_expect(h, "MULTI", "+OK");
+    zset_run(h, "COPY k l");
+    assert_memory_equal(zset_run(h, "EXEC"), "-EXECABORT", 10);
+    zset_expect(h, "EXISTS l", ":0");
+    zset_expect(h, "COPY k l", ":1");
+    zset_expect(h, "HLEN l", ":50000");
+    zset_expect(h, "DEL l", ":1");
     /* Also with what the transaction itself will have put there. */
     zset_expect(h, "MULTI", "+OK");
     zset_run(h, "RENAME k l");
