@@ -451,6 +451,10 @@ bool persistence_is_behind(const struct persistence *persistence) {
            journal_gathered_size(journal) - persistence->tick_begin_size >= TICK_SIZE_MAX;
 }
 
+bool persistence_is_full(const struct persistence *persistence) {
+    return journal_is_full(&persistence->journal) || persistence_is_behind(persistence);
+}
+
 static void set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;

@@ -58,6 +58,9 @@ bool persistence_end_tick(struct persistence *persistence);
 /* Is so much buffered, in total or in this tick, that the disk should take some of it before
  * another command runs? The loop is woken when it has. */
 MUST_CHECK bool persistence_is_behind(const struct persistence *persistence);
+/* The same for what can wait for as long as a disk stays full, such as a master's groups: no more of it is then gathered
+ * than the journal's limit. */
+MUST_CHECK bool persistence_is_full(const struct persistence *persistence);
 /* For what may not wait for the loop: wait until the journal has room for another group. */
 void persistence_make_room(struct persistence *persistence);
 /* After persistence_end_tick: continue a snapshot or loading, for a bounded time. true: there is

@@ -831,10 +831,12 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
     return count == DUE_KEYS_MAX;
 }
 
-/* A replica gets what is due from its master; during a FAILOVER nothing may change. */
+/* A replica gets what is due from its master; during a FAILOVER nothing may change, and on a full disk no more than it
+ * can take later. */
 static bool may_change(const struct server *server) {
     return !replication_is_passive(&server->replication) &&
-           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
+           server->replication.failover.state == REPLICATION_FAILOVER_NONE &&
+           (server->persistence == NULL || !persistence_is_full(server->persistence));
 }
 
 /* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
