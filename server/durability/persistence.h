@@ -86,6 +86,13 @@ uint64_t persistence_synced_group(const struct persistence *persistence);
 /* Do replies of read-only commands wait, too? (always) */
 bool persistence_holds_readers(const struct persistence *persistence);
 
+/* always, and the disk is full: replies that wait may wait without an end, and it is known which keys have changes that
+ * are not on disk. Only replies that may show those need to wait. */
+bool persistence_is_stuck(struct persistence *persistence);
+/* Then: has this key (unwritten_key) such changes? Have the names of keys, or what else the server keeps? */
+bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key);
+bool persistence_has_unwritten_names(const struct persistence *persistence);
+
 /* ---- for commands ---- */
 
 /* CONFIG SET: a journal needs a usable directory. prepare creates, opens and locks it if it has to;
