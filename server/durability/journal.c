@@ -146,6 +146,27 @@ size_t journal_waiting_size(const struct journal *journal) {
     return journal->filling.size + journal->writing.size;
 }
 
+void journal_each_waiting(const struct journal *journal,
+                          void (*visit)(void *context, struct bytes payload), void *context) {
+    const struct buffer *filling = &journal->filling;
+    size_t end = journal->is_growing ? journal->group_at : filling->size;
+    struct journal_group_head head;
+    for (size_t at = 0; at < journal->writing.size; at += JOURNAL_GROUP_HEAD + (size_t)head.size) {
+        journal_group_read_head(journal->writing.at + at, journal->file.id, &head);
+        visit(context, (struct bytes){.at = journal->writing.at + at + JOURNAL_GROUP_HEAD,
+                                      .size = head.size});
+    }
+    for (size_t at = 0; at < end; at += JOURNAL_GROUP_HEAD + (size_t)head.size) {
+        memcpy(&head, filling->at + at, sizeof head); /* it is not sealed yet */
+        visit(context,
+              (struct bytes){.at = filling->at + at + JOURNAL_GROUP_HEAD, .size = head.size});
+    }
+    if (journal->is_growing) {
+        size_t begin = journal->group_at + JOURNAL_GROUP_HEAD;
+        visit(context, (struct bytes){.at = filling->at + begin, .size = filling->size - begin});
+    }
+}
+
 /* ---- the writer's jobs ---- */
 
 static void seal_groups(struct journal *journal) {
@@ -389,6 +410,7 @@ static void stall(struct journal *journal) {
         log_write(LOG_WARNING,
                   "journal: the disk does not take what was written, trying again: %s waiting=%zu",
                   strerror(journal->error), journal_waiting_size(journal));
+        journal->stall_count++;
     }
     journal->is_stalled = true;
 }

@@ -70,6 +70,7 @@ struct journal {
     bool has_group;        /* this tick has effects */
     bool is_growing;       /* a group is open at group_at */
     bool is_stalled;       /* the disk is full: the batch is kept and retried */
+    uint32_t stall_count;  /* how often it became so */
     enum journal_rotation {
         JOURNAL_ROTATION_NONE,
         JOURNAL_ROTATION_ASKED,
@@ -183,6 +184,10 @@ void journal_note_base(struct journal *journal, uint64_t group);
 /* Wait until all groups are written, and with is_synced also synced. Call it between two ticks.
  * false: they cannot be. */
 MUST_CHECK bool journal_flush(struct journal *journal, bool is_synced);
+/* Visit the payload of each group that is buffered and not in the file, the open one as far as it is. While the journal
+ * is stalled, these are all that are not. */
+void journal_each_waiting(const struct journal *journal,
+                          void (*visit)(void *context, struct bytes payload), void *context);
 /* Bytes buffered since the start, in total. */
 uint64_t journal_gathered_size(const struct journal *journal);
 /* Bytes that are buffered and not on disk. */

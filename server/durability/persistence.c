@@ -29,6 +29,7 @@
 #include "server/durability/received.h"
 #include "server/durability/snapshot.h"
 #include "server/durability/stream.h"
+#include "server/durability/unwritten.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
 #include "skiplist/keyspace/effect_listener.h"
@@ -103,6 +104,8 @@ struct persistence {
     bool had_manifest; /* the store, before what is being saved: a thread may be making one */
     bool is_reserved;  /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
+    struct unwritten unwritten;
+    uint32_t unwritten_stall; /* the journal's stall_count that it is of; 0: none */
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
     bool is_streamed;  /* the last one is whole in its pipe */
@@ -410,11 +413,19 @@ void persistence_make_room(struct persistence *persistence) {
     }
 }
 
+static bool knows_unwritten(const struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
+}
+
 static void add_one_effect(struct persistence *persistence, const struct effect *effect) {
     struct journal *journal = &persistence->journal;
     if (journal_gathers(journal) && !persistence->is_applying) {
         if (journal_is_full(journal)) {
             make_room(persistence);
+        }
+        if (knows_unwritten(persistence)) {
+            unwritten_add_effect(&persistence->unwritten, effect);
         }
         if (!journal_add_effect(journal, effect)) {
             persistence->state->write_refusal = find_refusal(persistence);
@@ -449,6 +460,10 @@ bool persistence_is_behind(const struct persistence *persistence) {
     return (journal_is_full(journal) && !journal->is_stalled) ||
            snapshot_is_full(&persistence->snapshot) ||
            journal_gathered_size(journal) - persistence->tick_begin_size >= TICK_SIZE_MAX;
+}
+
+bool persistence_is_full(const struct persistence *persistence) {
+    return journal_is_full(&persistence->journal) || persistence_is_behind(persistence);
 }
 
 static void set_listening(struct persistence *persistence) {
@@ -1342,6 +1357,10 @@ void persistence_end_apply(struct persistence *persistence) {
 
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload) {
+    if (knows_unwritten(persistence)) {
+        unwritten_add_group(&persistence->unwritten,
+                            (struct bytes){.at = payload, .size = head->size});
+    }
     journal_add_group(&persistence->journal, head, payload);
 }
 
@@ -1489,6 +1508,34 @@ bool persistence_holds_readers(const struct persistence *persistence) {
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
+static void add_waiting(void *context, struct bytes payload) {
+    unwritten_add_group(context, payload);
+}
+
+bool persistence_is_stuck(struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    /* With groups that are in the file and not synced, more is waited for than what is buffered. */
+    if (!journal->is_stalled || persistence->journaling != ON ||
+        journal->synced_group != journal->written_group ||
+        !persistence_holds_readers(persistence)) {
+        return false;
+    }
+    if (!knows_unwritten(persistence)) {
+        unwritten_clear(&persistence->unwritten);
+        journal_each_waiting(journal, add_waiting, &persistence->unwritten);
+        persistence->unwritten_stall = journal->stall_count;
+    }
+    return true;
+}
+
+bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key) {
+    return unwritten_has(&persistence->unwritten, key);
+}
+
+bool persistence_has_unwritten_names(const struct persistence *persistence) {
+    return persistence->unwritten.has_names;
+}
+
 /* ---- the interface ---- */
 
 struct persistence *persistence_open(const struct settings *settings, char *error) {
@@ -1601,6 +1648,7 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
+    unwritten_clear(&persistence->unwritten);
     received_destroy(persistence->received);
     if (persistence->store.has_manifest) {
         store_close(&persistence->store);

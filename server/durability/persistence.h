@@ -58,6 +58,9 @@ bool persistence_end_tick(struct persistence *persistence);
 /* Is so much buffered, in total or in this tick, that the disk should take some of it before
  * another command runs? The loop is woken when it has. */
 MUST_CHECK bool persistence_is_behind(const struct persistence *persistence);
+/* The same for what can wait for as long as a disk stays full, such as a master's groups: no more of it is then gathered
+ * than the journal's limit. */
+MUST_CHECK bool persistence_is_full(const struct persistence *persistence);
 /* For what may not wait for the loop: wait until the journal has room for another group. */
 void persistence_make_room(struct persistence *persistence);
 /* After persistence_end_tick: continue a snapshot or loading, for a bounded time. true: there is
@@ -82,6 +85,13 @@ uint64_t persistence_safe_group(const struct persistence *persistence);
 uint64_t persistence_synced_group(const struct persistence *persistence);
 /* Do replies of read-only commands wait, too? (always) */
 bool persistence_holds_readers(const struct persistence *persistence);
+
+/* always, and the disk is full: replies that wait may wait without an end, and it is known which keys have changes that
+ * are not on disk. Only replies that may show those need to wait. */
+bool persistence_is_stuck(struct persistence *persistence);
+/* Then: has this key (unwritten_key) such changes? Have the names of keys, or what else the server keeps? */
+bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key);
+bool persistence_has_unwritten_names(const struct persistence *persistence);
 
 /* ---- for commands ---- */
 

@@ -48,7 +48,8 @@ static void leave_gate(struct connection *connection) {
     *gate = (struct connection_gate){.mark_group = 0};
 }
 
-void connection_gate(struct connection *connection, size_t size_before, uint64_t group) {
+void connection_gate(struct connection *connection, size_t size_before, uint64_t group,
+                     uint64_t shown) {
     struct connection_gate *gate = &connection->gate;
     struct tick *tick = connection->tick;
     size_t size = connection->session.output.size;
@@ -57,6 +58,7 @@ void connection_gate(struct connection *connection, size_t size_before, uint64_t
             (struct connection_gate){.free_size = size_before,
                                      .mark_end = size,
                                      .mark_group = group,
+                                     .shown = shown,
                                      .epoch = replication_answer_epoch(&tick->server->replication),
                                      .next = tick->gated_first};
         if (gate->next != NULL) {
@@ -68,6 +70,7 @@ void connection_gate(struct connection *connection, size_t size_before, uint64_t
     } else {
         gate->rest_group = group; /* groups only increase */
     }
+    gate->shown = gate->shown == shown ? shown : 0;
 }
 
 void connection_open_gate(struct connection *connection, uint64_t group) {

@@ -29,6 +29,8 @@ struct connection_gate {
     uint64_t mark_group; /* 0: nothing waits */
     uint64_t rest_group;
     uint64_t epoch;                     /* of all that waits: it is never sent in another one */
+    uint64_t
+        shown; /* the one key that all of it shows, and that it has not changed (shown.h); 0: unknown */
     struct connection *previous, *next; /* list of gated connections */
 };
 
@@ -84,8 +86,9 @@ static inline struct connection *connection_of(struct session *session) {
 bool connection_open(struct tick *tick, const struct accepted *accepted);
 /* As CLIENT LIST has it. */
 void connection_print_address(const union socket_address *address, char out[SESSION_ADDRESS_MAX]);
-/* Output appended since the size was size_before must wait for this group. */
-void connection_gate(struct connection *connection, size_t size_before, uint64_t group);
+/* Output appended since the size was size_before must wait for this group. shown: see struct connection_gate. */
+void connection_gate(struct connection *connection, size_t size_before, uint64_t group,
+                     uint64_t shown);
 /* Release the output that waits for groups up to this one. */
 void connection_open_gate(struct connection *connection, uint64_t group);
 /* How many bytes of the output may be sent. */

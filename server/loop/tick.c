@@ -18,6 +18,7 @@
 #include "server/durability/persistence.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
+#include "server/loop/shown.h"
 #include "server/system/log.h"
 
 enum {
@@ -363,12 +364,23 @@ static void mark_pushed(struct tick *tick, struct connection *connection) {
     tick->pushed_last = connection;
 }
 
+/* May replies leave that wait for a disk that is full, and show nothing that is not on it? With sync-replicas they wait
+ * for other servers, too. */
+static bool is_stuck(const struct server *server) {
+    enum sync_state state = server->replication.sync.state;
+    return (state == SYNC_OFF || state == SYNC_REPLICA) &&
+           persistence_is_stuck(server->persistence);
+}
+
 /* Who waited for keys that have changed is served. Clients have received output without asking. It may show changes of the command that ran, so it
- * waits for them as that command's reply does. */
-static void take_news(struct tick *tick) {
+ * waits for them as that command's reply does. is_harmless: that command has seen no boards, and none of its client's
+ * replies waits. */
+static void take_news(struct tick *tick, bool is_harmless) {
     struct server *server = tick->server;
+    uint64_t effects_before = server->durability.effect_count;
     server->has_news = false;
     waiting_serve(server);
+    is_harmless &= server->durability.effect_count == effects_before;
     while (server->pushed_first != NULL) {
         struct session *session = server->pushed_first;
         struct connection *connection = connection_of(session);
@@ -379,8 +391,8 @@ static void take_news(struct tick *tick) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > gate_free_group(server)) {
-                connection_gate(connection, session->pushed_from, group);
+            if (group > gate_free_group(server) && !(is_harmless && is_stuck(server))) {
+                connection_gate(connection, session->pushed_from, group, 0);
             }
         }
         mark_pushed(tick, connection);
@@ -425,24 +437,27 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
     session->is_close_after_reply = true;
 }
 
+static bool entry_sees_boards(const struct queue_entry *entry) {
+    return entry->command != COMMAND_NONE && gate_sees_boards(command_by_index(entry->command));
+}
+
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
- * with appendfsync always, any that it could see. A refused command has seen none. */
+ * with appendfsync always, any that it could see. A refused command has seen none. entry NULL: it could see all. */
 static void gate_output(struct connection *connection, size_t size_before, bool has_changed,
-                        bool sees) {
+                        const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
     if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
         return;
     }
-    if (has_changed || (gate_holds_readers(server) && sees)) {
-        connection_gate(connection, size_before, group);
+    bool holds_readers = gate_holds_readers(server);
+    if (has_changed || (holds_readers && entry == NULL)) {
+        connection_gate(connection, size_before, group, 0);
+    } else if (holds_readers && entry != NULL && entry_sees_boards(entry) &&
+               !(is_stuck(server) &&
+                 !shown_is_unwritten(server->persistence, &connection->session, entry))) {
+        connection_gate(connection, size_before, group, shown_key(&connection->session, entry));
     }
-}
-
-static void gate_reply(const struct queue_entry *entry, size_t size_before, bool has_changed) {
-    gate_output(connection_of(entry->session), size_before, has_changed,
-                entry->command != COMMAND_NONE &&
-                    gate_sees_boards(command_by_index(entry->command)));
 }
 
 /* What began in an epoch that is over by now has seen or changed what is not decided here any more: a job,
@@ -477,7 +492,7 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     uint64_t effects_before = server->durability.effect_count;
     uint64_t epoch = replication_answer_epoch(&server->replication);
     bool runs_boards = (session->transaction.flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
-    bool is_refused = is_refused_write(server, entry);
+    bool is_refused = is_refused_write(server, entry), has_changed = false;
     execute_request(server, session, entry->command, &entry->request, reply);
     if (runs_boards) {
         drop_outdated(server, session, epoch);
@@ -486,11 +501,11 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
         connection->hold = CONNECTION_HELD_BY_JOB;
     }
     if (server->persistence != NULL && !is_refused) {
-        bool has_changed = server->durability.effect_count != effects_before;
+        has_changed = server->durability.effect_count != effects_before;
         if (has_changed) {
             session->changed_group = persistence_last_group(server->persistence);
         }
-        gate_reply(entry, size_before, has_changed);
+        gate_output(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
     }
     if (server->has_news) {
@@ -499,7 +514,8 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
         } else if (session->awaits_end) {
             connection->hold = CONNECTION_HELD_BY_END;
         }
-        take_news(tick);
+        take_news(tick,
+                  !has_changed && !entry_sees_boards(entry) && connection->gate.mark_group == 0);
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
@@ -646,7 +662,7 @@ static void answer_job(struct tick *tick, struct job *job) {
         if (has_changed) {
             session->changed_group = persistence_last_group(tick->server->persistence);
         }
-        gate_output(connection, size_before, has_changed, true);
+        gate_output(connection, size_before, has_changed, NULL);
         drop_outdated(tick->server, session, epoch);
     }
     connection->hold = CONNECTION_RUNS;
@@ -679,6 +695,7 @@ void tick_open_gates(struct tick *tick) {
     uint64_t group = gate_open_group(tick->server);
     struct connection *connection = tick->gated_first;
     tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
+    bool is_partial = connection != NULL && is_stuck(tick->server);
     while (connection != NULL) {
         struct connection *next = connection->gate.next;
         if (connection->gate.epoch != tick->gate_epoch) {
@@ -687,7 +704,9 @@ void tick_open_gates(struct tick *tick) {
             connection = next;
             continue;
         }
-        connection_open_gate(connection, group);
+        uint64_t shown = is_partial ? connection->gate.shown : 0;
+        bool is_free = shown != 0 && !persistence_is_unwritten(tick->server->persistence, shown);
+        connection_open_gate(connection, is_free ? UINT64_MAX : group);
         if (connection_sendable_size(connection) > 0) {
             connection_finish(connection);
         }
@@ -852,6 +871,12 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
     return count == DUE_KEYS_MAX;
 }
 
+/* On a full disk no more falls due than it can take later. */
+static bool may_run_due(const struct server *server) {
+    return server_may_change(server) &&
+           (server->persistence == NULL || !persistence_is_full(server->persistence));
+}
+
 /* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
 static bool tell_durations(const struct tick *tick) {
     uint64_t begin = clock_ticks();
@@ -869,7 +894,7 @@ static bool tell_durations(const struct tick *tick) {
 static bool handle_due(struct tick *tick) {
     hold_due(tick, server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (tick->server->durability.is_loading || !server_may_change(tick->server)) {
+    if (tick->server->durability.is_loading || !may_run_due(tick->server)) {
         return false;
     }
     bool has_more = tell_durations(tick);
@@ -928,7 +953,7 @@ static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
     bool is_still = !server_may_change(server);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY || is_still ? INT64_MAX : at_ms;
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || !may_run_due(server) ? INT64_MAX : at_ms;
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms && !is_still) {
         at_ms = server->waits.opens_ms;
     }
@@ -1267,7 +1292,7 @@ static void on_check(uv_check_t *check) {
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
     if (server->has_news) {
-        take_news(tick);
+        take_news(tick, false);
     }
     if (tick->replicator != NULL) {
         tick->replicate_close(tick->replicator);

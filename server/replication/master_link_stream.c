@@ -338,7 +338,7 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
         }
         if (budget_ns == UINT64_MAX) {
             persistence_make_room(link->server->persistence);
-        } else if (persistence_is_behind(link->server->persistence)) {
+        } else if (persistence_is_full(link->server->persistence)) {
             return false; /* the loop is woken when the disk has taken some */
         }
         if (!apply_is_going(apply)) {

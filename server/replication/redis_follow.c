@@ -252,7 +252,7 @@ void redis_follow_destroy(struct redis_follow *follow) {
 /* ---- applying ---- */
 
 static bool is_behind(const struct server *server) {
-    return server->persistence != NULL && persistence_is_behind(server->persistence);
+    return server->persistence != NULL && persistence_is_full(server->persistence);
 }
 
 /* One piece. false: there is nothing to do now. */

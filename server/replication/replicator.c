@@ -197,7 +197,7 @@ static bool go_on_promoting(struct replicator *replicator) {
         replication_open(server);
         return true;
     }
-    return !replicator->link.is_retrying && !persistence_is_behind(server->persistence);
+    return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
 }
 
 static void history_changed(void *context) {

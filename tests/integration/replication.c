@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -465,6 +466,60 @@ IN_FIXTURE(a_save_within_linked_groups_ends_and_is_of_whole_ones) {
 
 IN_FIXTURE(a_save_without_a_journal_is_of_whole_groups) {
     save_within("no", 100000);
+}
+
+/* ---- a full disk ---- */
+
+/* No file of this process gets longer than this from now on: to it, the disk is full. */
+static void limit_files(const struct node *node, rlim_t size_max) {
+    struct rlimit limit;
+    assert_int_equal(prlimit(node->server.pid, RLIMIT_FSIZE, NULL, &limit), 0);
+    limit.rlim_cur = size_max;
+    assert_int_equal(prlimit(node->server.pid, RLIMIT_FSIZE, &limit, NULL), 0);
+}
+
+IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on) {
+    enum { MEBIBYTE = 1024 * 1024, VALUE = 16384, VALUES = 10000, KEYS = 100, GATHERED_MAX = 100 };
+    static char value[VALUE + 1];
+    const char *const words[] = {"--appendonly",
+                                 "yes",
+                                 "--repl-backlog-size",
+                                 "512mb",
+                                 "--auto-aof-rewrite-percentage",
+                                 "0",
+                                 NULL};
+    node_start(MASTER, words);
+    node_start(REPLICA, words);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
+    memset(value, 'v', VALUE);
+    uint64_t before = process_resident_size(&REPLICA->server);
+    limit_files(REPLICA, 8 * MEBIBYTE);
+    for (int i = 0; i < VALUES; i++) { /* 160 MiB of short groups */
+        struct text text = {0};
+        text_command(&text, "HSET h%d f %s", i % KEYS, value);
+        wire_send(&MASTER->wire, text.at, text.size);
+        text_free(&text);
+        (void)wire_reply(&MASTER->wire);
+    }
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    while (wire_info(&REPLICA->wire, "aof_buffer_length") < 60 * MEBIBYTE) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(5);
+    }
+    for (int i = 0; i < (is_short_run() ? 30 : 150); i++) { /* longer than repl-timeout */
+        assert_true(wire_info(&REPLICA->wire, "aof_buffer_length") < 70 * MEBIBYTE);
+        process_sleep_ms(100);
+    }
+    assert_true(process_resident_size(&REPLICA->server) < before + GATHERED_MAX * MEBIBYTE);
+    wire_check(&REPLICA->wire, "PING", "PONG");
+    limit_files(REPLICA, RLIM_INFINITY);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    node_end(REPLICA, SIGKILL);
+    node_start(REPLICA, words);
+    node_follow(REPLICA, MASTER);
+    check_equal(REPLICA, MASTER);
 }
 
 IN_FIXTURE(a_save_in_the_tick_of_a_lifes_first_change_names_its_history) {

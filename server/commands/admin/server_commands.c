@@ -49,7 +49,7 @@ const struct command command_dbsize = {
     .name = "DBSIZE",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
-    .flags = COMMAND_READ | COMMAND_FAST,
+    .flags = COMMAND_READ | COMMAND_FAST | COMMAND_NAMES,
     .run = dbsize_run,
 };
 

@@ -34,7 +34,7 @@ const struct command command_keys = {
     .syntax = "pattern",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_NAMES,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 35,
                                          .unit = "key of the database",
@@ -57,7 +57,7 @@ const struct command command_randomkey = {
     .summary =
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_NAMES,
     .run = randomkey_run,
 };
 
@@ -104,6 +104,6 @@ const struct command command_scan = {
     .complexity =
         "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
         "n keys",
-    .flags = COMMAND_READ,
+    .flags = COMMAND_READ | COMMAND_NAMES,
     .run = scan_run,
 };

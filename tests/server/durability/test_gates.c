@@ -391,6 +391,217 @@ static void who_quits_gets_the_replies_first(void **state) {
 
 /* ---- a full disk ---- */
 
+static void wait_until_refused(struct loop_server *f) {
+    struct loop_wait wait = {0};
+    while (f->server->durability.write_refusal == NULL) {
+        assert_true(loop_turn_and_wait(f, &wait));
+    }
+}
+
+static void on_a_full_disk_only_what_shows_the_waiting_change_waits(void **state) {
+    (void)state;
+    struct loop_server *f = begin(ALWAYS);
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    loop_send(ann, "ZADD k 4 m\r\nZADD other 1 x\r\nHSET d:m name Ann\r\nHSET d:x name Bob\r\n");
+    loop_expect(f, ann, ":1\r\n:1\r\n:1\r\n:1\r\n");
+    loop_send(bob, "SUBSCRIBE a\r\n");
+    loop_expect_prefix(f, bob, "*3\r\n$9\r\nsubscribe\r\n");
+    is_full = true;
+    loop_send(ann, "ZADD k 5 m\r\n");
+    loop_expect_nothing(f, ann);
+    wait_until_refused(f);
+    static const char *const free_ones[][2] = {
+        {"ZSCORE other x\r\n", "$1\r\n1\r\n"},
+        {"ZCARD missing\r\n", ":0\r\n"},
+        {"KEYS *e*\r\n", "*1\r\n$5\r\nother\r\n"},
+        {"DBSIZE\r\n", ":4\r\n"},
+        {"EXISTS other missing\r\n", ":1\r\n"},
+        {"ZINTERCARD 2 other missing\r\n", ":0\r\n"},
+        {"HGET d:m name\r\n", "$3\r\nAnn\r\n"},
+        {"SCAN 0 MATCH other\r\n", NULL},
+        {"LB.RANGE other 0 0\r\n", NULL},
+        {"SELECT 1\r\nEXISTS k\r\n", "+OK\r\n:0\r\n"},
+        {"PUBLISH a x\r\n", ":1\r\n"},
+    };
+    for (size_t i = 0; i < sizeof free_ones / sizeof free_ones[0]; i++) {
+        int own = loop_connect(f);
+        loop_send(own, free_ones[i][0]);
+        if (free_ones[i][1] != NULL) {
+            loop_expect(f, own, free_ones[i][1]);
+        } else {
+            loop_expect_prefix(f, own, "*");
+        }
+        close(own);
+    }
+    loop_expect(f, bob, "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n");
+    static const char *const waiting[] = {
+        "ZSCORE k m\r\n",        "EXISTS other k\r\n",
+        "ZUNION 2 other k\r\n",  "TYPE k\r\n",
+        "LB.RANGE k 0 0\r\n",    "LB.RANGE other 0 0 DATA d:*\r\n",
+        "LB.WHERE m\r\n",        "MULTI\r\nZSCORE k m\r\nEXEC\r\n",
+        "OBJECT ENCODING k\r\n",
+    };
+    enum { WAITING = sizeof waiting / sizeof waiting[0] };
+    int waits[WAITING];
+    for (int i = 0; i < WAITING; i++) {
+        waits[i] = loop_connect(f);
+        loop_send(waits[i], waiting[i]);
+        if (strncmp(waiting[i], "MULTI", 5) == 0) {
+            loop_expect(f, waits[i], "+OK\r\n");
+        }
+        loop_expect_nothing(f, waits[i]);
+    }
+    is_full = false;
+    loop_second(f);
+    loop_expect(f, ann, ":0\r\n");
+    for (int i = 0; i < WAITING; i++) {
+        loop_expect_prefix(f, waits[i], "");
+    }
+    end(f);
+}
+
+static void on_a_full_disk_a_new_key_is_not_shown(void **state) {
+    (void)state;
+    struct loop_server *f = begin(ALWAYS);
+    int ann = loop_connect(f);
+    loop_send(ann, "ZADD other 1 x\r\n");
+    loop_expect(f, ann, ":1\r\n");
+    is_full = true;
+    loop_send(ann, "ZADD fresh 5 m\r\n");
+    loop_expect_nothing(f, ann);
+    wait_until_refused(f);
+    static const char *const waiting[] = {"KEYS *\r\n", "DBSIZE\r\n",    "EXISTS fresh\r\n",
+                                          "SCAN 0\r\n", "RANDOMKEY\r\n", "LB.LIST\r\n"};
+    for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
+        int own = loop_connect(f);
+        loop_send(own, waiting[i]);
+        loop_expect_nothing(f, own);
+    }
+    int kim = loop_connect(f);
+    loop_send(kim, "ZSCORE other x\r\nEXISTS missing\r\n");
+    loop_expect(f, kim, "$1\r\n1\r\n:0\r\n");
+    end(f);
+}
+
+/* "" where nothing comes. */
+static void ask_shortly(struct loop_server *f, const char *request, char *reply, size_t size_max) {
+    int own = loop_connect(f);
+    loop_send(own, request);
+    loop_turn_some(f);
+    ssize_t size = read(own, reply, size_max - 1);
+    reply[size > 0 ? size : 0] = '\0';
+    close(own);
+    loop_turn_some(f);
+}
+
+/* What leaves says what is on disk, whatever was changed: the state from before. */
+static void on_a_full_disk_every_reply_is_of_what_is_on_it(void **state) {
+    (void)state;
+    static const char *const reads[] = {"ZRANGE k0 0 -1\r\n",
+                                        "ZRANGE k1 0 -1\r\n",
+                                        "ZCARD k2\r\n",
+                                        "HGETALL h0\r\n",
+                                        "HLEN h1\r\n",
+                                        "KEYS *\r\n",
+                                        "DBSIZE\r\n",
+                                        "SCAN 0\r\n",
+                                        "EXISTS k0 k1 k2 k3 h0 h1\r\n",
+                                        "TYPE k3\r\n",
+                                        "TTL k0\r\n",
+                                        "TTL h0\r\n",
+                                        "ZUNION 2 k0 k1\r\n",
+                                        "ZSCORE k2 a\r\n",
+                                        "LB.RANGE k0 0 -1\r\n",
+                                        "LB.RANGE k1 0 -1 DATA h*\r\n",
+                                        "LB.INFO k0\r\n",
+                                        "LB.LIST\r\n",
+                                        "DUMP k1\r\n",
+                                        "OBJECT ENCODING k2\r\n",
+                                        "ZRANDMEMBER k3 1\r\n",
+                                        "ZMSCORE k0 a b c\r\n"};
+    static const char *const writes[] = {"ZADD k0 7 a\r\n",
+                                         "ZADD k3 7 a\r\n",
+                                         "ZREM k0 a b c\r\n",
+                                         "DEL k1\r\n",
+                                         "RENAME k0 k3\r\n",
+                                         "HSET h0 f 9\r\n",
+                                         "HSET h1 f 9\r\n",
+                                         "EXPIRE k0 100\r\n",
+                                         "EXPIRE h0 100\r\n",
+                                         "ZUNIONSTORE k2 2 k0 k1\r\n",
+                                         "FLUSHDB\r\n",
+                                         "LB.BAN a\r\n",
+                                         "COPY k0 k3 REPLACE\r\n",
+                                         "ZPOPMIN k2\r\n",
+                                         "LB.ALTER k0 CAP 1\r\n",
+                                         "HDEL h0 f\r\n",
+                                         "MULTI\r\nDEL h0\r\nZADD k1 3 z\r\nEXEC\r\n"};
+    enum { READS = sizeof reads / sizeof reads[0], WRITES = sizeof writes / sizeof writes[0] };
+    static char before[READS][4096], reply[4096];
+    struct random random = random_begin(__func__);
+    uint32_t came = 0, waited = 0;
+    for (int round = 0; round < (is_short() ? 12 : 200); round++) {
+        struct loop_server *f = begin(ALWAYS);
+        int ann = loop_connect(f);
+        loop_send(ann, "ZADD k0 1 a 2 b\r\nZADD k1 3 a\r\nZADD k2 4 a 5 c\r\nHSET h0 f 1\r\nHSET "
+                       "apart f 0\r\n");
+        loop_expect(f, ann, ":2\r\n:1\r\n:2\r\n:1\r\n:1\r\n");
+        for (int i = 0; i < READS; i++) {
+            ask_shortly(f, reads[i], before[i], sizeof before[i]);
+            assert_true(before[i][0] != '\0');
+        }
+        is_full = true;
+        for (uint64_t i = 0; i <= random_below(&random, 3); i++) {
+            loop_send(loop_connect(f), writes[random_below(&random, WRITES)]);
+        }
+        loop_send(ann, "HSET apart f 1\r\n"); /* something is changed in any case */
+        wait_until_refused(f);
+        for (int i = 0; i < READS; i++) {
+            ask_shortly(f, reads[i], reply, sizeof reply);
+            came += reply[0] != '\0';
+            waited += reply[0] == '\0';
+            assert_true(reply[0] == '\0' || strcmp(reply, before[i]) == 0);
+        }
+        end(f);
+    }
+    assert_true(came > 0 && waited > 0);
+    print_message("replies=%u waited=%u\n", came, waited);
+}
+
+/* Who asked before the disk was found to be full, and sees nothing of what waits. */
+static void a_reader_who_waits_as_the_disk_gets_full_is_let_go(void **state) {
+    (void)state;
+    struct loop_server *f = begin(ALWAYS);
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    int kim = loop_connect(f);
+    int zoe = loop_connect(f);
+    loop_send(ann, "ZADD k 4 m\r\nZADD other 1 x\r\n");
+    loop_expect(f, ann, ":1\r\n:1\r\n");
+    hold_syncs();
+    loop_send(ann, "ZADD other 2 x\r\n");
+    wait_for_sync(f, 1);
+    loop_send(ann, "ZADD k 5 m\r\n");
+    loop_turn_some(f);
+    loop_send(bob, "ZSCORE other x\r\n");
+    loop_send(kim, "ZSCORE k m\r\n");
+    loop_send(zoe, "ZSCORE other x\r\nZSCORE k m\r\n");
+    loop_expect_nothing(f, bob);
+    is_full = true;
+    let_syncs_end();
+    wait_until_refused(f);
+    loop_expect(f, bob, "$1\r\n2\r\n");
+    loop_expect_nothing(f, kim);
+    loop_expect_nothing(f, zoe);
+    is_full = false;
+    loop_second(f);
+    loop_expect(f, kim, "$1\r\n5\r\n");
+    loop_expect(f, zoe, "$1\r\n2\r\n$1\r\n5\r\n");
+    loop_expect(f, ann, ":0\r\n:0\r\n");
+    end(f);
+}
+
 static void while_the_disk_is_full_only_the_refused_are_answered(void **state) {
     (void)state;
     struct loop_server *f = begin(ALWAYS);
@@ -1006,6 +1217,10 @@ int main(void) {
         cmocka_unit_test(clients_may_close_while_they_wait),
         cmocka_unit_test(a_client_that_is_killed_gets_nothing),
         cmocka_unit_test(who_quits_gets_the_replies_first),
+        cmocka_unit_test(on_a_full_disk_only_what_shows_the_waiting_change_waits),
+        cmocka_unit_test(on_a_full_disk_a_new_key_is_not_shown),
+        cmocka_unit_test(on_a_full_disk_every_reply_is_of_what_is_on_it),
+        cmocka_unit_test(a_reader_who_waits_as_the_disk_gets_full_is_let_go),
         cmocka_unit_test(while_the_disk_is_full_only_the_refused_are_answered),
         cmocka_unit_test(what_is_not_on_disk_at_the_end_is_not_answered),
         cmocka_unit_test(with_everysec_nobody_waits_for_a_sync),
