@@ -139,11 +139,12 @@ REPLICATION_TEST(the_pipeline_of_sentinel_changes_the_role) {
 
 REPLICATION_TEST(the_user_that_sentinel_needs_can_be_made) {
     BEGIN;
-    harness_expect(h, s,
-                   "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
-                   "+subscribe +config|rewrite +role +publish +info +client|setname +client|kill "
-                   "+script|kill",
-                   "+OK\r\n");
+    harness_expect(
+        h, s,
+        "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
+        "+subscribe +config|rewrite +role +publish +info +client|setname +client|kill +failover "
+        "+client|pause +client|unpause +script|kill",
+        "+OK\r\n");
     harness_expect(h, s, "ACL SETUSER replica ON >secret +psync +replconf +ping", "+OK\r\n");
     struct session *sentinel = harness_connect(h);
     harness_expect(h, sentinel, "AUTH sentinel secret", "+OK\r\n");
