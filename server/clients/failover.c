@@ -6,6 +6,12 @@
 #include "server/clients/server.h"
 #include "server/system/log.h"
 
+enum {
+    HANDOVER_MS =
+        1000,        /* so long a replica that is to be master waits for its master to hand over */
+    HEARD_MS = 2000, /* a master that is there was heard within this time: it pings once a second */
+};
+
 enum event {
     EVENT_BEGUN,
     EVENT_READY,  /* the target has caught up, or is not waited for any more */
@@ -32,6 +38,7 @@ static void advance(struct server *server, enum event event) {
     if (replication->failover.state == REPLICATION_FAILOVER_NONE) {
         replication->failover.host[0] = '\0';
         replication->failover.port = 0;
+        replication->failover.is_ordered = false;
         server->has_news = true; /* clients that wait for keys are served again */
     }
 }
@@ -49,12 +56,15 @@ static bool has_replica(const struct replication *replication) {
     return replica != NULL;
 }
 
-/* By the channel through which Sentinels meet, and by the name that they give their connections. */
-static bool is_watched_by_others(const struct server *server, const struct session *caller) {
+/* By the name that Sentinels give their connections. */
+static bool is_sentinel(const struct session *session) {
     static const char prefix[] = "sentinel-";
-    bool is_sentinel =
-        caller->name != NULL && strncmp(caller->name, prefix, sizeof prefix - 1) == 0;
-    return !is_sentinel &&
+    return session->name != NULL && strncmp(session->name, prefix, sizeof prefix - 1) == 0;
+}
+
+/* By the channel through which Sentinels meet. */
+static bool is_watched_by_others(const struct server *server, const struct session *caller) {
+    return caller != NULL && !is_sentinel(caller) &&
            subscription_subscriber_count(&server->subscriptions, SUBSCRIPTION_CHANNEL,
                                          BYTES("__sentinel__:hello")) > 0;
 }
@@ -73,9 +83,7 @@ static const char *check(const struct server *server, const struct session *call
     }
     if (is_watched_by_others(server, caller)) {
         return "ERR FAILOVER is refused because a Sentinel watches this server, and would not "
-               "follow. Send it "
-               "SENTINEL FAILOVER <master name> COORDINATED (Valkey 9 or later; else without "
-               "COORDINATED).";
+               "follow. Send it SENTINEL FAILOVER <master name>.";
     }
     if (options->is_forced && (options->timeout_ms == 0 || options->host.at == NULL)) {
         return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
@@ -155,8 +163,69 @@ static void shift(struct server *server) {
     }
 }
 
+/* ---- ordered by a Sentinel ---- */
+
+bool failover_ask(struct server *server, const struct session *caller) {
+    struct replication *replication = &server->replication;
+    int64_t silent_ms = server->clock.monotonic_ms - replication->heard_at_ms;
+    if (!is_sentinel(caller) || !replication_is_replica(replication) ||
+        !replication_is_up(replication) || silent_ms > HEARD_MS ||
+        replication->machine.ask_handover == NULL ||
+        !replication->machine.ask_handover(replication->machine.context)) {
+        return false;
+    }
+    /* Already now, as the file of settings is written next. */
+    CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
+    replication->failover.asked_until_ms = server->clock.monotonic_ms + HANDOVER_MS;
+    log_write(LOG_NOTICE, "failover: asking the master to hand over master=\"%s %u\"",
+              replication->master_host, replication->master_port);
+    return true;
+}
+
+void failover_take_order(struct server *server, const struct replica *replica) {
+    char address[REPLICATION_HOST_MAX + 1];
+    replication_print_address(replica, address);
+    const struct failover_options options = {
+        .host = bytes_from_text(address), .port = replica->port, .timeout_ms = HANDOVER_MS};
+    const char *why = failover_begin(server, NULL, &options);
+    if (why != NULL) {
+        log_write(
+            LOG_WARNING,
+            "failover: not handed over to a replica that is to be master addr=%s reason=\"%s\"",
+            replica->session->address, why);
+    }
+    server->replication.failover.is_ordered |= why == NULL;
+}
+
+/* What Sentinel orders of a master that it has replaced. */
+static void finish_order(struct server *server) {
+    char error[SETTING_ERROR_MAX];
+    if (server->settings.file_path != NULL && !settings_rewrite(&server->settings, error)) {
+        log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
+    }
+    for (struct session *session = server->session_first; session != NULL;
+         session = session->next) {
+        if (!session_is_replica(session) && !is_sentinel(session)) {
+            server_kill_session(server, session);
+        }
+    }
+}
+
+static void step_asked(struct server *server) {
+    const struct replication *replication = &server->replication;
+    int64_t until_ms = replication->failover.asked_until_ms;
+    if (until_ms != 0 &&
+        (server->clock.monotonic_ms >= until_ms || !replication_is_up(replication))) {
+        log_write(LOG_WARNING, "failover: the master has not handed over, and is replaced");
+        replication_promote(server);
+    }
+}
+
+/* ---- steps ---- */
+
 void failover_step(struct server *server, bool has_waiting_answers) {
     struct replication *replication = &server->replication;
+    step_asked(server);
     if (replication->failover.state != REPLICATION_FAILOVER_WAITS) {
         return;
     }
@@ -180,8 +249,12 @@ void failover_step(struct server *server, bool has_waiting_answers) {
 }
 
 int64_t failover_due_ms(const struct server *server) {
-    return server->replication.failover.state == REPLICATION_FAILOVER_WAITS
-               ? server->replication.failover.until_ms
+    const struct replication *replication = &server->replication;
+    if (replication->failover.asked_until_ms != 0) {
+        return replication->failover.asked_until_ms;
+    }
+    return replication->failover.state == REPLICATION_FAILOVER_WAITS
+               ? replication->failover.until_ms
                : INT64_MAX;
 }
 
@@ -212,5 +285,8 @@ void failover_end(struct server *server, bool is_agreed) {
     }
     log_write(LOG_NOTICE, "failover done target=\"%s %u\"", replication->failover.host,
               replication->failover.port);
+    if (replication->failover.is_ordered) {
+        finish_order(server);
+    }
     advance(server, EVENT_AGREED);
 }

@@ -64,6 +64,7 @@ static void begin_link(struct server *server) {
     struct replication *replication = &server->replication;
     replication->role = REPLICATION_REPLICA;
     replication->is_promoting = false;
+    replication->failover.asked_until_ms = 0;
     replication->link = REPLICATION_LINK_CONNECT;
     replication->link_down_at_ms = server->clock.monotonic_ms;
     replication->error[0] = '\0';
@@ -88,7 +89,8 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     struct replication *replication = &server->replication;
     bool is_same = replication_is_replica(replication) && replication->master_port == port &&
                    bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
-    if (is_same && replication->link != REPLICATION_LINK_STOPPED) {
+    if (is_same && replication->link != REPLICATION_LINK_STOPPED &&
+        replication->failover.asked_until_ms == 0) {
         return true;
     }
     if (!settings_set_master(&server->settings, host, port)) {
@@ -116,6 +118,7 @@ void replication_promote(struct server *server) {
     CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
     set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
+    replication->failover.asked_until_ms = 0;
     replication->link = REPLICATION_LINK_NONE;
     replication->is_promoting = replication->machine.promote != NULL &&
                                 !replication->machine.promote(replication->machine.context);

@@ -125,6 +125,8 @@ struct replication_machine {
     void (*leave)(void *context, struct replica *replica);
     /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
     void (*ask_acks)(void *context);
+    /* A replica: ask the master to hand over to this server (failover.h). false: it cannot be asked. */
+    bool (*ask_handover)(void *context);
     /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
      * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
     void (*shift)(void *context);
@@ -199,6 +201,10 @@ struct replication {
         uint16_t port;
         bool is_forced;
         int64_t until_ms; /* monotonic; INT64_MAX: no timeout */
+        bool is_ordered;  /* by a Sentinel, through the target */
+        /* Of a replica that is to be master: so long it waits for its master to hand over, monotonic.
+         * 0: it does not. */
+        int64_t asked_until_ms;
     } failover;
 
     /* Since the start, or CONFIG RESETSTAT. */

@@ -88,7 +88,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     }
     if (wish->wants_failover) {
         if (feed->quorum != NULL) {
-            quorum_end_hold(feed->quorum);
+            quorum_end_hold(feed->quorum, id);
         }
         replication_promote(feed->server);
     }

@@ -455,3 +455,11 @@ void master_link_acknowledge(struct master_link *link) {
         (void)uv_timer_start(&link->timer, on_ack_due, ACK_EVERY_MS, 0);
     }
 }
+
+bool master_link_ask_handover(struct master_link *link) {
+    if (link->state != LINK_STREAMING) {
+        return false;
+    }
+    master_link_say(link, (const char *const[]){"REPLCONF", "HANDOVER"}, 2);
+    return link->state == LINK_STREAMING;
+}

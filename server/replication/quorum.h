@@ -146,8 +146,8 @@ MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64
 bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked);
 /* Can a probe be echoed now that could not be when it came? */
 bool quorum_owes_probe(const struct quorum *quorum);
-/* The master that this server follows hands over to it, and answers no reader by its lease any more: what this
- * server has acknowledged does not keep it from opening. */
-void quorum_end_hold(struct quorum *quorum);
+/* A master of this term hands over to this server, and answers no reader by its lease any more. If it is the one that
+ * this server follows, what that was acknowledged does not keep this server from opening. */
+void quorum_end_hold(struct quorum *quorum, struct bytes id);
 
 #endif

@@ -109,8 +109,11 @@ bool quorum_owes_probe(const struct quorum *quorum) {
     return quorum->owes_probe && quorum->probe_lease_ms <= quorum->saved.lease_ms;
 }
 
-void quorum_end_hold(struct quorum *quorum) {
-    quorum->held_until_ms = 0;
+void quorum_end_hold(struct quorum *quorum, struct bytes id) {
+    struct term term;
+    if (term_parse(id, &term) && term_compare(&term, &quorum->master_term) == 0) {
+        quorum->held_until_ms = 0;
+    }
 }
 
 bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) {

@@ -248,6 +248,11 @@ static void ask_acks(void *context) {
     replicator->feed->wants_ping = true;
 }
 
+static bool ask_handover(void *context) {
+    struct replicator *replicator = context;
+    return master_link_ask_handover(&replicator->link);
+}
+
 static void drop(void *context) {
     struct replicator *replicator = context;
     redis_follow_drop(replicator->redis);
@@ -452,6 +457,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .finish_promotion = finish_promotion,
         .leave = leave,
         .ask_acks = ask_acks,
+        .ask_handover = ask_handover,
         .shift = shift,
         .history_changed = history_changed,
         .sync = sync_replica,

@@ -13,7 +13,8 @@ HOSTS = {"n1": 1, "n2": 2, "n3": 3, "s1": 11, "s2": 12, "s3": 13, "proxy": 20, "
 HERE = Path(__file__).resolve().parent
 # Kind, program, how many clients in it, whom they ask.
 CLIENTS = (("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 6, "sentinel"),
-           ("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 4, "address"),
+           ("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 2, "address"),
+           ("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 2, "afresh"),
            ("ioredis", ["node", HERE / "clients/ioredis.js"], 3, "sentinel"),
            ("ioredis", ["node", HERE / "clients/ioredis.js"], 1, "address"),
            ("phpredis", ["php", HERE / "clients/phpredis.php"], 1, "sentinel"),
@@ -31,7 +32,7 @@ class Clients:
     """One process with clients in it; what they write down is gathered by a thread."""
 
     def __init__(self, network, program, first, count, pace, kind, log):
-        hosts = ["proxy"] if kind == "address" else ["s1", "s2", "s3"]
+        hosts = ["s1", "s2", "s3"] if kind == "sentinel" else ["proxy"]
         words = [*program, first, count, pace, kind, ",".join(map(network.address, hosts))]
         with open(log, "ab") as errors:
             self.process = subprocess.Popen(network.on("clients", words), stdin=subprocess.PIPE,

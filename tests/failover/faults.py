@@ -196,11 +196,11 @@ def cut_at_random(cluster):
 
 # ---- by hand, disks ----
 
-def order_failover(cluster, master):
+def order_failover(cluster, master, *words):
     for _ in range(20):
         if cluster.randomness.choice(cluster.sentinels).ask(
-                "SENTINEL", "FAILOVER", nodes.MASTER_NAME) == b"OK":
-            cluster.say("SENTINEL FAILOVER")
+                "SENTINEL", "FAILOVER", nodes.MASTER_NAME, *words) == b"OK":
+            cluster.say(" ".join(("SENTINEL FAILOVER", *words)))
             return expect_switch(cluster, master)
         time.sleep(0.5)
     cluster.say("no Sentinel took SENTINEL FAILOVER")
@@ -210,6 +210,13 @@ def order_failover(cluster, master):
 def switch_over(cluster):
     """SENTINEL FAILOVER"""
     order_failover(cluster, cluster.master())
+    linger(cluster)
+
+
+def coordinate(cluster):
+    """SENTINEL FAILOVER, with COORDINATED where Sentinel knows that (Valkey 9)"""
+    answer = cluster.sentinels[0].ask("SENTINEL", "FAILOVER", "nobody", "COORDINATED")
+    order_failover(cluster, cluster.master(), *["COORDINATED"] * ("No such" in answer.text))
     linger(cluster)
 
 
@@ -305,8 +312,11 @@ def tilt(cluster):
 WEIGHTS = {
     kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3,
     pause_briefly: 1, unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_among_readers: 2,
-    cut_at_random: 2, switch_over: 3, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
+    cut_at_random: 2, switch_over: 3, coordinate: 1, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
 SHORT = (kill, cut_both, pause)
+# Nothing happens beside these, and nothing may be lost with any promise. A write that was done and not answered is a
+# fault, too: it is done once more when its client tries again.
+PLANNED = (coordinate,)
 
 
 def disturb(cluster):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""FAILOVER under load, judged like a kill: what was answered must be there, and what was not answered must
-not be: a client that is told nothing writes again, and then it counts twice.
+"""Planned hand-overs under load, judged like kills: what was answered must be there, and what was not answered
+must not be: a client that is told nothing writes again, and then it counts twice.
 
     handover.py [--rounds N] [--seed N]         the server is $LEADERBOARD_SERVER"""
 import argparse
@@ -11,6 +11,7 @@ import time
 sys.dont_write_bytecode = True
 
 import loopback
+import resp
 
 PIPELINES = (1, 1, 1, 1, 1, 1, 1, 1, 30, 30)  # of each client
 # What is promised: how many servers, and with which settings.
@@ -21,15 +22,55 @@ PROMISES = {
 }
 
 
-def run_round(promise, randomness):
+def order_failover(master, target):
+    """As a person does."""
+    answer = master.ask("FAILOVER", "TO", "127.0.0.1", target.port, "TIMEOUT", 30000)
+    assert answer == b"OK", answer
+
+
+def order_as_sentinel(_, target):
+    """As any Sentinel does for SENTINEL FAILOVER. It closes the clients of the new master, too."""
+    with resp.Client(target.port) as client:
+        client.send([("CLIENT", "SETNAME", "sentinel-0123abcd-cmd"), ("MULTI",), ("SLAVEOF", "NO", "ONE"),
+                     ("CONFIG", "REWRITE"), ("CLIENT", "KILL", "TYPE", "normal"),
+                     ("CLIENT", "KILL", "TYPE", "pubsub"), ("EXEC",)])
+        answers = [client.receive() for _ in range(7)]
+        assert answers[6][0] == b"OK", answers
+
+
+def order_as_valkey(master, target):
+    """As the Sentinel of Valkey 9 does for SENTINEL FAILOVER ... COORDINATED."""
+    with resp.Client(master.port) as client:
+        client.send([("CLIENT", "SETNAME", "sentinel-0123abcd-cmd"), ("MULTI",),
+                     ("CLIENT", "PAUSE", 20000, "WRITE"),
+                     ("FAILOVER", "TO", "127.0.0.1", target.port, "TIMEOUT", 20000), ("EXEC",)])
+        answers = [client.receive() for _ in range(5)]
+        assert answers[4] == [b"OK", b"OK"], answers
+        loopback.wait_until(lambda: target.has("role:master"), "the new master's role")
+        client.send([("MULTI",), ("CONFIG", "REWRITE"), ("CLIENT", "KILL", "TYPE", "normal"),
+                     ("CLIENT", "KILL", "TYPE", "pubsub"), ("CLIENT", "UNPAUSE"), ("EXEC",)])
+        for _ in range(6):
+            client.receive()
+
+
+ORDERS = {"FAILOVER": order_failover, "SENTINEL FAILOVER": order_as_sentinel, "COORDINATED": order_as_valkey}
+
+
+def run_round(promise, order, randomness):
     count, words = PROMISES[promise]
     with loopback.servers("leaderboard", count, "--appendonly", "yes", *words) as nodes:
         writers = loopback.start_writers(nodes[0].port, PIPELINES)
         time.sleep(randomness.uniform(0.1, 0.4))
         target = randomness.choice(nodes[1:])
         began_at = time.monotonic()
-        answer = nodes[0].ask("FAILOVER", "TO", "127.0.0.1", target.port, "TIMEOUT", 30000)
-        assert answer == b"OK", answer
+        if order != "FAILOVER":  # it watches
+            with resp.Client(nodes[0].port) as watcher:
+                watcher.ask("SUBSCRIBE", "__sentinel__:hello")
+                answer = nodes[0].ask("FAILOVER", "TO", "127.0.0.1", target.port, "TIMEOUT", 30000)
+                assert isinstance(answer, resp.Error) and "SENTINEL FAILOVER" in answer.text, answer
+                ORDERS[order](nodes[0], target)
+        else:
+            ORDERS[order](nodes[0], target)
         loopback.wait_until(target.takes_writes, "the new master")
         gap_s = time.monotonic() - began_at
         for writer in writers:
@@ -40,15 +81,21 @@ def run_round(promise, randomness):
         return found
 
 
-def run(promise, rounds, seed):
+def run(promise, order, rounds, seed):
     """How many faults: writes lost, and writes done without an answer."""
     randomness = random.Random(seed)
-    found = [run_round(promise, randomness) for _ in range(rounds)]
+    found = [run_round(promise, order, randomness) for _ in range(rounds)]
     lost, unanswered = (sum(getattr(each, name) for each in found) for name in ("lost", "unanswered"))
-    print(f"  FAILOVER, {promise}: {sum(each.answered for each in found)} answered in {rounds} rounds, {lost} "
+    print(f"  {order}, {promise}: {sum(each.answered for each in found)} answered in {rounds} rounds, {lost} "
           f"lost, {unanswered} done without an answer, {sum(each.closed for each in found)} clients closed, "
           f"{max(each.gap_s for each in found):.2f} s without a master at most", flush=True)
     return lost + unanswered
+
+
+def run_all(rounds, seed):
+    """How many of each promise and order had faults, of how many."""
+    faults = [run(promise, order, rounds, seed) for order in ORDERS for promise in PROMISES]
+    return sum(map(bool, faults)), len(faults)
 
 
 def main():
@@ -57,7 +104,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     options = parser.parse_args()
-    return 1 if sum(run(promise, options.rounds, options.seed) for promise in PROMISES) else 0
+    return 1 if run_all(options.rounds, options.seed)[0] else 0
 
 
 if __name__ == "__main__":

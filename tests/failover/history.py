@@ -179,6 +179,8 @@ def judge_ties(judgement, lines, board, is_order_kept):
     """Members with one score: who was acknowledged is there, and before those who were sent later."""
     added = {line.member: line for line in lines if line.outcome != "refused"}
     there = set(board)
+    judgement.figures["unanswered"] += sum(line.outcome == "unknown" and line.member in there
+                                           for line in added.values())
     lost = [line for line in added.values() if line.outcome == "ok" and line.member not in there]
     judgement.figures["lost"] += len(lost)
     if lost:

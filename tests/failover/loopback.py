@@ -1,5 +1,6 @@
 """Servers on this machine's loopback, without the namespaces of cluster.py, and who writes to them."""
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -18,10 +19,17 @@ from network import end_with_parent
 LIMIT_S = 60
 
 
-def free_port():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
+def hold_port():
+    """A socket bound to a port that nobody has, below those that the system gives to clients. While it is held,
+    a server may bind it, too."""
+    while True:
+        held = socket.socket()
+        try:
+            held.bind(("127.0.0.1", random.SystemRandom().randint(20000, 32000)))
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return held
+        except OSError:
+            held.close()
 
 
 def wait_until(claim, what, limit_s=LIMIT_S):
@@ -40,7 +48,8 @@ class Server:
         threads = os.environ.get("LEADERBOARD_TEST_IO_THREADS")
         words += ("--io-threads", threads) if threads else ()
         words += ("--repl-diskless-sync-delay", "0") if name == "redis" else ()
-        self.port = free_port()
+        self.held = hold_port()
+        self.port = self.held.getsockname()[1]
         directory.mkdir()
         self.log = directory / "log"
         with open(self.log, "ab") as log:
@@ -68,6 +77,7 @@ class Server:
     def end(self):
         self.process.kill()
         self.process.wait()
+        self.held.close()
 
 
 @contextmanager
@@ -86,6 +96,10 @@ def servers(name, count, *words):
         for node in nodes[1:]:
             wait_until(lambda node=node: node.ask("ZSCORE", "begin", "begin"), "the first write on a replica")
         yield nodes
+    except AssertionError:
+        for node in nodes:
+            print(f"---- {node.port}\n" + "\n".join(node.log.read_text().splitlines()[-20:]), flush=True)
+        raise
     finally:
         for node in nodes:
             node.end()

@@ -17,7 +17,8 @@ def line(row):
     told = (f"  {row['kind']:17} {figures.get('failovers', 0)} failovers, "
             f"{row['unavailable_s']:6.2f} s without, {acknowledged(figures):6} acknowledged, "
             f"{figures.get('lost', 0)} lost, {figures.get('stale', 0)} stale, "
-            f"{figures.get('out of order', 0)} out of order, {row.get('seconds', 0):.0f} s")
+            f"{figures.get('out of order', 0)} out of order, "
+            f"{figures.get('unanswered', 0)} done without an answer, {row.get('seconds', 0):.0f} s")
     if row["trouble"] or row["found"] or figures.get("diverged"):
         told += "".join(f"\n      {event}" for event in row["events"])
     told += "".join(f"\n      ! {text}" for text in row["found"])

@@ -26,6 +26,10 @@ SAFE = (
     Safe('n=3 K=2, one promotion, a machine fails', dict(ONE, replicas=2, crashes=1), 200_000, True),
     Safe('n=2 K=1, empty disks, a machine fails',
          dict(ONE, nodes=2, empty=True, crashes=1), 200_000, True),
+    Safe('n=3 K=1, a hand-over, the lease', dict(promotions=0, handovers=1, probes=2), 60_000, False),
+    Safe('n=3 K=2, a hand-over, the lease', dict(promotions=0, replicas=2, handovers=1, probes=1), 200_000,
+         True),
+    Safe('n=3 K=1, a hand-over, a promotion, the lease', dict(ONE, handovers=1, probes=2), 60_000, False),
     Safe('n=3 K=1, empty disks, a machine fails',
          dict(ONE, empty=True, crashes=1, writes=0), 60_000, False),
     Safe('n=2 K=1, one promotion, one reopening, two writes',
@@ -40,7 +44,7 @@ SAFE = (
 # Random walks where states are too many: deeper, but not all.
 WALKS = (
     Safe('n=3 K=1, promotions, reopenings, crashes, the lease, walked',
-         dict(promotions=3, reopenings=2, writes=3, crashes=2, probes=2), 3000, False),
+         dict(promotions=3, reopenings=2, writes=3, crashes=2, probes=2, handovers=2), 3000, False),
     Safe('n=5 K=2, three promotions, two fail, walked',
          dict(nodes=5, replicas=2, promotions=3, writes=2, crashes=2), 1500, False),
 )
@@ -82,6 +86,9 @@ NEEDED = {
     'L-open': Needed(dict(ONE, probes=1), ()),
     'L-sending': Needed(dict(ONE, probes=1), ()),
     'L-restart': Needed(dict(ONE, probes=1), ()),
+    'L-hand-over': Needed(dict(ONE, handovers=1, probes=1),
+                          ('hand_over 0 1', 'promote 2', 'follow 1 2', 'prepare 2', 'promise 1 8',
+                           'keep_promise 2 1', 'open 2 8', 'probe 2 0', 'answer 1 0', 'extend_lease 2 1 0')),
 }
 NEEDED_STATES_MAX = 250_000
 assert set(NEEDED) == set(RULES)

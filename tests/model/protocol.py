@@ -40,9 +40,9 @@ START = 's'  # the entry that a master writes when it opens
 # probes that were answered, as bits
 Node = namedtuple('Node', 'role promised term log follows forgot acks promises holds answers')
 
-# messages as bits; what is left of writes, promotions, reopenings, crashes, probes; alive: probes that have not
-# expired, as bits; safe: {(term, place, entry)}
-World = namedtuple('World', 'messages writes promotions reopenings crashes probes alive safe')
+# messages as bits; what is left of writes, promotions, reopenings, crashes, probes, handovers; alive: probes that
+# have not expired, as bits; safe: {(term, place, entry)}
+World = namedtuple('World', 'messages writes promotions reopenings crashes probes handovers alive safe')
 
 RULES = {
     'T-compare': 'the longest history is found by length alone',
@@ -66,6 +66,7 @@ RULES = {
     'L-open': 'a replica opens though a lease leans on it',
     'L-sending': 'the lease runs from the arrival of the answer',
     'L-restart': 'a replica that restarts promises at once',
+    'L-hand-over': 'who is handed over to opens though the lease of another master leans on it',
 }
 
 
@@ -76,7 +77,7 @@ class Protocol:
     when it opens, a replica takes the part before the start mark first, and acknowledges that."""
 
     def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, reopenings=0, crashes=0,
-                 probes=0, crash='amnesia', empty=False, parts=False, without=()):
+                 probes=0, handovers=0, crash='amnesia', empty=False, parts=False, without=()):
         assert not set(without) - set(RULES)
         self.n, self.k = nodes, replicas
         self.needed = 1 if 'P-promises' in without else decisions.promises_needed(nodes, replicas)
@@ -96,7 +97,8 @@ class Protocol:
         for y in range(1, nodes if empty else 0):
             messages |= self.bit(('present', y, 0, 0))
         self.start = ((master, *followers[1:]),
-                      World(messages, writes, promotions, reopenings, crashes, probes, 0, frozenset()))
+                      World(messages, writes, promotions, reopenings, crashes, probes, handovers, 0,
+                            frozenset()))
 
     # ---- parts ------------------------------------------------------------------------------
 
@@ -155,6 +157,7 @@ class Protocol:
             yield from self.crash(state, i, node)
             yield from self.restart(state, i, node)
             yield from self.probe(state, i, node)
+            yield from self.hand_over(state, i, node)
         yield from self.expire(state)
         left = world.messages
         while left:
@@ -379,6 +382,30 @@ class Protocol:
         if node.role == REPLICA and (holds, promised) != (node.holds, node.promised):
             yield ('restart %d' % i,
                    self.changed(state, i, node._replace(holds=holds, promised=promised)))
+
+    def hand_over(self, state, i, node):
+        """FAILOVER: an open master gives up its term, answers no reader any more, and tells one that follows
+        it. (That it waits until that one has everything is for the clients' sake.)"""
+        world = state[1]
+        if node.role != OPEN or not world.handovers:
+            return
+        for y, other in enumerate(state[0]):
+            if other.role == REPLICA and other.follows == i:
+                former = node._replace(role=REPLICA, term=0, follows=y, acks=(0,) * self.n,
+                                       promises=frozenset(), answers=(0,) * self.n)
+                yield ('hand_over %d %d' % (i, y),
+                       self.changed(state, i, former, ('hand_over', y, i, node.term),
+                                    ('present', i, y, node.promised), handovers=world.handovers - 1))
+
+    def get_hand_over(self, state, y, i, term):
+        """A replica whose history is of that term is promoted. If it follows that master, in that term, no lease
+        leans on it any more."""
+        node = state[0][y]
+        if node.role != REPLICA or not self.may_ever_open(node) or (node.log and node.log[-1][0] != term):
+            return
+        is_its_own = node.follows == i and node.promised == term or not self.has('L-hand-over')
+        promoted = self.closed(node._replace(holds=0 if is_its_own else node.holds), y, node.promised)
+        yield ('take_over %d' % y, self.changed(state, y, promoted))
 
     def probe(self, state, i, node):
         """A master asks its replicas to hold back. The lease runs from this sending: when the probe

@@ -1,6 +1,7 @@
 /* REPLCONF: what a replica tells its master about itself. */
 #include <stdio.h>
 
+#include "server/clients/failover.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
@@ -176,6 +177,10 @@ static void replconf_run(struct call *call) {
     }
     if (count > 1 && call_arg_is(call, 1, "PRESENT")) {
         take_present(call);
+        return;
+    }
+    if (count == 2 && call_arg_is(call, 1, "HANDOVER") && session_is_replica(call->session)) {
+        failover_take_order(call->server, call->session->replica); /* it gets no reply */
         return;
     }
     if (count % 2 == 0) {

@@ -1,4 +1,5 @@
 /* REPLICAOF, SLAVEOF and ROLE: whose replica this server is. */
+#include "server/clients/failover.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
@@ -31,6 +32,7 @@ static void follow(const struct call *call) {
     bool is_same =
         replication_is_replica(replication) && replication->master_port == port &&
         replication->link != REPLICATION_LINK_STOPPED &&
+        replication->failover.asked_until_ms == 0 &&
         bytes_equal_ignoring_case(call_arg(call, 1), bytes_from_text(replication->master_host));
     if (is_same) {
         reply_simple(call->reply, "OK Already connected to specified master");
@@ -45,7 +47,9 @@ static void replicaof_run(struct call *call) {
     if (call->server->replication.failover.state != REPLICATION_FAILOVER_NONE) {
         reply_error(call->reply, "ERR REPLICAOF not allowed while failing over.");
     } else if (call_arg_is(call, 1, "NO") && call_arg_is(call, 2, "ONE")) {
-        replication_promote(call->server);
+        if (!failover_ask(call->server, call->session)) {
+            replication_promote(call->server);
+        }
         reply_ok(call->reply);
     } else {
         follow(call);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Clients of redis-py that write down what they are answered: FIRST COUNT PACE sentinel|address HOST,...
+"""Clients of redis-py that write down what they are answered: FIRST COUNT PACE sentinel|address|afresh HOST,...
 
 FIRST is the first client's number, COUNT how many there are, PACE how many commands a second each sends
-at most. The input has lines "go PREFIX" (work on the boards PREFIX:*), "reads" (from now on only read),
+at most; afresh: with a new connection to the address for each. The input has lines "go PREFIX" (work on the boards PREFIX:*), "reads" (from now on only read),
 "all" (write, too), and "stop", which is answered with the line "stopped" when all have stopped. For each
 command a line:
 
@@ -96,6 +96,7 @@ class Client(threading.Thread):
         self.shared, self.number, self.pace = shared, number, pace
         self.db = connect(kind, hosts)
         self.db.asks_sentinel = kind == "sentinel"
+        self.is_afresh = kind == "afresh"
         self.count = 0
 
     def run(self):
@@ -126,6 +127,8 @@ class Client(threading.Thread):
         except redis.RedisError:
             outcome = "unknown"
         end = time.monotonic_ns()
+        if self.is_afresh:
+            self.db.connection_pool.disconnect()
         sys.stdout.write(f"{self.number} {operation} {member} {argument} {start} {end} {outcome} "
                          f"{answer}\n")
         return outcome == "ok"

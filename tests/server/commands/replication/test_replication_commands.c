@@ -139,11 +139,12 @@ REPLICATION_TEST(the_pipeline_of_sentinel_changes_the_role) {
 
 REPLICATION_TEST(the_user_that_sentinel_needs_can_be_made) {
     BEGIN;
-    harness_expect(h, s,
-                   "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
-                   "+subscribe +config|rewrite +role +publish +info +client|setname +client|kill "
-                   "+script|kill",
-                   "+OK\r\n");
+    harness_expect(
+        h, s,
+        "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
+        "+subscribe +config|rewrite +role +publish +info +client|setname +client|kill +failover "
+        "+client|pause +client|unpause +script|kill",
+        "+OK\r\n");
     harness_expect(h, s, "ACL SETUSER replica ON >secret +psync +replconf +ping", "+OK\r\n");
     struct session *sentinel = harness_connect(h);
     harness_expect(h, sentinel, "AUTH sentinel secret", "+OK\r\n");
@@ -527,6 +528,106 @@ REPLICATION_TEST(failover_does_not_wait_for_the_disk_of_the_old_master) {
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     failover_step(&h->server, true);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
+}
+
+/* ---- Sentinel ---- */
+
+static bool ask_nobody(void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+static struct session *connect_sentinel(struct harness *h) {
+    struct session *sentinel = harness_connect(h);
+    harness_expect(h, sentinel, "CLIENT SETNAME sentinel-0123abcd-cmd", "+OK\r\n");
+    return sentinel;
+}
+
+REPLICATION_TEST(failover_under_a_sentinel_is_for_the_sentinel_to_order) {
+    BEGIN;
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    struct session *watcher = harness_connect(h), *sentinel = connect_sentinel(h);
+    r->group = 9;
+    (void)harness_run(h, watcher, "SUBSCRIBE __sentinel__:hello");
+    harness_expect(h, s, "FAILOVER",
+                   "-ERR FAILOVER is refused because a Sentinel watches this server, and would not "
+                   "follow. Send it SENTINEL FAILOVER <master name>.\r\n");
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    harness_expect(h, sentinel, "FAILOVER TO 127.0.0.1 7001 TIMEOUT 1000", "+OK\r\n");
+    harness_expect(h, sentinel, "FAILOVER ABORT", "+OK\r\n");
+    assert_string_equal(harness_run(h, replica, "REPLCONF HANDOVER"), "");
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
+    assert_int_equal(r->failover.port, 7001);
+    assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
+    h->wall_us += 1000000;
+    server_update_time(&h->server);
+    failover_step(&h->server, false);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    assert_int_equal(r->role, REPLICATION_MASTER);
+    harness_expect(h, s, "REPLCONF HANDOVER", "-ERR syntax error\r\n");
+}
+
+REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is_there) {
+    BEGIN;
+    int count = 0;
+    struct session *sentinel = connect_sentinel(h);
+    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    r->link = REPLICATION_LINK_CONNECTED;
+    r->heard_at_ms = h->server.clock.monotonic_ms;
+    harness_expect(h, sentinel, "SLAVEOF NO ONE", "+OK\r\n");
+    assert_int_equal(count, 1);
+    assert_int_equal(r->role, REPLICATION_REPLICA);
+    assert_string_equal(h->server.settings.replicaof_host == NULL ? "" : "set", "");
+    h->wall_us += 999000;
+    server_update_time(&h->server);
+    failover_step(&h->server, false);
+    assert_int_equal(r->role, REPLICATION_REPLICA);
+    assert_int_equal(failover_due_ms(&h->server), h->server.clock.monotonic_ms + 1);
+    h->wall_us += 1000;
+    server_update_time(&h->server);
+    failover_step(&h->server, false);
+    assert_int_equal(r->role, REPLICATION_MASTER);
+    assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
+}
+
+REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_once) {
+    BEGIN;
+    int count = 0;
+    struct session *sentinel = connect_sentinel(h);
+    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
+    for (int i = 0; i < 3; i++) {
+        harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+        r->link = i == 1 ? REPLICATION_LINK_CONNECT : REPLICATION_LINK_CONNECTED;
+        r->heard_at_ms = h->server.clock.monotonic_ms - (i == 2 ? 2001 : 0);
+        harness_expect(h, i == 0 ? s : sentinel, "SLAVEOF NO ONE", "+OK\r\n");
+        assert_int_equal(r->role, REPLICATION_MASTER);
+    }
+    assert_int_equal(count, 0);
+}
+
+/* The link is lost, or another master is named, before the master has handed over. */
+REPLICATION_TEST(what_was_passed_on_ends_with_the_link) {
+    BEGIN;
+    int count = 0;
+    struct session *sentinel = connect_sentinel(h);
+    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
+    for (int i = 0; i < 2; i++) {
+        harness_expect(h, s, i == 0 ? "REPLICAOF 127.0.0.1 7001" : "REPLICAOF 127.0.0.1 7002",
+                       "+OK\r\n");
+        r->link = REPLICATION_LINK_CONNECTED;
+        r->heard_at_ms = h->server.clock.monotonic_ms;
+        harness_expect(h, sentinel, "SLAVEOF NO ONE", "+OK\r\n");
+        if (i == 0) {
+            harness_expect(h, sentinel, "SLAVEOF 127.0.0.1 7001", "+OK\r\n");
+            assert_string_equal(h->server.settings.replicaof_host, "127.0.0.1");
+            assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
+            continue;
+        }
+        r->link = REPLICATION_LINK_CONNECT;
+        failover_step(&h->server, false);
+        assert_int_equal(r->role, REPLICATION_MASTER);
+    }
 }
 
 REPLICATION_TEST(failover_takes_whoever_is_there_first) {
