@@ -504,8 +504,8 @@ static uint64_t feed_timed(struct follower *f, const char *line) {
     return cpu_ns() - begin;
 }
 
-/* Names of one score are in the order of arrival here, and sorting them all to find a few would hold up every client: it
- * costs more than what is wanted. */
+/* Names of one score are in the order of arrival here, and sorting them all to find a few would
+ * hold up every client: it costs more than what is wanted. */
 TEST(a_cut_among_many_equal_scores_sorts_nothing) {
     enum { MEMBERS = 300000, NAME_SIZE = 17, ROUNDS = 5 };
     struct follower f;
@@ -548,7 +548,8 @@ TEST(a_cut_among_many_equal_scores_sorts_nothing) {
     end(&f);
 }
 
-/* `count` members of one score; all_collide: of the names that an unseeded hash puts into one slot of 2^SLOT_BITS. */
+/* `count` members of one score; all_collide: of the names that an unseeded hash puts into one slot
+ * of 2^SLOT_BITS. */
 static void fill_names(struct follower *f, const char *key, unsigned count, bool all_collide) {
     enum { SLOT_BITS = 14, NAME_SIZE = 12, DIGIT_BITS = 6 };
     struct buffer line;
