@@ -210,8 +210,8 @@ server_output_limit(const struct server *server, const struct session *session) 
                                                                        : SETTING_OUTPUT_NORMAL;
     return &server->settings.output_limits[class];
 }
-/* Of its output, what its limits do not count: a replica's copy and groups. They are put there as it reads, and what it
- * leaves unread of them is counted where it is kept (feed.h). */
+/* Of its output, what its limits do not count: a replica's copy and groups. They are put there as
+ * it reads, and what it leaves unread of them is counted where it is kept (feed.h). */
 static inline size_t server_output_fed(const struct session *session) {
     return session_is_replica(session) ? session->replica->fed_size : 0;
 }

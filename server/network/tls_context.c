@@ -204,7 +204,8 @@ struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
     return making.context;
 }
 
-/* As an address where it is one. Common names are of users (tls-auth-clients-user), and of no host. */
+/* As an address where it is one. Common names are of users (tls-auth-clients-user), and of
+ * no host. */
 static bool expect_host(const struct making *making) {
     const char *host = making->options->host;
     X509_VERIFY_PARAM *wanted = SSL_CTX_get0_param(making->context);

@@ -37,8 +37,8 @@ struct tls_context_options {
  * (TLS_CONTEXT_ERROR_MAX) says why. */
 MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
                                                  const char **setting, char *error);
-/* For connections to another server, whose certificate must be of a trusted authority, and name options->host; NULL:
- * whatever it names. The own certificate is shown if one is set. */
+/* For connections to another server, whose certificate must be of a trusted authority, and name
+ * options->host; NULL: whatever it names. The own certificate is shown if one is set. */
 MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
                                                         const char **setting, char *error);
 /* One more share of it. NULL is nobody's. */

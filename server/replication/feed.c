@@ -173,7 +173,8 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
-/* Where memory was missing, something is missing in what they are sent, and nothing behind it would be understood. */
+/* Where memory was missing, something is missing in what they are sent, and nothing behind it would
+ * be understood. */
 static void check_outputs(struct feed *feed) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {

@@ -27,7 +27,8 @@ static inline bool feed_is_lost(const struct replica *replica) {
 static inline size_t feed_unsent(const struct replica *replica) {
     return replica->session->output.size + replica->session->handed_size;
 }
-/* How much a replica may leave unread in the backlog; 0: any. As in Redis it may leave what the backlog keeps anyway. */
+/* How much a replica may leave unread in the backlog; 0: any. As in Redis it may leave what the
+ * backlog keeps anyway. */
 static inline uint64_t feed_lag_limit(const struct feed *feed) {
     const struct settings *settings = &feed->server->settings;
     uint64_t limit = settings->output_limits[SETTING_OUTPUT_REPLICA].hard_bytes;
@@ -47,7 +48,8 @@ bool feed_is_in_backlog(const struct feed *feed, uint64_t group);
 void feed_bound_lag(struct feed *feed, struct replica *replica);
 /* Can the groups from this one on be sent? */
 bool feed_is_at_hand(const struct feed *feed, uint64_t group);
-/* Where what it is sent goes, whatever its size: what is fed is bounded by FEED_UNSENT_MAX and one message more. */
+/* Where what it is sent goes, whatever its size: what is fed is bounded by FEED_UNSENT_MAX and one
+ * message more. */
 struct buffer *feed_output(struct replica *replica);
 /* The thread that reads the journal has read for a place, or could not. */
 void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);

@@ -11,8 +11,9 @@
  *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
  *     [REPLCONF PRESENT ...: quorum.h]   LB.SYNC <id> <first group>
  *
- * What does not know the option leaderboard of REPLCONF is a Redis: the link ends, and says so (redis_follow.h goes
- * on). Not if this link has followed a leaderboard server: a copy of a Redis would replace its keys.
+ * What does not know the option leaderboard of REPLCONF is a Redis: the link ends, and says so
+ * (redis_follow.h goes on). Not if this link has followed a leaderboard server: a copy of a Redis
+ * would replace its keys.
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the

@@ -153,8 +153,8 @@ static void take_redis(struct master_link *link) {
     link->wake(link->context);
 }
 
-/* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for which the next attempt
- * asks again. */
+/* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for
+ * which the next attempt asks again. */
 static void take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
     if (begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {

@@ -66,6 +66,7 @@ struct redis_apply {
             double score;
         } * entries;
         uint32_t count, capacity;
+        uint64_t seed; /* secret: clients choose the names */
         uint64_t *slots;
         uint64_t slot_count;
     } tally;

@@ -67,8 +67,9 @@ void redis_selection_deinit(struct redis_selection *selection);
 void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
                                 const struct redis_score_bound *upper, uint32_t *first,
                                 uint32_t *end);
-/* The same between two bounds of ZRANGEBYLEX. Where scores differ Redis promises nothing; this is what it does with its
- * packed form: from the first member that is not below the bounds on, until one is above them. */
+/* The same between two bounds of ZRANGEBYLEX. Where scores differ Redis promises nothing; this is
+ * what it does with its packed form: from the first member that is not below the bounds on, until
+ * one is above them. */
 void redis_apply_span_of_names(const struct board *board, const struct redis_lex_bound *lower,
                                const struct redis_lex_bound *upper, uint32_t *first, uint32_t *end);
 

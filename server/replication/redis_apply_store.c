@@ -7,19 +7,44 @@
 
 #include "server/replication/redis_apply_parts.h"
 
+/* ---- scores that are combined ---- */
+
+enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+
+/* As Redis: sums of infinities of both signs are 0, and so is a product that is no number. */
+static double weigh(double weight, double score) {
+    double product = weight * score;
+    return isnan(product) ? 0 : product;
+}
+
+static double join(enum aggregate aggregate, double a, double b) {
+    switch (aggregate) {
+    case AGGREGATE_SUM: {
+        double sum = a + b;
+        return isnan(sum) ? 0 : sum;
+    }
+    case AGGREGATE_MIN:
+        return a < b ? a : b;
+    case AGGREGATE_MAX:
+        break;
+    }
+    return a > b ? a : b;
+}
+
 /* ---- results by member ---- */
 
 /* Members are borrowed from boards, which do not change meanwhile. */
-static void tally_begin(struct redis_tally *tally) {
+static void tally_begin(struct redis_apply *apply) {
+    struct redis_tally *tally = &apply->tally;
     tally->count = 0;
+    tally->seed = apply->sets[0].seed;
     if (tally->slots != NULL) {
         memset(tally->slots, 0, tally->slot_count * sizeof *tally->slots);
     }
 }
 
 /* Where the member is, or the free slot where it belongs. */
-static uint64_t *slot_of(const struct redis_tally *tally, struct bytes member) {
-    uint64_t hash = XXH3_64bits(member.at, member.size);
+static uint64_t *slot_of(const struct redis_tally *tally, struct bytes member, uint64_t hash) {
     uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
     uint64_t mask = tally->slot_count - 1;
     for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
@@ -62,10 +87,36 @@ static bool tally_reserve(struct redis_apply *apply, uint64_t count) {
     return true;
 }
 
-static void tally_add(struct redis_tally *tally, struct bytes member, double score) {
-    uint64_t hash = XXH3_64bits(member.at, member.size);
+static void tally_join(struct redis_tally *tally, struct bytes member, uint64_t hash, double score,
+                       enum aggregate aggregate) {
+    uint64_t *slot = slot_of(tally, member, hash);
+    if (*slot != 0) {
+        double *sum = &tally->entries[(uint32_t)*slot - 1].score;
+        *sum = join(aggregate, *sum, score);
+        return;
+    }
     tally->entries[tally->count++] = (struct redis_tally_entry){.member = member, .score = score};
-    *slot_of(tally, member) = (hash & ~(uint64_t)UINT32_MAX) | tally->count;
+    *slot = (hash & ~(uint64_t)UINT32_MAX) | tally->count;
+}
+
+enum { TALLY_GROUP = 16 };
+
+/* Fetch where each of a group is, so that their waits for memory overlap. */
+static void tally_fetch(const struct redis_tally *tally, const uint64_t *hashes, unsigned count) {
+    uint64_t mask = tally->slot_count - 1;
+    for (unsigned i = 0; i < count; i++) {
+        __builtin_prefetch(&tally->slots[hashes[i] & mask]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slot = tally->slots[hashes[i] & mask];
+        __builtin_prefetch(slot != 0 ? &tally->entries[(uint32_t)slot - 1] : tally->entries);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slot = tally->slots[hashes[i] & mask];
+        if (slot != 0) {
+            __builtin_prefetch(tally->entries[(uint32_t)slot - 1].member.at);
+        }
+    }
 }
 
 /* Memory for a large result is not kept. */
@@ -96,8 +147,6 @@ struct source {
     const struct board *board; /* NULL: there is none */
     double weight;
 };
-
-enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
 
 struct combination {
     struct bytes to;
@@ -164,26 +213,6 @@ static bool read_options(const struct request *request, struct combination *comb
     return true;
 }
 
-/* As Redis: sums of infinities of both signs are 0, and so is a product that is no number. */
-static double weigh(double weight, double score) {
-    double product = weight * score;
-    return isnan(product) ? 0 : product;
-}
-
-static double join(enum aggregate aggregate, double a, double b) {
-    switch (aggregate) {
-    case AGGREGATE_SUM: {
-        double sum = a + b;
-        return isnan(sum) ? 0 : sum;
-    }
-    case AGGREGATE_MIN:
-        return a < b ? a : b;
-    case AGGREGATE_MAX:
-        break;
-    }
-    return a > b ? a : b;
-}
-
 static uint32_t size_of(const struct source *source) {
     return source->board != NULL ? board_count(source->board) : 0;
 }
@@ -213,6 +242,29 @@ static bool put_all(struct redis_apply *apply, struct bytes name) {
 
 typedef bool combine(struct redis_apply *apply, struct combination *combination);
 
+static void unite_one(struct redis_tally *tally, const struct source *source,
+                      enum aggregate aggregate) {
+    struct board_entry entries[TALLY_GROUP];
+    uint64_t hashes[TALLY_GROUP];
+    struct board_cursor cursor;
+    unsigned count;
+    board_seek(source->board, 0, &cursor);
+    do {
+        for (count = 0; count < TALLY_GROUP && board_cursor_read(&cursor, &entries[count]);
+             count++) {
+            struct bytes member = entries[count].member;
+            hashes[count] = XXH3_64bits_withSeed(member.at, member.size, tally->seed);
+            board_cursor_next(&cursor);
+        }
+        tally_fetch(tally, hashes, count);
+        for (unsigned i = 0; i < count; i++) {
+            double score = redis_score_of(board_layout(source->board), entries[i].key);
+            tally_join(tally, entries[i].member, hashes[i], weigh(source->weight, score),
+                       aggregate);
+        }
+    } while (count == TALLY_GROUP);
+}
+
 static bool unite(struct redis_apply *apply, struct combination *combination) {
     struct redis_tally *tally = &apply->tally;
     uint64_t count = 0;
@@ -224,23 +276,8 @@ static bool unite(struct redis_apply *apply, struct combination *combination) {
         return false;
     }
     for (uint32_t i = 0; i < combination->count; i++) {
-        const struct source *source = &combination->sources[i];
-        struct board_cursor cursor;
-        struct board_entry entry;
-        if (source->board == NULL) {
-            continue;
-        }
-        for (board_seek(source->board, 0, &cursor); board_cursor_read(&cursor, &entry);
-             board_cursor_next(&cursor)) {
-            double score =
-                weigh(source->weight, redis_score_of(board_layout(source->board), entry.key));
-            uint64_t *slot = slot_of(tally, entry.member);
-            if (*slot == 0) {
-                tally_add(tally, entry.member, score);
-            } else {
-                double *sum = &tally->entries[(uint32_t)*slot - 1].score;
-                *sum = join(combination->aggregate, *sum, score);
-            }
+        if (combination->sources[i].board != NULL) {
+            unite_one(tally, &combination->sources[i], combination->aggregate);
         }
     }
     return true;
@@ -331,7 +368,7 @@ static bool store(struct redis_apply *apply, const struct request *request, comb
     if (combination.sources == NULL) {
         return redis_apply_fail_memory(apply);
     }
-    tally_begin(&apply->tally);
+    tally_begin(apply);
     bool is_fine = find_sources(apply, request, &combination) && how(apply, &combination) &&
                    redis_apply_begin_board(apply, combination.to) && put_all(apply, combination.to);
     memory_free(combination.sources);

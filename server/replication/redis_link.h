@@ -6,9 +6,10 @@
  *        ^                                              |
  *        +------- any of them, when it breaks ----------+
  *
- * It says what Redis 5 to 8 and Valkey 7.2 to 9 expect: PING, AUTH, REPLCONF listening-port and ip-address,
- * REPLCONF capa eof capa psync2, PSYNC. Before that each connection asks REPLCONF leaderboard: a leaderboard server may
- * have taken the source's place, and has its own way to be followed (master_link.h). */
+ * It says what Redis 5 to 8 and Valkey 7.2 to 9 expect: PING, AUTH, REPLCONF listening-port and
+ * ip-address, REPLCONF capa eof capa psync2, PSYNC. Before that each connection asks REPLCONF
+ * leaderboard: a leaderboard server may have taken the source's place, and has its own way to be
+ * followed (master_link.h). */
 #ifndef SERVER_REDIS_LINK_H
 #define SERVER_REDIS_LINK_H
 
@@ -50,8 +51,8 @@ struct redis_link_view {
 
 struct redis_link;
 
-/* Is this what a Redis answers to REPLCONF leaderboard, an option that it does not know? Any other error may be that of a
- * leaderboard server, too: one that is loading, or has too many clients. */
+/* Is this what a Redis answers to REPLCONF leaderboard, an option that it does not know? Any other
+ * error may be that of a leaderboard server, too: one that is loading, or has too many clients. */
 bool redis_link_is_redis(struct bytes answer);
 
 /* wake: called on its thread when there is something to be read. NULL: no memory or threads, error

@@ -42,8 +42,8 @@ static void swap_picks(struct redis_pick *a, struct redis_pick *b) {
     *b = pick;
 }
 
-/* Two parts: what is not above the pivot, and what is not below it. Returns the size of the first, which is not all:
- * the pivot is not the last one. */
+/* Two parts: what is not above the pivot, and what is not below it. Returns the size of the first,
+ * which is not all: the pivot is not the last one. */
 static uint32_t part_picks(struct redis_pick *picks, uint32_t size, uint32_t pivot_index) {
     struct bytes pivot = picks[pivot_index].member;
     uint32_t low = 0;
@@ -62,8 +62,8 @@ static uint32_t part_picks(struct redis_pick *picks, uint32_t size, uint32_t piv
     }
 }
 
-/* Hoare's selection: the `count` lowest come to the front, in whatever order. Pivots are at random (seed: secret), as
- * clients choose the names. */
+/* Hoare's selection: the `count` lowest come to the front, in whatever order. Pivots are at random
+ * (seed: secret), as clients choose the names. */
 static void bring_lowest(struct redis_pick *picks, uint32_t size, uint32_t count, uint64_t seed) {
     uint64_t random = seed | 1;
     while (count > 0 && count < size) {
@@ -245,8 +245,8 @@ void redis_apply_span_of_scores(const struct board *board, const struct redis_sc
 
 /* ---- names ---- */
 
-/* The places between two bounds, group after group: within one, members below the bounds come first, and those above
- * them last, so that counting them is enough. */
+/* The places between two bounds, group after group: within one, members below the bounds come
+ * first, and those above them last, so that counting them is enough. */
 struct name_span {
     uint32_t first, end;
     bool has_begun;

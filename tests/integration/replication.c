@@ -821,8 +821,8 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     check_equal(REPLICA, MASTER);
 }
 
-/* What is put into its output as it reads is no backlog of its own making: pieces of a copy, and a group, are longer than
- * the limit. */
+/* What is put into its output as it reads is no backlog of its own making: pieces of a copy, and a
+ * group, are longer than the limit. */
 IN_FIXTURE(a_limit_below_one_piece_of_a_copy_lets_copies_and_groups_through) {
     enum { VALUE_SIZE = 3 << 20, STOPPED_MS = 2500 };
     const char *const words[] = {"--appendonly", "no", "--client-output-buffer-limit",

@@ -38,8 +38,8 @@ static void extend(X509 *certificate, int kind, const char *value) {
     X509_EXTENSION_free(extension);
 }
 
-/* Of somebody with this name and a new key, and of these hosts (NULL: none); signed by the authority, or (NULL) by
- * itself. */
+/* Of somebody with this name and a new key, and of these hosts (NULL: none); signed by the
+ * authority, or (NULL) by itself. */
 static X509 *make(const struct tls_files *authority, const char *common_name, int size,
                   const char *hosts, EVP_PKEY **key) {
     static long serial = 0;
