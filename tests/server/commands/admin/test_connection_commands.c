@@ -32,7 +32,7 @@ static int teardown(void **state) {
 
 #define HELLO_REST                                                                                 \
     "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
-#define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.4.0\r\n"
+#define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n"
 
 #define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
 
