@@ -262,7 +262,8 @@ const struct setting setting_table[] = {
      "    user game on >password ~* &* +@all -@admin -@dangerous"},
     {"aclfile", &users, SETTING_FIXED, TEXT(STRING, aclfile, 0, SETTING_STRING_MAX, "path"), "\"\"",
      "/etc/leaderboard/users.acl",
-     "A file of users, one `user` line each, without comments. ACL LOAD reads it again, ACL SAVE "
+     "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
+     "LOAD reads it again, ACL SAVE "
      "writes it. \"\" means none."},
     {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, acl_pubsub_defaults),
      "resetchannels", NULL,

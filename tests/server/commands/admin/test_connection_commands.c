@@ -543,4 +543,17 @@ IN_FIXTURE(shutdown_takes_only_options_that_fit_together) {
     assert_false(h->server.is_shutdown_asked);
 }
 
+/* omem is what waits for a client, not the buffer in which its own line is written. */
+TEST(a_clients_own_line_has_no_output_that_waits) {
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    struct session *other = harness_connect(h);
+    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " oll=0 omem=0 "));
+    assert_non_null(buffer_reserve(&other->output, 100000));
+    other->output.size = 100000;
+    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " obl=100000 oll=1 omem=1"));
+    other->output.size = 0;
+    harness_destroy(h);
+}
+
 TEST_MAIN(NULL, NULL)
