@@ -136,7 +136,7 @@ static void write_commands(void) {
     printf(
         "# Commands\n\n"
         "`make docs` generates this page from the server's command table. Names, options, replies\n"
-        "and errors are those of Redis 7.4, so any Redis client can send these commands. `COMMAND\n"
+        "and errors are those of Redis 7.2, so any Redis client can send these commands. `COMMAND\n"
         "DOCS` replies the same on a running server. The commands that begin with `LB.` are the\n"
         "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {

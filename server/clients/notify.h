@@ -10,6 +10,7 @@
 #define SERVER_NOTIFY_H
 
 #include "server/clients/server.h"
+#include "server/system/log.h"
 
 /* Send it; name is borrowed for the call. */
 void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name);
@@ -24,6 +25,14 @@ static inline void notify(struct server *server, unsigned class, const char *eve
                           uint32_t database, struct bytes name) {
     if (__builtin_expect(notify_is_on(server, class), 0)) {
         notify_send(server, event, database, name);
+    }
+}
+
+/* Log it if an archive got a number because another key has its name. */
+static inline void notify_taken_name(struct bytes name, const struct bytes archive[2]) {
+    if (archive[1].size > 0 && memchr(archive[1].at, '.', archive[1].size) != NULL) {
+        log_write(LOG_WARNING, "another key has the name of an archive board=\"%s\" suffix=\"%s\"",
+                  bytes_show(name).text, bytes_show(archive[1]).text);
     }
 }
 

@@ -57,6 +57,7 @@ static void on_key_expired(void *context, uint32_t database, struct bytes name) 
 static void on_board_rolled(void *context, uint32_t database, struct bytes name,
                             const struct bytes archive[2]) {
     struct server *server = context;
+    notify_taken_name(name, archive);
     if (server->settings.notify_board_events) {
         notify_board_rolled(server, database, name, archive);
     }

@@ -17,6 +17,10 @@ const struct absent_group absent_groups[] = {
                "GEORADIUS_RO GEOSEARCH GEOSEARCHSTORE"},
     {"scripts", "EVAL EVALSHA EVALSHA_RO EVAL_RO FCALL FCALL_RO FUNCTION SCRIPT"},
     {"sorting and moving of keys", "MIGRATE MOVE RESTORE-ASKING SORT SORT_RO SWAPDB"},
+    {"fields that expire",
+     "HEXPIRE HEXPIREAT HEXPIRETIME HGETDEL HGETEX HPERSIST HPEXPIRE HPEXPIREAT "
+     "HPEXPIRETIME HPTTL HSETEX HTTL"},
+    {"waiting for files", "WAITAOF"},
     {"clusters", "ASKING CLUSTER"},
     {"modules and debugging", "DEBUG LOLWUT MODULE"},
     {NULL, NULL},

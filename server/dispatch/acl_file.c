@@ -259,6 +259,19 @@ static bool read_file(const struct server *server, const char *path, struct acl_
     return is_fine;
 }
 
+/* As in Redis a relative path is one in dir. */
+static bool find_file(const struct settings *settings, char path[PATH_MAX]) {
+    char joined[PATH_MAX];
+    bool is_absolute = settings->aclfile[0] == '/';
+    int size = snprintf(joined, sizeof joined, "%s%s%s", is_absolute ? "" : settings->dir,
+                        is_absolute ? "" : "/", settings->aclfile);
+    if (size >= (int)sizeof joined) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return realpath(joined, path) != NULL;
+}
+
 bool acl_file_begin(struct server *server, char *error) {
     const struct settings *settings = &server->settings;
     char path[PATH_MAX];
@@ -276,7 +289,7 @@ bool acl_file_begin(struct server *server, char *error) {
         return read_settings(server, error);
     }
     struct acl_users users = {.count = 0};
-    if (realpath(settings->aclfile, path) == NULL) {
+    if (!find_file(settings, path)) {
         snprintf(error, SETTING_ERROR_MAX, "Error loading ACLs, opening file '%.256s': %s",
                  settings->aclfile, strerror(errno));
         return false;

@@ -37,6 +37,9 @@ static const char *text_or_empty(const char *text) {
     return text != NULL ? text : "";
 }
 
+/* What Redis holds in a reply buffer of fixed size, which it does not count in omem. */
+enum { REPLY_BUFFER_SIZE = 16384 };
+
 /* Room for numbers and addresses; each name takes up to SESSION_NAME_MAX more. */
 enum { CLIENT_LINE_MAX = 2048 + ACL_TEXT_MAX };
 
@@ -47,6 +50,7 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
     const struct transaction *transaction = &session->transaction;
     const uint32_t *counts = session->subscriptions.counts;
     size_t memory = session_memory_size(session);
+    size_t queued = output->size > REPLY_BUFFER_SIZE ? output->capacity : 0;
     char *line = buffer_reserve(out, CLIENT_LINE_MAX);
     if (line == NULL) {
         return;
@@ -58,7 +62,7 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         line, CLIENT_LINE_MAX,
         "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d sub=%u psub=%u "
         "ssub=%u multi=%lld watch=%u qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=%zu rbs=%zu rbp=%zu "
-        "obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%s user=%.*s redir=-1 resp=%d "
+        "obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s cmd=%s user=%.*s redir=-1 resp=%d "
         "lib-name=%s lib-ver=%s\n",
         (unsigned long long)session->id, session->address, session->local_address, session->fd,
         text_or_empty(session->name), (long long)((monotonic_ms - session->created_at_ms) / 1000),
@@ -66,7 +70,7 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         counts[SUBSCRIPTION_CHANNEL], counts[SUBSCRIPTION_PATTERN], counts[SUBSCRIPTION_SHARD],
         transaction->is_open ? (long long)transaction->count : -1, session->watches.count,
         session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
-        output->size, output->capacity, memory, output->size > 0 ? "rw" : "r", command,
+        output->size, queued > 0, queued, memory, output->size > 0 ? "rw" : "r", command,
         (int)session->user->name.size, session->user->name.at, session->protocol,
         text_or_empty(session->library_name), text_or_empty(session->library_version));
     CHECK(size > 0 && size < CLIENT_LINE_MAX);

@@ -95,18 +95,6 @@ static void encode_fill(const struct effect *effect) {
     }
 }
 
-/* An archive takes the place of a key that was not on stage, so the registry has said nothing of that. */
-static void encode_replaced(struct host_string *name) {
-    struct host_context *ctx = effects.stage->ctx;
-    struct host_key *replaced =
-        host_stage_has(effects.stage, host_bytes(name)) ? NULL : host_OpenKey(ctx, name, HOST_READ);
-    if (replaced != NULL) {
-        host_CloseKey(replaced);
-        encode(&(struct effect){
-            .kind = EFFECT_REMOVE, .key_kind = &key_kind_board, .name = host_bytes(name)});
-    }
-}
-
 static void receive(void *context, const struct effect *effect) {
     (void)context;
     if (host_state_owns(effect)) {
@@ -118,9 +106,8 @@ static void receive(void *context, const struct effect *effect) {
     }
     host_stage_note(effects.stage, effect);
     if (effect->kind == EFFECT_RENAME && effects.more_count < MORE_KEYS_MAX) {
-        effects.more[effects.more_count] =
+        effects.more[effects.more_count++] =
             host_CreateString(effects.stage->ctx, effect->to_name.at, effect->to_name.size);
-        encode_replaced(effects.more[effects.more_count++]);
     }
     if (effect->kind == EFFECT_FILL) {
         encode_fill(effect);

@@ -79,7 +79,7 @@ static bool put_on_stage(struct host_slot *slot, struct bytes name) {
 
 /* If this is an archive's name, the name of its board (the same as registry_roll.c finds). */
 static bool find_base(struct bytes name, struct bytes *base) {
-    size_t size_max = name.size < PERIOD_NAME_TEXT_MAX + 1 ? name.size : PERIOD_NAME_TEXT_MAX + 1;
+    size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
     for (size_t size = 1; size <= size_max; size++) {
         if (name.at[name.size - size] == '@') {
             *base = (struct bytes){.at = name.at, .size = name.size - size};
@@ -117,7 +117,7 @@ bool host_stage_key_of(struct host_stage *stage, struct bytes name) {
 /* is_own_name: the name is freed with the stage. */
 static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name) {
     struct bytes text = host_bytes(name);
-    if (text.size == 0 || text.size > REGISTRY_KEY_MAX + PERIOD_NAME_TEXT_MAX) {
+    if (text.size == 0 || text.size > REGISTRY_NAME_MAX) {
         release_name(stage, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
     }
@@ -147,6 +147,19 @@ static bool stage_key(struct host_stage *stage, struct host_string *name, bool i
         registry_guest_hold_rolls(module.server.registry);
     }
     return is_staged;
+}
+
+bool host_stage_is_elsewhere(void *context, uint32_t database, struct bytes name) {
+    struct host_string *text = host_CreateString(module.context, name.at, name.size);
+    struct host_key *key = host_OpenKey(module.context, text, HOST_READ);
+    bool is_there = key != NULL && host_KeyType(key) != HOST_KEY_EMPTY;
+    (void)context;
+    (void)database;
+    if (key != NULL) {
+        host_CloseKey(key);
+    }
+    host_FreeString(module.context, text);
+    return is_there;
 }
 
 bool host_stage_has(const struct host_stage *stage, struct bytes name) {

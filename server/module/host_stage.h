@@ -41,6 +41,8 @@ MUST_CHECK bool host_stage_key(struct host_stage *stage, struct host_string *nam
 /* The same for a name that is no argument. */
 MUST_CHECK bool host_stage_key_of(struct host_stage *stage, struct bytes name);
 /* Is a key of this name on stage, or its place? */
+/* registry_is_elsewhere: does the host have a key of this name in the database that is selected? */
+bool host_stage_is_elsewhere(void *context, uint32_t database, struct bytes name);
 bool host_stage_has(const struct host_stage *stage, struct bytes name);
 /* Note a change, as effects report it. */
 void host_stage_note(struct host_stage *stage, const struct effect *effect);

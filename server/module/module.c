@@ -161,6 +161,7 @@ static bool read_settings(struct host_string **argv, int argc, char *error) {
 
 static void on_rolled(void *context, uint32_t database, struct bytes name,
                       const struct bytes archive[2]) {
+    notify_taken_name(name, archive);
     notify_board_rolled(context, database, name, archive);
 }
 
@@ -179,6 +180,7 @@ static bool init_server(void) {
     }
     registry_set_listener(server->registry, NULL, server);
     registry_set_rolled_listener(server->registry, on_rolled);
+    registry_set_elsewhere(server->registry, host_stage_is_elsewhere);
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
     module_update_time();

@@ -262,7 +262,8 @@ const struct setting setting_table[] = {
      "    user game on >password ~* &* +@all -@admin -@dangerous"},
     {"aclfile", &users, SETTING_FIXED, TEXT(STRING, aclfile, 0, SETTING_STRING_MAX, "path"), "\"\"",
      "/etc/leaderboard/users.acl",
-     "A file of users, one `user` line each, without comments. ACL LOAD reads it again, ACL SAVE "
+     "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
+     "LOAD reads it again, ACL SAVE "
      "writes it. \"\" means none."},
     {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, acl_pubsub_defaults),
      "resetchannels", NULL,
@@ -673,8 +674,9 @@ const struct setting setting_table[] = {
      "month or year, or with EVERY n of them, counted FROM a date, AT an hour of the day other "
      "than 0. TZ is how far the local clock is ahead of UTC, or a time zone's name: then "
      "periods follow summer time. At the end of the period the board becomes an archive named "
-     "after the date on which the period began, such as top:eu@2026-11-16, and START of the "
-     "board's times moves to the next period. ARCHIVE n keeps an archive for n periods; without "
+     "after the date on which the period began, such as top:eu@2026-11-16 (with .2 behind "
+     "it if a key has that name), and START of the board's times moves to the next period. ARCHIVE "
+     "n keeps an archive for n periods; without "
      "it archives are kept forever. They are frozen, unless ARCHIVED is WRITABLE.\n"
      "    board top:*  default CAP 1000\n"
      "    board race:* laps    CAP 100 KEEP BEST\n"

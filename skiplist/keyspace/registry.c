@@ -300,6 +300,10 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
     registry->listener_context = context;
 }
 
+void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is_elsewhere) {
+    registry->is_elsewhere = is_elsewhere;
+}
+
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled) {
     registry->board_rolled = board_rolled;
 }
@@ -773,9 +777,12 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
             break;
         }
         struct registry_key *key = key_of_place(first.place);
-        if (!registry_is_over(key, first.time_ms)) {
+        struct registry_key *due = registry_is_over(key, first.time_ms)
+                                       ? key
+                                       : registry_find_due_base(registry, key, now_ms);
+        if (due == NULL) {
             registry_expire(registry, key);
-        } else if (!registry_roll_key(registry, key, now_ms)) {
+        } else if (!registry_roll_key(registry, due, now_ms)) {
             break;
         }
         count++;

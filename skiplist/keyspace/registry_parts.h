@@ -20,11 +20,6 @@
 #include "skiplist/keyspace/registry_types.h"
 #include "skiplist/map.h"
 
-enum {
-    /* The suffix of an archive's name: '@' and a date. */
-    PERIOD_NAME_MAX = 1 + PERIOD_NAME_TEXT_MAX,
-};
-
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
 enum {
     HEAP_EXPIRY,  /* keys with an absolute expiry */
@@ -77,6 +72,7 @@ struct registry {
     registry_key_changed *key_changed;   /* or NULL */
     registry_key_changed *key_expired;   /* or NULL */
     registry_board_rolled *board_rolled; /* or NULL */
+    registry_is_elsewhere *is_elsewhere; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
     const struct key_kind *kinds[REGISTRY_KINDS_MAX];

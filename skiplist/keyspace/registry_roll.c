@@ -11,12 +11,17 @@
  * any of them. It may be earlier, because removals do not change it. */
 #include "skiplist/keyspace/registry_roll.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_walk.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
 enum { ROLL_SOME_MAX = 100 };
+/* Numbers of archives whose name was taken, beyond which they are random. */
+enum { NUMBERS_MAX = 1000 };
 
 /* ---- scheduling ---- */
 
@@ -166,11 +171,43 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
 
 /* ---- at the end of a period ---- */
 
-/* The suffix of the archive's name at the end of the board's period. */
-static struct bytes print_suffix(const struct rules *rules, char suffix[PERIOD_NAME_MAX]) {
+static bool is_taken(const struct registry *registry, uint32_t number, struct bytes name,
+                     int64_t time_ms) {
+    const struct database *database = registry_read(registry, number);
+    const struct registry_key *key = registry_find_name(database, name);
+    if (key != NULL) {
+        return !registry_has_expired(database, key, time_ms);
+    }
+    return registry->is_elsewhere != NULL &&
+           registry->is_elsewhere(registry->listener_context, number, name);
+}
+
+/* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
+ * A key that has this name at the end stays: the archive then gets a number. After a thousand, which somebody may
+ * have taken on purpose, the numbers are ones that nobody can foresee. */
+static struct bytes print_suffix(const struct registry *registry, const struct registry_key *key,
+                                 int64_t now_ms, char suffix[REGISTRY_SUFFIX_MAX]) {
+    char text[REGISTRY_NAME_MAX];
+    struct bytes base = registry_name(key);
+    const struct rules *rules = registry_rules(key);
+    int64_t end_ms = rules->period_end_ms < now_ms ? rules->period_end_ms : now_ms;
+    uint64_t seed = registry_read(registry, key->database)->hash_seed;
     suffix[0] = '@';
-    size_t size = period_print_name(suffix + 1, &rules->period, rules->period_start_ms);
-    return (struct bytes){.at = suffix, .size = 1 + size};
+    size_t date_size = 1 + period_print_name(suffix + 1, &rules->period, rules->period_start_ms);
+    size_t size = date_size;
+    CHECK(base.size <= REGISTRY_KEY_MAX);
+    memcpy(text, base.at, base.size);
+    for (uint32_t number = 2;; number++) {
+        memcpy(text + base.size, suffix, size);
+        if (!is_taken(registry, key->database, (struct bytes){.at = text, .size = base.size + size},
+                      end_ms)) {
+            return (struct bytes){.at = suffix, .size = size};
+        }
+        uint32_t hidden = (uint32_t)XXH3_64bits_withSeed(base.at, base.size, seed) + number;
+        suffix[date_size] = '.';
+        size = date_size + 1 +
+               bytes_print_u64(suffix + date_size + 1, number < NUMBERS_MAX ? number : hidden);
+    }
 }
 
 /* Does the key expire before its period is over? */
@@ -181,18 +218,17 @@ static bool expires_before(int64_t expire_at_ms, const struct rules *rules) {
 /* false: no memory, nothing changed. */
 static bool end_period(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     const struct rules *rules = registry_rules(key);
-    char suffix[PERIOD_NAME_MAX];
+    char suffix[REGISTRY_SUFFIX_MAX];
     int64_t archive_end_ms = rules_archive_end_ms(rules);
     struct archive archive = {
-        .name = {registry_name(key), print_suffix(rules, suffix)},
+        .name = {registry_name(key), print_suffix(registry, key, now_ms, suffix)},
         .expire_at_ms = archive_end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : archive_end_ms,
     };
     struct rules next;
     rules_copy(rules, &next);
     rules_begin_period(&next, now_ms);
     struct rolling rolling;
-    /* An archive that is already too old is made anyway: it replaces a key of its name, and
-     * expires. */
+    /* An archive that is already too old is made anyway, and expires. */
     const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
     if (!reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
         registry->roll_failed_ms = now_ms;
@@ -252,7 +288,7 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
 /* If this is an archive's name, the name of its board: the part before '@' and a date. false: it is
  * not. */
 static bool find_base(struct bytes name, struct bytes *base) {
-    size_t size_max = name.size < PERIOD_NAME_MAX ? name.size : PERIOD_NAME_MAX;
+    size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
     for (size_t size = 1; size <= size_max; size++) {
         if (name.at[name.size - size] == '@') {
             *base = (struct bytes){.at = name.at, .size = name.size - size};
@@ -260,6 +296,16 @@ static bool find_base(struct bytes name, struct bytes *base) {
         }
     }
     return false;
+}
+
+struct registry_key *registry_find_due_base(struct registry *registry,
+                                            const struct registry_key *key, int64_t now_ms) {
+    struct bytes base;
+    struct registry_key *original =
+        now_ms >= registry->roll_at_ms && find_base(registry_name(key), &base)
+            ? registry_find_name(registry_database(registry, key->database), base)
+            : NULL;
+    return original != NULL && registry_is_over(original, now_ms) ? original : NULL;
 }
 
 /* false: no memory, now or earlier in the same millisecond. */
@@ -297,10 +343,10 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     bool has_memory = true;
     if (key != NULL && registry_is_over(key, now_ms)) {
         has_memory = registry_roll_key(registry, key, now_ms);
-    } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
-        registry_expire(registry, key);
     } else if (original != NULL && registry_is_over(original, now_ms)) {
         has_memory = registry_roll_key(registry, original, now_ms);
+    } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
+        registry_expire(registry, key);
     }
     if (!has_memory) {
         registry_tell(registry, number, name);
@@ -318,42 +364,22 @@ static bool has_archive(const struct database *database, const struct registry_k
     return !expires_before(registry_expiry_in(database, key), rules);
 }
 
-/* Will this key be replaced by an archive that has itself already expired? */
-static bool is_replaced_by_nothing(const struct database *database, const struct registry_key *key,
-                                   int64_t now_ms) {
-    struct bytes base;
-    struct bytes name = registry_name(key);
-    const struct registry_key *original =
-        find_base(name, &base) ? registry_find_name(database, base) : NULL;
-    if (original == NULL || !registry_is_over(original, now_ms) ||
-        !has_archive(database, original) ||
-        rules_archive_end_ms(registry_rules(original)) > now_ms) {
-        return false;
-    }
-    char suffix[PERIOD_NAME_MAX];
-    struct bytes rest = {.at = name.at + base.size, .size = name.size - base.size};
-    return bytes_equal(rest, print_suffix(registry_rules(original), suffix));
-}
-
-static void visit_archive(const struct database *database, const struct registry_key *key,
+static void visit_archive(const struct registry *registry, const struct registry_key *key,
                           int64_t now_ms, registry_visit_name *visit, void *context) {
     char text[REGISTRY_NAME_MAX];
-    char suffix[PERIOD_NAME_MAX];
-    struct bytes rest = print_suffix(registry_rules(key), suffix);
-    struct bytes name = {.at = text, .size = key->name_size + rest.size};
+    char suffix[REGISTRY_SUFFIX_MAX];
+    struct bytes rest = print_suffix(registry, key, now_ms, suffix);
     memcpy(text, key->name_at, key->name_size);
     memcpy(text + key->name_size, rest.at, rest.size);
-    const struct registry_key *old = registry_find_name(database, name);
-    if (old == NULL || registry_has_expired(database, old, now_ms)) {
-        visit(context, name);
-    }
+    visit(context, (struct bytes){.at = text, .size = key->name_size + rest.size});
 }
 
-void registry_visit_settled(const struct database *database, const struct registry_key *key,
+void registry_visit_settled(const struct registry *registry, const struct registry_key *key,
                             int64_t now_ms, registry_visit_name *visit, void *context) {
+    const struct database *database = registry_read(registry, key->database);
     bool has_expired = registry_has_expired(database, key, now_ms);
     if (!registry_is_over(key, now_ms)) {
-        if (!has_expired && !is_replaced_by_nothing(database, key, now_ms)) {
+        if (!has_expired) {
             visit(context, registry_name(key));
         }
         return;
@@ -362,7 +388,7 @@ void registry_visit_settled(const struct database *database, const struct regist
         visit(context, registry_name(key));
     }
     if (has_archive(database, key) && rules_archive_end_ms(registry_rules(key)) > now_ms) {
-        visit_archive(database, key, now_ms, visit, context);
+        visit_archive(registry, key, now_ms, visit, context);
     }
 }
 

@@ -11,6 +11,10 @@ void registry_await_roll(struct registry *registry, struct registry_key *key);
  * be invalid. false: no memory, nothing changed. */
 MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,
                                   int64_t now_ms);
+/* The board whose archive may have been due before this key expires, or take its name after. NULL: there is
+ * none, or its period is not over. */
+struct registry_key *registry_find_due_base(struct registry *registry,
+                                            const struct registry_key *key, int64_t now_ms);
 /* The same for all boards that determine what this name refers to: its own board, and the board
  * whose archive it would be. */
 MUST_CHECK bool registry_settle_name(struct registry *registry, uint32_t database,
@@ -21,8 +25,8 @@ MUST_CHECK static inline bool registry_settle(struct registry *registry, uint32_
 }
 
 /* Visit the names that a key has as if every period that is over had ended: none, its own, its
- * archive's, or both. If the archive already exists, its name is left to its own key. */
-void registry_visit_settled(const struct database *database, const struct registry_key *key,
+ * archive's, or both. */
+void registry_visit_settled(const struct registry *registry, const struct registry_key *key,
                             int64_t now_ms, registry_visit_name *visit, void *context);
 /* What is wrong with the scheduled end of a key's period; NULL: nothing. */
 const char *registry_check_roll(const struct database *database, const struct registry_key *key);

@@ -61,9 +61,11 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
             (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
             break;
         }
-        if (registry_is_over(key, now_ms)) {
+        struct registry_key *due =
+            registry_is_over(key, now_ms) ? key : registry_find_due_base(registry, key, now_ms);
+        if (due != NULL) {
             /* Whether or not there was memory for it, another key is drawn. */
-            (void)!registry_roll_key(registry, key, now_ms);
+            (void)!registry_roll_key(registry, due, now_ms);
         } else if (!registry_has_expired(from, key, now_ms)) {
             return key;
         } else {
@@ -189,7 +191,7 @@ void registry_each_name(const struct registry *registry, uint32_t database, int6
         const struct registry_key *key = registry_key_at(from, i);
         fetch_ahead(from, i);
         if (has_due) {
-            registry_visit_settled(from, key, now_ms, visit, context);
+            registry_visit_settled(registry, key, now_ms, visit, context);
         } else if (!registry_has_expired(from, key, now_ms)) {
             visit(context, registry_name(key));
         }

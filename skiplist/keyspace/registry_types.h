@@ -15,8 +15,9 @@ enum {
     REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 3,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
-    /* The same including the suffix of an archive's name: '@' and a date. */
-    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_NAME_TEXT_MAX,
+    /* The suffix of an archive's name: '@' and a date; where this name is taken, '.' and a number, too. */
+    REGISTRY_SUFFIX_MAX = 1 + PERIOD_NAME_TEXT_MAX + 1 + 10,
+    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + REGISTRY_SUFFIX_MAX,
 };
 
 /* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
@@ -41,6 +42,9 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
  * empty if there is no archive. It must not change the registry. */
 typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
                                    const struct bytes archive[2]);
+
+/* Is there a key of this name outside of the registry? */
+typedef bool registry_is_elsewhere(void *context, uint32_t database, struct bytes name);
 
 /* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
  * be millions of keys, so a key is a single, compact allocation. Look at kind before the value. */

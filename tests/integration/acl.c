@@ -787,6 +787,32 @@ TEST(an_aclfile_is_loaded_all_or_nothing_and_saved) {
                                          (const char *const[]){"No such file or directory", NULL}));
 }
 
+/* The working directory is not dir: relative to it, as in Redis. */
+TEST(a_relative_aclfile_is_in_dir) {
+    struct process server;
+    char directory[] = "/tmp/leaderboard-users-XXXXXX";
+    char data[64], path[96];
+    assert_non_null(mkdtemp(directory));
+    snprintf(data, sizeof data, "%s/data", directory);
+    snprintf(path, sizeof path, "%s/users.acl", data);
+    assert_int_equal(mkdir(data, 0700), 0);
+    write_file(path, "user ann on >one ~a* +@all\nuser default on nopass ~* &* +@all\n");
+    const char *arguments[] = {"--dir", data, "--aclfile", "users.acl", NULL};
+    struct process_options options = {.arguments = arguments, .directory = directory};
+    assert_true(process_start(&server, &options));
+    struct wire wire = wire_open(process_connect_unix(&server));
+    wire_check(&wire, "AUTH ann one", "OK");
+    wire_check(&wire, "AUTH default x", "OK");
+    wire_check(&wire, "ACL SETUSER bob off", "OK");
+    wire_check(&wire, "ACL SAVE", "OK");
+    assert_non_null(strstr(read_file(path), "user bob off"));
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+    char command[160];
+    snprintf(command, sizeof command, "rm -r '%s'", directory);
+    assert_int_equal(system(command), 0);
+}
+
 TEST(a_wrong_user_line_stops_the_start) {
     static const char *const configs[][2] = {
         {"user ann on +nosuch\n", "Error loading ACL rule '+nosuch' for the user named 'ann'"},

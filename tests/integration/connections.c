@@ -70,7 +70,7 @@ TEST(nothing_runs_before_authentication) {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         wire_check(&stranger, refused[i], no_auth);
     }
-    /* What follows differs between Redis 7.0 and 7.4. */
+    /* What follows differs between Redis 7.0 and 7.2. */
     wire_check_prefix(&stranger, "HELLO 3",
                       "-NOAUTH HELLO must be called with the client already authenticated, "
                       "otherwise the HELLO ");

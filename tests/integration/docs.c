@@ -387,7 +387,7 @@ TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {
 }
 
 TEST(the_transcripts_of_the_differences_page_are_replayed) {
-    replay(unlike_redis, false, 24, 24);
+    replay(unlike_redis, false, 29, 29);
 }
 
 /* A server in this process, whose clock is ours, and a socket behind which its replies are read. */

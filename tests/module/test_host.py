@@ -527,7 +527,7 @@ class Files(unittest.TestCase):
         self.assertEqual(client.exists("daily:i@2026-11-20T12"), 0)
         wait_until(lambda: has_rolled("daily:i", "daily:i@2026-11-20T12"), "it rolls over then")
 
-    def test_an_archive_replaces_what_has_its_name(self):
+    def test_what_has_an_archives_name_stays_and_the_archive_gets_a_number(self):
         master = self.host(module=MODULE_TEST)
         replica = self.host("--replicaof", f"127.0.0.1 {master.port}", module=MODULE_TEST)
         end_us = 1795176000 * 10 ** 6  # 2026-11-20 12:00:00Z
@@ -550,7 +550,12 @@ class Files(unittest.TestCase):
                 client.set(archive, "bob")
             master.client().execute_command("LB.TESTCLOCK", end_us, 2000)
             client.execute_command("LB.ZADD", name, 9, "kim")
-            self.assertEqual(client.execute_command("LB.ZREVRANGE", archive, 0, -1), [b"ann"], value)
+            self.assertEqual(client.execute_command("LB.ZREVRANGE", archive + ".2", 0, -1), [b"ann"],
+                             value)
+            if value == "board":
+                self.assertEqual(client.execute_command("LB.ZREVRANGE", archive, 0, -1), [b"bob"])
+            else:
+                self.assertEqual(client.type(archive), value.encode())
             settled(master, replica)
             self.assertEqual(master.digest(), replica.digest(), value)
         self.assertNotIn("CRITICAL", replica.log.read_text(errors="replace"))

@@ -1,5 +1,5 @@
 /* COMMAND: the list of commands, the positions of their keys, and their syntax, all generated from
- * the entries. The formats are those of Redis 7.4; describe.c writes them. */
+ * the entries. The formats are those of Redis 7.2; describe.c writes them. */
 #include "server/dispatch/command.h"
 #include "codec/glob.h"
 #include "codec/memory.h"

@@ -1,4 +1,4 @@
-/* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.4. */
+/* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.2. */
 #include "server/commands/admin/describe.h"
 
 #include "codec/memory.h"

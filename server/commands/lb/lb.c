@@ -2,11 +2,23 @@
 #include "server/commands/lb/lb.h"
 
 #include "server/clients/server.h"
+#include "server/dispatch/acl_check.h"
 
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)
                          : &settings_rules_for(&call->server->settings, name)->layout;
+}
+
+bool lb_check_archives(const struct call *call, struct bytes name) {
+    char pattern[REGISTRY_KEY_MAX + 2];
+    if (!call_check_key(call, name)) {
+        return false;
+    }
+    memcpy(pattern, name.at, name.size);
+    memcpy(pattern + name.size, "@*", 2);
+    return acl_check_pattern(call, (struct bytes){.at = pattern, .size = name.size + 2}, true,
+                             ACL_WRITE);
 }
 
 static bool refuse_value(const struct call *call, const struct layout_field *field,

@@ -14,6 +14,10 @@ static inline uint64_t lb_best_key(const struct layout *layout, uint64_t key) {
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name);
 
+/* For a command that gives a board a PERIOD: may the user write all archives that it will make? false:
+ * the error was replied. */
+MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
+
 /* Parse a field's value: one that the field can hold, or (for increments and limits) any decimal of
  * its SCALE. false: the error was replied; it names the field. */
 MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_field *field,

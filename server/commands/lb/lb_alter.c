@@ -36,7 +36,7 @@ static bool read_rules(const struct call *call, const struct registry_key *key,
     if (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before->period)) {
         return true;
     }
-    if (!call_check_key(call, call_arg(call, 1))) {
+    if (!lb_check_archives(call, call_arg(call, 1))) {
         return false;
     }
     if (board_count(&key->board) == 0) {

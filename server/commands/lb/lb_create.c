@@ -57,10 +57,15 @@ static bool read_rules(const struct call *call, struct rules *rules) {
         rules_copy(settings_rules_for(&call->server->settings, call_arg(call, 1)), rules);
         rules->is_created = true;
     }
+    struct period before = rules->period; /* that of a board line: an operator's */
     bool is_fine =
         settings_parse_options(&request->args[next], request->count - next, rules, reason) &&
         settings_check_rules(rules, reason);
-    return is_fine || call_refuse_format(call, "ERR %s", reason);
+    if (!is_fine) {
+        return call_refuse_format(call, "ERR %s", reason);
+    }
+    return rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before) ||
+           lb_check_archives(call, call_arg(call, 1));
 }
 
 static void lb_create_run(struct call *call) {

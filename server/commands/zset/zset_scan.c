@@ -37,6 +37,32 @@ static void visit(void *context, const struct board_entry *entry) {
     scanning->found_count += 2;
 }
 
+/* As many members as Redis keeps in a listpack by default, if they are short. */
+enum { SMALL_COUNT = 128, SMALL_SIZE = 16384 };
+
+/* A small board comes at once, in ZRANGE's order, as in Redis. false: it is not small. */
+static bool visit_small(struct zscan *scan) {
+    struct board_entry entries[SMALL_COUNT];
+    struct board_cursor cursor;
+    uint32_t count = board_count(scan->board);
+    size_t size = 0;
+    if (count > SMALL_COUNT) {
+        return false;
+    }
+    board_seek(scan->board, 0, &cursor);
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_read = board_cursor_read(&cursor, &entries[i]);
+        CHECK(is_read);
+        size += entries[i].member.size;
+        board_cursor_next(&cursor);
+    }
+    bool is_best_first = zset_lead(scan->board)->is_ascending;
+    for (uint32_t i = 0; i < count && size <= SMALL_SIZE; i++) {
+        visit(scan, &entries[is_best_first ? i : count - 1 - i]);
+    }
+    return size <= SMALL_SIZE;
+}
+
 static void zscan_run(struct call *call) {
     struct glob glob;
     struct zscan scan;
@@ -48,7 +74,11 @@ static void zscan_run(struct call *call) {
         return;
     }
     struct scan_limits limits = scanning_limits(&scan.scanning);
-    cursor = scan.board != NULL ? board_scan(scan.board, cursor, &limits, visit, &scan) : 0;
+    if (scan.board == NULL || (cursor == 0 && visit_small(&scan))) {
+        cursor = 0;
+    } else {
+        cursor = board_scan(scan.board, cursor, &limits, visit, &scan);
+    }
     scanning_end(&scan.scanning, call, cursor);
 }
 
@@ -56,7 +86,9 @@ const struct command command_zscan = {
     .name = "ZSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
     .options = zscan_options,
-    .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
+    .summary =
+        "Walk over all members of a board in small steps, in no order; COUNT is a hint, and a "
+        "board of up to 128 comes at once",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
     .flags = COMMAND_READ,
     .run = zscan_run,

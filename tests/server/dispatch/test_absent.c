@@ -23,6 +23,8 @@ TEST(names_are_whole_words_in_any_case) {
     assert_string_equal(absent_title(BYTES("EVAL")), "scripts");
     assert_string_equal(absent_title(BYTES("eval_ro")), "scripts");
     assert_string_equal(absent_title(BYTES("MODULE")), "modules and debugging");
+    assert_string_equal(absent_title(BYTES("httl")), "fields that expire");
+    assert_string_equal(absent_title(BYTES("WAITAOF")), "waiting for files");
     assert_null(absent_title(BYTES("")));
     assert_null(absent_title(BYTES(" ")));
     assert_null(absent_title(BYTES("DECR DECRBY")));

@@ -243,17 +243,17 @@ TEST(archives_live_for_their_number_of_periods) {
     assert_int_equal(count_of(registry, "week", now_ms), 10);
     assert_true(registry_expiry(registry, find(registry, "week@2027-01-04", now_ms)) ==
                 begin_ms + 10 * week_ms);
-    /* Archives expire on time even if nobody writes. What is already too old never appears, and
-     * neither does what it would have replaced. */
+    /* Archives expire on time even if nobody writes. What is already too old never appears; a key that
+     * has its name stays. */
     now_ms = begin_ms + 12 * week_ms;
     write_key(registry, "plain", 3, begin_ms + 9 * week_ms);
     assert_int_equal(registry_rename(registry, find(registry, "plain", begin_ms + 9 * week_ms), 0,
                                      BYTES("week@2027-01-18"), begin_ms + 9 * week_ms),
                      REGISTRY_OK);
-    assert_int_equal(count_of(registry, "week@2027-01-18", now_ms), -1);
+    assert_int_equal(count_of(registry, "week@2027-01-18", now_ms), 3);
     assert_int_equal(count_of(registry, "week@2027-01-11", now_ms), -1);
     registry_expire_due(registry, now_ms, UINT32_MAX);
-    assert_int_equal(registry_count(registry, 0), 1);
+    assert_int_equal(registry_count(registry, 0), 2);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -315,22 +315,74 @@ TEST(without_archives_the_members_are_gone) {
     registry_destroy(registry);
 }
 
-TEST(what_bears_the_archives_name_is_replaced) {
+static struct registry_key *create_plain(struct registry *registry, const char *name,
+                                         uint32_t count, int64_t now_ms) {
+    bool is_new;
+    struct registry_key *key = registry_find_or_create_like(registry, 0, bytes_from_text(name),
+                                                            &kinds[PLAIN], now_ms, &is_new);
+    assert_non_null(key);
+    assert_true(fill(registry, key, 0, count));
+    return key;
+}
+
+TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     write_key(registry, "daily", 3, now_ms);
-    bool is_new;
-    struct registry_key *key = registry_find_or_create_like(registry, 0, BYTES("daily@2026-11-16"),
-                                                            &kinds[PLAIN], now_ms, &is_new);
-    assert_non_null(key);
-    assert_true(fill(registry, key, 0, 9));
+    create_plain(registry, "daily@2026-11-16", 9, now_ms);
+    create_plain(registry, "daily@2026-11-16.2", 8, now_ms);
+    /* It lives when the period ends, and so it keeps its name, whenever somebody looks. */
+    struct registry_key *key = create_plain(registry, "daily@2026-11-16.3", 7, now_ms);
     assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000, false), REGISTRY_OK);
-    assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms - 1), 9);
-    assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
-    assert_true(registry_expiry(registry, find(registry, "daily@2026-11-16", end_ms)) ==
+    /* At that moment this one has gone. */
+    key = create_plain(registry, "daily@2026-11-16.4", 6, now_ms);
+    assert_int_equal(registry_set_expiry(registry, key, end_ms, false), REGISTRY_OK);
+    int64_t later_ms = end_ms + 5000;
+    registry_expire_due(registry, later_ms, UINT32_MAX);
+    assert_int_equal(count_of(registry, "daily@2026-11-16", later_ms), 9);
+    assert_int_equal(count_of(registry, "daily@2026-11-16.2", later_ms), 8);
+    assert_int_equal(count_of(registry, "daily@2026-11-16.3", later_ms), -1);
+    assert_int_equal(count_of(registry, "daily@2026-11-16.4", later_ms), 3);
+    assert_true(registry_expiry(registry, find(registry, "daily@2026-11-16.4", later_ms)) ==
                 REGISTRY_NO_EXPIRY);
-    assert_int_equal(registry_count(registry, 0), 1);
+    assert_valid(registry);
+    registry_destroy(registry);
+}
+
+TEST(names_that_somebody_has_taken_on_purpose_do_not_hold_up_the_end) {
+    struct registry *registry = create_registry();
+    int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
+    int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
+    write_key(registry, "daily", 3, now_ms);
+    create_plain(registry, "daily@2026-11-16", 1, now_ms);
+    for (int i = 2; i < 3000; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "daily@2026-11-16.%d", i);
+        create_plain(registry, name, 1, now_ms);
+    }
+    assert_int_equal(count_of(registry, "daily", end_ms), -1);
+    assert_int_equal(registry_count(registry, 0), 3000);
+    assert_int_equal(registry_member_count(registry, 0), 2999 + 3);
+    assert_valid(registry);
+    registry_destroy(registry);
+}
+
+/* The same period again, after the clock was set back. */
+TEST(no_archive_replaces_an_earlier_one) {
+    struct registry *registry = create_registry();
+    int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
+    int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
+    struct registry_key *key = create_key(registry, "daily", DAYS, now_ms);
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_true(fill(registry, key, 0, i));
+        assert_int_equal(registry_roll_due(registry, end_ms, UINT32_MAX), 1);
+        assert_int_equal(registry_roll_ahead(registry, now_ms), 1);
+        key = find(registry, "daily", now_ms);
+    }
+    assert_int_equal(count_of(registry, "daily@2026-11-16", now_ms), 1);
+    assert_int_equal(count_of(registry, "daily@2026-11-16.2", now_ms), 2);
+    assert_int_equal(count_of(registry, "daily@2026-11-16.3", now_ms), 3);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -908,6 +960,13 @@ static void twin_roll(struct twin *twin, struct twin_key *key) {
     char name[TWIN_NAME];
     size_t size = period_print_name(date, &rules->period, rules->period_start_ms);
     snprintf(name, sizeof name, "%.60s@%.*s", key->name, (int)size, date);
+    const struct twin_key *taken = twin_find(twin, key->database, name);
+    for (int i = 2; taken != NULL && (taken->expire_at_ms == REGISTRY_NO_EXPIRY ||
+                                      taken->expire_at_ms > rules->period_end_ms);
+         i++) {
+        snprintf(name, sizeof name, "%.60s@%.*s.%d", key->name, (int)size, date, i);
+        taken = twin_find(twin, key->database, name);
+    }
     if (key->count > 0 && rules->archives_max > 0) {
         int64_t end_ms = rules->period_end_ms;
         for (uint32_t i = 0; rules->archives_max != RULES_ARCHIVES_ALL && i < rules->archives_max;

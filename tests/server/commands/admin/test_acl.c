@@ -278,6 +278,24 @@ ACL_TEST(what_changes_all_boards_is_kept_from_those_who_may_not_do_what_is_dange
     harness_expect_prefix(h, client, "LB.BANS", "*");
 }
 
+ACL_TEST(a_period_needs_the_right_to_write_the_boards_archives) {
+    make("~day ~week* %R~month@* ~month +@all");
+    harness_expect(h, client, "LB.CREATE day PERIOD DAY", NO_KEYS);
+    harness_expect(h, client, "LB.CREATE month PERIOD MONTH", NO_KEYS);
+    harness_expect(h, client, "LB.CREATE day", "+OK\r\n");
+    harness_expect(h, client, "LB.ALTER day PERIOD DAY", NO_KEYS);
+    harness_expect(h, client, "LB.ALTER day CAP 5", "+OK\r\n");
+    harness_expect(h, client, "LB.CREATE week PERIOD WEEK", "+OK\r\n");
+    harness_expect(h, client, "LB.ALTER week PERIOD DAY", "+OK\r\n");
+    harness_expect(h, client, "LB.ROLL week other", NO_KEYS);
+    harness_expect(h, admin, "ACL SETUSER ann ~day@*", "+OK\r\n");
+    harness_expect(h, client, "LB.ALTER day PERIOD DAY", "+OK\r\n");
+    /* Without a PERIOD of its own, it keeps what it has. */
+    harness_expect(h, admin, "ACL SETUSER ann resetkeys ~day", "+OK\r\n");
+    harness_expect(h, client, "LB.ALTER day CAP 6", "+OK\r\n");
+    harness_expect(h, client, "LB.ALTER day PERIOD NONE", "+OK\r\n");
+}
+
 ACL_TEST(a_boards_channels_need_the_right_to_read_the_board) {
     static const char *const channels[] = {"__toplist@0__:3:other", "__board@0__:other",
                                            "__overtaken@0__:5:other:zoe"};

@@ -32,7 +32,7 @@ static int teardown(void **state) {
 
 #define HELLO_REST                                                                                 \
     "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
-#define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.4.0\r\n"
+#define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n"
 
 #define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
 
@@ -541,6 +541,19 @@ IN_FIXTURE(shutdown_takes_only_options_that_fit_together) {
     harness_expect(h, s, "SHUTDOWN ABORT NOW", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN ABORT", "-ERR No shutdown in progress.\r\n");
     assert_false(h->server.is_shutdown_asked);
+}
+
+/* omem is what waits for a client, not the buffer in which its own line is written. */
+TEST(a_clients_own_line_has_no_output_that_waits) {
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    struct session *other = harness_connect(h);
+    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " oll=0 omem=0 "));
+    assert_non_null(buffer_reserve(&other->output, 100000));
+    other->output.size = 100000;
+    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " obl=100000 oll=1 omem=1"));
+    other->output.size = 0;
+    harness_destroy(h);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -248,7 +248,8 @@ ZSET_TEST(a_period_comes_and_goes) {
     zset_expect(h, "LB.ALTER k EVERY 2 FROM 2026-11-16", "+OK");
     h->wall_us = us("2026-11-18T00:00:00+08:00");
     zset_expect(h, "ZCARD k", ":0");
-    zset_expect(h, "ZRANGE k@2026-11-16 0 -1", "[bob]");
+    zset_expect(h, "ZRANGE k@2026-11-16 0 -1", "[ann]");
+    zset_expect(h, "ZRANGE k@2026-11-16.2 0 -1", "[bob]");
     zset_expect(h, "ZADD k 3 cid", ":1");
     zset_expect(h, "LB.ALTER k PERIOD NONE", "+OK");
     expect_part(h, "LB.INFO k", " period nil ");

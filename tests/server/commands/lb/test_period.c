@@ -351,13 +351,14 @@ period_test(keys_names_what_boards_that_are_over_will_leave) {
     zset_run(h, "ZADD none 1 ann");
     zset_run(h, "ZADD day:gone 1 ann");
     zset_run(h, "PEXPIRE day:gone 1000");
-    zset_run(h, "ZADD made@2026-11-16 1 bob"); /* to be replaced */
+    zset_run(h, "ZADD made@2026-11-16 1 bob"); /* it stays, and the archive gets a number */
     h->wall_us += DAY_US;
     static const struct {
         const char *pattern, *expected;
     } samples[] = {
         {"made", "[made]"},
-        {"made@*", "[made@2026-11-16]"},
+        {"made@*6", "[made@2026-11-16]"},
+        {"made@*.*", "[made@2026-11-16.2]"},
         {"empty*", "[empty]"},
         {"none*", "[none]"},
         {"day:gone*", "[]"},
@@ -370,7 +371,7 @@ period_test(keys_names_what_boards_that_are_over_will_leave) {
             snprintf(line, sizeof(line), "KEYS %s", samples[i].pattern);
             zset_expect(h, line, samples[i].expected);
         }
-        harness_expect_prefix(h, h->server.session_first, "KEYS *", "*604\r\n");
+        harness_expect_prefix(h, h->server.session_first, "KEYS *", "*605\r\n");
         if (is_done == 0) {
             assert_int_equal(registry_totals(h->server.registry)->rolled, 0);
         }

@@ -37,6 +37,23 @@ ZSET_TEST(a_small_board_comes_at_once) {
     zset_expect(h, "ZSCAN money:k 0", "[0 [a 1.5]]");
 }
 
+/* As in Redis, and as ZRANGE has it. */
+ZSET_TEST(a_small_board_comes_in_order) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 30 c 10 a 20 b 20 d", ":4");
+    zset_expect(h, "ZRANGE k 0 -1", "[a d b c]");
+    zset_expect(h, "ZSCAN k 0", "[0 [a 10 d 20 b 20 c 30]]");
+    zset_expect(h, "ZSCAN k 0 MATCH [ac] COUNT 1", "[0 [a 10 c 30]]");
+    zset_expect(h, "LB.CREATE laps FIELD ms 32 ASC", "+OK");
+    zset_expect(h, "ZADD laps 30 c 10 a 20 b", ":3");
+    zset_expect(h, "ZSCAN laps 0", "[0 [a 10 b 20 c 30]]");
+    zset_run(h, "DEL k");
+    add_members(h, 128);
+    assert_memory_equal(zset_run(h, "ZSCAN k 0 COUNT 1"), "[0 [member:0 0 member:1 3 ", 26);
+    zset_run(h, "ZADD k 1000 member:128");
+    assert_false(strncmp(zset_run(h, "ZSCAN k 0 COUNT 1"), "[0 ", 3) == 0);
+}
+
 ZSET_TEST(every_member_comes_at_least_once) {
     struct harness *h = *state;
     enum { MEMBERS = 3000 };
