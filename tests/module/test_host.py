@@ -249,15 +249,15 @@ class Alone(unittest.TestCase):
             self.assertEqual(allowed, names if self.has_categories() else set(), category)
 
     def test_a_user_of_sorted_sets_may_use_boards(self):
-        self.client.execute_command("ACL", "SETUSER", "player", "reset", "on", "nopass", "allkeys",
+        self.client.execute_command("ACL", "SETUSER", "gamer", "reset", "on", "nopass", "allkeys",
                                     "+@sortedset", "-@dangerous")
-        player = self.host.client(username="player", password="x")
+        player = self.host.client(username="gamer", password="x")
         if self.has_categories():
             self.assertEqual(player.zadd("daily:1", {"ann": 1}), 1)
         else:
             with self.assertRaises(redis.exceptions.NoPermissionError):
                 player.zadd("daily:1", {"ann": 1})
-        self.client.execute_command("ACL", "SETUSER", "player", "+@all", "-@dangerous")
+        self.client.execute_command("ACL", "SETUSER", "gamer", "+@all", "-@dangerous")
         forget = lambda: player.execute_command("LB.FORGET", "ann")
         if self.has_categories():
             with self.assertRaises(redis.exceptions.NoPermissionError):
