@@ -79,7 +79,7 @@ ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)
 SERVER_UNIT_SOURCES := $(call sources,tests/protocol tests/server)
 INTEGRATION_SOURCES := $(call sources,tests/integration)
 FUZZ_SOURCES     := $(call sources,tests/fuzz)
-BENCH_SOURCES    := $(call sources,bench)
+BENCH_SOURCES    := $(filter-out bench/module_floor.c,$(call sources,bench))
 ALL_SOURCES := $(call sources,codec skiplist protocol server tests bench)
 HEADERS     := $(call sources,codec skiplist protocol server tests bench,*.h)
 
@@ -540,7 +540,11 @@ $(B)/module/%-test.o: %.c
 $(MODULE): $(patsubst %.c,$(B)/module/%.o,$(MODULE_PARTS))
 $(MODULE_TEST): $(patsubst %.c,$(B)/module/%.o,$(filter-out $(MODULE_TEST_SOURCES),$(MODULE_PARTS))) \
     $(patsubst %.c,$(B)/module/%-test.o,$(MODULE_TEST_SOURCES))
-$(MODULE) $(MODULE_TEST):
+# For bench/module.py.
+FLOOR := $(B)/bench/module-floor.so
+$(FLOOR): $(patsubst %.c,$(B)/module/%.o,bench/module_floor.c server/module/host_api.c)
+$(MODULE) $(MODULE_TEST) $(FLOOR):
+	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
 
@@ -591,7 +595,7 @@ tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(UNITS) $(INTEGRATION) redis-se
     $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
-bench-build: $(BENCHES)
+bench-build: $(BENCHES) $(FLOOR)
 
 # Debian ships the whole redis-server inside redis-tools under another name. The link gives the
 # tests their oracle without installing (and starting) the redis service.

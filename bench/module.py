@@ -2,10 +2,13 @@
 """Boards of the module beside redis-server's own sorted sets, in the same process.
 
     python3 bench/module.py --module build/leaderboard.so [--members 1000000] [--rounds 9]
+        [--host build/hosts/valkey-9.1.2/bin/redis-server --name valkey-9]
 
-Every row alternates between the two. CPU is that of the server's main thread, by the kernel's own
-accounting. Writes bench/results/<date>-module.md and .json. redis-server is taken from PATH, or from
-build/peers (make redis-server).
+Every row alternates between the two, and with two commands of a module that does nothing
+(bench/module_floor.c; make build/bench/module-floor.so): what any module's command costs. CPU is that of
+the server's main thread, by the kernel's own accounting. Writes bench/results/<date>-module.md and .json.
+redis-server is taken from PATH, or from build/peers (make redis-server). With --host it is another one
+(make hosts), and only the commands are measured.
 """
 import argparse
 import datetime
@@ -26,6 +29,7 @@ from servers import cores, machine, markdown_table, pinned, say
 NAME_SIZE = 17  # user:000000123456
 PIPELINE, CLIENTS = 32, 50
 KINDS = {"native": ("sorted", ""), "module": ("board", "LB.")}
+FLOORS = {"a command that only replies": "FLOOR.REPLY", "a command that opens its key": "FLOOR.OPEN"}
 ROWS = [  # title, command, share of the requests, what is asked for, options of redis-benchmark
     ("ZREVRANK", "ZREVRANK KEY user:__rand_int__", 1.0, 1.8, ()),
     ("ZSCORE", "ZSCORE KEY user:__rand_int__", 1.0, None, ()),
@@ -70,7 +74,7 @@ class Host:
                        input="\n".join(lines) + "\n", stdout=subprocess.DEVNULL, check=True)
 
     def run(self, kind, command, count, members, options=()):
-        key, prefix = KINDS[kind]
+        key, prefix = KINDS.get(kind, ("board", ""))
         words = (prefix + command.replace("KEY", key)).split()
         subprocess.run(["redis-benchmark", "-p", str(self.port), "-P", str(PIPELINE), "-c",
                         str(CLIENTS), "-r", str(members), "-n", str(count), "-q", *options, *words],
@@ -103,6 +107,23 @@ def measure_rows(host, options):
                           "asked": asked}
         say(f"{title}: {results[title]}")
     return results
+
+
+def measure_floors(host, options):
+    """Together with ZSCORE of both kinds, in turn."""
+    score = "ZSCORE KEY user:__rand_int__"
+    commands = {"ZSCORE, own sorted set": ("native", score), "ZSCORE, board": ("module", score),
+                **{title: ("floor", f"{name} KEY user:__rand_int__")
+                   for title, name in FLOORS.items()}}
+    taken = {title: [] for title in commands}
+    for _ in range(options.rounds):
+        for title, (kind, command) in commands.items():
+            before = host.cpu_us()
+            host.run(kind, command, options.requests, options.members)
+            taken[title].append((host.cpu_us() - before) / options.requests)
+    floors = {title: statistics.median(values) for title, values in taken.items()}
+    say(f"floors: {floors}")
+    return floors
 
 
 def measure_alone(program, options, kind):
@@ -143,10 +164,7 @@ def settle(master, replica):
         time.sleep(0.05)
 
 
-def write(options, rows, alone, version):
-    ratio = lambda row: row["native"] / row["module"]
-    table = [[title, f"{row['native']:.2f}", f"{row['module']:.2f}", f"{ratio(row):.2f}",
-              f"{row['asked']}" if row["asked"] else ""] for title, row in rows.items()]
+def own_table(alone):
     native, module = alone["native"], alone["module"]
     more = [[title, f"{native[name]:{form}}", f"{module[name]:{form}}",
              f"{native[name] / max(module[name], 1e-9):.2f}"] for title, name, form in (
@@ -155,13 +173,21 @@ def write(options, rows, alone, version):
                  ("loading, seconds of CPU", "load_s", ".2f"),
                  ("copied pages while saving under writes, MB", "cow_mb", ".1f"),
                  ("a replica, us a ZADD", "replica_us", ".2f"))]
-    stem = f"{datetime.date.today().isoformat()}-module"
+    return ["", "## Each in a server of its own", "",
+            markdown_table(["", "own sorted set", "board", "ratio"], more)]
+
+
+def write(options, rows, floors, alone, version):
+    ratio = lambda row: row["native"] / row["module"]
+    table = [[title, f"{row['native']:.2f}", f"{row['module']:.2f}", f"{ratio(row):.2f}",
+              f"{row['asked']}" if row["asked"] else ""] for title, row in rows.items()]
+    stem = f"{datetime.date.today().isoformat()}-module" + (f"-{options.name}" if options.name else "")
     directory = Path(__file__).resolve().parent / "results"
-    directory.joinpath(f"{stem}.json").write_text(json.dumps({"rows": rows, "alone": alone},
-                                                             indent=1) + "\n")
+    directory.joinpath(f"{stem}.json").write_text(json.dumps(
+        {"rows": rows, "floors": floors, "alone": alone}, indent=1) + "\n")
     directory.joinpath(f"{stem}.md").write_text("\n".join([
         f"# Boards in redis-server, {stem}", "",
-        f"- Machine: {machine()}", f"- Server: redis-server {version}, without AOF",
+        f"- Machine: {machine()}", f"- Server: {version}, without AOF",
         f"- Command: `python3 bench/module.py {' '.join(sys.argv[1:])}`",
         f"- {options.members:,} members of {NAME_SIZE} bytes, {CLIENTS} clients, pipelines of"
         f" {PIPELINE}; median of {options.rounds} runs that alternate between the two",
@@ -169,8 +195,9 @@ def write(options, rows, alone, version):
         " ratios count", "",
         "## CPU of the main thread, us an operation", "",
         markdown_table(["", "own sorted set", "board", "times less", "asked"], table), "",
-        "## Each in a server of its own", "",
-        markdown_table(["", "own sorted set", "board", "ratio"], more), ""]))
+        "## What any module's command costs, us an operation, in turn with ZSCORE", "",
+        markdown_table(["", "us"], [[title, f"{us:.2f}"] for title, us in floors.items()]),
+        *(own_table(alone) if alone else []), ""]))
     say(f"written: {directory / stem}.md")
 
 
@@ -180,19 +207,25 @@ def main():
     parser.add_argument("--members", type=int, default=1000000)
     parser.add_argument("--requests", type=int, default=300000)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--floor", default="build/bench/module-floor.so")
+    parser.add_argument("--host")
+    parser.add_argument("--name", default="")
     options = parser.parse_args()
+    options.floor = Path(options.floor).resolve()
     options.module = Path(options.module).resolve()
     peers = options.module.parent / "peers" / "redis-server"
-    program = str(peers) if peers.exists() else (shutil.which("redis-server")
-                                                 or shutil.which("redis-check-rdb"))
-    host = Host(program, options.module)
+    program = options.host and str(Path(options.host).resolve()) or (
+        str(peers) if peers.exists() else shutil.which("redis-server") or shutil.which("redis-check-rdb"))
+    host = Host(program, options.module, "--loadmodule", str(options.floor))
     for kind in KINDS:
         host.load(kind, options.members)
     rows = measure_rows(host, options)
-    version = info(host, "server", "redis_version")
+    floors = measure_floors(host, options)
+    valkey = info(host, "server", "valkey_version")
+    version = f"Valkey {valkey}" if valkey else f"Redis {info(host, 'server', 'redis_version')}"
     host.stop()
-    alone = {kind: measure_alone(program, options, kind) for kind in KINDS}
-    write(options, rows, alone, version)
+    alone = None if options.host else {kind: measure_alone(program, options, kind) for kind in KINDS}
+    write(options, rows, floors, alone, version)
 
 
 if __name__ == "__main__":

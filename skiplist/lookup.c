@@ -262,6 +262,10 @@ advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_s
     }
 }
 
+void lookup_run(struct lookup *lookups, unsigned count, enum lookup_stage stage) {
+    advance_all(lookups, count, false, stage);
+}
+
 void lookup_finish(struct lookup *lookups, unsigned count) {
     bool are_puts = false;
     for (unsigned i = 0; i < count; i++) {

@@ -71,6 +71,8 @@ void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t
 /* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
  * stages before, but must still exist. */
 void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
+/* One stage of the members of a group; the caller does something else until memory has answered. */
+void lookup_run(struct lookup *lookups, unsigned count, enum lookup_stage stage);
 /* All stages for a group, whose members may be on different boards. */
 void lookup_finish(struct lookup *lookups, unsigned count);
 

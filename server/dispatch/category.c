@@ -30,7 +30,7 @@ static const char *const names[CATEGORIES] = {
     "keyspace",   "read",        "write",     "set",         "sortedset", "list",
     "hash",       "string",      "bitmap",    "hyperloglog", "geo",       "stream",
     "pubsub",     "admin",       "fast",      "slow",        "blocking",  "dangerous",
-    "connection", "transaction", "scripting", "leaderboard",
+    "connection", "transaction", "scripting", CATEGORY_OWN,
 };
 
 const char *category_name(uint32_t category) {

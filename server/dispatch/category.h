@@ -5,6 +5,7 @@
 #include "server/dispatch/command.h"
 
 enum { CATEGORIES = 22 };
+#define CATEGORY_OWN "leaderboard"
 
 /* "keyspace", in Redis's order; ours is last. */
 const char *category_name(uint32_t category);

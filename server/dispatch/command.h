@@ -157,7 +157,6 @@ struct command {
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
     bool reads_hash;                          /* for prefetching, too: the hash of the first key */
-    bool reads_rank;                          /* of its members; for prefetching in the module */
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */

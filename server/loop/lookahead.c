@@ -118,8 +118,29 @@ static void begin_place(const struct server *server, const struct command *comma
     }
 }
 
-static void begin_members(const struct queue_entry *entries, unsigned count,
-                          struct lookahead_group *group) {
+static bool has_one_member(const struct command *command, const struct request *request) {
+    return command->member_step == 0 || member_position(command, request) + 1 == request->count;
+}
+
+/* Those of a request that does no staged look-up of its own, at most room. */
+static unsigned begin_members(const struct command *command, const struct request *request,
+                              const struct board *board, struct lookup *members, unsigned room) {
+    bool is_change = (command->flags & COMMAND_WRITE) != 0;
+    bool is_only = has_one_member(command, request);
+    uint32_t at = member_position(command, request);
+    unsigned count = 0;
+    if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
+        return 0;
+    }
+    while (count < room && at < request->count && (count == 0 || !is_only)) {
+        lookup_begin(&members[count++], board, request->args[at], is_change);
+        at += (uint32_t)command->member_step;
+    }
+    return count;
+}
+
+static void begin_group(const struct queue_entry *entries, unsigned count,
+                        struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
         if (group->boards[i] == NULL) {
@@ -127,23 +148,11 @@ static void begin_members(const struct queue_entry *entries, unsigned count,
         }
         const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
-        bool is_change = (command->flags & COMMAND_WRITE) != 0;
-        uint32_t at = member_position(command, request);
-        bool is_only = command->member_step == 0 || at + 1 == request->count;
-        if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
-            continue;
-        }
-        if (is_only && group->member_count < LOOKAHEAD_MEMBERS_MAX) {
-            group->ahead[i] = &group->members[group->member_count];
-        }
-        do {
-            if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
-                return;
-            }
-            lookup_begin(&group->members[group->member_count++], group->boards[i],
-                         request->args[at], is_change);
-            at += (uint32_t)command->member_step;
-        } while (!is_only && at < request->count);
+        struct lookup *members = &group->members[group->member_count];
+        unsigned begun = begin_members(command, request, group->boards[i], members,
+                                       LOOKAHEAD_MEMBERS_MAX - group->member_count);
+        group->ahead[i] = begun > 0 && has_one_member(command, request) ? members : NULL;
+        group->member_count += begun;
     }
 }
 
@@ -151,13 +160,28 @@ void lookahead_entries(const struct server *server, const struct queue_entry *en
                        unsigned count, struct lookahead_group *group) {
     look_up_keys(server, entries, count, group);
     find_values(server, count, group);
-    begin_members(entries, count, group);
+    begin_group(entries, count, group);
     for (unsigned i = 0; i < count; i++) {
         if (group->ahead[i] != NULL) {
             begin_place(server, group->commands[i], &entries[i].request, group->ahead[i]);
         }
     }
     lookup_finish(group->members, group->member_count);
+}
+
+unsigned lookahead_begin(const struct command *command, const struct request *request,
+                         const struct board *board, struct lookup *members) {
+    return member_position(command, request) > 0
+               ? begin_members(command, request, board, members, LOOKUP_OWN_MIN)
+               : 0;
+}
+
+void lookahead_finish(const struct server *server, const struct command *command,
+                      const struct request *request, struct lookup *members, unsigned count) {
+    if (has_one_member(command, request)) {
+        begin_place(server, command, request, &members[0]);
+    }
+    lookup_finish(members, count);
 }
 
 void lookahead_recall(const struct server *server, const struct lookahead_group *group,

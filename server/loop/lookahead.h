@@ -43,6 +43,16 @@ struct lookahead_group {
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group);
 
+/* The same for one request alone, whose board is known, in two parts: what is done between them takes place while
+ * memory is waited for.
+ *
+ * begin: fetch the slots of its members; returns how many, 0: none. members has room for LOOKUP_OWN_MIN.
+ * finish: fetch the rest. */
+unsigned lookahead_begin(const struct command *command, const struct request *request,
+                         const struct board *board, struct lookup *members);
+void lookahead_finish(const struct server *server, const struct command *command,
+                      const struct request *request, struct lookup *members, unsigned count);
+
 /* Entry i of the group runs next: pass on what was found for its key. */
 void lookahead_recall(const struct server *server, const struct lookahead_group *group, unsigned i);
 

@@ -195,6 +195,8 @@ struct host_command_info {
       (struct host_context *, const char *, host_command *, const char *, int, int, int))          \
     X(REQUIRED, struct host_created *, GetCommand, (struct host_context *, const char *))          \
     X(REQUIRED, int, SetCommandInfo, (struct host_created *, const struct host_command_info *))    \
+    X(OPTIONAL, int, SetCommandACLCategories, (struct host_created *, const char *))               \
+    X(OPTIONAL, int, AddACLCategory, (struct host_context *, const char *))                        \
     X(REQUIRED, int, IsKeysPositionRequest, (struct host_context *))                               \
     X(REQUIRED, void, KeyAtPos, (struct host_context *, int))                                      \
     X(REQUIRED, int, GetContextFlags, (struct host_context *))                                     \

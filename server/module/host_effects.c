@@ -27,11 +27,6 @@ static struct {
 
 /* ---- out ---- */
 
-static void begin_blob(void) {
-    effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
-    effects.has_effects = false;
-}
-
 /* All keys of the command that have changed, and the archives. */
 static uint32_t list_keys(const struct host_stage *stage, struct host_string **keys,
                           uint32_t keys_max) {
@@ -78,18 +73,22 @@ static void replicate(void) {
     memory_free(keys);
 }
 
+/* The first one begins the blob. */
 static void encode(const struct effect *effect) {
+    if (!effects.has_effects) {
+        effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
+        effects.has_effects = true;
+    }
     effect_encode(&effects.encoder, effect);
-    effects.has_effects = true;
 }
 
 static void encode_fill(const struct effect *effect) {
     struct effect_fill fill = {.whole = *effect};
     struct effect each;
     while (effect_fill_next(&fill, &each)) {
-        if (effects.blob.size > BLOB_MAX) {
+        if (effects.has_effects && effects.blob.size > BLOB_MAX) {
             replicate();
-            begin_blob();
+            effects.has_effects = false;
         }
         encode(&each);
     }
@@ -130,7 +129,7 @@ void host_effects_deinit(void) {
 
 void host_effects_begin(struct host_stage *stage) {
     effects.stage = stage;
-    begin_blob();
+    effects.has_effects = false;
 }
 
 void host_effects_end(void) {
@@ -157,12 +156,12 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
                                          .expire_at_ms = REGISTRY_NO_EXPIRY,
                                          .key = key}};
     struct effect each;
-    begin_blob();
+    effects.has_effects = false;
     while (effect_fill_next(&fill, &each)) {
         encode(&each);
         if (effects.blob.size > BLOB_MAX) {
             host_EmitAOF(io, "LB.APPLY", "sb", name, effects.blob.at, effects.blob.size);
-            begin_blob();
+            effects.has_effects = false;
         }
     }
     if (effects.has_effects) {
@@ -256,7 +255,7 @@ static const char *apply_all(struct host_stage *stage, struct host_string **argv
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
     host_trial_init(&trial);
     for (int i = 1; i < argc; i += 2) {
-        if (!host_stage_key(stage, argv[i])) {
+        if (!host_stage_key(stage, argv[i], host_bytes(argv[i]))) {
             return "OOM out of memory";
         }
     }

@@ -95,11 +95,11 @@ static void set_timer(struct host_context *ctx, int64_t delay_ms) {
 /* As a look-up would: what is due rolls over. */
 static void look_up(struct host_context *ctx, struct host_string *name) {
     struct host_stage stage;
+    struct bytes text = host_bytes(name);
     host_stage_begin(&stage, ctx, true, false);
     host_effects_begin(&stage);
-    if (host_stage_key(&stage, name)) {
-        (void)registry_find(module.server.registry, 0, host_bytes(name),
-                            module.server.clock.now_ms);
+    if (host_stage_key(&stage, name, text)) {
+        (void)registry_find(module.server.registry, 0, text, module.server.clock.now_ms);
     }
     host_effects_end();
     host_stage_end(&stage);

@@ -102,7 +102,7 @@ static void reply_text(struct host_context *ctx, const char *at, size_t size) {
     size_t extra = (size - SMALL_MIN) % SMALL_COUNT;
     const char *end = at + size;
     at = pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
-    for (size_t i = LARGE_COUNT; i-- > 0;) {
+    for (size_t i = LARGE_COUNT; i-- > 0 && at < end;) {
         size_t piece_size = (size_t)SMALL_COUNT << i;
         while ((size_t)(end - at) >= piece_size) {
             at = pass_on(ctx, &large[i], at, piece_size);

@@ -57,7 +57,8 @@ static bool put_on_stage(struct host_stage *stage, const struct command *command
                          const struct request *request, struct host_string **argv) {
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (!is_counted && command->last_key == command->first_key) {
-        return command->first_key == 0 || host_stage_key(stage, argv[command->first_key]);
+        int at = command->first_key;
+        return at == 0 || host_stage_key(stage, argv[at], request->args[at]);
     }
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
     if (positions == NULL) {
@@ -66,30 +67,47 @@ static bool put_on_stage(struct host_stage *stage, const struct command *command
     int count = command_key_positions(command, request, positions);
     bool is_staged = true;
     for (int i = 0; i < count && is_staged; i++) {
-        is_staged = host_stage_key(stage, argv[positions[i]]);
+        is_staged = host_stage_key(stage, argv[positions[i]], request->args[positions[i]]);
     }
     memory_free(positions);
     return is_staged;
 }
 
-/* The member, what its rank needs and the place of its new score are in different parts of memory: fetch
- * them at once, as the server does for a group of requests. A score alone is read as fast without. NULL:
- * nothing to fetch. */
-static const struct lookup *look_ahead(const struct command *command,
-                                       const struct request *request) {
-    static struct lookahead_group group;
-    const struct queue_entry entry = {
-        .command = command_index(command), .session = &module.session, .request = *request};
-    bool is_worth_it = (command->flags & COMMAND_WRITE) != 0 || command->reads_rank;
-    if (command->member_arg == 0 || !is_worth_it) {
+/* The members of the request on the board of its first key.
+ *
+ * A member, its rank and the place of its new score are in different parts of memory. A write fetches them at once,
+ * as the server does for a group of requests. A read goes from one to the next, and the host is asked meanwhile. */
+struct members {
+    unsigned count;
+    struct lookup ahead[LOOKUP_OWN_MIN];
+};
+
+static bool is_reading(const struct command *command) {
+    return (command->flags & COMMAND_WRITE) == 0;
+}
+
+static void begin_members(const struct command *command, const struct request *request,
+                          const struct host_stage *stage, struct members *members) {
+    const struct board *board = host_stage_first_board(stage);
+    members->count = board != NULL ? lookahead_begin(command, request, board, members->ahead) : 0;
+}
+
+/* NULL: nothing was begun, or several. */
+static const struct lookup *finish_members(const struct command *command,
+                                           const struct request *request, struct members *members) {
+    if (members->count == 0) {
         return NULL;
     }
-    lookahead_entries(&module.server, &entry, 1, &group);
-    return group.ahead[0];
+    if (is_reading(command)) {
+        lookup_run(members->ahead, members->count, LOOKUP_ENTRY);
+    } else {
+        lookahead_finish(&module.server, command, request, members->ahead, members->count);
+    }
+    return &members->ahead[0];
 }
 
 static void run_handler(const struct command *command, const struct request *request,
-                        struct reply *reply) {
+                        struct members *members, struct reply *reply) {
     struct server *server = &module.server;
     struct call call = {
         .request = request,
@@ -98,7 +116,7 @@ static void run_handler(const struct command *command, const struct request *req
         .registry = server->registry,
         .session = &module.session,
         .server = server,
-        .ahead = look_ahead(command, request),
+        .ahead = finish_members(command, request, members),
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
@@ -114,7 +132,7 @@ bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes
     host_stage_begin(stage, ctx, writes, false);
     current.running = stage;
     host_effects_begin(stage);
-    bool is_staged = host_stage_key(stage, name);
+    bool is_staged = host_stage_key(stage, name, host_bytes(name));
     if (is_staged) {
         run(context);
     }
@@ -147,35 +165,52 @@ static const char *find_refusal(const struct command *command) {
     return host_job_reserve() ? NULL : "OOM out of memory";
 }
 
-/* HOST_ERROR: it has to wait, and nothing was replied. */
-static int run_staged(struct host_context *ctx, const struct command *command,
-                      const struct request *request, struct host_string **argv) {
-    struct host_stage *stage = &current.stage;
-    struct reply reply;
+/* What is asked of the host of each client. */
+static void read_client(struct host_context *ctx) {
     int flags = host_GetContextFlags(ctx);
-    module_update_time();
     module.context = ctx;
     module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
     module.session.transaction.is_running =
         (flags & (HOST_IN_MULTI | HOST_IN_SCRIPT | HOST_DENIES_BLOCKING)) != 0;
     module.wait.is_asked = false;
-    const char *refusal = find_refusal(command);
-    if (refusal != NULL) {
-        return host_ReplyWithError(ctx, refusal);
-    }
+}
+
+static void run_on_stage(struct host_context *ctx, const struct command *command,
+                         const struct request *request, struct host_string **argv) {
+    struct host_stage *stage = &current.stage;
+    struct members members;
+    struct reply reply;
+    bool is_staged = put_on_stage(stage, command, request, argv);
+    begin_members(command, request, stage, &members);
+    unsigned read_count = is_reading(command) ? members.count : 0;
+    host_stage_close_lent(stage);
+    lookup_run(members.ahead, read_count, LOOKUP_NODE);
+    read_client(ctx);
+    lookup_run(members.ahead, read_count, LOOKUP_LEAF);
+    module_update_time();
     buffer_clear(&current.output);
     reply_init(&reply, &current.output, module.session.protocol);
-    if ((command->flags & COMMAND_WRITE) != 0 && ban_exists(module.server.registry)) {
+    const char *refusal = is_staged ? find_refusal(command) : "OOM out of memory";
+    if (refusal == NULL) {
+        run_handler(command, request, &members, &reply);
+    } else {
+        reply_error(&reply, refusal);
+    }
+}
+
+/* HOST_ERROR: it has to wait, and nothing was replied. */
+static int run_staged(struct host_context *ctx, const struct command *command,
+                      const struct request *request, struct host_string **argv) {
+    struct host_stage *stage = &current.stage;
+    bool writes = !is_reading(command);
+    if (writes && ban_exists(module.server.registry)) {
+        module_update_time();
         host_state_expire();
     }
-    host_stage_begin(stage, ctx, (command->flags & COMMAND_WRITE) != 0, false);
+    host_stage_begin(stage, ctx, writes, false);
     current.running = stage;
     host_effects_begin(stage);
-    if (put_on_stage(stage, command, request, argv)) {
-        run_handler(command, request, &reply);
-    } else {
-        reply_error(&reply, "OOM out of memory");
-    }
+    run_on_stage(ctx, command, request, argv);
     host_effects_end();
     host_state_replicate(ctx);
     host_stage_end(stage);

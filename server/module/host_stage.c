@@ -22,6 +22,7 @@ void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool w
     stage->capacity = HOST_SLOTS_INLINE;
     stage->writes = writes;
     stage->applies = applies;
+    stage->is_lent = false;
 }
 
 static bool reserve_slot(struct host_stage *stage) {
@@ -68,12 +69,33 @@ static bool may_roll(const struct host_stage *stage) {
            !host_AvoidReplicaTraffic();
 }
 
-static bool put_on_stage(struct host_slot *slot, struct bytes name) {
-    if (host_KeyType(slot->opened) == HOST_KEY_EMPTY) {
+/* Another key comes: the one that was lent is put where both can be. */
+static bool admit_lent(struct host_stage *stage) {
+    if (!stage->is_lent) {
         return true;
     }
+    stage->is_lent = false;
+    registry_guest_take_back(module.server.registry);
+    bool is_admitted = registry_admit(module.server.registry, stage->slots[0].key);
+    if (!is_admitted) {
+        stage->slots[0].key = NULL;
+    }
+    return is_admitted;
+}
+
+static bool put_on_stage(struct host_stage *stage, struct host_slot *slot) {
     slot->value = host_value_of(slot->opened);
-    slot->key = slot->value != NULL ? name_board(slot->value, name) : create_stranger(name);
+    if (slot->value == NULL && host_KeyType(slot->opened) == HOST_KEY_EMPTY) {
+        return true;
+    }
+    slot->key =
+        slot->value != NULL ? name_board(slot->value, slot->text) : create_stranger(slot->text);
+    stage->is_lent = stage->count == 1 && !stage->writes && slot->value != NULL &&
+                     slot->key != NULL && !slot->key->is_periodic;
+    if (stage->is_lent) {
+        registry_guest_lend(module.server.registry, slot->key);
+        return true;
+    }
     return slot->key != NULL && registry_admit(module.server.registry, slot->key);
 }
 
@@ -96,27 +118,31 @@ static void release_name(const struct host_stage *stage, struct host_string *nam
     }
 }
 
-static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name);
+static bool stage_key(struct host_stage *stage, struct host_string *name, struct bytes text,
+                      bool is_own_name);
+
+static bool stage_own_key(struct host_stage *stage, struct bytes text) {
+    struct host_string *name = host_CreateString(stage->ctx, text.at, text.size);
+    return stage_key(stage, name, host_bytes(name), true);
+}
 
 /* An archive may only come to be now, because its board is due. */
 static bool stage_base(struct host_stage *stage, struct bytes name) {
     struct bytes base;
-    return stage->applies || !find_base(name, &base) ||
-           stage_key(stage, host_CreateString(stage->ctx, base.at, base.size), true);
+    return stage->applies || !find_base(name, &base) || stage_own_key(stage, base);
 }
 
-bool host_stage_key(struct host_stage *stage, struct host_string *name) {
-    return stage_base(stage, host_bytes(name)) && stage_key(stage, name, false);
+bool host_stage_key(struct host_stage *stage, struct host_string *name, struct bytes text) {
+    return stage_base(stage, text) && stage_key(stage, name, text, false);
 }
 
 bool host_stage_key_of(struct host_stage *stage, struct bytes name) {
-    return stage_base(stage, name) &&
-           stage_key(stage, host_CreateString(stage->ctx, name.at, name.size), true);
+    return stage_base(stage, name) && stage_own_key(stage, name);
 }
 
 /* is_own_name: the name is freed with the stage. */
-static bool stage_key(struct host_stage *stage, struct host_string *name, bool is_own_name) {
-    struct bytes text = host_bytes(name);
+static bool stage_key(struct host_stage *stage, struct host_string *name, struct bytes text,
+                      bool is_own_name) {
     if (text.size == 0 || text.size > REGISTRY_NAME_MAX) {
         release_name(stage, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
@@ -125,18 +151,18 @@ static bool stage_key(struct host_stage *stage, struct host_string *name, bool i
         release_name(stage, name, is_own_name);
         return true;
     }
-    if (!reserve_slot(stage)) {
+    if (!admit_lent(stage) || !reserve_slot(stage)) {
         release_name(stage, name, is_own_name);
         return false;
     }
     struct host_slot *slot = &stage->slots[stage->count++];
-    *slot = (struct host_slot){.name = name, .is_own_name = is_own_name};
+    *slot = (struct host_slot){.name = name, .is_own_name = is_own_name, .text = text};
     slot->opened =
         host_OpenKey(stage->ctx, name, stage->writes ? HOST_READ | HOST_WRITE : HOST_READ);
     if (slot->opened == NULL) {
         return true; /* reading: there is none */
     }
-    bool is_staged = put_on_stage(slot, text);
+    bool is_staged = put_on_stage(stage, slot);
     if (!is_staged) {
         if (slot->value == NULL && slot->key != NULL) {
             memory_free(slot->key);
@@ -164,17 +190,30 @@ bool host_stage_is_elsewhere(void *context, uint32_t database, struct bytes name
 
 bool host_stage_has(const struct host_stage *stage, struct bytes name) {
     for (uint32_t i = 0; i < stage->count; i++) {
-        if (bytes_equal(host_bytes(stage->slots[i].name), name)) {
+        if (bytes_equal(stage->slots[i].text, name)) {
             return true;
         }
     }
     return false;
 }
 
+void host_stage_close_lent(struct host_stage *stage) {
+    if (stage->is_lent) {
+        host_CloseKey(stage->slots[0].opened);
+        stage->slots[0].opened = NULL;
+    }
+}
+
+const struct board *host_stage_first_board(const struct host_stage *stage) {
+    bool has_board =
+        stage->count > 0 && stage->slots[0].value != NULL && stage->slots[0].key != NULL;
+    return has_board ? &stage->slots[0].key->board : NULL;
+}
+
 void host_stage_note(struct host_stage *stage, const struct effect *effect) {
     for (uint32_t i = 0; i < stage->count; i++) {
         struct host_slot *slot = &stage->slots[i];
-        if (stage->count == 1 || bytes_equal(host_bytes(slot->name), effect->name)) {
+        if (stage->count == 1 || bytes_equal(slot->text, effect->name)) {
             slot->is_changed = true;
             slot->is_replaced |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
             return;
@@ -227,7 +266,7 @@ static void remove_key(struct host_stage *stage, struct host_slot *slot) {
 
 static void leave(struct host_stage *stage, struct host_slot *slot) {
     struct registry *registry = module.server.registry;
-    struct registry_key *now = registry_guest_find(registry, host_bytes(slot->name));
+    struct registry_key *now = registry_guest_find(registry, slot->text);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
     if (now != NULL) {
         registry_dismiss(registry, now);
@@ -274,10 +313,16 @@ static void give_new_keys(struct host_stage *stage) {
 }
 
 void host_stage_end(struct host_stage *stage) {
+    bool is_lent = stage->is_lent;
+    if (is_lent) {
+        registry_guest_take_back(module.server.registry);
+    }
     registry_guest_settle(module.server.registry);
     for (uint32_t i = 0; i < stage->count; i++) {
         struct host_slot *slot = &stage->slots[i];
-        leave(stage, slot);
+        if (!is_lent) {
+            leave(stage, slot);
+        }
         if (slot->opened != NULL) {
             host_CloseKey(slot->opened);
         }

@@ -15,6 +15,7 @@
 struct host_slot {
     struct host_string *name; /* borrowed from the command, or */
     bool is_own_name;         /* freed with the stage */
+    struct bytes text;        /* of the name */
     struct host_key *opened;
     struct host_value *value; /* NULL: the host has no board there */
     struct registry_key *key; /* on stage when it began; NULL: none */
@@ -30,20 +31,26 @@ struct host_stage {
     uint32_t count, capacity;
     bool writes;
     bool applies;
+    bool is_lent; /* the only key, a board that is read: registry_guest_lend */
     struct host_slot slots_inline[HOST_SLOTS_INLINE];
 };
 
 /* applies: the effects of a master, which has rolled boards over itself. */
 void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool writes,
                       bool applies);
-/* Put a key on stage, unless it is there. false: no memory. */
-MUST_CHECK bool host_stage_key(struct host_stage *stage, struct host_string *name);
+/* Put a key on stage, unless it is there; text: of its name. false: no memory. */
+MUST_CHECK bool host_stage_key(struct host_stage *stage, struct host_string *name,
+                               struct bytes text);
 /* The same for a name that is no argument. */
 MUST_CHECK bool host_stage_key_of(struct host_stage *stage, struct bytes name);
 /* Is a key of this name on stage, or its place? */
 /* registry_is_elsewhere: does the host have a key of this name in the database that is selected? */
 bool host_stage_is_elsewhere(void *context, uint32_t database, struct bytes name);
 bool host_stage_has(const struct host_stage *stage, struct bytes name);
+/* Close a key that is only lent: a board that nobody changes needs no open key. */
+void host_stage_close_lent(struct host_stage *stage);
+/* The board of the first key; NULL: it has none. */
+const struct board *host_stage_first_board(const struct host_stage *stage);
 /* Note a change, as effects report it. */
 void host_stage_note(struct host_stage *stage, const struct effect *effect);
 /* The name of the first key that has changed; NULL: none. */

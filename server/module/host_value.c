@@ -26,9 +26,7 @@ void host_value_discard(struct host_value *value) {
 }
 
 struct host_value *host_value_of(struct host_key *opened) {
-    bool is_board =
-        host_KeyType(opened) == HOST_KEY_MODULE && host_ModuleTypeGetType(opened) == module.type;
-    return is_board ? host_ModuleTypeGetValue(opened) : NULL;
+    return host_ModuleTypeGetType(opened) == module.type ? host_ModuleTypeGetValue(opened) : NULL;
 }
 
 uint64_t host_value_count(void) {

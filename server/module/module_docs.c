@@ -1,7 +1,11 @@
 /* Descriptions of commands, given to the host, which copies them. See module_docs.h. */
 #include "server/module/module_docs.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "codec/memory.h"
+#include "server/dispatch/category.h"
 #include "server/dispatch/key_spec.h"
 
 /* The host has the same numbers. */
@@ -73,6 +77,39 @@ static struct host_key_spec copy_spec(const struct key_spec *from) {
     return spec;
 }
 
+/* ---- categories ---- */
+
+static bool has_own_category;
+
+void module_docs_init(struct host_context *ctx) {
+    has_own_category =
+        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
+}
+
+bool module_docs_set_categories(struct host_context *ctx, const char *name,
+                                const char *categories) {
+    struct host_created *created = host_GetCommand(ctx, name);
+    return created != NULL && (host_SetCommandACLCategories == NULL ||
+                               host_SetCommandACLCategories(created, categories) == HOST_OK);
+}
+
+static bool set_categories_of(struct host_context *ctx, const char *name, uint32_t number) {
+    enum { CATEGORIES_TEXT_MAX = 256 };
+    char text[CATEGORIES_TEXT_MAX] = "";
+    uint32_t mask = category_mask(number);
+    for (uint32_t i = 0; i < CATEGORIES; i++) {
+        bool is_known = has_own_category || strcmp(category_name(i), CATEGORY_OWN) != 0;
+        if ((mask >> i & 1) != 0 && is_known) {
+            size_t size = strlen(text);
+            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? " " : "",
+                     category_name(i));
+        }
+    }
+    return module_docs_set_categories(ctx, name, text);
+}
+
+/* ---- both ---- */
+
 static bool set(struct host_context *ctx, const char *name, const struct host_command_info *info) {
     struct host_created *created = host_GetCommand(ctx, name);
     return created != NULL && host_SetCommandInfo(created, info) == HOST_OK;
@@ -100,7 +137,7 @@ bool module_docs_set(struct host_context *ctx, const char *name, uint32_t number
     }
     bool is_set = (command->arguments == NULL || info.arguments != NULL) && set(ctx, name, &info);
     free_arguments(info.arguments);
-    return is_set;
+    return is_set && set_categories_of(ctx, name, number);
 }
 
 bool module_docs_set_key(struct host_context *ctx, const char *name, const char *summary,

@@ -184,6 +184,7 @@ bool module_table_register(struct host_context *ctx) {
         return false;
     }
 #endif
+    module_docs_init(ctx);
     for (uint32_t i = 0; i < NUMBERS; i++) {
         if (!register_one(ctx, i)) {
             return false;
@@ -191,11 +192,14 @@ bool module_table_register(struct host_context *ctx) {
     }
     return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
            module_docs_set_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
+           module_docs_set_categories(ctx, "LB.TYPE", "keyspace read fast") &&
            host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,
                               "readonly fast no-monitor no-slowlog allow-loading allow-stale", 0, 0,
                               0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
                               0) == HOST_OK &&
+           module_docs_set_categories(ctx, "LB.APPLYSTATE", "write admin slow dangerous") &&
            host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
-                              2) == HOST_OK;
+                              2) == HOST_OK &&
+           module_docs_set_categories(ctx, "LB.APPLY", "write admin slow dangerous");
 }

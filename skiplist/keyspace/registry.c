@@ -56,11 +56,14 @@ struct registry_key *registry_find_name(const struct database *database, struct 
     return NULL;
 }
 
+/* A miss leaves the recent one, which may only be lent (registry_guest.h). */
 struct registry_key *registry_find_again(struct database *database, struct bytes name) {
-    if (database->recent == NULL || !bytes_equal(registry_name(database->recent), name)) {
-        database->recent = registry_find_name(database, name);
+    struct registry_key *key = database->recent;
+    if (key == NULL || !bytes_equal(registry_name(key), name)) {
+        key = registry_find_name(database, name);
+        database->recent = key != NULL ? key : database->recent;
     }
-    return database->recent;
+    return key;
 }
 
 /* Make room for one more key. false: no memory; no key has changed. */

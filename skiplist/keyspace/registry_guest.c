@@ -53,8 +53,8 @@ bool registry_admit(struct registry *registry, struct registry_key *key) {
     if (!registry_reserve_place(registry, 0, is_periodic)) {
         return false;
     }
-    registry->databases[0].recent = NULL;
     registry_put_quietly(registry, key);
+    registry->databases[0].recent = key;
     return true;
 }
 
@@ -67,6 +67,18 @@ void registry_dismiss(struct registry *registry, struct registry_key *key) {
     }
 }
 
+void registry_guest_lend(struct registry *registry, struct registry_key *key) {
+    struct database *database = &registry->databases[0];
+    CHECK(database->count == 0);
+    key->expiry_place = EXPIRY_NOWHERE;
+    key->is_lasting = false;
+    database->recent = key;
+}
+
+void registry_guest_take_back(struct registry *registry) {
+    registry->databases[0].recent = NULL;
+}
+
 struct registry_key *registry_guest_first_of(const struct registry *registry, uint32_t number) {
     const struct database *database = registry_read(registry, number);
     return database->count > 0 ? registry_key_at(database, database->count - 1) : NULL;
@@ -77,7 +89,11 @@ struct registry_key *registry_guest_first(const struct registry *registry) {
 }
 
 struct registry_key *registry_guest_find(const struct registry *registry, struct bytes name) {
-    return registry_find_name(registry_read(registry, 0), name);
+    const struct database *database = registry_read(registry, 0);
+    struct registry_key *recent = database->recent;
+    return recent != NULL && bytes_equal(registry_name(recent), name)
+               ? recent
+               : registry_find_name(database, name);
 }
 
 void registry_guest_settle(struct registry *registry) {

@@ -29,6 +29,11 @@ void registry_guest_release(struct registry *registry, const struct rules *rules
 MUST_CHECK bool registry_admit(struct registry *registry, struct registry_key *key);
 /* Take it out again. */
 void registry_dismiss(struct registry *registry, struct registry_key *key);
+/* Let a board be found in database 0 by its name without being put there, which takes a third of the time: for
+ * a command that reads one key. Nothing else is in the database, and the board is not periodic. Until it is taken
+ * back, nothing may be put into the database or change the key. */
+void registry_guest_lend(struct registry *registry, struct registry_key *key);
+void registry_guest_take_back(struct registry *registry);
 /* A key that is in database 0; NULL: there is none. */
 struct registry_key *registry_guest_first(const struct registry *registry);
 /* The same of any database. */

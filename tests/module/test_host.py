@@ -216,6 +216,55 @@ class Alone(unittest.TestCase):
                          [[b"a", [b"RW", b"access", b"delete"]], [b"b", [b"RW", b"access", b"delete"]]])
         self.assertEqual(flags("LB.TYPE", "a"), [[b"a", [b"RO"]]])
 
+    def has_categories(self):
+        """Redis 7.0 has none for modules (docs/versions.md)."""
+        return self.client.info("server")["redis_version"] >= "7.2"
+
+    def test_our_commands_are_in_the_categories_of_the_server(self):
+        server = Server(PROGRAM)
+        self.addCleanup(server.stop)
+        acl_cat = lambda *category: {name.decode() for name in
+                                     server.client().execute_command("ACL", "CAT", *category)}
+        native = acl_cat("leaderboard")  # LB.INFO is not INFO
+        host_name = lambda name: name if name in native or "lb." + name in native else "lb." + name
+        ours = sorted(name.decode().lower() for name in self.raw().ask("COMMAND", "LIST")
+                      if name.lower().startswith(b"lb."))
+        expected = {category: {host_name(name) for name in acl_cat(category)} & set(ours)
+                    for category in acl_cat()}
+        for name, categories in (("lb.type", ("keyspace", "read", "fast")),
+                                 ("lb.apply", ("write", "admin", "slow", "dangerous")),
+                                 ("lb.applystate", ("write", "admin", "slow", "dangerous"))):
+            for category in categories:
+                expected[category].add(name)
+        self.assertIn("lb.zadd", expected["sortedset"])
+        self.assertIn("lb.forget", expected["dangerous"])
+        if "leaderboard" not in self.client.execute_command("ACL", "CAT"):
+            del expected["leaderboard"]
+        for category, names in expected.items():
+            self.client.execute_command("ACL", "SETUSER", "only", "reset", "on", "allkeys", "+@" + category)
+            pipe = self.client.pipeline(transaction=False)
+            for name in ours:
+                pipe.execute_command("ACL", "DRYRUN", "only", name, *"111111")
+            allowed = {name for name, reply in zip(ours, pipe.execute()) if reply in ("OK", True)}
+            self.assertEqual(allowed, names if self.has_categories() else set(), category)
+
+    def test_a_user_of_sorted_sets_may_use_boards(self):
+        self.client.execute_command("ACL", "SETUSER", "gamer", "reset", "on", "nopass", "allkeys",
+                                    "+@sortedset", "-@dangerous")
+        player = self.host.client(username="gamer", password="x")
+        if self.has_categories():
+            self.assertEqual(player.zadd("daily:1", {"ann": 1}), 1)
+        else:
+            with self.assertRaises(redis.exceptions.NoPermissionError):
+                player.zadd("daily:1", {"ann": 1})
+        self.client.execute_command("ACL", "SETUSER", "gamer", "+@all", "-@dangerous")
+        forget = lambda: player.execute_command("LB.FORGET", "ann")
+        if self.has_categories():
+            with self.assertRaises(redis.exceptions.NoPermissionError):
+                forget()
+        else:
+            self.assertEqual(forget(), 0)
+
     def test_what_the_host_says_of_commands(self):
         pairs = lambda flat: dict(zip(flat[::2], flat[1::2]))
         docs = pairs(pairs(self.raw().ask("COMMAND", "DOCS", "LB.ZREVRANGE"))[b"LB.ZREVRANGE"])

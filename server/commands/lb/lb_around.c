@@ -111,7 +111,6 @@ const struct command command_lb_around = {
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
-    .reads_rank = true,
     .cost = &(const struct command_cost){.count = count_window,
                                          .unit_ns = 90,
                                          .unit = "member returned",

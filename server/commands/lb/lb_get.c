@@ -223,7 +223,6 @@ const struct command command_lb_get = {
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
-    .reads_rank = true,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
                                          .count = count_members,
                                          .unit_ns = 300,

@@ -47,7 +47,6 @@ const struct command command_zrank = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .reads_rank = true,
     .variant = &(const bool){false},
     .run = rank_run,
 };
@@ -59,7 +58,6 @@ const struct command command_zrevrank = {
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .reads_rank = true,
     .variant = &(const bool){true},
     .run = rank_run,
 };

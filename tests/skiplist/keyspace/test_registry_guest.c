@@ -69,6 +69,21 @@ GUEST_TEST(a_guest_is_found_while_it_is_there_and_only_then) {
     free_guest(registry, key);
 }
 
+GUEST_TEST(a_lent_board_is_found_until_it_is_taken_back) {
+    struct registry *registry = *state;
+    struct registry_key *key = make_guest(registry, BYTES("daily"));
+    registry_guest_lend(registry, key);
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(registry_find(registry, 0, BYTES("daily"), DAY_MS), key);
+        assert_ptr_equal(registry_guest_find(registry, BYTES("daily")), key);
+        assert_null(registry_find(registry, 0, BYTES("weekly"), DAY_MS));
+    }
+    assert_null(registry_guest_first(registry));
+    registry_guest_take_back(registry);
+    assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
+    free_guest(registry, key);
+}
+
 GUEST_TEST(a_guest_keeps_its_members_under_another_name) {
     struct registry *registry = *state;
     struct registry_key *key = make_guest(registry, BYTES("daily"));
