@@ -678,7 +678,8 @@ static void close_lost(struct tick *tick) {
 void tick_open_gates(struct tick *tick) {
     close_lost(tick);
     uint64_t group = sync_safe_group(&tick->server->replication.sync,
-                                     persistence_safe_group(tick->server->persistence));
+                                     persistence_safe_group(tick->server->persistence),
+                                     clock_read_ms(&tick->server->clock));
     struct connection *connection = tick->gated_first;
     while (connection != NULL) {
         struct connection *next = connection->gate.next;

@@ -91,7 +91,7 @@ static void take_sync(const struct server *server, struct figures_replication *f
         .promises_needed = is_closed ? sync->promises_needed : 0,
         .unsafe =
             is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
-        .held_ms = sync_held_ms(sync),
+        .held_ms = sync_held_ms(sync, server->clock.monotonic_ms),
     };
 }
 

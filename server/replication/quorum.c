@@ -119,7 +119,7 @@ void quorum_follow(struct quorum *quorum) {
 static void pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->target = best->said.position;
     quorum->pulled_node = best->said.node;
-    quorum->pull_until_ms = now_ms() + PULL_MS;
+    quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
     log_write(LOG_NOTICE,
               "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
               "group=%" PRIu64,
@@ -167,7 +167,7 @@ static void step_closed(struct quorum *quorum) {
         pull(quorum, best);
         return;
     }
-    int64_t now = now_ms();
+    int64_t now = now_ms(quorum);
     if (election_may_open(&own, positions, sync->promise_count, nodes, replicas,
                           sync->has_forgotten, now, quorum->held_until_ms) ||
         election_may_begin(own.group, sync->has_forgotten, empty_count, nodes, now,
@@ -179,7 +179,7 @@ static void step_closed(struct quorum *quorum) {
 static void step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
-    if (!is_whole && now_ms() < quorum->pull_until_ms) {
+    if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {
         return;
     }
     quorum->host.end_pull(quorum->host.context);
@@ -201,7 +201,7 @@ static int64_t find_due_ms(const struct quorum *quorum) {
     case SYNC_OPEN:
         return quorum->probed_ms + quorum_probe_period_ms(quorum);
     case SYNC_CLOSED:
-        return quorum->held_until_ms > now_ms() ? quorum->held_until_ms : INT64_MAX;
+        return quorum->held_until_ms > now_ms(quorum) ? quorum->held_until_ms : INT64_MAX;
     case SYNC_PULLING:
         return quorum->pull_until_ms;
     case SYNC_OFF:
@@ -234,7 +234,7 @@ void quorum_end_tick(struct quorum *quorum) {
     }
     int64_t due_ms = find_due_ms(quorum);
     if (due_ms != INT64_MAX && due_ms != quorum->timer_ms) {
-        int64_t left_ms = due_ms - now_ms();
+        int64_t left_ms = due_ms - now_ms(quorum);
         quorum->timer_ms = due_ms;
         uv_update_time(quorum->timer.loop);
         (void)uv_timer_start(&quorum->timer, on_timer, left_ms > 0 ? (uint64_t)left_ms : 1, 0);

@@ -62,21 +62,21 @@ struct quorum {
     struct worker worker; /* saves `saving` */
     bool has_worker;
     uv_timer_t timer;                     /* wakes the loop */
-    int64_t timer_ms;                     /* monotonic: when */
+    int64_t timer_ms;                     /* when; like all times here by clock_read_ms */
     char *directory;                      /* absolute */
     char boot[PROMISE_BOOT_SIZE + 1];     /* of the machine, now */
     struct promise wanted, saving, saved; /* of the file: saved is on disk */
     bool is_save_failed;
-    int64_t retry_ms; /* monotonic: when it is tried again */
+    int64_t retry_ms; /* when it is tried again */
     struct quorum_peer peers[ELECTION_NODES_MAX];
     uint32_t peer_count;
-    int64_t held_until_ms; /* monotonic: before that it promises and opens nothing */
+    int64_t held_until_ms; /* before that it promises and opens nothing */
     /* PULLING */
     struct term_position target;
     uint64_t pulled_node;
-    int64_t pull_until_ms; /* monotonic */
+    int64_t pull_until_ms;
     /* OPEN */
-    int64_t probed_ms; /* monotonic */
+    int64_t probed_ms;
     /* REPLICA */
     struct term
         master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */

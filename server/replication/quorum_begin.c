@@ -86,7 +86,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
                                                      (uint32_t)settings->sync_replicas) -
                             1;
     if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
-        quorum->held_until_ms = election_hold_end(now_ms(), quorum->saved.lease_ms);
+        quorum->held_until_ms = election_hold_end(now_ms(quorum), quorum->saved.lease_ms);
     }
     quorum_set_forgotten(quorum, has_forgotten);
     if (!promise_save(quorum->directory, &quorum->wanted)) {

@@ -23,7 +23,7 @@ static bool counts(const struct replica *replica) {
 /* For INFO and the metrics. */
 static void note_held(struct quorum *quorum, bool is_progress) {
     struct sync *sync = sync_of(quorum);
-    int64_t now = now_ms();
+    int64_t now = now_ms(quorum);
     bool is_held = sync->safe_group < quorum_last_group(quorum) ||
                    (sync->has_lease && now >= sync->lease_end_ms);
     if (!is_held) {
@@ -65,13 +65,13 @@ int64_t quorum_probe_period_ms(const struct quorum *quorum) {
 static struct wire_probe make_probe(const struct quorum *quorum) {
     return (struct wire_probe){
         .last_group = quorum_last_group(quorum),
-        .number = (uint64_t)now_ms(),
+        .number = (uint64_t)now_ms(quorum),
         .lease_ms = (uint64_t)settings_of(quorum)->sync_replicas_lease_ms,
     };
 }
 
 void quorum_step_open(struct quorum *quorum) {
-    int64_t now = now_ms();
+    int64_t now = now_ms(quorum);
     count_acks(quorum);
     bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
     struct wire_probe probe = make_probe(quorum);
@@ -91,7 +91,7 @@ void quorum_step_open(struct quorum *quorum) {
 
 void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t acked,
                      uint64_t probe) {
-    int64_t now = now_ms();
+    int64_t now = now_ms(quorum);
     if (!replica->is_counted) {
         return;
     }

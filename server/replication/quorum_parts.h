@@ -25,8 +25,9 @@ static inline const struct settings *settings_of(const struct quorum *quorum) {
     return &quorum->server->settings;
 }
 
-static inline int64_t now_ms(void) {
-    return (int64_t)(clock_monotonic_us() / 1000);
+/* Leases and promises count by the clock that goes on while the machine is suspended. */
+static inline int64_t now_ms(const struct quorum *quorum) {
+    return clock_read_ms(&quorum->server->clock);
 }
 
 /* ---- quorum.c ---- */

@@ -30,7 +30,7 @@ static void run_save(void *context) {
 void quorum_on_saved(void *context) {
     struct quorum *quorum = context;
     if (quorum->is_save_failed) {
-        quorum->retry_ms = now_ms() + SAVE_RETRY_MS;
+        quorum->retry_ms = now_ms(quorum) + SAVE_RETRY_MS;
         log_write(LOG_WARNING, "quorum: %s/leaderboard.promise cannot be written: tried again",
                   quorum->directory);
     } else {
@@ -41,7 +41,7 @@ void quorum_on_saved(void *context) {
 }
 
 void quorum_save(struct quorum *quorum) {
-    if (!quorum->worker.is_busy && !quorum_is_saved(quorum) && now_ms() >= quorum->retry_ms) {
+    if (!quorum->worker.is_busy && !quorum_is_saved(quorum) && now_ms(quorum) >= quorum->retry_ms) {
         quorum->saving = quorum->wanted;
         worker_start(&quorum->worker, run_save);
     }

@@ -38,7 +38,7 @@ static enum quorum_advice take_open(struct quorum *quorum, const struct term *te
 
 static void prepare(struct quorum *quorum, const struct term *term) {
     if (election_may_promise(term, &quorum->wanted.promised, sync_of(quorum)->has_forgotten,
-                             quorum_last_group(quorum), now_ms(), quorum->held_until_ms)) {
+                             quorum_last_group(quorum), now_ms(quorum), quorum->held_until_ms)) {
         quorum_promise(quorum, term);
     }
 }
@@ -116,7 +116,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
         quorum_save(quorum);
     }
     if (quorum->probe_lease_ms <= quorum->saved.lease_ms) { /* a restart will wait for so long */
-        int64_t held_ms = election_hold_end(now_ms(), quorum->probe_lease_ms);
+        int64_t held_ms = election_hold_end(now_ms(quorum), quorum->probe_lease_ms);
         quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
         *probe = quorum->probe;
     }

@@ -205,6 +205,10 @@ void clock_update(struct clock *clock) {
     clock->monotonic_ms = clock->read_us / 1000;
 }
 
+int64_t clock_read_ms(const struct clock *clock) {
+    return read_monotonic(clock) / 1000;
+}
+
 void clock_raise(struct clock *clock, int64_t floor_us) {
     if (!clock->is_started) {
         int64_t wall_us = read_wall(clock);

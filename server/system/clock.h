@@ -82,6 +82,9 @@ int64_t clock_now_us(struct clock *clock);
 /* Read the clock into now_us, now_ms and monotonic_ms. Called before the first command of every
  * tick. */
 void clock_update(struct clock *clock);
+/* The monotonic time as it is now, of the same origin as monotonic_ms: for what must not be older than what
+ * has just been done, as leases. */
+int64_t clock_read_ms(const struct clock *clock);
 /* Server time minus monotonic time, at the latest reading. */
 static inline int64_t clock_offset_ms(const struct clock *clock) {
     return (clock->now_us - clock->read_us) / 1000;

@@ -379,7 +379,8 @@ static void print_sync(struct info *info, const struct sync *sync) {
     } else if (sync->state == SYNC_OPEN) {
         put_u64(info, "sync_safe_offset", sync->safe_group);
         put_u64(info, "sync_counted_replicas", sync->counted);
-        put_i64(info, "sync_held_seconds", sync_held_ms(sync) / 1000);
+        put_i64(info, "sync_held_seconds",
+                sync_held_ms(sync, info->server->clock.monotonic_ms) / 1000);
     }
 }
 
