@@ -24,10 +24,11 @@ struct sync {
     struct term promised; /* the highest, on disk */
     struct term term;     /* its own: CLOSED, PULLING, OPEN */
     uint32_t promises_needed, promise_count; /* CLOSED: of others */
-    uint64_t safe_group;                     /* OPEN: acknowledged by sync-replicas others */
-    bool has_lease;                          /* OPEN: sync-replicas-lease is not 0 */
-    int64_t lease_end_ms;                    /* OPEN: by clock_read_ms, like the next */
-    uint32_t counted;                        /* OPEN: connected, and their acknowledgements count */
+    uint64_t mark_group;  /* OPEN: the last one of its start mark: nothing is safe before this is */
+    uint64_t safe_group;  /* OPEN: acknowledged by sync-replicas others */
+    bool has_lease;       /* OPEN: sync-replicas-lease is not 0 */
+    int64_t lease_end_ms; /* OPEN: by clock_read_ms, like the next */
+    uint32_t counted;     /* OPEN: connected, and their acknowledgements count */
     int64_t
         held_since_ms; /* OPEN: since when answers wait and nothing new has become safe; 0: they do not */
     /* Answers that wait are never to be sent: another master decides what of it stays. The loop closes

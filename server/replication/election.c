@@ -41,12 +41,10 @@ static uint64_t kth_greatest(const uint64_t *values, uint32_t count, uint32_t k)
 }
 
 uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t count,
-                             uint32_t replicas) {
-    if (replicas == 0) {
-        return disk_group;
-    }
-    uint64_t acked = kth_greatest(acks, count, replicas);
-    return acked < disk_group ? acked : disk_group;
+                             uint32_t replicas, uint64_t mark_group) {
+    uint64_t acked = replicas > 0 ? kth_greatest(acks, count, replicas) : UINT64_MAX;
+    uint64_t group = acked < disk_group ? acked : disk_group;
+    return group >= mark_group ? group : 0;
 }
 
 bool election_may_open(const struct term_position *position, const struct term_position *promised,

@@ -3,7 +3,7 @@
  * connection.
  *
  * The same functions in Python (tests/model/decisions.py) are what the model of the protocol is made of;
- * tests/model/run compares the two. Change both. Times are monotonic milliseconds. */
+ * tests/model/run compares the two. Change both. Times are milliseconds of clock_read_ms. */
 #ifndef SERVER_ELECTION_H
 #define SERVER_ELECTION_H
 
@@ -32,9 +32,11 @@ MUST_CHECK bool election_may_ack(const struct term *term, const struct term *pro
                                  bool has_forgotten);
 
 /* The last group that is safe: in the master's own journal as appendfsync asks (disk_group), and
- * acknowledged by `replicas` others in the master's own term. acks: one for each of the others. */
+ * acknowledged by `replicas` others in the master's own term. acks: one for each of the others. 0: none is,
+ * before that reaches the start mark of its own term (mark_group): groups of older terms may be replaced,
+ * however many have them, until one of this term is behind them. */
 MUST_CHECK uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t count,
-                                        uint32_t replicas);
+                                        uint32_t replicas, uint64_t mark_group);
 
 /* Whether a promoted node opens: promises enough, nobody among those has more than it has, it has
  * not forgotten, and no master's lease leans on it. promised: the positions of those that have promised

@@ -137,6 +137,7 @@ static void open_term(struct quorum *quorum) {
         return; /* no memory: tried again with the next tick */
     }
     quorum_move(quorum, QUORUM_OPENED);
+    sync->mark_group = quorum_last_group(quorum);
     sync->safe_group = 0;
     sync->counted = 0;
     sync->held_since_ms = 0;

@@ -46,7 +46,7 @@ static void count_acks(struct quorum *quorum) {
             sent_ms[count++] = replica->answered_ms;
         }
     }
-    uint64_t safe_group = election_safe_group(UINT64_MAX, acks, count, replicas);
+    uint64_t safe_group = election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group);
     bool is_progress = safe_group > sync->safe_group;
     sync->counted = count;
     sync->safe_group = safe_group > sync->safe_group ? safe_group : sync->safe_group;

@@ -32,6 +32,7 @@ SAFE = (
          dict(ONE, nodes=2, reopenings=1, writes=2, crashes=1), 200_000, True),
     Safe('n=3 K=1, one promotion, one reopening', dict(ONE, reopenings=1), 60_000, False),
     Safe('n=3 K=1, two promotions, two writes', dict(TWO, writes=2), 100_000, False),
+    Safe('n=3 K=1, two promotions, parts of a history', dict(TWO, parts=True), 100_000, False),
     Safe('n=3 K=1, two promotions, a machine fails', dict(TWO, crashes=1), 100_000, False),
     Safe('n=3 K=1, two promotions, the lease', dict(TWO, probes=2), 100_000, False),
 )
@@ -56,6 +57,11 @@ NEEDED = {
     'G-own-term': Needed(dict(replicas=2, writes=2, promotions=3),
                          ('write 0', 'write 0', 'take 1 0 2', 'promote 2', 'open 2 8', 'follow 0 2',
                           'take 0 2 1', 'promote 0', 'open 0 9')),
+    # Figure 8 of the paper on Raft: an older term's entry is with a majority, and is replaced.
+    'G-mark': Needed(dict(promotions=3, parts=True),
+                     ('write 0',) + FIRST + ('follow 0 1', 'promote 0', 'follow 2 0', 'take_term 0 9',
+                                             'promise 2 9', 'keep_promise 0 2', 'open 0 9', 'take 2 0 1',
+                                             'count_ack 0 2 1')),
     'P-promises': Needed(ONE, ()),
     'P-pull': Needed(ONE, ()),
     'F-promise': Needed(dict(ONE, crashes=1), ()),

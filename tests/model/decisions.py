@@ -44,10 +44,13 @@ def kth_greatest(values, k):
     return sorted(values, reverse=True)[k - 1] if len(values) >= k else 0
 
 
-def safe_group(disk, acks, replicas):
+def safe_group(disk, acks, replicas, mark):
     """The last group that is safe: on the master's own disk, and acknowledged by `replicas` others
-    in the master's own term. `acks` holds one group for each of them."""
-    return min(disk, kth_greatest(acks, replicas)) if replicas else disk
+    in the master's own term. `acks` holds one group for each of them. None is (0) before that reaches
+    the start mark of its own term: groups of older terms may be replaced, however many have them, until
+    one of this term is behind them."""
+    group = min(disk, kth_greatest(acks, replicas)) if replicas else disk
+    return group if group >= mark else 0
 
 
 def may_open(position, promised_positions, nodes, replicas, forgot, now, held_until):

@@ -50,6 +50,7 @@ RULES = {
     'T-disk': 'a node that restarts has lost what it has promised',
     'G-count': 'a write is answered one acknowledgement early',
     'G-own-term': 'acknowledgements of an older term count',
+    'G-mark': 'groups of older terms are safe before the start mark is',
     'P-promises': 'a promoted node opens at once',
     'P-pull': 'a promoted node opens with what it has',
     'F-promise': 'who may have forgotten promises',
@@ -71,16 +72,17 @@ RULES = {
 class Protocol:
     """The actions of `nodes` nodes with `replicas` acknowledgements. `without` names the rules that
     are taken out; `crash` is None, 'amnesia' (a node's machine fails, and its history is lost), or
-    'tail' (the last entry is). `empty`: all nodes begin with empty disks."""
+    'tail' (the last entry is). `empty`: all nodes begin with empty disks. `parts`: of what a master has
+    when it opens, a replica takes the part before the start mark first, and acknowledges that."""
 
     def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, reopenings=0, crashes=0,
-                 probes=0, crash='amnesia', empty=False, without=()):
+                 probes=0, crash='amnesia', empty=False, parts=False, without=()):
         assert not set(without) - set(RULES)
         self.n, self.k = nodes, replicas
         self.needed = 1 if 'P-promises' in without else decisions.promises_needed(nodes, replicas)
         self.acks_needed = replicas - 1 if 'G-count' in without else replicas
         self.without = frozenset(without)
-        self.crash_kind = crash
+        self.crash_kind, self.parts = crash, parts
         self.leases = probes > 0
         self.message_bits, self.message_list = {}, []
         none = (0,) * nodes
@@ -175,12 +177,11 @@ class Protocol:
 
     def safe_length(self, node, i):
         """How much of an open node's log is safe: what K others have acknowledged, if that reaches
-        into its own term."""
+        the start mark of its own term."""
         acks = [count for other, count in enumerate(node.acks) if other != i]
-        length = decisions.safe_group(len(node.log), acks, self.acks_needed)
-        while length and node.log[length - 1][0] != node.term:
-            length -= 1
-        return length
+        mark = next((place for place, entry in enumerate(node.log) if entry[0] == node.term), 0) + 1
+        return decisions.safe_group(len(node.log), acks, self.acks_needed,
+                                    mark if self.has('G-mark') else 0)
 
     def write(self, state, i, node):
         """A client writes."""
@@ -292,8 +293,10 @@ class Protocol:
         safe = world.safe
         if not self.has('S-mark'):
             safe = self.made_safe(safe, node, len(node.log))
-        yield ('open %d %d' % (i, term),
-               self.changed(state, i, node, ('append', i, term, node.log), safe=safe))
+        appends = [('append', i, term, node.log)]
+        if self.parts and len(node.log) > 1:
+            appends.append(('append', i, term, node.log[:-1]))
+        yield ('open %d %d' % (i, term), self.changed(state, i, node, *appends, safe=safe))
 
     def taken(self, node, term, log):
         """What a replica holds when it has taken `log` of a master that is open in `term`."""
@@ -311,6 +314,8 @@ class Protocol:
                 continue
             if node.log and node.log[-1][0] == term and len(log) < len(node.log):
                 continue  # a link's bytes come in order: not what is behind it
+            if self.parts and log[-1][0] != term and node.log != log[:len(node.log)]:
+                continue  # who has something else gets a copy, which is whole or not there
             if node.forgot and self.has('F-fill'):
                 continue  # see fill, below
             taken = self.taken(node, term, log)

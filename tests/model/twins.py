@@ -37,7 +37,7 @@ def declare(library):
             ('election_may_promise', boolean, (term, term, boolean, group, integer, integer)),
             ('election_may_take', boolean, (term, term)),
             ('election_may_ack', boolean, (term, term, boolean)),
-            ('election_safe_group', group, (group, ctypes.POINTER(group), count, count)),
+            ('election_safe_group', group, (group, ctypes.POINTER(group), count, count, group)),
             ('election_may_open', boolean,
              (positions, positions, count, count, count, boolean, integer, integer)),
             ('election_may_begin', boolean, (group, boolean, count, count, integer, integer)),
@@ -98,9 +98,11 @@ def compare(path, seed):
         count = chance.randrange(nodes)
         acks = [chance.randrange(5) for _ in range(count)]
         disk = chance.choice((0, 2, 3, 2 ** 64 - 1))
-        same('safe_group', decisions.safe_group(disk, acks, replicas),
-             library.election_safe_group(disk, (ctypes.c_uint64 * count)(*acks), count, replicas),
-             disk, acks, replicas)
+        mark = chance.randrange(6)
+        same('safe_group', decisions.safe_group(disk, acks, replicas, mark),
+             library.election_safe_group(disk, (ctypes.c_uint64 * count)(*acks), count, replicas,
+                                         mark),
+             disk, acks, replicas, mark)
         lease = chance.choice((0, 1, 9, 10, 1000, 60000))
         same('lease_end', decisions.lease_end(acks, replicas, lease),
              library.election_lease_end((ctypes.c_int64 * count)(*acks), count, replicas, lease),

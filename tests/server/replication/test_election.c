@@ -59,15 +59,20 @@ static void only_the_promised_term_is_acknowledged(void **state) {
 static void a_group_is_safe_on_disk_and_at_so_many_others(void **state) {
     (void)state;
     const uint64_t acks[] = {7, 3, 9};
-    assert_int_equal(election_safe_group(100, acks, 3, 1), 9);
-    assert_int_equal(election_safe_group(100, acks, 3, 2), 7);
-    assert_int_equal(election_safe_group(100, acks, 3, 3), 3);
-    assert_int_equal(election_safe_group(5, acks, 3, 1), 5);
-    assert_int_equal(election_safe_group(100, acks, 1, 2), 0);
-    assert_int_equal(election_safe_group(100, acks, 0, 1), 0);
-    assert_int_equal(election_safe_group(100, acks, 3, 0), 100);
+    assert_int_equal(election_safe_group(100, acks, 3, 1, 1), 9);
+    assert_int_equal(election_safe_group(100, acks, 3, 2, 1), 7);
+    assert_int_equal(election_safe_group(100, acks, 3, 3, 1), 3);
+    assert_int_equal(election_safe_group(5, acks, 3, 1, 1), 5);
+    assert_int_equal(election_safe_group(100, acks, 1, 2, 1), 0);
+    assert_int_equal(election_safe_group(100, acks, 0, 1, 1), 0);
+    assert_int_equal(election_safe_group(100, acks, 3, 0, 1), 100);
     const uint64_t same[] = {4, 4};
-    assert_int_equal(election_safe_group(100, same, 2, 2), 4);
+    assert_int_equal(election_safe_group(100, same, 2, 2, 1), 4);
+    /* The start mark is group 8. */
+    assert_int_equal(election_safe_group(100, acks, 3, 1, 8), 9);
+    assert_int_equal(election_safe_group(100, acks, 3, 2, 8), 0);
+    assert_int_equal(election_safe_group(7, acks, 3, 1, 8), 0);
+    assert_int_equal(election_safe_group(7, acks, 3, 0, 8), 0);
 }
 
 static void it_opens_with_promises_enough_and_the_longest_history(void **state) {
