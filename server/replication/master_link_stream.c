@@ -383,24 +383,12 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 
 /* ---- acknowledging ---- */
 
-/* Up to where a master may count on this server, whatever becomes of its process; with
- * sync-replicas-fsync, of its machine. */
-static uint64_t find_kept_group(const struct master_link *link) {
-    const struct persistence *persistence = link->server->persistence;
-    uint64_t group = replication_of(link)->group;
-    uint64_t kept = link->server->settings.sync_replicas_fsync
-                        ? persistence_synced_group(persistence)
-                        : persistence_written_group(persistence);
-    return kept < group ? kept : group;
-}
-
 void master_link_say_ack(struct master_link *link, uint64_t group) {
     char number[24], disk_number[24], probe_number[24], kept_number[24];
     uint64_t probe = 0, disk_group = persistence_synced_group(link->server->persistence);
     bool has_disk = group > 0 && disk_group > 0;
     bool has_probe = group > 0 && link->quorum != NULL && link->pull_port == 0 &&
-                     quorum_acknowledge(link->quorum, &probe);
-    link->kept_group = find_kept_group(link);
+                     quorum_acknowledge(link->quorum, &link->kept_group, &probe);
     link->acked_group = group;
     link->acked_at_ms = link->server->clock.monotonic_ms;
     snprintf(number, sizeof number, "%" PRIu64, group);
@@ -412,18 +400,12 @@ void master_link_say_ack(struct master_link *link, uint64_t group) {
     master_link_say(link, texts, has_probe ? 8 : has_disk ? 5 : 3);
 }
 
-/* With sync-replicas, the master waits for what has come to this journal. */
-static bool owes_kept(const struct master_link *link) {
-    return link->quorum != NULL && link->kept_group < replication_of(link)->group &&
-           find_kept_group(link) > link->kept_group;
-}
-
 static bool is_ack_due(const struct master_link *link) {
     int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
     bool is_new = replication_of(link)->group != link->acked_group;
     bool is_awaited = link->quorum != NULL || link->acked_group < link->asked_group;
-    return link->wants_ack || owes_kept(link) ||
-           (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
+    bool owes_kept = link->quorum != NULL && quorum_owes_ack(link->quorum, link->kept_group);
+    return link->wants_ack || owes_kept || (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
 }
 
 static void on_ack_due(uv_timer_t *timer) {

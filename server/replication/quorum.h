@@ -80,7 +80,7 @@ struct quorum {
     /* REPLICA */
     struct term
         master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */
-    uint64_t fill_group; /* filled when this is applied; 0: not known */
+    uint64_t fill_group; /* filled when this is kept; 0: not known */
     uint64_t probe;      /* the last one that came on this link */
     int64_t probe_lease_ms;
 };
@@ -135,8 +135,10 @@ MUST_CHECK bool quorum_may_take(const struct quorum *quorum, struct bytes id);
 void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe);
 /* Its keys are not those of the master's history: as if it had forgotten, until it is filled. */
 void quorum_doubt(struct quorum *quorum);
-/* May the groups in memory be acknowledged for the quorum? *probe: to be echoed. Call it when the
+/* May groups be acknowledged for the quorum? Then up to *kept. *probe: to be echoed. Call it when the
  * acknowledgement is made. */
-MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe);
+MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe);
+/* Is there more to be acknowledged than up to this group? The master waits for it. */
+bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked);
 
 #endif

@@ -62,6 +62,9 @@ void quorum_promise(struct quorum *quorum, const struct term *term);
 /* It, and nothing greater; on disk. */
 bool quorum_has_promised(const struct quorum *quorum, const struct term *term);
 uint64_t quorum_last_group(const struct quorum *quorum);
+/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of its
+ * machine. */
+uint64_t quorum_kept_group(const struct quorum *quorum);
 struct term_position quorum_position(const struct quorum *quorum);
 /* It may have forgotten what it acknowledged, or not any more: to be saved. */
 void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten);

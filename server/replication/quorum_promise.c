@@ -76,6 +76,15 @@ uint64_t quorum_last_group(const struct quorum *quorum) {
     return persistence_last_group(quorum->server->persistence);
 }
 
+uint64_t quorum_kept_group(const struct quorum *quorum) {
+    const struct persistence *persistence = quorum->server->persistence;
+    uint64_t group = replication_of(quorum)->group;
+    uint64_t kept = settings_of(quorum)->sync_replicas_fsync
+                        ? persistence_synced_group(persistence)
+                        : persistence_written_group(persistence);
+    return kept < group ? kept : group;
+}
+
 struct term_position quorum_position(const struct quorum *quorum) {
     struct history history;
     struct term_position position = {.term = TERM_NONE, .group = quorum_last_group(quorum)};

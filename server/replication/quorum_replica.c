@@ -85,13 +85,13 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
         probe->lease_ms <= ELECTION_LEASE_MAX_MS ? (int64_t)probe->lease_ms : ELECTION_LEASE_MAX_MS;
 }
 
-/* It has all that the master had when the link was new. */
+/* It has all that the master had when the link was new, and will not forget it again. */
 static void fill(struct quorum *quorum) {
     if (sync_of(quorum)->has_forgotten && quorum->fill_group > 0 &&
-        replication_of(quorum)->group >= quorum->fill_group) {
+        quorum_kept_group(quorum) >= quorum->fill_group) {
         quorum_set_forgotten(quorum, false);
         quorum_save(quorum);
-        log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, replication_of(quorum)->group);
+        log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, quorum_kept_group(quorum));
     }
 }
 
@@ -100,7 +100,12 @@ void quorum_doubt(struct quorum *quorum) {
     quorum_save(quorum);
 }
 
-bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
+bool quorum_owes_ack(const struct quorum *quorum, uint64_t acked) {
+    return quorum_kept_group(quorum) > acked;
+}
+
+bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) {
+    *kept = quorum_kept_group(quorum);
     *probe = 0;
     if (sync_of(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {
         return false;

@@ -105,4 +105,83 @@ IN_FIXTURE(a_damaged_file_ends_the_start) {
     end_quorum(quorum);
 }
 
+static void write_group(void) {
+    int ann = loop_connect(&looped);
+    loop_send(ann, "ZADD k 1 m\r\nDEL k\r\n");
+    loop_expect(&looped, ann, ":1\r\n:1\r\n");
+    struct loop_wait wait = {0};
+    while (persistence_written_group(looped.persistence) <
+           persistence_last_group(looped.persistence)) {
+        assert_true(loop_turn_and_wait(&looped, &wait));
+    }
+    loop_close(&looped, ann);
+}
+
+#define TERM      "0000000000015f1c0d2b9a8e7f3491c2d0e4a7b3"
+#define NEXT_TERM "0000000000025f1c0d2b9a8e7f3491c2d0e4a7b3"
+
+/* It follows a master that is open in TERM, and has promised that. */
+static struct quorum *begin_following(void) {
+    char error[DISK_ERROR_MAX], reason[REPLICATION_ERROR_MAX];
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    assert_non_null(quorum);
+    looped.server->replication.role = REPLICATION_REPLICA;
+    assert_true(quorum_begin(quorum, error));
+    quorum_begin_link(quorum);
+    struct loop_wait wait = {0};
+    while (quorum_take_answer(quorum, BYTES("+OPEN " TERM), reason) == QUORUM_WAIT) {
+        quorum_begin_tick(quorum);
+        assert_true(loop_turn_and_wait(&looped, &wait));
+    }
+    return quorum;
+}
+
+/* The clock of the server goes on while the machine is suspended. */
+IN_FIXTURE(who_has_answered_a_probe_promises_when_its_clock_says_that_the_lease_is_over) {
+    enum { LEASE_MS = 1000 };
+    char reason[REPLICATION_ERROR_MAX];
+    write_group();
+    struct quorum *quorum = begin_following();
+    const struct wire_probe ping = {.last_group = 1, .number = 1, .lease_ms = LEASE_MS};
+    uint64_t kept, probe = 0;
+    looped.server->replication.group = persistence_last_group(looped.persistence);
+    quorum_take_ping(quorum, &ping);
+    struct loop_wait wait = {0};
+    while (!quorum_acknowledge(quorum, &kept, &probe) || probe == 0) {
+        quorum_begin_tick(quorum);
+        assert_true(loop_turn_and_wait(&looped, &wait)); /* how long it waits is on disk first */
+    }
+    assert_int_equal(quorum_take_answer(quorum, BYTES("+PREPARE " NEXT_TERM), reason), QUORUM_WAIT);
+    assert_string_equal(quorum->wanted.promised.text, TERM);
+    looped.harness->wall_us += LEASE_MS * 2 * 1000;
+    assert_int_equal(quorum_take_answer(quorum, BYTES("+PREPARE " NEXT_TERM), reason), QUORUM_WAIT);
+    assert_string_equal(quorum->wanted.promised.text, NEXT_TERM);
+    looped.server->replication.role = REPLICATION_MASTER;
+    end_quorum(quorum);
+}
+
+/* What is in memory alone it forgets again when its process ends. */
+IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
+    struct replication *replication = &looped.server->replication;
+    write_group();
+    struct quorum *quorum = begin_following();
+    uint64_t kept, probe, group = persistence_last_group(looped.persistence) + 1;
+    quorum_doubt(quorum);
+    const struct wire_probe ping = {.last_group = group, .number = 1};
+    quorum_take_ping(quorum, &ping);
+    replication->group = group; /* applied, and not yet in the journal */
+    assert_false(quorum_acknowledge(quorum, &kept, &probe));
+    assert_true(replication->sync.has_forgotten);
+    replication->role = REPLICATION_MASTER;
+    replication->sync.state = SYNC_OFF;
+    write_group();
+    replication->role = REPLICATION_REPLICA;
+    replication->sync.state = SYNC_REPLICA;
+    assert_true(quorum_acknowledge(quorum, &kept, &probe));
+    assert_int_equal(kept, group);
+    assert_false(replication->sync.has_forgotten);
+    replication->role = REPLICATION_MASTER;
+    end_quorum(quorum);
+}
+
 TEST_MAIN(NULL, NULL)
