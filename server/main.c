@@ -426,9 +426,6 @@ static void end_if_fatal(void) {
 static void on_disk_changed(void *context) {
     end_if_fatal();
     tick_open_gates(context);
-    if (program.web != NULL) {
-        web_open_gates(program.web);
-    }
     note_ready();
 }
 
@@ -491,6 +488,8 @@ static bool start_web(void) {
     }
     log_write(LOG_NOTICE, "page address=\"%s port %lld\" tls=%s", settings->web_bind,
               (long long)settings->web_port, program.web_certificate != NULL ? "yes" : "no");
+    program.tick.open_gates = web_open_gates;
+    program.tick.gates = program.web;
     return true;
 }
 

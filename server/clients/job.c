@@ -72,7 +72,10 @@ bool jobs_have_room(const struct server *server, struct reply *reply) {
 
 void job_begin(struct server *server, struct session *session, const struct job_kind *kind,
                bool is_silent, struct job *job) {
-    *job = (struct job){.kind = kind, .session = session, .is_silent = is_silent};
+    *job = (struct job){.kind = kind,
+                        .session = session,
+                        .epoch = replication_answer_epoch(&server->replication),
+                        .is_silent = is_silent};
     job->state = session != NULL ? JOB_ASKED : JOB_ALONE;
     if (session != NULL) {
         CHECK(session->job == NULL);
@@ -100,7 +103,7 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
     uint64_t begin_ticks = clock_ticks();
     uint32_t skipped = 0;
     if (!jobs->is_resumed && !server->durability.is_loading &&
-        !replication_is_replica(&server->replication)) {
+        replication_may_change(&server->replication)) {
         jobs->is_resumed = true;
         if (jobs->resume != NULL) {
             jobs->resume(server);

@@ -47,16 +47,17 @@ struct job {
     struct job *previous, *next;
     struct session *session; /* the client that waits; NULL: nobody */
     enum job_state state;
+    uint64_t epoch; /* in which it began: replication_answer_epoch */
     bool is_silent; /* CLIENT REPLY OFF or SKIP */
 };
 
 struct jobs {
     struct job *first, *last;
     uint32_t count;
-    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and on
-     * a master alone. NULL: none. */
+    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and where
+     * this server may change the keys. NULL: none. */
     void (*resume)(struct server *server);
-    bool is_resumed; /* cleared where a replica becomes master */
+    bool is_resumed; /* cleared by replication_begin_epoch */
 };
 
 /* May a client begin a job? false: the error was replied. */
@@ -74,9 +75,9 @@ struct job *jobs_find_done(const struct server *server);
 void job_answer(struct server *server, struct job *job, struct reply *reply);
 /* The client is gone. */
 void job_leave(struct server *server, struct session *session);
-/* This server is a replica now: end the jobs that write where they are. Who waits gets an error and is
- * closed, as clients that wait for a key are. Their orders stay, and resume where this, or the replica
- * that has them, is master again. */
+/* The history has changed (replication_begin_epoch): end the jobs that write where they are. Who waits gets
+ * an error and is closed, as clients that wait for a key are. Their orders stay in the keys, and resume
+ * where those are changed next: here, or by another master. */
 void jobs_end_orders(struct server *server);
 /* End all jobs where they are. */
 void jobs_end(struct server *server);

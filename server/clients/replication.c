@@ -96,7 +96,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     }
     set_master(replication, host, port);
     begin_link(server);
-    jobs_end_orders(server);
+    replication_begin_epoch(server);
     log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
               (unsigned)port, replication->id);
     void (*begin)(void *context) = replication->failover.state == REPLICATION_FAILOVER_SHIFTS
@@ -147,9 +147,20 @@ void replication_open(struct server *server) {
         return; /* its id begins when it opens */
     }
     replication_change_id(server);
-    server->jobs.is_resumed = false;
     log_write(LOG_NOTICE, "role: master id=%s second-id=%s group=%llu", replication->id,
               replication->second_id, (unsigned long long)replication->second_until);
+}
+
+void replication_begin_epoch(struct server *server) {
+    server->replication.epoch++;
+    wait_begin_epoch(&server->waits);
+    jobs_end_orders(server);
+    server->jobs.is_resumed = false;
+}
+
+void replication_note_copy(struct server *server) {
+    server->replication.copies++;
+    replication_begin_epoch(server);
 }
 
 void replication_change_id(struct server *server) {
@@ -305,11 +316,15 @@ void replication_reset_counters(struct replication *replication) {
 
 const char *replication_write_refusal(const struct server *server) {
     const struct settings *settings = &server->settings;
-    if (server->replication.is_promoting || sync_is_closed(&server->replication.sync)) {
-        return replication_read_refusal(server);
-    }
-    if (replication_is_replica(&server->replication)) {
+    switch (replication_keys(&server->replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        break;
+    case REPLICATION_KEYS_FOLLOWED:
         return "READONLY You can't write against a read only replica.";
+    case REPLICATION_KEYS_PROMOTING:
+    case REPLICATION_KEYS_CLOSED:
+        return replication_read_refusal(server);
     }
     if (settings->min_replicas_to_write > 0 && settings->min_replicas_max_lag_s > 0 &&
         replication_count_good(server) < settings->min_replicas_to_write) {
@@ -320,18 +335,22 @@ const char *replication_write_refusal(const struct server *server) {
 
 const char *replication_read_refusal(const struct server *server) {
     const struct replication *replication = &server->replication;
-    if (replication->is_promoting) {
+    switch (replication_keys(replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        break;
+    case REPLICATION_KEYS_FOLLOWED:
+        if (replication->is_loading) {
+            return "LOADING Redis is loading the dataset in memory";
+        }
+        return replication_is_up(replication) || server->settings.replica_serve_stale_data
+                   ? NULL
+                   : "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to "
+                     "'no'.";
+    case REPLICATION_KEYS_PROMOTING:
         return "LOADING What was received from the master is being applied";
-    }
-    if (sync_is_closed(&replication->sync)) {
+    case REPLICATION_KEYS_CLOSED:
         return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
-    }
-    if (replication_is_replica(replication) && replication->is_loading) {
-        return "LOADING Redis is loading the dataset in memory";
-    }
-    if (replication_is_replica(replication) && !replication_is_up(replication) &&
-        !server->settings.replica_serve_stale_data) {
-        return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
     }
     return NULL;
 }

@@ -157,6 +157,9 @@ struct replication {
     bool is_promoting;
     uint64_t group; /* the last group in memory: persistence_last_group, kept here
                                               * by the machinery for INFO; of a replica: applied */
+    /* How often the history under this server's clients has changed: see replication_begin_epoch. */
+    uint64_t epoch;
+    uint64_t copies; /* of these, by a full copy that has replaced the keys */
 
     /* ---- of a replica ---- */
     char master_host[REPLICATION_HOST_MAX + 1]; /* as given; "" for a master */
@@ -216,10 +219,31 @@ void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]
 static inline bool replication_is_replica(const struct replication *replication) {
     return replication->role == REPLICATION_REPLICA;
 }
-/* Do the keys change only as another server says? */
-static inline bool replication_is_passive(const struct replication *replication) {
-    return replication_is_replica(replication) || replication->is_promoting ||
-           sync_is_closed(&replication->sync);
+/* Whose the keys are. */
+enum replication_keys {
+    REPLICATION_KEYS_OWN,       /* this server changes them, and answers for them */
+    REPLICATION_KEYS_HELD,      /* its own, but a FAILOVER is about to hand them over */
+    REPLICATION_KEYS_FOLLOWED,  /* its master's */
+    REPLICATION_KEYS_PROMOTING, /* a new master's that still applies what it received */
+    REPLICATION_KEYS_CLOSED,    /* of a master that is not open (sync-replicas) */
+};
+static inline enum replication_keys replication_keys(const struct replication *replication) {
+    return replication_is_replica(replication)                        ? REPLICATION_KEYS_FOLLOWED
+           : replication->is_promoting                                ? REPLICATION_KEYS_PROMOTING
+           : sync_is_closed(&replication->sync)                       ? REPLICATION_KEYS_CLOSED
+           : replication->failover.state != REPLICATION_FAILOVER_NONE ? REPLICATION_KEYS_HELD
+                                                                      : REPLICATION_KEYS_OWN;
+}
+/* May this server change the keys, now? Asked before anything changes them: a command, the end of a time
+ * to live or of a period, a client that is served what it waited for, a job, the name of the history. */
+static inline bool replication_may_change(const struct replication *replication) {
+    return replication_keys(replication) == REPLICATION_KEYS_OWN;
+}
+/* What an answer that waits depends on: it may leave only if this is still the same. With sync-replicas it
+ * is the term that answers; without, an answer depends on this server's disk alone, until other keys are
+ * there. */
+static inline uint64_t replication_answer_epoch(const struct replication *replication) {
+    return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;
 }
 /* INFO's master_link_status:up */
 static inline bool replication_is_up(const struct replication *replication) {
@@ -237,6 +261,17 @@ void replication_promote(struct server *server);
 void replication_open(struct server *server);
 /* The process is about to end: what was received is to be there. */
 void replication_finish_promotion(struct server *server);
+/* The history under this server's clients has changed, or is not this server's to decide any more: it
+ * follows another server, a greater term begins, a closed master takes over the history of another, or a
+ * full copy has replaced the keys. Numbers of groups that are known from before mean nothing now.
+ *
+ *     answers that wait (RESP, HTTP)  are never sent: replication_answer_epoch
+ *     BZPOPMIN, WAIT and their kin    end with an error: waiting_disconnect
+ *     orders                          the same, and resume where the keys that have them are changed next
+ *     replicas, and what is kept for them  begin anew, if the keys were replaced: `copies` */
+void replication_begin_epoch(struct server *server);
+/* The same: a full copy is in place of the keys. */
+void replication_note_copy(struct server *server);
 /* The history goes on under a new id; `group` must be right. */
 void replication_change_id(struct server *server);
 
@@ -273,13 +308,18 @@ void replication_reset_counters(struct replication *replication);
 /* May a command of these needs be refused here? The functions below say so for certain. */
 static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
                                           bool serves_stale_data, int64_t replicas_to_write) {
-    if (replication->is_promoting || sync_is_closed(&replication->sync)) {
-        return true;
+    switch (replication_keys(replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        return is_write && replicas_to_write > 0;
+    case REPLICATION_KEYS_FOLLOWED:
+        return is_write || replication->is_loading ||
+               (!serves_stale_data && !replication_is_up(replication));
+    case REPLICATION_KEYS_PROMOTING:
+    case REPLICATION_KEYS_CLOSED:
+        break;
     }
-    return replication->role == REPLICATION_REPLICA
-               ? is_write || replication->is_loading ||
-                     (!serves_stale_data && !replication_is_up(replication))
-               : is_write && replicas_to_write > 0;
+    return true;
 }
 
 /* The error for a write here and now: "READONLY ...", "NOREPLICAS ..."; NULL: none. */

@@ -187,11 +187,15 @@ const char *server_unready_reason(const struct server *server) {
     if (server->durability.is_loading) {
         return "loading";
     }
-    if (sync_is_closed(&server->replication.sync)) {
-        return "closed";
-    }
-    if (server->replication.is_promoting) {
+    switch (replication_keys(&server->replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+    case REPLICATION_KEYS_FOLLOWED:
+        break;
+    case REPLICATION_KEYS_PROMOTING:
         return "promoting";
+    case REPLICATION_KEYS_CLOSED:
+        return "closed";
     }
     return server->retiring.is_begun ? "draining" : NULL;
 }

@@ -8,11 +8,8 @@ const char *sync_state_name(enum sync_state state) {
 }
 
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
-    if (sync->state == SYNC_OFF || sync->state == SYNC_REPLICA) {
-        return disk_group;
-    }
     if (sync->state != SYNC_OPEN) {
-        return 0; /* what waits goes on waiting: it may open again */
+        return disk_group;
     }
     if (sync->has_lease && now_ms >= sync->lease_end_ms) {
         return 0;

@@ -31,9 +31,6 @@ struct sync {
     uint32_t counted;     /* OPEN: connected, and their acknowledgements count */
     int64_t
         held_since_ms; /* OPEN: since when answers wait and nothing new has become safe; 0: they do not */
-    /* Answers that wait are never to be sent: another master decides what of it stays. The loop closes
-     * those clients, and clears it. */
-    bool has_lost_answers;
 };
 
 /* Is it a master that is not open? Then nothing changes by itself, and commands are refused. */
@@ -46,7 +43,8 @@ static inline bool sync_is_gating(const struct sync *sync) {
 }
 /* The last group of which answers may leave now; disk_group: as far as this server's disk goes.
  * Call it after the commands whose answers it lets go have run, with the time as it is then
- * (clock_read_ms): the lease is looked at here. */
+ * (clock_read_ms): the lease is looked at here. Answers that wait for a term that is over are of another
+ * epoch (replication.h), and are not asked for. */
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms);
 
 /* OPEN: for how long answers have been held back; else 0. */

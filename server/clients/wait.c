@@ -48,6 +48,7 @@ bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
         expiry_put(&waits->due_times, due_ms, &wait->place);
     }
     wait->state = WAIT_FOR_KEY;
+    wait->epoch = waits->epoch;
     waits->client_count++;
     session_link(&waits->first, session, SESSION_WAITERS);
     return true;

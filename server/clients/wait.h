@@ -21,6 +21,7 @@ enum wait_state { WAIT_NONE, WAIT_FOR_KEY, WAIT_FOR_REPLICAS };
 /* What one client waits for. Zero-initialised: nothing. */
 struct wait {
     enum wait_state state;
+    uint64_t epoch; /* in which it began: see wait_begin_epoch */
     struct subscription_list keys;
     uint32_t place;                /* in waits.due_times, or EXPIRY_NOWHERE */
     const struct command *command; /* the one that waits */
@@ -39,6 +40,8 @@ struct waits {
     struct session *first;         /* SESSION_WAITERS, newest first */
     uint32_t replica_waiter_count; /* of them, those that wait for replicas */
     int64_t opens_ms; /* when to look again for boards that were not open yet; 0: there is none */
+    uint64_t epoch;
+    bool has_outdated; /* some may wait since an earlier epoch */
 };
 
 void wait_deinit(struct waits *waits);
@@ -53,6 +56,13 @@ MUST_CHECK bool wait_begin_replicas(struct waits *waits, struct session *session
                                     int64_t count, int64_t due_ms);
 /* Wait no more. No-op for a client that does not wait. */
 void wait_end(struct waits *waits, struct session *session);
+
+/* The history under those who wait has changed: they are to be told, in steps. Who begins to wait from now
+ * on is not among them. */
+static inline void wait_begin_epoch(struct waits *waits) {
+    waits->epoch++;
+    waits->has_outdated = waits->first != NULL;
+}
 
 /* A key has changed. true: somebody waits for it. */
 bool wait_touch(struct waits *waits, uint32_t database, struct bytes name);

@@ -154,7 +154,8 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  command_full_name(index));
         return buffer;
     }
-    bool is_closed = server->replication.is_promoting || sync_is_closed(&server->replication.sync);
+    enum replication_keys keys = replication_keys(&server->replication);
+    bool is_closed = keys == REPLICATION_KEYS_PROMOTING || keys == REPLICATION_KEYS_CLOSED;
     const unsigned closed = is_closed ? COMMAND_NO_BOARDS : 0;
     const unsigned stale = COMMAND_STALE | COMMAND_LOADING | closed;
     bool runs_reads = (command->flags & COMMAND_RUNS_QUEUE) != 0 &&
@@ -421,10 +422,10 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
     const char *denial =
         session->is_unlimited ? NULL : find_denial(server, session, index, request, true, text);
     if (denial == NULL && (command->flags & COMMAND_WRITE) != 0 &&
-        replication_is_passive(&server->replication)) {
+        !replication_may_change(&server->replication)) {
         denial = replication_write_refusal(server); /* a REPLICAOF was queued before it */
     } else if (denial == NULL && (command->flags & COMMAND_READ) != 0 &&
-               server->replication.is_promoting) {
+               !replication_may_change(&server->replication)) {
         denial = replication_read_refusal(server);
     }
     if (denial == NULL) {

@@ -4,7 +4,7 @@
 #include "server/dispatch/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
-#include "server/durability/persistence.h"
+#include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool end(struct server *server, struct session *session, struct reply *reply) {
@@ -59,23 +59,17 @@ static void serve(struct server *server, struct session *session, struct registr
     session->active_at_ms = server->clock.monotonic_ms;
     session->wait.command->serve(&call, key);
     if (server->persistence != NULL) {
-        session->changed_group = persistence_last_group(server->persistence);
+        gate_note_change(server, session);
     }
 }
 
-/* A replica's boards are its master's; during a FAILOVER nothing may change, and marks stay. */
-static bool may_serve(const struct server *server) {
-    return !replication_is_replica(&server->replication) &&
-           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
-}
-
 /* A client that is served changes the key, which marks it anew: it loses its mark when it has no
- * members, or nobody waits for it any more. */
+ * members, or nobody waits for it any more. While the keys may not be changed, marks stay. */
 void waiting_serve(struct server *server) {
     struct session *session;
     uint32_t database;
     struct bytes name;
-    if (!may_serve(server)) {
+    if (!replication_may_change(&server->replication)) {
         return;
     }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
@@ -89,7 +83,8 @@ void waiting_serve(struct server *server) {
 }
 
 void waiting_serve_opened(struct server *server) {
-    if (may_serve(server) && wait_has_opened(&server->waits, server->clock.now_ms)) {
+    if (replication_may_change(&server->replication) &&
+        wait_has_opened(&server->waits, server->clock.now_ms)) {
         waiting_serve(server);
     }
 }
@@ -101,6 +96,7 @@ void waiting_serve_replicas(struct server *server) {
     while (session != NULL) {
         struct session *next = session->links[SESSION_WAITERS].next;
         if (session->wait.state == WAIT_FOR_REPLICAS &&
+            session->wait.epoch == server->waits.epoch &&
             replication_count_acked(&server->replication, session->wait.group, false) >=
                 session->wait.count) {
             (void)waiting_unblock(server, session, false);
@@ -110,18 +106,22 @@ void waiting_serve_replicas(struct server *server) {
 }
 
 bool waiting_disconnect(struct server *server, uint32_t clients_max) {
-    if (!replication_is_replica(&server->replication)) {
-        return false;
-    }
-    for (uint32_t i = 0; server->waits.first != NULL && i < clients_max; i++) {
-        struct session *session = server->waits.first;
+    struct waits *waits = &server->waits;
+    struct session *session = waits->has_outdated ? waits->first : NULL;
+    for (uint32_t i = 0; session != NULL && i < clients_max;) {
+        struct session *next = session->links[SESSION_WAITERS].next;
         struct reply reply;
-        if (end(server, session, &reply)) {
-            reply_error(&reply, SERVER_UNBLOCKED_ERROR);
-            session->is_close_after_reply = true;
+        if (session->wait.epoch != waits->epoch) {
+            i++;
+            if (end(server, session, &reply)) {
+                reply_error(&reply, SERVER_UNBLOCKED_ERROR);
+                session->is_close_after_reply = true;
+            }
         }
+        session = next;
     }
-    return server->waits.first != NULL;
+    waits->has_outdated = session != NULL;
+    return waits->has_outdated;
 }
 
 bool waiting_give_up(struct server *server, uint32_t clients_max) {

@@ -12,8 +12,8 @@ void waiting_serve(struct server *server);
 void waiting_serve_opened(struct server *server);
 /* Replicas have acknowledged: reply to clients in WAIT whose number is reached. */
 void waiting_serve_replicas(struct server *server);
-/* On a replica nobody waits: some of those who did before it was one get an error, and are closed, as in
- * Redis. true: more are left. */
+/* The history has changed (replication_begin_epoch): some of those who have waited since before that get an
+ * error, and are closed, as in Redis. true: more are left. */
 bool waiting_disconnect(struct server *server, uint32_t clients_max);
 /* Reply nil, or how many replicas have acknowledged, to some of those whose time is over. true: more are left. */
 bool waiting_give_up(struct server *server, uint32_t clients_max);

@@ -53,10 +53,12 @@ void connection_gate(struct connection *connection, size_t size_before, uint64_t
     struct tick *tick = connection->tick;
     size_t size = connection->session.output.size;
     if (gate->mark_group == 0) {
-        *gate = (struct connection_gate){.free_size = size_before,
-                                         .mark_end = size,
-                                         .mark_group = group,
-                                         .next = tick->gated_first};
+        *gate =
+            (struct connection_gate){.free_size = size_before,
+                                     .mark_end = size,
+                                     .mark_group = group,
+                                     .epoch = replication_answer_epoch(&tick->server->replication),
+                                     .next = tick->gated_first};
         if (gate->next != NULL) {
             gate->next->gate.previous = connection;
         }

@@ -20,7 +20,7 @@ enum connection_hold {
     CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (clients/auth_guard.h) */
 };
 
-/* Output that must wait until the changes it shows are on disk. In output order:
+/* Output that must wait until the changes it shows may be seen (dispatch/gate.h). In output order:
  *
  *     [ free_size: may be sent ][ .. mark_end: group mark_group ][ the rest: rest_group, 0: none ]
  */
@@ -28,6 +28,7 @@ struct connection_gate {
     size_t free_size, mark_end;
     uint64_t mark_group; /* 0: nothing waits */
     uint64_t rest_group;
+    uint64_t epoch;                     /* of all that waits: it is never sent in another one */
     struct connection *previous, *next; /* list of gated connections */
 };
 

@@ -12,6 +12,7 @@
 #include "server/clients/failover.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
+#include "server/dispatch/gate.h"
 #include "server/dispatch/shutdown.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
@@ -346,13 +347,6 @@ static void finish_dirty(struct tick *tick) {
     }
 }
 
-/* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
- * that shows the boards: the lease is looked at when the commands have run. */
-static uint64_t free_group(const struct server *server) {
-    return sync_is_gating(&server->replication.sync) ? 0
-                                                     : persistence_safe_group(server->persistence);
-}
-
 /* ---- output that nobody asked for ---- */
 
 static void mark_pushed(struct tick *tick, struct connection *connection) {
@@ -385,7 +379,7 @@ static void take_news(struct tick *tick) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > free_group(server)) {
+            if (group > gate_free_group(server)) {
                 connection_gate(connection, session->pushed_from, group);
             }
         }
@@ -398,13 +392,6 @@ static void take_news(struct tick *tick) {
 
 /* ---- running ---- */
 
-/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
- * has changed. */
-static bool sees_boards(const struct command *command) {
-    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
-           (command->flags & COMMAND_RUNS_QUEUE) != 0;
-}
-
 /* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
 static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
@@ -414,9 +401,10 @@ static bool is_paused(const struct tick *tick, const struct queue_entry *entry) 
     }
     const struct command *command = command_by_index(entry->command);
     unsigned needs = command_needs(entry->session, command);
-    return pause == SERVER_PAUSE_ALL      ? (command->flags & COMMAND_NO_PAUSE) == 0
-           : pause == SERVER_PAUSE_BOARDS ? sees_boards(command) || (needs & COMMAND_WRITE) != 0
-                                          : (needs & COMMAND_WRITE) != 0;
+    return pause == SERVER_PAUSE_ALL ? (command->flags & COMMAND_NO_PAUSE) == 0
+           : pause == SERVER_PAUSE_BOARDS
+               ? gate_sees_boards(command) || (needs & COMMAND_WRITE) != 0
+               : (needs & COMMAND_WRITE) != 0;
 }
 
 static void run_broken(struct session *session, const struct queue_entry *entry,
@@ -432,22 +420,28 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
  * with appendfsync always, any that it could see. A refused command has seen none. */
 static void gate_output(struct connection *connection, size_t size_before, bool has_changed,
                         bool sees) {
-    const struct persistence *persistence = connection->tick->server->persistence;
-    uint64_t group = persistence_last_group(persistence);
     const struct server *server = connection->tick->server;
-    if (group <= free_group(server) || connection->session.output.size == size_before) {
+    uint64_t group = persistence_last_group(server->persistence);
+    if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
         return;
     }
-    bool holds_readers =
-        persistence_holds_readers(persistence) || sync_is_gating(&server->replication.sync);
-    if (has_changed || (holds_readers && sees)) {
+    if (has_changed || (gate_holds_readers(server) && sees)) {
         connection_gate(connection, size_before, group);
     }
 }
 
 static void gate_reply(const struct queue_entry *entry, size_t size_before, bool has_changed) {
     gate_output(connection_of(entry->session), size_before, has_changed,
-                entry->command != COMMAND_NONE && sees_boards(command_by_index(entry->command)));
+                entry->command != COMMAND_NONE &&
+                    gate_sees_boards(command_by_index(entry->command)));
+}
+
+/* What began in an epoch that is over by now has seen or changed what is not decided here any more: a job,
+ * or a transaction that has ended the epoch itself. Its client is closed without an answer. */
+static void drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
+    if (epoch != replication_answer_epoch(&server->replication)) {
+        server_kill_session(server, session);
+    }
 }
 
 /* Will it be refused because the disk cannot be written? */
@@ -472,15 +466,20 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     struct server *server = tick->server;
     size_t size_before = session->output.size;
     uint64_t effects_before = server->durability.effect_count;
+    uint64_t epoch = replication_answer_epoch(&server->replication);
+    bool runs_boards = (session->transaction.flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
     bool is_refused = is_refused_write(server, entry);
     execute_request(server, session, entry->command, &entry->request, reply);
+    if (runs_boards) {
+        drop_outdated(server, session, epoch);
+    }
     if (session->job != NULL) {
         connection->hold = CONNECTION_HELD_BY_JOB;
     }
     if (server->persistence != NULL && !is_refused) {
         bool has_changed = server->durability.effect_count != effects_before;
         if (has_changed) {
-            session->changed_group = persistence_last_group(server->persistence);
+            gate_note_change(server, session);
         }
         gate_reply(entry, size_before, has_changed);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
@@ -629,15 +628,17 @@ static void answer_job(struct tick *tick, struct job *job) {
     struct connection *connection = connection_of(session);
     struct reply reply;
     bool has_changed = job->kind->writes;
+    uint64_t epoch = job->epoch;
     tick_lend_buffer(tick, session);
     size_t size_before = session->output.size;
     reply_init(&reply, &session->output, session->protocol);
     job_answer(tick->server, job, &reply);
     if (tick->server->persistence != NULL) {
         if (has_changed) {
-            session->changed_group = persistence_last_group(tick->server->persistence);
+            gate_note_change(tick->server, session);
         }
         gate_output(connection, size_before, has_changed, true);
+        drop_outdated(tick->server, session, epoch);
     }
     connection->hold = CONNECTION_RUNS;
     tick_mark_dirty(tick, connection);
@@ -651,7 +652,7 @@ static bool run_jobs(struct tick *tick) {
     }
     bool may_write = !tick->is_behind && server_pause(server) == SERVER_PAUSE_NONE &&
                      server->durability.write_refusal == NULL &&
-                     !replication_is_passive(&server->replication);
+                     replication_may_change(&server->replication);
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
         answer_job(tick, job);
@@ -661,34 +662,34 @@ static bool run_jobs(struct tick *tick) {
 
 /* ---- the end of a tick ---- */
 
-/* Answers that are never to be sent: their clients are told nothing. */
-static void close_lost(struct tick *tick) {
-    struct sync *sync = &tick->server->replication.sync;
-    if (!sync->has_lost_answers) {
-        return;
-    }
-    sync->has_lost_answers = false;
-    for (struct connection *connection = tick->gated_first; connection != NULL;) {
-        struct connection *next = connection->gate.next;
-        connection_close(connection, "sync-replicas: it waits for a term that is over");
-        connection = next;
-    }
-}
-
 void tick_open_gates(struct tick *tick) {
-    close_lost(tick);
-    uint64_t group = sync_safe_group(&tick->server->replication.sync,
-                                     persistence_safe_group(tick->server->persistence),
-                                     clock_read_ms(&tick->server->clock));
+    uint64_t group = gate_open_group(tick->server);
     struct connection *connection = tick->gated_first;
+    tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
     while (connection != NULL) {
         struct connection *next = connection->gate.next;
+        if (connection->gate.epoch != tick->gate_epoch) {
+            connection_close(connection,
+                             "its answer waits for a history that is not decided here any more");
+            connection = next;
+            continue;
+        }
         connection_open_gate(connection, group);
         if (connection_sendable_size(connection) > 0) {
             connection_finish(connection);
         }
         connection = next;
     }
+    if (tick->open_gates != NULL) {
+        tick->open_gates(tick->gates);
+    }
+}
+
+/* With sync-replicas acknowledgements come in any tick, and the lease ends in any. Else the disk tells. */
+static bool must_open_gates(const struct tick *tick) {
+    const struct replication *replication = &tick->server->replication;
+    return sync_is_gating(&replication->sync) ||
+           tick->gate_epoch != replication_answer_epoch(replication);
 }
 
 /* What this tick has written counts, too: the target must have it. */
@@ -832,12 +833,6 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
     return count == DUE_KEYS_MAX;
 }
 
-/* A replica gets what is due from its master; during a FAILOVER nothing may change. */
-static bool may_change(const struct server *server) {
-    return !replication_is_passive(&server->replication) &&
-           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
-}
-
 /* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
 static bool tell_durations(const struct tick *tick) {
     uint64_t begin = clock_ticks();
@@ -854,7 +849,8 @@ static bool tell_durations(const struct tick *tick) {
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (tick->server->durability.is_loading || !may_change(tick->server)) {
+    if (tick->server->durability.is_loading ||
+        !replication_may_change(&tick->server->replication)) {
         return false;
     }
     bool has_more = tell_durations(tick);
@@ -912,7 +908,8 @@ static void on_wake(uv_timer_t *timer) {
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY || !may_change(server) ? INT64_MAX : at_ms;
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || !replication_may_change(&server->replication) ? INT64_MAX
+                                                                                         : at_ms;
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
         at_ms = server->waits.opens_ms;
     }
@@ -1254,7 +1251,7 @@ static void on_check(uv_check_t *check) {
         has_more |= persistence_end_tick(server->persistence);
     }
     has_more |= end_replication(tick);
-    if (sync_is_gating(&server->replication.sync) || server->replication.sync.has_lost_answers) {
+    if (server->persistence != NULL && must_open_gates(tick)) {
         tick_open_gates(tick);
     }
     finish_dirty(tick);

@@ -54,7 +54,8 @@ struct tick {
     uint64_t done_total;
     struct connection *dirty_first, *dirty_last;   /* to be finished at the end of the tick */
     struct connection *pushed_first, *pushed_last; /* with output that they did not ask for */
-    struct connection *gated_first;                /* connections whose output waits for the disk */
+    struct connection *gated_first;                /* connections whose output waits (gate.h) */
+    uint64_t gate_epoch;                           /* of the answers in it that may leave */
     struct connection *auth_first;                 /* connections that wait to authenticate */
     int64_t auth_due_ms;                           /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
@@ -86,6 +87,9 @@ struct tick {
     void (*replicate_close)(struct replicator *replicator);
     bool (*replicate_end)(struct replicator *replicator);
     void (*replicate_second)(struct replicator *replicator);
+    /* Called by tick_open_gates, for answers that wait elsewhere. NULL: there are none. */
+    void (*open_gates)(void *gates);
+    void *gates;
     /* Called once when draining begins. */
     void (*stop_listening)(void *context);
     void *context;
@@ -105,7 +109,7 @@ void tick_shutdown(struct tick *tick, bool is_now);
 bool tick_describe_command(const struct tick *tick, struct fault_command *command);
 /* Run one iteration without blocking in poll. */
 void tick_wake(struct tick *tick);
-/* Send output that no longer has to wait for the disk. */
+/* Send output that no longer has to wait, and close whose answers are never to be sent. */
 void tick_open_gates(struct tick *tick);
 
 /* The network with the fewest clients. */

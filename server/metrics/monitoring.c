@@ -15,8 +15,8 @@ struct readiness {
     double loaded_percent;
     bool is_copyless; /* a replica that never had a copy */
     double copied_percent;
-    bool is_promoting; /* a new master that applies what it had received */
-    bool is_outdated;  /* its master is gone, and it does not serve what it has */
+    enum replication_keys keys;
+    bool is_outdated; /* its master is gone, and it does not serve what it has */
 };
 
 struct monitoring {
@@ -61,7 +61,7 @@ static void look_at_readiness(void *context, void *view) {
         .is_draining = server->retiring.is_begun,
         .is_copyless =
             replication_is_replica(&server->replication) && !server->replication.is_whole,
-        .is_promoting = server->replication.is_promoting,
+        .keys = replication_keys(&server->replication),
         .is_outdated = replication_read_refusal(server) != NULL,
     };
     if (server->replication.copy_size > 0) {
@@ -87,8 +87,10 @@ static void write_readiness(const void *view, const char *accept, struct http_re
     } else if (readiness->is_copyless) {
         snprintf(text, sizeof text, "copying the master: %.1f%%\n", readiness->copied_percent);
         reply_text(reply, 503, text);
-    } else if (readiness->is_promoting) {
+    } else if (readiness->keys == REPLICATION_KEYS_PROMOTING) {
         reply_text(reply, 503, "applying what was received\n");
+    } else if (readiness->keys == REPLICATION_KEYS_CLOSED) {
+        reply_text(reply, 503, "closed: waiting for promises\n");
     } else if (readiness->is_outdated) {
         reply_text(reply, 503, "master down\n");
     } else {

@@ -77,7 +77,7 @@ void feed_open(struct feed *feed) {
     bool had_gap = persistence_has_gap(persistence);
     persistence_set_tap(persistence, take_group, feed);
     persistence_clear_gap(persistence);
-    if (!replication_is_passive(replication)) {
+    if (replication_may_change(replication)) {
         begin_history(feed, had_gap);
     }
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",

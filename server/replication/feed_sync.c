@@ -42,7 +42,7 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
          !replication_is_up(replication))) {
         return "NOMASTERLINK Can't SYNC while not connected with my master";
     }
-    if (replication->is_promoting) {
+    if (replication_keys(replication) == REPLICATION_KEYS_PROMOTING) {
         return "NOMASTERLINK Can't SYNC while what was received is being applied";
     }
     if (replication->failover.state == REPLICATION_FAILOVER_SHIFTS) {

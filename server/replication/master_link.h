@@ -107,7 +107,6 @@ struct master_link {
     struct apply apply;
     bool is_retrying;     /* there was no memory for a step: it is tried again each second */
     bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
-    bool has_replaced;    /* a copy has replaced the keys: its owner clears it */
     bool wants_time;      /* the master's time was not heard on this connection */
     /* REPLCONF ACK: at once where the master has asked, until everything is applied that it had sent then;
      * else what was applied is acknowledged a hundred times a second. */

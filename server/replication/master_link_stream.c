@@ -50,7 +50,7 @@ static void note_adopted(struct master_link *link) {
     struct history history;
     struct persistence *persistence = link->server->persistence;
     persistence_abandon_receive(persistence); /* what was replaced is freed */
-    link->has_replaced = true;
+    replication_note_copy(link->server);
     replication->group = persistence_last_group(persistence);
     if (!history_read(link->server->registry, &history)) {
         master_link_fail(link, "the full copy does not say which history it is of");

@@ -96,6 +96,7 @@ void quorum_take_greater_term(struct quorum *quorum, const struct term *promised
     quorum_move(quorum, QUORUM_TOOK_TERM);
     if (was_open) {
         quorum->host.close(quorum->host.context);
+        replication_begin_epoch(quorum->server);
     }
     quorum_take_term(quorum, promised);
     quorum->host.drop_replicas(quorum->host.context, "a new term begins");
@@ -107,8 +108,6 @@ void quorum_follow(struct quorum *quorum) {
         return;
     }
     end_pull(quorum);
-    /* What waits for replicas in a term that is over is never safe in it. */
-    sync->has_lost_answers = sync->state == SYNC_OPEN;
     quorum_move(quorum, QUORUM_FOLLOWS);
     sync->safe_group = 0;
     quorum->peer_count = 0;
@@ -125,7 +124,7 @@ static void pull(struct quorum *quorum, const struct quorum_peer *best) {
               "group=%" PRIu64,
               best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
               best->said.position.group);
-    sync_of(quorum)->has_lost_answers = true; /* a copy may replace what they wait for */
+    replication_begin_epoch(quorum->server);
     quorum_move(quorum, QUORUM_PULLS);
     quorum->host.pull(quorum->host.context, best->host, best->port);
 }

@@ -101,28 +101,25 @@ static bool open_term(void *context, const struct term *id) {
 
 /* ---- what commands ask for ---- */
 
-static void follow(void *context) {
-    struct replicator *replicator = context;
+static void follow_master(struct replicator *replicator, bool wants_failover) {
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
+    /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
     if (replicator->has_begun) {
         tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
-        master_link_begin(&replicator->link, false);
+        master_link_begin(&replicator->link, wants_failover);
     }
 }
 
+static void follow(void *context) {
+    follow_master(context, false);
+}
+
 static void shift(void *context) {
-    struct replicator *replicator = context;
-    redis_follow_end(replicator->redis);
-    registry_set_passive(replicator->server->registry, true);
-    feed_forget_history(
-        replicator->feed); /* the target knows the keys by what they say themselves */
-    tell_quorum(replicator, quorum_follow);
-    master_link_stop(&replicator->link);
-    master_link_begin(&replicator->link, true);
+    follow_master(context, true);
 }
 
 /* Apply some of what was received as a replica. true: that is all, and the role is what it says. */
@@ -194,7 +191,7 @@ static bool go_on_promoting(struct replicator *replicator) {
 static void history_changed(void *context) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
-    if (!replicator->has_begun || replication_is_passive(&server->replication)) {
+    if (!replicator->has_begun || !replication_may_change(&server->replication)) {
         return;
     }
     feed_open(replicator->feed);
@@ -337,7 +334,7 @@ static void void_history(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct history history;
     bool has_gap = persistence_has_gap(server->persistence);
-    if (replication_is_passive(&server->replication) || has_gap == replicator->is_void) {
+    if (!replication_may_change(&server->replication) || has_gap == replicator->is_void) {
         return;
     }
     replicator->is_void = has_gap;
@@ -359,7 +356,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
         begin(replicator);
     }
     void_history(replicator);
-    if (server->replication.is_promoting) {
+    if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
         return go_on_promoting(replicator);
     }
     if (replicator->link.has_found_redis) {
@@ -368,10 +365,9 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (redis_follow_is_on(replicator->redis)) {
         return redis_follow_step(replicator->redis, STEP_BUDGET_NS);
     }
-    uint64_t group = persistence_last_group(server->persistence);
+    uint64_t copies = server->replication.copies;
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
-        replicator->link.has_replaced = false;
+    if (server->replication.copies != copies) {
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
     tell_quorum(replicator, quorum_begin_tick);

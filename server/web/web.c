@@ -395,7 +395,8 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
     return web;
 }
 
-void web_open_gates(struct web *web) {
+void web_open_gates(void *context) {
+    struct web *web = context;
     web_engine_open_gates(&web->engine);
 }
 

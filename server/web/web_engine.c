@@ -10,6 +10,7 @@
 #include "server/dispatch/acl_rules.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
+#include "server/dispatch/gate.h"
 #include "server/dispatch/login.h"
 #include "server/durability/persistence.h"
 
@@ -234,12 +235,16 @@ static void run_commands(const struct web_engine *engine, struct web_query *quer
 }
 
 static bool must_be_held(const struct web_engine *engine, struct web_query *query) {
-    const struct persistence *persistence = engine->server->persistence;
-    if (persistence == NULL || !persistence_holds_readers(persistence)) {
+    const struct server *server = engine->server;
+    bool sees_boards = false;
+    for (unsigned i = 0; i < query->command_count; i++) {
+        sees_boards |= gate_sees_boards(command_by_index(query->numbers[i]));
+    }
+    if (!sees_boards || !gate_holds_readers(server)) {
         return false;
     }
-    query->held_for = persistence_last_group(persistence);
-    return query->held_for > persistence_safe_group(persistence);
+    query->held_for = persistence_last_group(server->persistence);
+    return query->held_for > gate_free_group(server);
 }
 
 static void run(const struct web_engine *engine, struct web_query *query, struct acl_user *user) {
@@ -266,8 +271,11 @@ bool web_engine_answer(void *context, struct ask *ask) {
     query->can_login = server_has_password(engine->server) || engine->server->users.count > 1;
     query->user_shown[0] = '\0';
     struct acl_user *user = find_user(engine, query);
+    const struct replication *replication = &engine->server->replication;
     if (query->round == 0) {
-        query->change_count = engine->server->durability.change_count;
+        /* Both only grow: the sum is another one when either is. */
+        query->change_count = engine->server->durability.change_count + replication->epoch;
+        query->epoch = replication_answer_epoch(replication);
     }
     query->is_unchanged = false;
     if (user == NULL) {
@@ -280,7 +288,8 @@ bool web_engine_answer(void *context, struct ask *ask) {
         query->is_unchanged = true;
         return true;
     }
-    if (engine->server->durability.is_loading && query->command_count > 0) {
+    bool is_outdated = query->epoch != replication_answer_epoch(replication);
+    if (is_outdated || (engine->server->durability.is_loading && query->command_count > 0)) {
         query->verdict = WEB_LOADING;
         return true;
     }
@@ -295,13 +304,22 @@ bool web_engine_answer(void *context, struct ask *ask) {
 }
 
 void web_engine_open_gates(struct web_engine *engine) {
-    uint64_t safe = persistence_safe_group(engine->server->persistence);
+    if (engine->held_first == NULL) {
+        return;
+    }
+    uint64_t group = gate_open_group(engine->server);
+    uint64_t epoch = replication_answer_epoch(&engine->server->replication);
     struct web_query **at = &engine->held_first;
     while (*at != NULL) {
         struct web_query *query = *at;
-        if (query->held_for > safe) {
+        if (query->epoch == epoch && query->held_for > group) {
             at = &query->next;
             continue;
+        }
+        if (query->epoch != epoch) {
+            buffer_clear(&query->replies);
+            query->reply_count = 0;
+            query->verdict = WEB_LOADING;
         }
         *at = query->next;
         asks_answer(engine->asks, &query->ask);

@@ -293,7 +293,7 @@ static bool is_refused(struct web_query *query) {
                   query->address);
         return true;
     case WEB_LOADING:
-        web_error(query, 503, "busy", "the server loads its boards");
+        web_error(query, 503, "busy", "the server loads its boards, or has just taken over others");
         return true;
     }
     if (is_other_data(query)) {

@@ -55,7 +55,7 @@ enum web_verdict {
     WEB_ALLOWED,
     WEB_LOGIN_NEEDED,   /* 401 */
     WEB_NOT_FROM_THERE, /* 403: protected-mode */
-    WEB_LOADING,
+    WEB_LOADING,        /* 503; or the boards were replaced meanwhile */
 };
 
 enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
@@ -118,7 +118,8 @@ struct web_query {
     enum web_verdict verdict;
     bool is_public_user, is_user_known, can_login, may_see_server, may_see_slowlog;
     char user_shown[HTTP_USER_MAX];
-    uint64_t held_for; /* the group that must be on disk */
+    uint64_t held_for; /* the group that it waits for, */
+    uint64_t epoch;    /* in this epoch (replication_answer_epoch), that of its first round */
     uint64_t elapsed_ns;
     uint64_t change_count;       /* of the engine, when the first round began */
     bool has_seen, is_unchanged; /* nothing has changed since seen_change_count: nothing was run */

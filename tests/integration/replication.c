@@ -424,6 +424,42 @@ IN_FIXTURE(replicas_of_replicas_get_the_same) {
     check_equal(THIRD, MASTER);
 }
 
+/* Two histories of the same length: nothing but the keys tells them apart. */
+IN_FIXTURE(a_copy_that_ends_with_the_same_number_reaches_replicas_of_replicas) {
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_start(THIRD, with_journal);
+    node_follow(THIRD, MASTER); /* it has a history from now on */
+    node_wait_up(THIRD);
+    wire_check(&REPLICA->wire, "ZADD old 1 m", ":1");
+    node_follow(THIRD, REPLICA);
+    node_wait_synced(THIRD, REPLICA);
+    for (int64_t i = 0, wanted = wire_info(&REPLICA->wire, "master_repl_offset") + 3;; i++) {
+        int64_t ours = wire_info(&MASTER->wire, "master_repl_offset");
+        int64_t theirs = wire_info(&REPLICA->wire, "master_repl_offset");
+        if (ours == wanted && theirs == wanted) {
+            break;
+        }
+        assert_true(ours <= wanted && theirs <= wanted);
+        char command[64];
+        snprintf(command, sizeof command, "ZADD %s %d m", ours < wanted ? "new" : "old", (int)i);
+        wire_check_prefix(ours < wanted ? &MASTER->wire : &REPLICA->wire, command, ":");
+    }
+    node_wait_synced(THIRD, REPLICA);
+    node_follow(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "EXISTS new old", ":1");
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS / 4;
+    while (wire_ask_integer(&THIRD->wire, "EXISTS new") == 0) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("it has other keys than its master: %s",
+                     wire_ask(&THIRD->wire, "INFO replication"));
+        }
+        process_sleep_ms(5);
+    }
+    check_equal(THIRD, MASTER);
+}
+
 /* ---- roles ---- */
 
 IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {

@@ -652,7 +652,7 @@ REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
     memcpy(id, r->id, sizeof id);
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
     harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
-    assert_true(r->is_promoting && replication_is_passive(r));
+    assert_int_equal(replication_keys(r), REPLICATION_KEYS_PROMOTING);
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_BOARDS);
     assert_string_equal(server_unready_reason(&h->server), "promoting");
     assert_string_equal(r->id, id); /* it may still go on where it was */

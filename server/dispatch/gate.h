@@ -1,0 +1,31 @@
+/* Which answers may leave, the same for every way in (RESP, HTTP). An answer depends on the last group that
+ * it could show, and on the epoch in which it was made (replication_answer_epoch):
+ *
+ *     the epoch is another one now         it is never sent
+ *     group <= gate_free_group             at once
+ *     group <= gate_open_group             at the end of a tick
+ *     else                                 it waits: for the disk (appendfsync), for replicas
+ *                                          (sync-replicas), for the lease */
+#ifndef SERVER_GATE_H
+#define SERVER_GATE_H
+
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+
+/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
+ * has changed. */
+static inline bool gate_sees_boards(const struct command *command) {
+    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
+           (command->flags & COMMAND_RUNS_QUEUE) != 0;
+}
+/* The session's client has changed something just now. */
+void gate_note_change(const struct server *server, struct session *session);
+/* Do answers to readers wait, too? Without persistence nothing waits. */
+bool gate_holds_readers(const struct server *server);
+/* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
+ * that shows the boards: the lease is looked at when the commands have run. */
+uint64_t gate_free_group(const struct server *server);
+/* What depends on no later group may leave, when a tick's commands have run. */
+uint64_t gate_open_group(const struct server *server);
+
+#endif

@@ -1,0 +1,262 @@
+/* What a new term does to clients: of a server with sync-replicas on a loop that the test turns, whose
+ * replicas are connections of the test. They say what replicas say, and acknowledge when the test lets
+ * them. */
+#include "server/replication/quorum.h"
+
+#include <inttypes.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/replication/replicator.h"
+#include "tests/support/loop_server.h"
+#include "tests/support/test.h"
+#include "tests/support/wire.h"
+
+#define SETTINGS "appendonly yes\nsync-replicas 1\n"
+#define NOTHING  "0000000000000000000000000000000000000000"
+
+static struct loop_server f;
+
+static struct sync *sync_state(void) {
+    return &f.server->replication.sync;
+}
+
+static uint64_t last_group(void) {
+    return persistence_last_group(f.persistence);
+}
+
+/* Turn until the sync state is this. */
+static void wait_for_state(enum sync_state state) {
+    for (struct loop_wait wait = {0};
+         sync_state()->state != state && loop_turn_and_wait(&f, &wait);) {}
+    assert_int_equal(sync_state()->state, state);
+}
+
+/* What this node says of itself: it has promised this, and its history goes so far. */
+static void present_as(int replica, unsigned node, const char *promised, const char *id,
+                       uint64_t group, bool has_forgotten) {
+    char text[256];
+    snprintf(text, sizeof text, "REPLCONF PRESENT %016x %s %s %" PRIu64 " %d\r\n", node, promised,
+             group == 0 ? NOTHING : id, group, has_forgotten);
+    loop_send(replica, text);
+}
+
+/* Node 1 has what is here, up to this group. */
+static void present(int replica, const char *promised, uint64_t group) {
+    present_as(replica, 1, promised, f.server->replication.id, group, false);
+}
+
+static int connect_replica(void) {
+    int replica = loop_connect(&f);
+    loop_send(replica, "REPLCONF listening-port 7001\r\n");
+    loop_expect(&f, replica, "+OK\r\n");
+    return replica;
+}
+
+/* The closed server's own promise is on disk. */
+static void wait_for_own_promise(void) {
+    struct loop_wait wait = {0};
+    while (term_compare(&sync_state()->promised, &sync_state()->term) != 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+}
+
+/* Nodes that have nothing, as all: they begin together. */
+static void promise_as(unsigned node) {
+    int replica = connect_replica();
+    present_as(replica, node, NOTHING, NOTHING, 0, true);
+    loop_expect_prefix(&f, replica, "+PREPARE ");
+    present_as(replica, node, sync_state()->term.text, NOTHING, 0, true);
+    loop_expect(&f, replica, "+CLOSED\r\n");
+}
+
+/* It follows the open server, and has all that is there. */
+static int follow(void) {
+    char text[128];
+    int replica = connect_replica();
+    present(replica, sync_state()->term.text, last_group());
+    loop_expect_prefix(&f, replica, "+OPEN ");
+    snprintf(text, sizeof text, "LB.SYNC %s %" PRIu64 "\r\n", f.server->replication.id,
+             last_group() + 1);
+    loop_send(replica, text);
+    loop_expect_prefix(&f, replica, "+CONTINUE ");
+    return replica;
+}
+
+/* It has this group, and answers a probe that was sent just now. */
+static void acknowledge(int replica, uint64_t group) {
+    char text[128];
+    snprintf(text, sizeof text,
+             "REPLCONF ACK %" PRIu64 " FSYNC 0 PROBE %" PRId64 " %" PRIu64 "\r\n", group,
+             f.server->clock.monotonic_ms, group);
+    loop_send(replica, text);
+    loop_turn_some(&f);
+}
+
+/* Somebody has promised a term above this server's. */
+static void present_greater(void) {
+    struct term greater;
+    int other = connect_replica();
+    assert_true(term_next(&sync_state()->term, 1, 1, &greater));
+    present(other, greater.text, 1);
+    loop_expect_prefix(&f, other, "+PREPARE ");
+    assert_true(sync_is_closed(sync_state()));
+    loop_close(&f, other);
+}
+
+static int begin(const char *settings, unsigned nodes) {
+    char text[256];
+    snprintf(text, sizeof text, SETTINGS "replication-nodes %u\n%s", nodes, settings);
+    loop_begin_kept(&f, text);
+    loop_replicate(&f);
+    wait_for_state(SYNC_CLOSED);
+    wait_for_own_promise();
+    for (unsigned node = 1; node < nodes; node++) {
+        promise_as(node);
+    }
+    wait_for_state(SYNC_OPEN);
+    return 0;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    return begin("sync-replicas-lease 0\n", 2);
+}
+
+static int set_up_lease(void **state) {
+    (void)state;
+    return begin("sync-replicas-lease 1000\n", 2);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    loop_end(&f);
+    return 0;
+}
+
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define IN_LEASE(name)   TEST_WITH(name, set_up_lease, tear_down)
+
+IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
+    int replica = follow();
+    int ann = loop_connect(&f);
+    loop_send(ann, "ZADD k 1 m\r\n");
+    loop_expect_nothing(&f, ann);
+    acknowledge(replica, last_group());
+    loop_expect(&f, ann, ":1\r\n");
+}
+
+/* The clock of the server is that which goes on while the machine is suspended: the loop does not turn. */
+IN_LEASE(a_machine_that_was_suspended_wakes_up_without_a_lease) {
+    int replica = follow();
+    int ann = loop_connect(&f);
+    acknowledge(replica, last_group());
+    loop_send(ann, "ZSCORE k m\r\n");
+    loop_expect(&f, ann, "$-1\r\n");
+    f.harness->wall_us += 1000000;
+    loop_send(ann, "ZSCORE k m\r\n");
+    loop_expect_nothing(&f, ann);
+    acknowledge(replica, last_group());
+    loop_expect(&f, ann, "$-1\r\n");
+}
+
+/* Between the greater term and the order to follow, the server is no open master any more. */
+IN_FIXTURE(no_answer_outlives_the_term_it_waits_in) {
+    (void)follow();
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    loop_send(ann, "ZADD k 1 m\r\n");
+    loop_expect_nothing(&f, ann);
+    loop_send(bob, "ZSCORE k m\r\n");
+    loop_expect_nothing(&f, bob);
+    present_greater();
+    int kim = loop_connect(&f);
+    loop_send(kim, "SLAVEOF 127.0.0.1 1\r\n");
+    loop_expect(&f, kim, "+OK\r\n");
+    loop_expect_end(&f, ann);
+    loop_expect_end(&f, bob);
+    loop_send(kim, "PING\r\n");
+    loop_expect(&f, kim, "+PONG\r\n");
+}
+
+IN_FIXTURE(nor_does_the_answer_of_the_request_that_ends_the_term) {
+    (void)follow();
+    int ann = loop_connect(&f);
+    loop_send(ann, "MULTI\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(ann, "ZADD k 1 m\r\nSLAVEOF 127.0.0.1 1\r\nEXEC\r\n");
+    loop_expect_end(&f, ann);
+}
+
+/* The groups before the start mark may still be replaced by another history, however many have them. */
+IN_FIXTURE(what_was_written_before_the_start_mark_is_safe_with_the_mark_alone) {
+    (void)follow();
+    int ann = loop_connect(&f);
+    loop_send(ann, "ZADD k 1 m\r\n");
+    loop_expect_nothing(&f, ann);
+    uint64_t written = last_group();
+    present_greater();
+    wait_for_state(SYNC_OPEN); /* of two servers one is enough */
+    assert_true(last_group() > written);
+    int replica = follow();
+    acknowledge(replica, written);
+    assert_int_equal(sync_state()->safe_group, 0);
+    loop_expect_end(&f, ann);
+    acknowledge(replica, last_group());
+    assert_int_equal(sync_state()->safe_group, last_group());
+}
+
+#define UNBLOCKED                                                                                  \
+    "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> "         \
+    "replica?)\r\n"
+
+IN_FIXTURE(who_waits_for_a_key_or_replicas_is_told_that_the_term_is_over) {
+    (void)follow();
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    loop_send(ann, "BZPOPMIN k 0\r\n");
+    loop_send(bob, "WAIT 2 0\r\n");
+    loop_turn_some(&f);
+    assert_int_equal(f.server->waits.client_count, 2);
+    present_greater();
+    loop_expect(&f, ann, UNBLOCKED);
+    loop_expect_end(&f, ann);
+    loop_expect(&f, bob, UNBLOCKED);
+    loop_expect_end(&f, bob);
+}
+
+/* What it has erased may come back with the next term, and so may the order itself. */
+IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
+    enum { BOARDS = 20000 }; /* many more than a tick erases from */
+    struct loop_wait wait = {0};
+    struct text request = {.at = NULL};
+    (void)follow();
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    int kim = loop_connect(&f);
+    for (int i = 0; i < BOARDS; i++) {
+        text_format(&request, "ZADD b%d 1 x\r\n", i);
+    }
+    loop_send_all(&f, bob, request.at, request.size);
+    while (registry_count(f.server->registry, 0) < BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_send(ann, "LB.FORGET x\r\n");
+    while (registry_count(f.server->registry, 0) == BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_send(kim, "SLAVEOF 127.0.0.1 1\r\n");
+    loop_expect(&f, kim, "+OK\r\n");
+    loop_expect(&f, ann, UNBLOCKED);
+    loop_expect_end(&f, ann);
+    assert_in_range(registry_count(f.server->registry, 0), 1, BOARDS - 1);
+    loop_send(kim, "SLAVEOF NO ONE\r\n");
+    loop_expect(&f, kim, "+OK\r\n");
+    wait_for_state(SYNC_OPEN);
+    while (registry_count(f.server->registry, 0) > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    text_free(&request);
+}
+
+TEST_MAIN(NULL, NULL)
