@@ -7,7 +7,7 @@
 
 enum {
     PULL_MS = 5000
-}; /* who has promised is given up as a source when so long nothing is whole */
+}; /* who has promised is given up as a source when the pull has not got further for so long */
 
 /* ---- states ---- */
 
@@ -179,6 +179,9 @@ static void step_closed(struct quorum *quorum) {
 static void step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
+    if (quorum->host.pull_advances(quorum->host.context)) {
+        quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
+    }
     if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {
         return;
     }

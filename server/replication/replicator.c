@@ -71,6 +71,11 @@ static void end_pull(void *context) {
     master_link_stop(&replicator->link);
 }
 
+static bool pull_advances(void *context) {
+    struct replicator *replicator = context;
+    return master_link_advances(&replicator->link);
+}
+
 static void close_term(void *context) {
     struct replicator *replicator = context;
     registry_set_passive(replicator->server->registry, true);
@@ -279,6 +284,7 @@ static void begin_quorum(struct replicator *replicator) {
         .drop_replicas = drop_replicas,
         .pull = pull,
         .end_pull = end_pull,
+        .pull_advances = pull_advances,
         .open = open_term,
         .close = close_term,
     };

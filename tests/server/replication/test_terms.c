@@ -3,11 +3,14 @@
  * them. */
 #include "server/replication/quorum.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/replication/replicator.h"
+#include "server/replication/wire.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
 #include "tests/support/wire.h"
@@ -128,6 +131,11 @@ static int set_up_lease(void **state) {
     return begin("sync-replicas-lease 1000\n", 2);
 }
 
+static int set_up_three(void **state) {
+    (void)state;
+    return begin("sync-replicas-lease 0\n", 3);
+}
+
 static int tear_down(void **state) {
     (void)state;
     loop_end(&f);
@@ -136,6 +144,7 @@ static int tear_down(void **state) {
 
 #define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
 #define IN_LEASE(name)   TEST_WITH(name, set_up_lease, tear_down)
+#define IN_THREE(name)   TEST_WITH(name, set_up_three, tear_down)
 
 IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
     int replica = follow();
@@ -257,6 +266,98 @@ IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     text_free(&request);
+}
+
+/* ---- pulling ---- */
+
+static int listen_anywhere(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return listener;
+}
+
+/* The server connects, and is answered as by who has a history that is not known here: a copy begins. */
+static int answer_pull(int listener, const struct term *id) {
+    char text[1024];
+    struct loop_wait wait = {0};
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    for (;;) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+        ssize_t size = recv(fd, text, sizeof text - 1, 0);
+        assert_true(size > 0 || (size < 0 && errno == EAGAIN));
+        text[size > 0 ? size : 0] = '\0';
+        if (strstr(text, "LB.SYNC") != NULL) {
+            break;
+        }
+        bool is_version = strstr(text, "leaderboard") != NULL;
+        snprintf(text, sizeof text, is_version ? "+LEADERBOARD %d\r\n" : "+OK\r\n", WIRE_VERSION);
+        if (size > 0) {
+            loop_send(fd, text);
+        }
+    }
+    snprintf(text, sizeof text, "+FULL %s\r\n", id->text);
+    loop_send(fd, text);
+    return fd;
+}
+
+/* Whoever has promised a greater term has more than is here: the server pulls. */
+static int begin_pull(struct term *greater) {
+    uint16_t port;
+    char text[64];
+    int listener = listen_anywhere(&port);
+    int other = loop_connect(&f);
+    snprintf(text, sizeof text, "REPLCONF listening-port %u ip-address 127.0.0.1\r\n", port);
+    loop_send(other, text);
+    loop_expect(&f, other, "+OK\r\n");
+    assert_true(term_next(&sync_state()->term, 1, 1, greater));
+    present_as(other, 1, greater->text, greater->text, 100, false);
+    loop_expect_prefix(&f, other, "+PREPARE ");
+    wait_for_own_promise();
+    present_as(other, 1, sync_state()->term.text, greater->text, 100, false);
+    wait_for_state(SYNC_PULLING);
+    int fd = answer_pull(listener, greater);
+    close(listener);
+    return fd;
+}
+
+/* What comes is no copy, which shows only at its end. */
+static void send_piece(int fd, size_t already) {
+    static const char noise[1024];
+    struct buffer out;
+    struct loop_wait wait = {0};
+    buffer_init(&out, 0);
+    wire_put_piece(&out, noise, sizeof noise);
+    loop_send_bytes(fd, out.at, out.size);
+    buffer_deinit(&out);
+    while (f.server->replication.copy_read_size < already + sizeof noise) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_turn_some(&f);
+}
+
+IN_THREE(a_pull_goes_on_while_it_gets_further_and_is_given_up_when_it_does_not) {
+    enum { PIECES = 4, PIECE = 1024, SECOND_US = 1000000 };
+    struct term greater;
+    int fd = begin_pull(&greater);
+    for (size_t i = 0; i < PIECES; i++) {
+        f.harness->wall_us += 4 * SECOND_US;
+        send_piece(fd, i * PIECE);
+        assert_int_equal(sync_state()->state, SYNC_PULLING);
+    }
+    f.harness->wall_us += 4 * SECOND_US;
+    loop_turn_some(&f);
+    assert_int_equal(sync_state()->state, SYNC_PULLING);
+    f.harness->wall_us += SECOND_US;
+    wait_for_state(SYNC_CLOSED);
+    close(fd);
 }
 
 TEST_MAIN(NULL, NULL)
