@@ -83,6 +83,7 @@ struct session {
     bool is_closed;            /* the server has it no more; it is freed later */
     enum session_reply_mode reply_mode;
     uint64_t changed_group;  /* the last group with a change of its own; 0: none (WAIT) */
+    uint64_t changed_epoch;  /* in which that was (replication_begin_epoch) */
     struct replica *replica; /* NULL: it has sent no REPLCONF; owned */
     struct job *job;         /* the command that runs in steps; NULL: none */
     int64_t active_at_ms;    /* last request received, or last output accepted; monotonic */

@@ -3,6 +3,11 @@
 
 #include "server/durability/persistence.h"
 
+void gate_note_change(const struct server *server, struct session *session) {
+    session->changed_group = persistence_last_group(server->persistence);
+    session->changed_epoch = server->replication.epoch;
+}
+
 bool gate_holds_readers(const struct server *server) {
     return server->persistence != NULL && (persistence_holds_readers(server->persistence) ||
                                            sync_is_gating(&server->replication.sync));

@@ -21,6 +21,8 @@ static inline bool gate_sees_boards(const struct command *command) {
     return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
            (command->flags & COMMAND_RUNS_QUEUE) != 0;
 }
+/* The session's client has changed something just now. */
+void gate_note_change(const struct server *server, struct session *session);
 /* Do answers to readers wait, too? Without persistence nothing waits. */
 bool gate_holds_readers(const struct server *server);
 /* What depends on no later group may leave at once, before the tick's end. What replicas are to be sent first

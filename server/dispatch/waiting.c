@@ -4,7 +4,7 @@
 #include "server/dispatch/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
-#include "server/durability/persistence.h"
+#include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool end(struct server *server, struct session *session, struct reply *reply) {
@@ -61,7 +61,7 @@ static void serve(struct server *server, struct session *session, struct registr
     session->wait.command->serve(&call, key);
     server_end_reply(server, session);
     if (server->persistence != NULL) {
-        session->changed_group = persistence_last_group(server->persistence);
+        gate_note_change(server, session);
     }
 }
 

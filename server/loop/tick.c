@@ -503,7 +503,7 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     if (server->persistence != NULL && !is_refused) {
         has_changed = server->durability.effect_count != effects_before;
         if (has_changed) {
-            session->changed_group = persistence_last_group(server->persistence);
+            gate_note_change(server, session);
         }
         gate_output(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
@@ -660,7 +660,7 @@ static void answer_job(struct tick *tick, struct job *job) {
     job_answer(tick->server, job, &reply);
     if (tick->server->persistence != NULL) {
         if (has_changed) {
-            session->changed_group = persistence_last_group(tick->server->persistence);
+            gate_note_change(tick->server, session);
         }
         gate_output(connection, size_before, has_changed, NULL);
         drop_outdated(tick->server, session, epoch);

@@ -476,7 +476,39 @@ void master_link_begin(struct master_link *link, bool wants_failover) {
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port) {
     snprintf(link->pull_host, sizeof link->pull_host, "%s", host);
     link->pull_port = port;
+    link->pull_group = replication_of(link)->group;
+    link->pull_best = 0;
     master_link_begin(link, false);
+}
+
+/* Bytes of the next group come before a copy, which is loaded when all of it has come: each is further than
+ * what is before it. */
+bool master_link_advances(struct master_link *link) {
+    const uint64_t copying = UINT64_C(1) << 62, loading = UINT64_C(1) << 63;
+    const struct persistence *persistence = link->server->persistence;
+    const struct replication *replication = replication_of(link);
+    const char *error;
+    uint64_t at = link->input.size;
+    bool is_further = replication->group > link->pull_group;
+    if (is_further) {
+        link->pull_group = replication->group;
+        link->pull_best = 0;
+    }
+    if (link->state == LINK_COPYING) {
+        at = copying + replication->copy_read_size;
+    } else if (link->state == LINK_LOADING) {
+        enum received_state state = persistence_received_state(persistence, &error);
+        if (state == RECEIVED_LOADED || state == RECEIVED_ADOPTING ||
+            (state == RECEIVED_SYNCING && link->pull_best < loading)) {
+            return true; /* this server's disk is at work */
+        }
+        at = loading + persistence_received_loaded_size(persistence);
+    } else if (apply_is_going(&link->apply) && !link->is_retrying) {
+        return true;
+    }
+    is_further |= at > link->pull_best;
+    link->pull_best = at > link->pull_best ? at : link->pull_best;
+    return is_further;
 }
 
 void master_link_apply_rest(struct master_link *link) {

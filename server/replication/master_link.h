@@ -88,7 +88,8 @@ struct master_link {
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
     uint16_t pull_port;
-    int fd;           /* -1: none */
+    uint64_t pull_group, pull_best; /* how far it has got: see master_link_advances */
+    int fd;                         /* -1: none */
     uv_poll_t *poll;  /* NULL: none; its own memory, as closing takes a turn of the loop */
     int polled;       /* events */
     uv_timer_t timer; /* the next attempt; STREAMING: the next acknowledgement */
@@ -131,6 +132,8 @@ void master_link_deinit(struct master_link *link);
 void master_link_begin(struct master_link *link, bool wants_failover);
 /* The same, to take over what a server has that has promised this one's term. */
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port);
+/* Has it got further since this was asked last? What comes once more, after a failure, does not count. */
+MUST_CHECK bool master_link_advances(struct master_link *link);
 /* Drop the connection: nothing comes any more. What has come whole stays to be applied (master_link_has_groups): by
  * master_link_apply, or, if a link is begun, before its first attempt. */
 void master_link_stop(struct master_link *link);

@@ -7,7 +7,7 @@
 
 enum {
     PULL_MS = 5000
-}; /* who has promised is given up as a source when so long nothing has come, and nothing was applied */
+}; /* who has promised is given up as a source when the pull has not got further for so long */
 
 /* ---- states ---- */
 
@@ -119,7 +119,6 @@ static void pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->target = best->said.position;
     quorum->pulled_node = best->said.node;
     quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
-    quorum->pull_seen = quorum->host.pull_progress(quorum->host.context);
     log_write(LOG_NOTICE,
               "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
               "group=%" PRIu64,
@@ -180,9 +179,7 @@ static void step_closed(struct quorum *quorum) {
 static void step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
-    uint64_t seen = quorum->host.pull_progress(quorum->host.context);
-    if (seen != quorum->pull_seen) {
-        quorum->pull_seen = seen;
+    if (quorum->host.pull_advances(quorum->host.context)) {
         quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
     }
     if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {

@@ -43,8 +43,8 @@ struct quorum_host {
     /* Take over what that server has; the role stays master. */
     void (*pull)(void *context, const char *host, uint16_t port);
     void (*end_pull)(void *context);
-    /* A number that changes as the pull advances: bytes come, or what has come is loaded or applied. */
-    uint64_t (*pull_progress)(void *context);
+    /* Has the pull got further since it was asked last? */
+    bool (*pull_advances)(void *context);
     /* Begin the history of this id, behind the last group: the server changes its keys itself now. */
     bool (*open)(void *context, const struct term *id); /* false: no memory, nothing changed */
     /* It does not any more. */
@@ -76,8 +76,7 @@ struct quorum {
     /* PULLING */
     struct term_position target;
     uint64_t pulled_node;
-    uint64_t pull_seen;    /* what host.pull_progress said last, */
-    int64_t pull_until_ms; /* and until when it is to say something else */
+    int64_t pull_until_ms; /* until when it is to have got further */
     /* OPEN */
     int64_t probed_ms;
     /* REPLICA */

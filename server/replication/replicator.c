@@ -71,16 +71,9 @@ static void end_pull(void *context) {
     master_link_stop(&replicator->link);
 }
 
-/* Whatever comes, is loaded or is applied. Loading a copy does not show: it is bounded by itself. */
-static uint64_t pull_progress(void *context) {
-    const struct replicator *replicator = context;
-    const struct replication *replication = &replicator->server->replication;
-    const struct master_link *link = &replicator->link;
-    uint64_t loading_ms = link->state == LINK_LOADING || apply_is_going(&link->apply)
-                              ? (uint64_t)replicator->server->clock.monotonic_ms
-                              : 0;
-    return replication->counters.received_copy_size + replication->counters.received_size +
-           replication->group + loading_ms;
+static bool pull_advances(void *context) {
+    struct replicator *replicator = context;
+    return master_link_advances(&replicator->link);
 }
 
 static void close_term(void *context) {
@@ -296,7 +289,7 @@ static void begin_quorum(struct replicator *replicator) {
         .drop_replicas = drop_replicas,
         .pull = pull,
         .end_pull = end_pull,
-        .pull_progress = pull_progress,
+        .pull_advances = pull_advances,
         .open = open_term,
         .close = close_term,
     };

@@ -304,6 +304,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
 }
 
 void web_engine_open_gates(struct web_engine *engine) {
+    if (engine->held_first == NULL) {
+        return;
+    }
     uint64_t group = gate_open_group(engine->server);
     uint64_t epoch = replication_answer_epoch(&engine->server->replication);
     struct web_query **at = &engine->held_first;

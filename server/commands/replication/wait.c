@@ -37,8 +37,12 @@ static void wait_run(struct call *call) {
         !read_timeout(call, call_arg(call, 2), &due_ms)) {
         return;
     }
-    uint32_t acked = replication_count_acked(&server->replication, session->changed_group, false);
-    if (acked >= count || session->transaction.is_running) {
+    /* Whether anybody has what it wrote before the history changed is not known. */
+    bool is_known =
+        session->changed_group == 0 || session->changed_epoch == server->replication.epoch;
+    uint32_t acked =
+        is_known ? replication_count_acked(&server->replication, session->changed_group, false) : 0;
+    if (acked >= count || !is_known || session->transaction.is_running) {
         reply_integer(call->reply, acked);
         return;
     }

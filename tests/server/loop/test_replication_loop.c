@@ -71,6 +71,23 @@ TEST(wait_gives_up_with_the_number_it_has) {
     loop_end(&f);
 }
 
+/* The numbers of groups mean nothing any more. */
+TEST(wait_counts_nobody_for_what_was_written_before_the_role_changed) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int first = connect_replica(&f, "7001");
+    int ann = loop_connect(&f);
+    loop_turn_some(&f);
+    note_written(&f, 5);
+    loop_send(first, "REPLCONF ACK 7\r\n");
+    loop_turn_some(&f);
+    loop_send(ann, "WAIT 1 0\r\n");
+    loop_expect(&f, ann, ":1\r\n");
+    loop_send(ann, "REPLICAOF 127.0.0.1 7001\r\nREPLICAOF NO ONE\r\nWAIT 1 0\r\n");
+    loop_expect(&f, ann, "+OK\r\n+OK\r\n:0\r\n");
+    loop_end(&f);
+}
+
 TEST(client_unblock_ends_a_wait) {
     struct loop_server f;
     loop_begin(&f, NULL);

@@ -3,16 +3,19 @@
  * them. */
 #include "server/replication/quorum.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/replication/replicator.h"
+#include "server/replication/wire.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
 #include "tests/support/wire.h"
 
-#define SETTINGS "appendonly yes\nsync-replicas 1\nreplication-nodes 2\nsync-replicas-lease 0\n"
+#define SETTINGS "appendonly yes\nsync-replicas 1\n"
 #define NOTHING  "0000000000000000000000000000000000000000"
 
 static struct loop_server f;
@@ -32,12 +35,18 @@ static void wait_for_state(enum sync_state state) {
     assert_int_equal(sync_state()->state, state);
 }
 
-/* What node 1 says of itself: it has promised this, and has nothing or what is here. */
-static void present(int replica, const char *promised, uint64_t group, bool has_forgotten) {
+/* What this node says of itself: it has promised this, and its history goes so far. */
+static void present_as(int replica, unsigned node, const char *promised, const char *id,
+                       uint64_t group, bool has_forgotten) {
     char text[256];
-    snprintf(text, sizeof text, "REPLCONF PRESENT 0000000000000001 %s %s %" PRIu64 " %d\r\n",
-             promised, group == 0 ? NOTHING : f.server->replication.id, group, has_forgotten);
+    snprintf(text, sizeof text, "REPLCONF PRESENT %016x %s %s %" PRIu64 " %d\r\n", node, promised,
+             group == 0 ? NOTHING : id, group, has_forgotten);
     loop_send(replica, text);
+}
+
+/* Node 1 has what is here, up to this group. */
+static void present(int replica, const char *promised, uint64_t group) {
+    present_as(replica, 1, promised, f.server->replication.id, group, false);
 }
 
 static int connect_replica(void) {
@@ -47,24 +56,28 @@ static int connect_replica(void) {
     return replica;
 }
 
-/* The replica promises the term of the closed server, which has been promised nothing greater. */
-static void promise(int replica, uint64_t group, bool has_forgotten) {
+/* The closed server's own promise is on disk. */
+static void wait_for_own_promise(void) {
     struct loop_wait wait = {0};
     while (term_compare(&sync_state()->promised, &sync_state()->term) != 0) {
-        assert_true(loop_turn_and_wait(&f, &wait)); /* its own promise is on disk */
+        assert_true(loop_turn_and_wait(&f, &wait));
     }
-    present(replica, NOTHING, group, has_forgotten);
+}
+
+/* Nodes that have nothing, as all: they begin together. */
+static void promise_as(unsigned node) {
+    int replica = connect_replica();
+    present_as(replica, node, NOTHING, NOTHING, 0, true);
     loop_expect_prefix(&f, replica, "+PREPARE ");
-    present(replica, sync_state()->term.text, group, has_forgotten);
+    present_as(replica, node, sync_state()->term.text, NOTHING, 0, true);
     loop_expect(&f, replica, "+CLOSED\r\n");
-    wait_for_state(SYNC_OPEN);
 }
 
 /* It follows the open server, and has all that is there. */
 static int follow(void) {
     char text[128];
     int replica = connect_replica();
-    present(replica, sync_state()->term.text, last_group(), false);
+    present(replica, sync_state()->term.text, last_group());
     loop_expect_prefix(&f, replica, "+OPEN ");
     snprintf(text, sizeof text, "LB.SYNC %s %" PRIu64 "\r\n", f.server->replication.id,
              last_group() + 1);
@@ -88,28 +101,39 @@ static void present_greater(void) {
     struct term greater;
     int other = connect_replica();
     assert_true(term_next(&sync_state()->term, 1, 1, &greater));
-    present(other, greater.text, 1, false);
+    present(other, greater.text, 1);
     loop_expect_prefix(&f, other, "+PREPARE ");
     assert_true(sync_is_closed(sync_state()));
     loop_close(&f, other);
 }
 
-static int begin(const char *settings) {
-    loop_begin_kept(&f, settings);
+static int begin(const char *settings, unsigned nodes) {
+    char text[256];
+    snprintf(text, sizeof text, SETTINGS "replication-nodes %u\n%s", nodes, settings);
+    loop_begin_kept(&f, text);
     loop_replicate(&f);
     wait_for_state(SYNC_CLOSED);
-    promise(connect_replica(), 0, true);
+    wait_for_own_promise();
+    for (unsigned node = 1; node < nodes; node++) {
+        promise_as(node);
+    }
+    wait_for_state(SYNC_OPEN);
     return 0;
 }
 
 static int set_up(void **state) {
     (void)state;
-    return begin(SETTINGS "sync-replicas-lease 0\n");
+    return begin("sync-replicas-lease 0\n", 2);
 }
 
 static int set_up_lease(void **state) {
     (void)state;
-    return begin(SETTINGS "sync-replicas-lease 1000\n");
+    return begin("sync-replicas-lease 1000\n", 2);
+}
+
+static int set_up_three(void **state) {
+    (void)state;
+    return begin("sync-replicas-lease 0\n", 3);
 }
 
 static int tear_down(void **state) {
@@ -120,6 +144,7 @@ static int tear_down(void **state) {
 
 #define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
 #define IN_LEASE(name)   TEST_WITH(name, set_up_lease, tear_down)
+#define IN_THREE(name)   TEST_WITH(name, set_up_three, tear_down)
 
 IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
     int replica = follow();
@@ -241,6 +266,98 @@ IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     text_free(&request);
+}
+
+/* ---- pulling ---- */
+
+static int listen_anywhere(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return listener;
+}
+
+/* The server connects, and is answered as by who has a history that is not known here: a copy begins. */
+static int answer_pull(int listener, const struct term *id) {
+    char text[1024];
+    struct loop_wait wait = {0};
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    for (;;) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+        ssize_t size = recv(fd, text, sizeof text - 1, 0);
+        assert_true(size > 0 || (size < 0 && errno == EAGAIN));
+        text[size > 0 ? size : 0] = '\0';
+        if (strstr(text, "LB.SYNC") != NULL) {
+            break;
+        }
+        bool is_version = strstr(text, "leaderboard") != NULL;
+        snprintf(text, sizeof text, is_version ? "+LEADERBOARD %d\r\n" : "+OK\r\n", WIRE_VERSION);
+        if (size > 0) {
+            loop_send(fd, text);
+        }
+    }
+    snprintf(text, sizeof text, "+FULL %s\r\n", id->text);
+    loop_send(fd, text);
+    return fd;
+}
+
+/* Whoever has promised a greater term has more than is here: the server pulls. */
+static int begin_pull(struct term *greater) {
+    uint16_t port;
+    char text[64];
+    int listener = listen_anywhere(&port);
+    int other = loop_connect(&f);
+    snprintf(text, sizeof text, "REPLCONF listening-port %u ip-address 127.0.0.1\r\n", port);
+    loop_send(other, text);
+    loop_expect(&f, other, "+OK\r\n");
+    assert_true(term_next(&sync_state()->term, 1, 1, greater));
+    present_as(other, 1, greater->text, greater->text, 100, false);
+    loop_expect_prefix(&f, other, "+PREPARE ");
+    wait_for_own_promise();
+    present_as(other, 1, sync_state()->term.text, greater->text, 100, false);
+    wait_for_state(SYNC_PULLING);
+    int fd = answer_pull(listener, greater);
+    close(listener);
+    return fd;
+}
+
+/* What comes is no copy, which shows only at its end. */
+static void send_piece(int fd, size_t already) {
+    static const char noise[1024];
+    struct buffer out;
+    struct loop_wait wait = {0};
+    buffer_init(&out, 0);
+    wire_put_piece(&out, noise, sizeof noise);
+    loop_send_bytes(fd, out.at, out.size);
+    buffer_deinit(&out);
+    while (f.server->replication.copy_read_size < already + sizeof noise) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_turn_some(&f);
+}
+
+IN_THREE(a_pull_goes_on_while_it_gets_further_and_is_given_up_when_it_does_not) {
+    enum { PIECES = 4, PIECE = 1024, SECOND_US = 1000000 };
+    struct term greater;
+    int fd = begin_pull(&greater);
+    for (size_t i = 0; i < PIECES; i++) {
+        f.harness->wall_us += 4 * SECOND_US;
+        send_piece(fd, i * PIECE);
+        assert_int_equal(sync_state()->state, SYNC_PULLING);
+    }
+    f.harness->wall_us += 4 * SECOND_US;
+    loop_turn_some(&f);
+    assert_int_equal(sync_state()->state, SYNC_PULLING);
+    f.harness->wall_us += SECOND_US;
+    wait_for_state(SYNC_CLOSED);
+    close(fd);
 }
 
 TEST_MAIN(NULL, NULL)
