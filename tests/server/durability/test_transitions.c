@@ -150,8 +150,8 @@ static void load_damaged_files(const void *context) {
 static void save_without_a_directory(const void *context) {
     (void)context;
     struct durable_server durable;
+    fails_directory = true; /* so it has none from its start on */
     begin(&durable, NOTHING);
-    fails_directory = true;
     CHECK(history_save(&durable) == PERSISTENCE_FAILED);
     durable_stop(&durable);
 }
@@ -468,7 +468,9 @@ static void prepare_and_abandon(const void *context) {
     char reason[SETTING_ERROR_MAX];
     char path[DIRECTORY_PATH_MAX];
     struct durable_server durable;
+    fails_directory = true; /* or the server would hold it from its start on */
     begin(&durable, NOTHING);
+    fails_directory = false;
     struct settings wanted = durable.server->settings;
     wanted.appendonly = true;
     snprintf(path, sizeof path, "%s", directory_join(history->directory, "kept"));
