@@ -85,6 +85,11 @@ uint64_t persistence_safe_group(const struct persistence *persistence) {
     return 1;
 }
 
+uint64_t persistence_complete_group(const struct persistence *persistence) {
+    (void)persistence;
+    return 1;
+}
+
 bool persistence_holds_readers(const struct persistence *persistence) {
     (void)persistence;
     return false;
