@@ -277,6 +277,9 @@ TEST(a_ping_has_tls) {
     assert_string_equal(ping(server.socket_path, ""), "PONG\n0\n");
     assert_non_null(
         strstr(ping(port, "--tls"), "certificate")); /* of no authority of the system's */
+    assert_string_equal(ping(local, "--tls --cacert ca.crt"), "PONG\n0\n");
+    snprintf(local, sizeof local, "127.1:%u",
+             server.port); /* there, too, and not in the certificate */
     assert_non_null(strstr(ping(local, "--tls --cacert ca.crt"), "mismatch"));
     assert_non_null(strstr(ping(port, "--cacert ca.crt"), "--tls, which is missing\n1\n"));
     assert_non_null(strstr(ping(port, ""), "\n1\n"));

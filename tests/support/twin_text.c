@@ -201,6 +201,13 @@ bool twin_read_bound(struct bytes text, int scale, struct twin_bound *bound) {
     if (bound->is_exclusive) {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
     }
+    if (text.size == 0) { /* as strtod has it */
+        bound->value = 0;
+        return true;
+    }
+    while (text.size > 1 && text.at[0] == ' ') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
     if (twin_is_word(text, "-INF")) {
         bound->value = -FAR;
         return true;
