@@ -438,8 +438,9 @@ lint: ## clang-tidy and cppcheck
 	@.ci/install-packages check
 	@.ci/lint $(B)
 
-layers: ## refuse an #include against the direction of the rooms
+layers: ## refuse an #include against the direction of the rooms, and names that do not tell their file
 	@.ci/check-layers
+	@.ci/check-names
 
 format: ## rewrite all sources with clang-format
 	@.ci/install-packages check

@@ -14,12 +14,12 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static char *chunk_at(const struct chunks *chunks, uint32_t chunk) {
+static char *chunks_chunk_at(const struct chunks *chunks, uint32_t chunk) {
     return chunks->range + (size_t)chunk * CHUNK_SIZE;
 }
 
 /* A chunk without memory. false: none left. */
-static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
+static bool chunks_pop_empty(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->returned_count > 0) {
         *chunk = chunks->returned[--chunks->returned_count];
         return true;
@@ -28,30 +28,30 @@ static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
         return false;
     }
     *chunk = chunks->fresh_begin++;
-    (void)madvise(chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
+    (void)madvise(chunks_chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
     return true;
 }
 
 /* ---- the keeper ---- */
 
-static uint32_t wanted_ready(const struct chunks *chunks) {
+static uint32_t chunks_wanted_ready(const struct chunks *chunks) {
     return chunks->is_growing && chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY
                                                                    : chunks->used_count > 0;
 }
 
-static bool wants_ready(const struct chunks *chunks) {
-    return chunks->ready_count + chunks->spare_count < wanted_ready(chunks);
+static bool chunks_wants_ready(const struct chunks *chunks) {
+    return chunks->ready_count + chunks->spare_count < chunks_wanted_ready(chunks);
 }
 
 /* Called with the lock held; releases it during the system call. */
-static void advise(struct chunks *chunks, uint32_t chunk, int advice) {
+static void chunks_advise(struct chunks *chunks, uint32_t chunk, int advice) {
     pthread_mutex_unlock(&chunks->lock);
-    (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, advice);
+    (void)madvise(chunks_chunk_at(chunks, chunk), CHUNK_SIZE, advice);
     pthread_mutex_lock(&chunks->lock);
 }
 
 /* Sleep until there may be work. Growth that has paused counts as finished. */
-static void wait_for_work(struct chunks *chunks) {
+static void chunks_wait_for_work(struct chunks *chunks) {
     if (!chunks->is_growing) {
         pthread_cond_wait(&chunks->wake, &chunks->lock);
         return;
@@ -65,7 +65,7 @@ static void wait_for_work(struct chunks *chunks) {
     }
 }
 
-static void *keep(void *context) {
+static void *chunks_keep(void *context) {
     struct chunks *chunks = context;
     thread_signals_begin();
     pthread_mutex_lock(&chunks->lock);
@@ -73,15 +73,15 @@ static void *keep(void *context) {
         uint32_t chunk;
         if (chunks->leaving_count > 0) {
             chunk = chunks->leaving[--chunks->leaving_count];
-            advise(chunks, chunk, MADV_DONTNEED);
+            chunks_advise(chunks, chunk, MADV_DONTNEED);
             chunks->returned[chunks->returned_count++] = chunk;
-        } else if (wants_ready(chunks) && pop_empty(chunks, &chunk)) {
-            advise(chunks, chunk, MADV_POPULATE_WRITE);
+        } else if (chunks_wants_ready(chunks) && chunks_pop_empty(chunks, &chunk)) {
+            chunks_advise(chunks, chunk, MADV_POPULATE_WRITE);
             chunks->ready[chunks->ready_count++] = chunk;
-        } else if (chunks->ready_count > wanted_ready(chunks)) {
+        } else if (chunks->ready_count > chunks_wanted_ready(chunks)) {
             chunks->leaving[chunks->leaving_count++] = chunks->ready[--chunks->ready_count];
         } else {
-            wait_for_work(chunks);
+            chunks_wait_for_work(chunks);
         }
     }
     pthread_mutex_unlock(&chunks->lock);
@@ -89,12 +89,12 @@ static void *keep(void *context) {
 }
 
 /* Block signals in the keeper, so that the other threads handle them. */
-static bool start_keeper(struct chunks *chunks) {
+static bool chunks_start_keeper(struct chunks *chunks) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_started = pthread_create(&chunks->keeper, NULL, keep, chunks) == 0;
+    bool is_started = pthread_create(&chunks->keeper, NULL, chunks_keep, chunks) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_started;
 }
@@ -102,7 +102,7 @@ static bool start_keeper(struct chunks *chunks) {
 /* ---- the user ---- */
 
 /* Map the range, one extra chunk for alignment, and two stacks behind it. */
-static bool map_range(struct chunks *chunks, size_t range_size) {
+static bool chunks_map_range(struct chunks *chunks, size_t range_size) {
     size_t count = range_size / CHUNK_SIZE;
     if (count == 0 || count >= UINT32_MAX) {
         return false;
@@ -129,7 +129,7 @@ static bool map_range(struct chunks *chunks, size_t range_size) {
 
 bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
     *chunks = (struct chunks){.range = NULL};
-    if (!map_range(chunks, range_size)) {
+    if (!chunks_map_range(chunks, range_size)) {
         return false;
     }
     pthread_mutex_init(&chunks->lock, NULL);
@@ -138,7 +138,7 @@ bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&chunks->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    chunks->has_keeper = with_keeper && start_keeper(chunks);
+    chunks->has_keeper = with_keeper && chunks_start_keeper(chunks);
     return true;
 }
 
@@ -160,7 +160,7 @@ void chunks_deinit(struct chunks *chunks) {
 }
 
 /* Chunks available at once first; a chunk in `leaving` still has its memory. */
-static bool pop_any(struct chunks *chunks, uint32_t *chunk) {
+static bool chunks_pop_any(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->spare_count > 0) {
         *chunk = chunks->spare[--chunks->spare_count];
     } else if (chunks->leaving_count > 0) {
@@ -168,7 +168,7 @@ static bool pop_any(struct chunks *chunks, uint32_t *chunk) {
     } else if (chunks->ready_count > 0) {
         *chunk = chunks->ready[--chunks->ready_count];
     } else {
-        return pop_empty(chunks, chunk);
+        return chunks_pop_empty(chunks, chunk);
     }
     return true;
 }
@@ -180,15 +180,15 @@ char *chunks_take(struct chunks *chunks) {
     }
     pthread_mutex_lock(&chunks->lock);
     bool was_spare = chunks->spare_count > 0;
-    bool is_there = pop_any(chunks, &chunk);
+    bool is_there = chunks_pop_any(chunks, &chunk);
     chunks->used_count += is_there;
     chunks->taken_count++;
     chunks->is_growing = chunks->is_growing || !was_spare;
-    if (chunks->has_keeper && wants_ready(chunks)) {
+    if (chunks->has_keeper && chunks_wants_ready(chunks)) {
         pthread_cond_signal(&chunks->wake);
     }
     pthread_mutex_unlock(&chunks->lock);
-    return is_there ? chunk_at(chunks, chunk) : NULL;
+    return is_there ? chunks_chunk_at(chunks, chunk) : NULL;
 }
 
 void chunks_give(struct chunks *chunks, const void *at) {
@@ -201,13 +201,13 @@ void chunks_give(struct chunks *chunks, const void *at) {
         chunks->leaving[chunks->leaving_count++] = chunk;
         pthread_cond_signal(&chunks->wake);
     } else {
-        (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, MADV_DONTNEED);
+        (void)madvise(chunks_chunk_at(chunks, chunk), CHUNK_SIZE, MADV_DONTNEED);
         chunks->returned[chunks->returned_count++] = chunk;
     }
     pthread_mutex_unlock(&chunks->lock);
 }
 
-static bool is_in(const uint32_t *stack, uint32_t count, uint32_t chunk) {
+static bool chunks_is_in(const uint32_t *stack, uint32_t count, uint32_t chunk) {
     for (uint32_t i = 0; i < count; i++) {
         if (stack[i] == chunk) {
             return true;
@@ -217,8 +217,9 @@ static bool is_in(const uint32_t *stack, uint32_t count, uint32_t chunk) {
 }
 
 bool chunks_is_used(const struct chunks *chunks, uint32_t chunk) {
-    return chunk < chunks->fresh_begin && !is_in(chunks->ready, chunks->ready_count, chunk) &&
-           !is_in(chunks->spare, chunks->spare_count, chunk) &&
-           !is_in(chunks->leaving, chunks->leaving_count, chunk) &&
-           !is_in(chunks->returned, chunks->returned_count, chunk);
+    return chunk < chunks->fresh_begin &&
+           !chunks_is_in(chunks->ready, chunks->ready_count, chunk) &&
+           !chunks_is_in(chunks->spare, chunks->spare_count, chunk) &&
+           !chunks_is_in(chunks->leaving, chunks->leaving_count, chunk) &&
+           !chunks_is_in(chunks->returned, chunks->returned_count, chunk);
 }

@@ -36,12 +36,12 @@ struct number_text {
     bool is_negative;
 };
 
-static bool is_digit(char byte) {
+static bool decimal_is_digit(char byte) {
     return (unsigned char)byte - (unsigned)'0' <= 9;
 }
 
 /* Read "[+-]digits" to the end of text; saturates. */
-static bool parse_exponent(struct bytes text, int64_t *exponent) {
+static bool decimal_parse_exponent(struct bytes text, int64_t *exponent) {
     size_t i = 0;
     bool is_negative = false;
     if (i < text.size && (text.at[i] == '+' || text.at[i] == '-')) {
@@ -53,7 +53,7 @@ static bool parse_exponent(struct bytes text, int64_t *exponent) {
     }
     int64_t sum = 0;
     for (; i < text.size; i++) {
-        if (!is_digit(text.at[i])) {
+        if (!decimal_is_digit(text.at[i])) {
             return false;
         }
         sum = sum * 10 + (text.at[i] - '0');
@@ -65,7 +65,7 @@ static bool parse_exponent(struct bytes text, int64_t *exponent) {
     return true;
 }
 
-static bool split_number(struct bytes text, struct number_text *number) {
+static bool decimal_split_number(struct bytes text, struct number_text *number) {
     if (text.size == 0) {
         return false;
     }
@@ -75,7 +75,7 @@ static bool split_number(struct bytes text, struct number_text *number) {
     size_t digit_count = 0;
     bool has_point = false;
     for (; i < text.size; i++) {
-        if (is_digit(text.at[i])) {
+        if (decimal_is_digit(text.at[i])) {
             digit_count++;
         } else if (text.at[i] == '.' && !has_point) {
             has_point = true;
@@ -98,16 +98,16 @@ static bool split_number(struct bytes text, struct number_text *number) {
     if (text.at[i] != 'e' && text.at[i] != 'E') {
         return false;
     }
-    return parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
-                          &number->exponent);
+    return decimal_parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
+                                  &number->exponent);
 }
 
-static bool append_digit(uint64_t *magnitude, unsigned digit) {
+static bool decimal_append_digit(uint64_t *magnitude, unsigned digit) {
     return !__builtin_mul_overflow(*magnitude, 10, magnitude) &&
            !__builtin_add_overflow(*magnitude, digit, magnitude);
 }
 
-static struct cut_number cut_at_scale(const struct number_text *number, unsigned scale) {
+static struct cut_number decimal_cut_at_scale(const struct number_text *number, unsigned scale) {
     struct cut_number cut = {.is_negative = number->is_negative};
     struct bytes mantissa = number->mantissa;
     size_t i = 0;
@@ -131,14 +131,14 @@ static struct cut_number cut_at_scale(const struct number_text *number, unsigned
         unsigned digit = (unsigned)(mantissa.at[i] - '0');
         if (kept_count <= 0) {
             cut.is_inexact |= digit != 0;
-        } else if (!append_digit(&cut.magnitude, digit)) {
+        } else if (!decimal_append_digit(&cut.magnitude, digit)) {
             cut.is_too_wide = true;
             return cut;
         }
         kept_count--;
     }
     for (; kept_count > 0; kept_count--) {
-        if (!append_digit(&cut.magnitude, 0)) {
+        if (!decimal_append_digit(&cut.magnitude, 0)) {
             cut.is_too_wide = true;
             return cut;
         }
@@ -150,7 +150,7 @@ static struct cut_number cut_at_scale(const struct number_text *number, unsigned
 
 /* A number as "d.ddde+xx", as printf's %.16e prints it. false: it has more digits, or its power of ten is
  * larger than that of any score. */
-static bool print_scientific(const struct number_text *number, char *out) {
+static bool decimal_print_scientific(const struct number_text *number, char *out) {
     char digits[DOUBLE_DIGITS_MAX + 1];
     int count = 0;
     int64_t power = (int64_t)number->point + number->exponent; /* of the first digit, plus one */
@@ -173,10 +173,10 @@ static bool print_scientific(const struct number_text *number, char *out) {
 }
 
 /* Any text of 15 digits that denotes the double is the only one of so many; of 16 digits the nearest. */
-static size_t shorten(const struct number_text *number, char *out) {
+static size_t decimal_shorten_digits(const struct number_text *number, char *out) {
     char text[DECIMAL_SHORT_MAX];
     char printed[DECIMAL_SHORT_MAX];
-    if (!print_scientific(number, text)) {
+    if (!decimal_print_scientific(number, text)) {
         return 0;
     }
     double value = strtod(text, NULL);
@@ -201,18 +201,18 @@ static size_t shorten(const struct number_text *number, char *out) {
 
 size_t decimal_shorten(struct bytes text, char *out) {
     struct number_text number;
-    return split_number(text, &number) ? shorten(&number, out) : 0;
+    return decimal_split_number(text, &number) ? decimal_shorten_digits(&number, out) : 0;
 }
 
 /* The number at the scale; if it does not fit, the shortest one that denotes the same double. */
-static struct cut_number cut_number(const struct number_text *number, unsigned scale) {
+static struct cut_number decimal_cut_number(const struct number_text *number, unsigned scale) {
     char text[DECIMAL_SHORT_MAX];
     struct number_text shorter;
-    struct cut_number cut = cut_at_scale(number, scale);
+    struct cut_number cut = decimal_cut_at_scale(number, scale);
     if (cut.is_inexact && !cut.is_too_wide) {
-        size_t size = shorten(number, text);
-        if (size > 0 && split_number((struct bytes){.at = text, .size = size}, &shorter)) {
-            struct cut_number other = cut_at_scale(&shorter, scale);
+        size_t size = decimal_shorten_digits(number, text);
+        if (size > 0 && decimal_split_number((struct bytes){.at = text, .size = size}, &shorter)) {
+            struct cut_number other = decimal_cut_at_scale(&shorter, scale);
             cut = other.is_inexact || other.is_too_wide ? cut : other;
         }
     }
@@ -222,7 +222,7 @@ static struct cut_number cut_number(const struct number_text *number, unsigned s
 /* ---- values ---- */
 
 /* Fast path for nearly every number clients send: a few plain digits. false: not such a number. */
-static bool parse_short_integer(struct bytes text, unsigned scale, struct decimal *value) {
+static bool decimal_parse_short_integer(struct bytes text, unsigned scale, struct decimal *value) {
     size_t sign_size = text.size > 0 && text.at[0] == '-' ? 1 : 0;
     /* Any 19 digits fit in 64 bits, and the scale appends digits. */
     if (text.size == sign_size || text.size - sign_size + scale > 19) {
@@ -246,14 +246,14 @@ static bool parse_short_integer(struct bytes text, unsigned scale, struct decima
 
 enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct decimal *value) {
     CHECK(scale <= DECIMAL_SCALE_MAX);
-    if (parse_short_integer(text, scale, value)) {
+    if (decimal_parse_short_integer(text, scale, value)) {
         return DECIMAL_OK;
     }
     struct number_text number;
-    if (!split_number(text, &number)) {
+    if (!decimal_split_number(text, &number)) {
         return DECIMAL_NOT_A_NUMBER;
     }
-    struct cut_number cut = cut_number(&number, scale);
+    struct cut_number cut = decimal_cut_number(&number, scale);
     if (cut.is_too_wide) {
         return DECIMAL_OUT_OF_RANGE;
     }
@@ -266,7 +266,7 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
 }
 
 /* Number of decimals needed; at least 0. */
-static int64_t needed_scale(const struct number_text *number) {
+static int64_t decimal_needed_scale(const struct number_text *number) {
     struct bytes mantissa = number->mantissa;
     while (mantissa.size > 0 &&
            (mantissa.at[mantissa.size - 1] == '0' || mantissa.at[mantissa.size - 1] == '.')) {
@@ -283,10 +283,10 @@ static int64_t needed_scale(const struct number_text *number) {
 
 enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value, unsigned *scale) {
     struct number_text number;
-    if (!split_number(text, &number)) {
+    if (!decimal_split_number(text, &number)) {
         return DECIMAL_NOT_A_NUMBER;
     }
-    int64_t needed = needed_scale(&number);
+    int64_t needed = decimal_needed_scale(&number);
     if (needed > DECIMAL_SCALE_MAX) {
         return DECIMAL_TOO_PRECISE;
     }
@@ -299,7 +299,7 @@ enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value
 
 /* ---- limits ---- */
 
-static bool parse_infinity(struct bytes text, bool *is_negative) {
+static bool decimal_parse_infinity(struct bytes text, bool *is_negative) {
     if (text.size == 0) {
         return false;
     }
@@ -311,25 +311,26 @@ static bool parse_infinity(struct bytes text, bool *is_negative) {
 
 bool decimal_is_infinity(struct bytes text) {
     bool is_negative;
-    return parse_infinity(text, &is_negative);
+    return decimal_parse_infinity(text, &is_negative);
 }
 
 /* ---- hexadecimal limits: mantissa * 2^power ---- */
 
 __extension__ typedef unsigned __int128 wide_magnitude;
 
-static unsigned hex_digit(char byte) {
+static unsigned decimal_hex_digit(char byte) {
     char lower = bytes_lower(byte);
-    return is_digit(byte)                 ? (unsigned)(byte - '0')
+    return decimal_is_digit(byte)         ? (unsigned)(byte - '0')
            : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
                                           : 16;
 }
 
 /* The digits up to the first that is none: *i. false: there is none. */
-static bool read_hex_digits(struct bytes text, size_t *i, uint64_t *mantissa, int64_t *power) {
+static bool decimal_read_hex_digits(struct bytes text, size_t *i, uint64_t *mantissa,
+                                    int64_t *power) {
     bool has_point = false, has_digit = false;
     for (*mantissa = 0, *power = 0; *i < text.size; ++*i) {
-        unsigned digit = hex_digit(text.at[*i]);
+        unsigned digit = decimal_hex_digit(text.at[*i]);
         if (text.at[*i] == '.' && !has_point) {
             has_point = true;
             continue;
@@ -345,18 +346,19 @@ static bool read_hex_digits(struct bytes text, size_t *i, uint64_t *mantissa, in
     return has_digit;
 }
 
-static bool parse_hex(struct bytes text, bool is_negative, unsigned scale, struct cut_number *cut) {
+static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scale,
+                              struct cut_number *cut) {
     size_t i = 2;
     uint64_t mantissa;
     int64_t power, exponent = 0;
     if (text.size < 3 || text.at[0] != '0' || bytes_lower(text.at[1]) != 'x' ||
-        !read_hex_digits(text, &i, &mantissa, &power)) {
+        !decimal_read_hex_digits(text, &i, &mantissa, &power)) {
         return false;
     }
     if (i < text.size &&
         (bytes_lower(text.at[i]) != 'p' ||
-         !parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
-                         &exponent))) {
+         !decimal_parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
+                                 &exponent))) {
         return false;
     }
     *cut = (struct cut_number){.is_negative = is_negative};
@@ -381,24 +383,24 @@ static bool parse_hex(struct bytes text, bool is_negative, unsigned scale, struc
 }
 
 /* A limit's number, as strtod reads it. false: it is none. */
-static bool parse_limit(struct bytes text, unsigned scale, struct cut_number *cut) {
+static bool decimal_parse_limit(struct bytes text, unsigned scale, struct cut_number *cut) {
     struct number_text number;
     if (text.size == 0) {
         *cut = (struct cut_number){.magnitude = 0};
         return true;
     }
-    if (split_number(text, &number)) {
-        *cut = cut_number(&number, scale);
+    if (decimal_split_number(text, &number)) {
+        *cut = decimal_cut_number(&number, scale);
         return true;
     }
     bool is_negative = text.at[0] == '-';
     size_t sign_size = is_negative || text.at[0] == '+' ? 1 : 0;
     text = (struct bytes){.at = text.at + sign_size, .size = text.size - sign_size};
-    return parse_hex(text, is_negative, scale, cut);
+    return decimal_parse_hex(text, is_negative, scale, cut);
 }
 
 /* As isspace in the C locale. All of it: only an empty text is 0, spaces alone are no number. */
-static struct bytes skip_spaces(struct bytes text) {
+static struct bytes decimal_skip_spaces(struct bytes text) {
     struct bytes rest = text;
     while (rest.size > 0 && (rest.at[0] == ' ' || (rest.at[0] >= '\t' && rest.at[0] <= '\r'))) {
         rest.at++;
@@ -408,7 +410,7 @@ static struct bytes skip_spaces(struct bytes text) {
 }
 
 /* The smallest value within a lower limit. */
-static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
+static struct decimal_bound decimal_round_up(struct cut_number cut, bool is_exclusive) {
     if (cut.is_too_wide) {
         return (struct decimal_bound){.kind = cut.is_negative ? DECIMAL_BOUND_LOWEST
                                                               : DECIMAL_BOUND_HIGHEST};
@@ -431,7 +433,7 @@ static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
     return bound;
 }
 
-static struct decimal_bound negate(struct decimal_bound bound) {
+static struct decimal_bound decimal_negate(struct decimal_bound bound) {
     if (bound.kind == DECIMAL_BOUND_VALUE) {
         bound.value.is_negative = bound.value.magnitude > 0 && !bound.value.is_negative;
     } else {
@@ -449,28 +451,28 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
         text.at++;
         text.size--;
     }
-    text = skip_spaces(text);
+    text = decimal_skip_spaces(text);
     bool is_negative;
-    if (parse_infinity(text, &is_negative)) {
+    if (decimal_parse_infinity(text, &is_negative)) {
         bound->kind = is_negative ? DECIMAL_BOUND_LOWEST : DECIMAL_BOUND_HIGHEST;
         *is_empty = is_negative != is_lower;
         return DECIMAL_OK;
     }
-    if (!is_exclusive && parse_short_integer(text, scale, &bound->value)) {
+    if (!is_exclusive && decimal_parse_short_integer(text, scale, &bound->value)) {
         bound->kind = DECIMAL_BOUND_VALUE;
         *is_empty = false;
         return DECIMAL_OK;
     }
     struct cut_number cut;
-    if (!parse_limit(text, scale, &cut)) {
+    if (!decimal_parse_limit(text, scale, &cut)) {
         return DECIMAL_NOT_A_NUMBER;
     }
     if (is_lower) {
-        *bound = round_up(cut, is_exclusive);
+        *bound = decimal_round_up(cut, is_exclusive);
         *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;
     } else {
         cut.is_negative = !cut.is_negative;
-        *bound = negate(round_up(cut, is_exclusive));
+        *bound = decimal_negate(decimal_round_up(cut, is_exclusive));
         *is_empty = bound->kind == DECIMAL_BOUND_LOWEST;
     }
     return DECIMAL_OK;

@@ -17,7 +17,7 @@
 /* ---- reading a pattern ---- */
 
 /* Set whether the last element of the pattern matches the bytes low .. high. */
-static void set_range(struct glob *glob, unsigned low, unsigned high, bool is_taken) {
+static void glob_set_range(struct glob *glob, unsigned low, unsigned high, bool is_taken) {
     uint32_t element = glob->size_min - 1;
     uint64_t bit = UINT64_C(1) << (element % 64);
     for (unsigned byte = low; byte <= high; byte++) {
@@ -27,12 +27,12 @@ static void set_range(struct glob *glob, unsigned low, unsigned high, bool is_ta
 }
 
 /* Parse the class whose '[' is before at; returns the index behind it. */
-static size_t read_class(struct glob *glob, struct bytes pattern, size_t at) {
+static size_t glob_read_class(struct glob *glob, struct bytes pattern, size_t at) {
     const unsigned char *bytes = (const unsigned char *)pattern.at;
     bool is_negated = at < pattern.size && bytes[at] == '^';
     at += is_negated;
     if (is_negated) {
-        set_range(glob, 0, 255, true);
+        glob_set_range(glob, 0, 255, true);
     }
     for (; at < pattern.size && bytes[at] != ']'; at++) {
         size_t left = pattern.size - at;
@@ -43,12 +43,12 @@ static size_t read_class(struct glob *glob, struct bytes pattern, size_t at) {
         } else if (left >= 3 && bytes[at + 1] == '-') {
             high = bytes[at += 2];
         }
-        set_range(glob, low < high ? low : high, low < high ? high : low, !is_negated);
+        glob_set_range(glob, low < high ? low : high, low < high ? high : low, !is_negated);
     }
     return at < pattern.size ? at + 1 : at;
 }
 
-static void read_star(struct glob *glob) {
+static void glob_read_star(struct glob *glob) {
     glob->has_star = true;
     if (glob->size_min == 0) {
         glob->begins_with_star = true;
@@ -71,19 +71,19 @@ bool glob_prepare(struct glob *glob, struct bytes pattern) {
     for (size_t at = 0; at < pattern.size;) {
         unsigned char byte = (unsigned char)pattern.at[at++];
         if (byte == '*') {
-            read_star(glob);
+            glob_read_star(glob);
             continue;
         }
         glob->size_min++;
         if (byte == '[') {
-            at = read_class(glob, pattern, at);
+            at = glob_read_class(glob, pattern, at);
         } else if (byte == '?') {
-            set_range(glob, 0, 255, true);
+            glob_set_range(glob, 0, 255, true);
         } else {
             if (byte == '\\' && at < pattern.size) {
                 byte = (unsigned char)pattern.at[at++];
             }
-            set_range(glob, byte, byte, true);
+            glob_set_range(glob, byte, byte, true);
         }
     }
     return true;
@@ -104,8 +104,8 @@ bool glob_prepare_lower(struct glob *glob, struct bytes pattern) {
 
 /* Advance the states by one byte. carry: the bit that enters at the first element. Returns whether
  * any bit is left. */
-static inline bool step(const struct glob *glob, uint64_t *states, unsigned char byte,
-                        uint64_t carry) {
+static inline bool glob_step(const struct glob *glob, uint64_t *states, unsigned char byte,
+                             uint64_t carry) {
     const uint64_t *takes = &glob->takes[byte * glob->word_count];
     uint64_t any = 0;
     for (uint32_t i = 0; i < glob->word_count; i++) {
@@ -131,7 +131,8 @@ bool glob_takes(const struct glob *glob, struct bytes text) {
     memset(states, 0, glob->word_count * sizeof states[0]);
     for (size_t i = 0; i < text.size; i++) {
         bool enters = i == 0 || glob->begins_with_star;
-        if (!step(glob, states, (unsigned char)text.at[i], enters) && !glob->begins_with_star) {
+        if (!glob_step(glob, states, (unsigned char)text.at[i], enters) &&
+            !glob->begins_with_star) {
             return false;
         }
         if ((states[word] & last_star) != 0) {

@@ -38,26 +38,27 @@ static const struct {
 };
 
 /* bits is 1..64. */
-static uint64_t mask_of(unsigned bits) {
+static uint64_t layout_mask_of(unsigned bits) {
     CHECK(bits >= 1);
     return UINT64_MAX >> (KEY_BITS - bits);
 }
 
 /* ---- Messages ---- */
 
-static struct bytes_shown show_time(int64_t time_us) {
+static struct bytes_shown layout_show_time(int64_t time_us) {
     struct bytes_shown shown;
     shown.text[timestamp_print(shown.text, time_us)] = '\0';
     return shown;
 }
 
-static struct bytes_shown show_decimal(struct decimal value, unsigned scale) {
+static struct bytes_shown layout_show_decimal(struct decimal value, unsigned scale) {
     struct bytes_shown shown;
     shown.text[decimal_print(shown.text, value, scale)] = '\0';
     return shown;
 }
 
-__attribute__((format(printf, 2, 3))) static bool reject(char *error, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static bool layout_reject(char *error, const char *format,
+                                                                ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, LAYOUT_ERROR_MAX, format, arguments);
@@ -76,7 +77,7 @@ struct parser {
 };
 
 /* Consume the next word if it equals this one. */
-static bool take_word(struct parser *parser, const char *word) {
+static bool layout_take_word(struct parser *parser, const char *word) {
     if (parser->next == parser->word_count || !bytes_is(parser->words[parser->next], word)) {
         return false;
     }
@@ -84,31 +85,33 @@ static bool take_word(struct parser *parser, const char *word) {
     return true;
 }
 
-static bool has_words(const struct parser *parser, size_t count) {
+static bool layout_has_words(const struct parser *parser, size_t count) {
     return parser->word_count - parser->next >= count;
 }
 
-static bool is_letter(char byte) {
+static bool layout_is_letter(char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
 /* A name needs a letter, so that it cannot be mistaken for a number. */
-static bool is_field_name(struct bytes name) {
+static bool layout_is_field_name(struct bytes name) {
     if (name.size == 0 || name.size > LAYOUT_NAME_MAX) {
         return false;
     }
     bool has_letter = false;
     for (size_t i = 0; i < name.size; i++) {
         char byte = name.at[i];
-        has_letter |= is_letter(byte);
-        if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '_' && byte != '-') {
+        has_letter |= layout_is_letter(byte);
+        if (!layout_is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '_' &&
+            byte != '-') {
             return false;
         }
     }
     return has_letter && !bytes_is(name, "FIELD") && !bytes_is(name, "TIME");
 }
 
-static bool is_name_taken(const struct layout *layout, unsigned field_count, struct bytes name) {
+static bool layout_is_name_taken(const struct layout *layout, unsigned field_count,
+                                 struct bytes name) {
     for (unsigned i = 0; i < field_count; i++) {
         if (bytes_is(name, layout->fields[i].name)) {
             return true;
@@ -118,63 +121,66 @@ static bool is_name_taken(const struct layout *layout, unsigned field_count, str
 }
 
 /* Parse the width of `what`: at most bits_max, and at most the bits left in the key. */
-static bool parse_bits(struct parser *parser, const char *what, unsigned bits_max, uint8_t *bits) {
+static bool layout_parse_bits(struct parser *parser, const char *what, unsigned bits_max,
+                              uint8_t *bits) {
     struct bytes word = parser->words[parser->next++];
     unsigned left = KEY_BITS - parser->layout.bits_total;
     uint64_t number;
     if (!bytes_parse_u64(word, &number) || number < 1 || number > bits_max) {
-        return reject(parser->error, "%s: '%s' bits is out of range: 1..%u are allowed", what,
-                      bytes_show(word).text, bits_max);
+        return layout_reject(parser->error, "%s: '%s' bits is out of range: 1..%u are allowed",
+                             what, bytes_show(word).text, bits_max);
     }
     if (number > left) {
-        return reject(parser->error, "%s: %u bits are too many: %u of a key's 64 are left", what,
-                      (unsigned)number, left);
+        return layout_reject(parser->error, "%s: %u bits are too many: %u of a key's 64 are left",
+                             what, (unsigned)number, left);
     }
     *bits = (uint8_t)number;
     parser->layout.bits_total = (uint8_t)(parser->layout.bits_total + number);
     return true;
 }
 
-static bool parse_scale(struct parser *parser, struct layout_field *field) {
-    if (!has_words(parser, 1)) {
-        return reject(parser->error, "field '%s': SCALE needs a number of decimals, 0..%d",
-                      field->name, DECIMAL_SCALE_MAX);
+static bool layout_parse_scale(struct parser *parser, struct layout_field *field) {
+    if (!layout_has_words(parser, 1)) {
+        return layout_reject(parser->error, "field '%s': SCALE needs a number of decimals, 0..%d",
+                             field->name, DECIMAL_SCALE_MAX);
     }
     struct bytes word = parser->words[parser->next++];
     uint64_t scale;
     if (!bytes_parse_u64(word, &scale) || scale > DECIMAL_SCALE_MAX) {
-        return reject(parser->error, "field '%s': SCALE '%s' is out of range: 0..%d are allowed",
-                      field->name, bytes_show(word).text, DECIMAL_SCALE_MAX);
+        return layout_reject(parser->error,
+                             "field '%s': SCALE '%s' is out of range: 0..%d are allowed",
+                             field->name, bytes_show(word).text, DECIMAL_SCALE_MAX);
     }
     field->scale = (uint8_t)scale;
     return true;
 }
 
 /* Note that an option of `what` is given; false: it was before. */
-static bool note_option(struct parser *parser, const char *what, const char *option,
-                        bool *is_given) {
+static bool layout_note_option(struct parser *parser, const char *what, const char *option,
+                               bool *is_given) {
     if (*is_given) {
-        return reject(parser->error, "%s: %s may be given only once", what, option);
+        return layout_reject(parser->error, "%s: %s may be given only once", what, option);
     }
     *is_given = true;
     return true;
 }
 
 /* The words after the width, in any order, each at most once. */
-static bool parse_field_options(struct parser *parser, const char *what,
-                                struct layout_field *field) {
+static bool layout_parse_field_options(struct parser *parser, const char *what,
+                                       struct layout_field *field) {
     bool has_direction = false;
     bool has_scale = false;
     for (;;) {
         bool is_fine;
-        bool is_ascending = take_word(parser, "ASC");
-        if (is_ascending || take_word(parser, "DESC")) {
-            is_fine = note_option(parser, what, "ASC or DESC", &has_direction);
+        bool is_ascending = layout_take_word(parser, "ASC");
+        if (is_ascending || layout_take_word(parser, "DESC")) {
+            is_fine = layout_note_option(parser, what, "ASC or DESC", &has_direction);
             field->is_ascending = is_ascending;
-        } else if (take_word(parser, "SIGNED")) {
-            is_fine = note_option(parser, what, "SIGNED", &field->is_signed);
-        } else if (take_word(parser, "SCALE")) {
-            is_fine = note_option(parser, what, "SCALE", &has_scale) && parse_scale(parser, field);
+        } else if (layout_take_word(parser, "SIGNED")) {
+            is_fine = layout_note_option(parser, what, "SIGNED", &field->is_signed);
+        } else if (layout_take_word(parser, "SCALE")) {
+            is_fine = layout_note_option(parser, what, "SCALE", &has_scale) &&
+                      layout_parse_scale(parser, field);
         } else {
             return true;
         }
@@ -184,67 +190,69 @@ static bool parse_field_options(struct parser *parser, const char *what,
     }
 }
 
-static bool parse_field(struct parser *parser) {
+static bool layout_parse_field(struct parser *parser) {
     struct layout *layout = &parser->layout;
     if (layout->time.bits > 0) {
-        return reject(parser->error, "TIME must be last, but a FIELD follows it");
+        return layout_reject(parser->error, "TIME must be last, but a FIELD follows it");
     }
-    if (!has_words(parser, 2)) {
-        return reject(parser->error, "FIELD needs a name and a width: " FIELD_FORM);
+    if (!layout_has_words(parser, 2)) {
+        return layout_reject(parser->error, "FIELD needs a name and a width: " FIELD_FORM);
     }
     struct bytes name = parser->words[parser->next++];
-    if (!is_field_name(name)) {
-        return reject(parser->error,
-                      "field name '%s' is not allowed: 1..%d letters, digits, '_' and '-', with a "
-                      "letter among them, and not FIELD or TIME",
-                      bytes_show(name).text, LAYOUT_NAME_MAX);
+    if (!layout_is_field_name(name)) {
+        return layout_reject(
+            parser->error,
+            "field name '%s' is not allowed: 1..%d letters, digits, '_' and '-', with a "
+            "letter among them, and not FIELD or TIME",
+            bytes_show(name).text, LAYOUT_NAME_MAX);
     }
-    if (is_name_taken(layout, layout->field_count, name)) {
-        return reject(parser->error, "duplicate field name '%s'", bytes_show(name).text);
+    if (layout_is_name_taken(layout, layout->field_count, name)) {
+        return layout_reject(parser->error, "duplicate field name '%s'", bytes_show(name).text);
     }
     if (layout->bits_total == KEY_BITS) {
-        return reject(parser->error, "field '%s': no bits left: a key has 64",
-                      bytes_show(name).text);
+        return layout_reject(parser->error, "field '%s': no bits left: a key has 64",
+                             bytes_show(name).text);
     }
     struct layout_field *field = &layout->fields[layout->field_count++];
     memcpy(field->name, name.at, name.size);
     char what[LAYOUT_NAME_MAX + sizeof("field ''")];
     snprintf(what, sizeof(what), "field '%s'", field->name);
-    return parse_bits(parser, what, KEY_BITS, &field->bits) &&
-           parse_field_options(parser, what, field);
+    return layout_parse_bits(parser, what, KEY_BITS, &field->bits) &&
+           layout_parse_field_options(parser, what, field);
 }
 
-static bool parse_unit(struct parser *parser, struct layout_time *time) {
+static bool layout_parse_unit(struct parser *parser, struct layout_time *time) {
     for (unsigned unit = 0; unit < UNIT_COUNT; unit++) {
-        if (take_word(parser, units[unit].name)) {
+        if (layout_take_word(parser, units[unit].name)) {
             time->unit = (enum layout_unit)unit;
             time->unit_us = units[unit].us;
             return true;
         }
     }
-    return reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
-                  bytes_show(parser->words[parser->next]).text);
+    return layout_reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
+                         bytes_show(parser->words[parser->next]).text);
 }
 
-/* START such that the last unit begins at end_us; false if that is below the smallest time. */
-static bool start_from_end(const struct layout_time *time, int64_t end_us, int64_t *start_us) {
+/* START such that the last unit begins at layout_end_us; false if that is below the smallest time. */
+static bool layout_start_from_end(const struct layout_time *time, int64_t end_us,
+                                  int64_t *start_us) {
     uint64_t span_us;
     return !__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) &&
            !__builtin_sub_overflow(end_us, span_us, start_us);
 }
 
 /* The t after START or END. */
-static bool parse_anchor(struct parser *parser, struct layout_time *time) {
+static bool layout_parse_anchor(struct parser *parser, struct layout_time *time) {
     const char *which = time->is_given_by_end ? "END" : "START";
-    if (!has_words(parser, 1)) {
-        return reject(parser->error,
-                      "TIME: %s needs a time: ISO 8601 with an offset, or unix milliseconds",
-                      which);
+    if (!layout_has_words(parser, 1)) {
+        return layout_reject(parser->error,
+                             "TIME: %s needs a time: ISO 8601 with an offset, or unix milliseconds",
+                             which);
     }
     struct bytes word = parser->words[parser->next++];
     int64_t anchor_us;
     if (!timestamp_parse(word, &anchor_us)) {
-        return reject(
+        return layout_reject(
             parser->error,
             "TIME: %s '%s' is not a time: use ISO 8601 with an offset, or unix milliseconds", which,
             bytes_show(word).text);
@@ -253,26 +261,27 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
         time->start_us = anchor_us;
         return true;
     }
-    if (!start_from_end(time, anchor_us, &time->start_us)) {
-        return reject(parser->error,
-                      "TIME: END '%s' is too early: START, 2^%u - 1 %s before it, does not fit 64 "
-                      "bits of microseconds; use fewer bits or a smaller unit",
-                      bytes_show(word).text, (unsigned)time->bits, units[time->unit].name);
+    if (!layout_start_from_end(time, anchor_us, &time->start_us)) {
+        return layout_reject(
+            parser->error,
+            "TIME: END '%s' is too early: START, 2^%u - 1 %s before it, does not fit 64 "
+            "bits of microseconds; use fewer bits or a smaller unit",
+            bytes_show(word).text, (unsigned)time->bits, units[time->unit].name);
     }
     return true;
 }
 
-static bool parse_time_options(struct parser *parser, struct layout_time *time) {
+static bool layout_parse_time_options(struct parser *parser, struct layout_time *time) {
     bool has_anchor = false;
     for (;;) {
         bool is_fine;
-        bool is_end = take_word(parser, "END");
-        if (is_end || take_word(parser, "START")) {
-            is_fine = note_option(parser, "TIME", "START or END", &has_anchor);
+        bool is_end = layout_take_word(parser, "END");
+        if (is_end || layout_take_word(parser, "START")) {
+            is_fine = layout_note_option(parser, "TIME", "START or END", &has_anchor);
             time->is_given_by_end = is_end;
-            is_fine = is_fine && parse_anchor(parser, time);
-        } else if (take_word(parser, "LATEST")) {
-            is_fine = note_option(parser, "TIME", "LATEST", &time->is_latest);
+            is_fine = is_fine && layout_parse_anchor(parser, time);
+        } else if (layout_take_word(parser, "LATEST")) {
+            is_fine = layout_note_option(parser, "TIME", "LATEST", &time->is_latest);
         } else {
             return true;
         }
@@ -282,49 +291,50 @@ static bool parse_time_options(struct parser *parser, struct layout_time *time) 
     }
 }
 
-static bool parse_time(struct parser *parser) {
+static bool layout_parse_time(struct parser *parser) {
     struct layout *layout = &parser->layout;
     struct layout_time *time = &layout->time;
     if (time->bits > 0) {
-        return reject(parser->error, "TIME may be given only once");
+        return layout_reject(parser->error, "TIME may be given only once");
     }
     if (layout->field_count == 0) {
-        return reject(parser->error, "TIME must be last, but no FIELD precedes it");
+        return layout_reject(parser->error, "TIME must be last, but no FIELD precedes it");
     }
     if (layout->bits_total == KEY_BITS) {
-        return reject(parser->error, "TIME: no bits left: a key has 64");
+        return layout_reject(parser->error, "TIME: no bits left: a key has 64");
     }
-    if (!has_words(parser, 2)) {
-        return reject(parser->error, "TIME needs a width and a unit: " TIME_FORM);
+    if (!layout_has_words(parser, 2)) {
+        return layout_reject(parser->error, "TIME needs a width and a unit: " TIME_FORM);
     }
-    if (!parse_bits(parser, "TIME", KEY_BITS - 1, &time->bits) || !parse_unit(parser, time)) {
+    if (!layout_parse_bits(parser, "TIME", KEY_BITS - 1, &time->bits) ||
+        !layout_parse_unit(parser, time)) {
         return false;
     }
-    time->mask = mask_of(time->bits);
+    time->mask = layout_mask_of(time->bits);
     time->start_us = DEFAULT_START_US;
-    return parse_time_options(parser, time);
+    return layout_parse_time_options(parser, time);
 }
 
-static bool reject_word(struct parser *parser) {
+static bool layout_reject_word(struct parser *parser) {
     struct bytes_shown word = bytes_show(parser->words[parser->next]);
     const struct layout *layout = &parser->layout;
     if (layout->time.bits > 0) {
-        return reject(parser->error, "unexpected word '%s': " TIME_FORM, word.text);
+        return layout_reject(parser->error, "unexpected word '%s': " TIME_FORM, word.text);
     }
-    return reject(parser->error, "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM,
-                  word.text);
+    return layout_reject(parser->error, "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM,
+                         word.text);
 }
 
 void layout_complete(struct layout *layout) {
     unsigned shift = layout->time.bits;
     if (layout->time.bits > 0) {
-        layout->time.mask = mask_of(layout->time.bits);
+        layout->time.mask = layout_mask_of(layout->time.bits);
         layout->time.unit_us = units[layout->time.unit].us;
     }
     for (unsigned i = layout->field_count; i-- > 0;) {
         struct layout_field *field = &layout->fields[i];
         field->shift = (uint8_t)shift;
-        field->mask = mask_of(field->bits);
+        field->mask = layout_mask_of(field->bits);
         shift += field->bits;
     }
     layout->bits_total = (uint8_t)shift;
@@ -335,19 +345,19 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
     struct parser parser = {.words = words, .word_count = word_count, .error = error};
     while (parser.next < word_count) {
         bool is_fine;
-        if (take_word(&parser, "FIELD")) {
-            is_fine = parse_field(&parser);
-        } else if (take_word(&parser, "TIME")) {
-            is_fine = parse_time(&parser);
+        if (layout_take_word(&parser, "FIELD")) {
+            is_fine = layout_parse_field(&parser);
+        } else if (layout_take_word(&parser, "TIME")) {
+            is_fine = layout_parse_time(&parser);
         } else {
-            is_fine = reject_word(&parser);
+            is_fine = layout_reject_word(&parser);
         }
         if (!is_fine) {
             return LAYOUT_BAD_TEXT;
         }
     }
     if (parser.layout.field_count == 0) {
-        reject(error, "a layout needs at least one FIELD: " FIELD_FORM);
+        layout_reject(error, "a layout needs at least one FIELD: " FIELD_FORM);
         return LAYOUT_BAD_TEXT;
     }
     layout_complete(&parser.layout);
@@ -384,20 +394,20 @@ void layout_init_default(struct layout *layout) {
 
 /* ---- Text out ---- */
 
-static char *put_text(char *at, const char *text) {
+static char *layout_put_text(char *at, const char *text) {
     size_t size = strlen(text);
     memcpy(at, text, size);
     return at + size;
 }
 
-static char *put_field(char *at, const struct layout_field *field) {
+static char *layout_put_field(char *at, const struct layout_field *field) {
     at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
                   field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
     return field->scale > 0 ? at + sprintf(at, " SCALE %u", (unsigned)field->scale) : at;
 }
 
 /* The start of a unit, counted from START. Saturates. */
-static int64_t unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
+static int64_t layout_unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
     uint64_t elapsed_us;
     int64_t begin_us;
     if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
@@ -408,20 +418,20 @@ static int64_t unit_begin_us(const struct layout_time *time, uint64_t unit_index
 }
 
 /* The start of the last unit, as END gives it. */
-static int64_t end_us(const struct layout_time *time) {
-    return unit_begin_us(time, time->mask);
+static int64_t layout_end_us(const struct layout_time *time) {
+    return layout_unit_begin_us(time, time->mask);
 }
 
-static char *put_time(char *at, const struct layout_time *time) {
+static char *layout_put_time(char *at, const struct layout_time *time) {
     at += sprintf(at, " TIME %u %s", (unsigned)time->bits, units[time->unit].name);
     if (time->is_given_by_end) {
-        at = put_text(at, " END ");
-        at += timestamp_print(at, end_us(time));
+        at = layout_put_text(at, " END ");
+        at += timestamp_print(at, layout_end_us(time));
     } else if (time->start_us != DEFAULT_START_US) {
-        at = put_text(at, " START ");
+        at = layout_put_text(at, " START ");
         at += timestamp_print(at, time->start_us);
     }
-    return time->is_latest ? put_text(at, " LATEST") : at;
+    return time->is_latest ? layout_put_text(at, " LATEST") : at;
 }
 
 size_t layout_print(const struct layout *layout, char *out) {
@@ -430,10 +440,10 @@ size_t layout_print(const struct layout *layout, char *out) {
         if (i > 0) {
             *at++ = ' ';
         }
-        at = put_field(at, &layout->fields[i]);
+        at = layout_put_field(at, &layout->fields[i]);
     }
     if (layout->time.bits > 0) {
-        at = put_time(at, &layout->time);
+        at = layout_put_time(at, &layout->time);
     }
     *at = '\0';
     return (size_t)(at - out);
@@ -443,7 +453,7 @@ const char *layout_unit_name(enum layout_unit unit) {
     return units[unit].name;
 }
 
-static bool is_field_equal(const struct layout_field *a, const struct layout_field *b) {
+static bool layout_is_field_equal(const struct layout_field *a, const struct layout_field *b) {
     return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
            a->is_signed == b->is_signed && a->is_ascending == b->is_ascending;
 }
@@ -453,7 +463,7 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
         return false;
     }
     for (unsigned i = 0; i < a->field_count; i++) {
-        if (!is_field_equal(&a->fields[i], &b->fields[i])) {
+        if (!layout_is_field_equal(&a->fields[i], &b->fields[i])) {
             return false;
         }
     }
@@ -464,20 +474,20 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
 
 /* ---- Validation ---- */
 
-static const char *field_fault(const struct layout *layout, unsigned index) {
+static const char *layout_field_fault(const struct layout *layout, unsigned index) {
     const struct layout_field *field = &layout->fields[index];
     size_t name_size = strnlen(field->name, sizeof(field->name));
     struct bytes name = {.at = field->name, .size = name_size};
-    if (name_size == sizeof(field->name) || !is_field_name(name)) {
+    if (name_size == sizeof(field->name) || !layout_is_field_name(name)) {
         return "a field's name is not allowed";
     }
-    if (is_name_taken(layout, index, name)) {
+    if (layout_is_name_taken(layout, index, name)) {
         return "two fields have one name";
     }
     if (field->bits < 1 || field->bits > KEY_BITS) {
         return "a field's width is not 1..64";
     }
-    if (field->mask != mask_of(field->bits)) {
+    if (field->mask != layout_mask_of(field->bits)) {
         return "a field's mask does not follow from its width";
     }
     if (field->scale > DECIMAL_SCALE_MAX) {
@@ -486,7 +496,7 @@ static const char *field_fault(const struct layout *layout, unsigned index) {
     return NULL;
 }
 
-static const char *time_fault(const struct layout_time *time) {
+static const char *layout_time_fault(const struct layout_time *time) {
     if (time->bits == 0) {
         bool is_blank_time = time->mask == 0 && time->unit == LAYOUT_UNIT_US &&
                              time->unit_us == 0 && time->start_us == 0 && !time->is_latest &&
@@ -496,20 +506,20 @@ static const char *time_fault(const struct layout_time *time) {
     if (time->bits >= KEY_BITS) {
         return "the time's width is not 1..63";
     }
-    if (time->mask != mask_of(time->bits)) {
+    if (time->mask != layout_mask_of(time->bits)) {
         return "the time's mask does not follow from its width";
     }
     if ((unsigned)time->unit >= UNIT_COUNT || time->unit_us != units[time->unit].us) {
         return "the time's unit is unknown";
     }
     int64_t start_us;
-    if (time->is_given_by_end &&
-        (!start_from_end(time, end_us(time), &start_us) || start_us != time->start_us)) {
+    if (time->is_given_by_end && (!layout_start_from_end(time, layout_end_us(time), &start_us) ||
+                                  start_us != time->start_us)) {
         return "the time's end is not in range";
     }
     /* Outside years 1 to 9999 the text has whole milliseconds only. */
-    int64_t anchor_us = time->is_given_by_end ? end_us(time) : time->start_us;
-    struct bytes_shown shown = show_time(anchor_us);
+    int64_t anchor_us = time->is_given_by_end ? layout_end_us(time) : time->start_us;
+    struct bytes_shown shown = layout_show_time(anchor_us);
     int64_t parsed_us;
     if (!timestamp_parse(bytes_from_text(shown.text), &parsed_us) || parsed_us != anchor_us) {
         return "the time's start or end has no exact text";
@@ -522,11 +532,11 @@ bool layout_validate(const struct layout *layout, const char **reason) {
     if (layout->field_count < 1 || layout->field_count > LAYOUT_FIELDS_MAX) {
         return check_passed("the number of fields is not 1..64", reason);
     }
-    const char *fault = time_fault(&layout->time);
+    const char *fault = layout_time_fault(&layout->time);
     unsigned shift = layout->time.bits;
     for (unsigned i = layout->field_count; i-- > 0 && fault == NULL;) {
         fault = layout->fields[i].shift == shift
-                    ? field_fault(layout, i)
+                    ? layout_field_fault(layout, i)
                     : "a field's shift does not follow from the widths below it";
         shift += layout->fields[i].bits;
     }
@@ -584,7 +594,7 @@ enum decimal_status layout_field_parse(const struct layout_field *field, struct 
 }
 
 /* Unix times are the numbers that most often do not fit. Would a built-in layout take this one? */
-static const char *hint_at_times(struct bytes text, enum decimal_status status) {
+static const char *layout_hint_at_times(struct bytes text, enum decimal_status status) {
     struct decimal value;
     unsigned scale;
     if (decimal_parse_exact(text, &value, &scale) != DECIMAL_OK) {
@@ -608,25 +618,27 @@ static const char *hint_at_times(struct bytes text, enum decimal_status status) 
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error) {
     if (status == DECIMAL_NOT_A_NUMBER) {
-        reject(error, "value is not a valid float");
+        layout_reject(error, "value is not a valid float");
     } else if (status == DECIMAL_TOO_PRECISE) {
-        reject(
+        layout_reject(
             error,
             "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout%s)",
             bytes_show(text).text, field->name, (unsigned)field->scale,
-            hint_at_times(text, status));
+            layout_hint_at_times(text, status));
     } else {
-        reject(error, "value %s is out of range: field '%s' takes %s..%s%s", bytes_show(text).text,
-               field->name, show_decimal(layout_field_lowest(field), field->scale).text,
-               show_decimal(layout_field_highest(field), field->scale).text,
-               hint_at_times(text, status));
+        layout_reject(error, "value %s is out of range: field '%s' takes %s..%s%s",
+                      bytes_show(text).text, field->name,
+                      layout_show_decimal(layout_field_lowest(field), field->scale).text,
+                      layout_show_decimal(layout_field_highest(field), field->scale).text,
+                      layout_hint_at_times(text, status));
     }
 }
 
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error) {
-    reject(error, "time %s is out of range: this layout's TIME takes %s..%s",
-           show_time(time_us).text, show_time(layout_time_first_us(layout)).text,
-           show_time(layout_time_last_us(layout)).text);
+    layout_reject(error, "time %s is out of range: this layout's TIME takes %s..%s",
+                  layout_show_time(time_us).text,
+                  layout_show_time(layout_time_first_us(layout)).text,
+                  layout_show_time(layout_time_last_us(layout)).text);
 }
 
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
@@ -642,9 +654,9 @@ void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, stru
 
 /* ---- Keys ---- */
 
-static int64_t time_us_of(const struct layout_time *time, uint64_t key) {
+static int64_t layout_time_us_of(const struct layout_time *time, uint64_t key) {
     uint64_t stored = key & time->mask;
-    return unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
+    return layout_unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
 }
 
 uint64_t layout_zero_key(const struct layout *layout) {
@@ -656,16 +668,16 @@ uint64_t layout_zero_key(const struct layout *layout) {
 }
 
 /* The key that is printed as 0. */
-static uint64_t key_zero(const struct layout *layout) {
+static uint64_t layout_key_zero(const struct layout *layout) {
     return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
 }
 
 bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
-    uint64_t zero = key_zero(layout);
+    uint64_t zero = layout_key_zero(layout);
     uint64_t above;
     int64_t below;
     if (bytes_parse_u64(text, &above)) {
-        if (above > mask_of(layout->bits_total) - zero) {
+        if (above > layout_mask_of(layout->bits_total) - zero) {
             return false;
         }
         *key = zero + above;
@@ -679,7 +691,7 @@ bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *
 }
 
 size_t layout_key_print(const struct layout *layout, uint64_t key, char *out) {
-    uint64_t zero = key_zero(layout);
+    uint64_t zero = layout_key_zero(layout);
     if (key >= zero) {
         return bytes_print_u64(out, key - zero);
     }
@@ -687,20 +699,21 @@ size_t layout_key_print(const struct layout *layout, uint64_t key, char *out) {
     return 1 + bytes_print_u64(out + 1, zero - key);
 }
 
-static struct bytes_shown show_key(const struct layout *layout, uint64_t key) {
+static struct bytes_shown layout_show_key(const struct layout *layout, uint64_t key) {
     struct bytes_shown shown;
     shown.text[layout_key_print(layout, key, shown.text)] = '\0';
     return shown;
 }
 
 void layout_explain_key(const struct layout *layout, struct bytes text, char *error) {
-    reject(error, "packed key %s is not an integer of this layout's %u bits: %s..%s are allowed",
-           bytes_show(text).text, (unsigned)layout->bits_total, show_key(layout, 0).text,
-           show_key(layout, mask_of(layout->bits_total)).text);
+    layout_reject(
+        error, "packed key %s is not an integer of this layout's %u bits: %s..%s are allowed",
+        bytes_show(text).text, (unsigned)layout->bits_total, layout_show_key(layout, 0).text,
+        layout_show_key(layout, layout_mask_of(layout->bits_total)).text);
 }
 
 /* Divisions by constants, which compile to multiplications. */
-static uint64_t whole_units(uint64_t elapsed_us, enum layout_unit unit) {
+static uint64_t layout_whole_units(uint64_t elapsed_us, enum layout_unit unit) {
     switch (unit) {
     case LAYOUT_UNIT_US:
         return elapsed_us;
@@ -730,7 +743,7 @@ enum layout_status layout_stamp(const struct layout *layout, uint64_t key, int64
     }
     /* Unsigned, because the difference of two int64_t may need 64 bits. */
     uint64_t elapsed_us = (uint64_t)time_us - (uint64_t)time->start_us;
-    uint64_t unit_index = whole_units(elapsed_us, time->unit);
+    uint64_t unit_index = layout_whole_units(elapsed_us, time->unit);
     if (unit_index > time->mask) {
         return LAYOUT_TIME_OUT_OF_RANGE;
     }
@@ -743,7 +756,7 @@ bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us)
     if (layout->time.bits == 0) {
         return false;
     }
-    *time_us = time_us_of(&layout->time, key);
+    *time_us = layout_time_us_of(&layout->time, key);
     return true;
 }
 
@@ -765,7 +778,7 @@ void layout_set_start(struct layout *layout, int64_t start_us) {
 enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
     int64_t start_us;
     CHECK(layout->time.bits > 0);
-    if (!start_from_end(&layout->time, last_us, &start_us)) {
+    if (!layout_start_from_end(&layout->time, last_us, &start_us)) {
         return LAYOUT_TIME_OUT_OF_RANGE;
     }
     layout->time.start_us = start_us;
@@ -783,7 +796,7 @@ int64_t layout_time_last_us(const struct layout *layout) {
         return time->start_us;
     }
     int64_t last_us;
-    if (__builtin_add_overflow(end_us(time), time->unit_us - 1, &last_us)) {
+    if (__builtin_add_overflow(layout_end_us(time), time->unit_us - 1, &last_us)) {
         return INT64_MAX;
     }
     return last_us;
@@ -791,8 +804,9 @@ int64_t layout_time_last_us(const struct layout *layout) {
 
 /* *ordinal is the one at this end of a range; false: the limit excludes all. outermost: the ordinal
  * of a limit beyond the field's values on its own side, which is `open`. */
-static bool end_ordinal(const struct layout_field *field, struct decimal_bound limit,
-                        enum decimal_bound_kind open, uint64_t outermost, uint64_t *ordinal) {
+static bool layout_end_ordinal(const struct layout_field *field, struct decimal_bound limit,
+                               enum decimal_bound_kind open, uint64_t outermost,
+                               uint64_t *ordinal) {
     if (limit.kind != DECIMAL_BOUND_VALUE) {
         *ordinal = outermost;
         return limit.kind == open;
@@ -810,8 +824,9 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     const struct layout_field *lead = &layout->fields[0];
     uint64_t first;
     uint64_t last;
-    if (!end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
-        !end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last) || first > last) {
+    if (!layout_end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
+        !layout_end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last) ||
+        first > last) {
         return false;
     }
     uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;

@@ -37,20 +37,20 @@ struct counts {
 };
 
 /* The function only reads, though its parameter is not const. */
-static size_t libc_size(const void *at) {
+static size_t memory_libc_size(const void *at) {
     return malloc_usable_size((void *)(uintptr_t)at);
 }
 
-static void *libc_allocate_zeroed(size_t size) {
+static void *memory_libc_allocate_zeroed(size_t size) {
     return calloc(1, size);
 }
 
 static const struct memory_host libc = {.name = "libc",
                                         .allocate = malloc,
-                                        .allocate_zeroed = libc_allocate_zeroed,
+                                        .allocate_zeroed = memory_libc_allocate_zeroed,
                                         .resize = realloc,
                                         .free = free,
-                                        .size = libc_size};
+                                        .size = memory_libc_size};
 
 static struct {
     struct counts owners;
@@ -80,7 +80,7 @@ static _Thread_local bool is_owner;
     (atomic_load_explicit(&memory.owners.counter, memory_order_relaxed) +                          \
      atomic_load_explicit(&memory.others.counter, memory_order_relaxed))
 
-static void note_peak(void) {
+static void memory_note_peak(void) {
     size_t used = TOTAL(used);
     size_t peak = atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
     while (used > peak &&
@@ -88,21 +88,21 @@ static void note_peak(void) {
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-static void count_piece(const void *at) {
+static void memory_count_piece(const void *at) {
     COUNT(used, memory_size(at));
     COUNT(live, 1U);
-    note_peak();
+    memory_note_peak();
 }
 
 /* Count a request; true if it is the one a test wants to fail. */
-static bool is_request_to_fail(void) {
+static bool memory_is_request_to_fail(void) {
     COUNT(requests, 1U);
     uint64_t fail_at = atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
     return fail_at != 0 && fail_at == TOTAL(requests);
 }
 
 /* Free the reserve; false if there was none, or if it is not this thread's to free. */
-static bool release_reserve(void) {
+static bool memory_release_reserve(void) {
     if (!is_owner && memory.pool.chunks.range != NULL) {
         return false;
     }
@@ -113,31 +113,31 @@ static bool release_reserve(void) {
 
 /* ---- both allocators behind one interface ---- */
 
-static bool is_pooled(const void *at) {
+static bool memory_is_pooled(const void *at) {
     return pool_owns(&memory.pool, at);
 }
 
-static bool fits_pool(size_t size) {
+static bool memory_fits_pool(size_t size) {
     return is_owner && size <= POOL_PIECE_MAX;
 }
 
-static void *get(size_t size) {
-    void *at = fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
+static void *memory_get(size_t size) {
+    void *at = memory_fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
     return at != NULL ? at : memory.host->allocate(size);
 }
 
-static void *get_lasting(size_t size) {
-    void *at = fits_pool(size) ? pool_allocate_lasting(&memory.pool, size) : NULL;
+static void *memory_get_lasting(size_t size) {
+    void *at = memory_fits_pool(size) ? pool_allocate_lasting(&memory.pool, size) : NULL;
     return at != NULL ? at : memory.host->allocate(size);
 }
 
-static void *get_zeroed(size_t size) {
-    void *at = fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
+static void *memory_get_zeroed(size_t size) {
+    void *at = memory_fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
     return at != NULL ? memset(at, 0, size) : memory.host->allocate_zeroed(size);
 }
 
-static void give_back(void *at) {
-    if (is_pooled(at)) {
+static void memory_give_back(void *at) {
+    if (memory_is_pooled(at)) {
         CHECK(is_owner);
         pool_free(&memory.pool, at);
     } else {
@@ -145,18 +145,18 @@ static void give_back(void *at) {
     }
 }
 
-static void *resize(void *at, size_t size) {
-    if (!is_pooled(at) && !fits_pool(size)) {
+static void *memory_resize_once(void *at, size_t size) {
+    if (!memory_is_pooled(at) && !memory_fits_pool(size)) {
         return memory.host->resize(at, size);
     }
-    if (is_pooled(at) && fits_pool(size) && pool_resize(&memory.pool, at, size)) {
+    if (memory_is_pooled(at) && memory_fits_pool(size) && pool_resize(&memory.pool, at, size)) {
         return at;
     }
-    void *moved = get(size);
+    void *moved = memory_get(size);
     if (moved != NULL) {
         size_t size_before = memory_size(at);
         memcpy(moved, at, size_before < size ? size_before : size);
-        give_back(at);
+        memory_give_back(at);
     }
     return moved;
 }
@@ -177,28 +177,28 @@ void memory_use_host(const struct memory_host *host) {
 
 /* ---- public functions ---- */
 
-static inline void *allocate(size_t size, void *(*get_one)(size_t)) {
+static inline void *memory_allocate_by(size_t size, void *(*get_one)(size_t)) {
     CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : get_one(size);
-    if (at == NULL && release_reserve()) {
+    void *at = memory_is_request_to_fail() ? NULL : get_one(size);
+    if (at == NULL && memory_release_reserve()) {
         at = get_one(size);
     }
     if (at != NULL) {
-        count_piece(at);
+        memory_count_piece(at);
     }
     return at;
 }
 
 void *memory_allocate(size_t size) {
-    return allocate(size, get);
+    return memory_allocate_by(size, memory_get);
 }
 
 void *memory_allocate_lasting(size_t size) {
-    return allocate(size, get_lasting);
+    return memory_allocate_by(size, memory_get_lasting);
 }
 
 void *memory_allocate_zeroed(size_t size) {
-    return allocate(size, get_zeroed);
+    return memory_allocate_by(size, memory_get_zeroed);
 }
 
 void *memory_resize(void *at, size_t size) {
@@ -207,13 +207,13 @@ void *memory_resize(void *at, size_t size) {
         return memory_allocate(size);
     }
     size_t size_before = memory_size(at);
-    void *moved = is_request_to_fail() ? NULL : resize(at, size);
-    if (moved == NULL && release_reserve()) {
-        moved = resize(at, size);
+    void *moved = memory_is_request_to_fail() ? NULL : memory_resize_once(at, size);
+    if (moved == NULL && memory_release_reserve()) {
+        moved = memory_resize_once(at, size);
     }
     if (moved != NULL) {
         COUNT(used, memory_size(moved) - size_before);
-        note_peak();
+        memory_note_peak();
     }
     return moved;
 }
@@ -224,11 +224,11 @@ void memory_free(void *at) {
     }
     COUNT(used, (size_t)0 - memory_size(at));
     COUNT(live, UINT64_MAX);
-    give_back(at);
+    memory_give_back(at);
 }
 
 size_t memory_size(const void *at) {
-    return is_pooled(at) ? pool_size(at) : memory.host->size(at);
+    return memory_is_pooled(at) ? pool_size(at) : memory.host->size(at);
 }
 
 size_t memory_used(void) {
@@ -257,7 +257,7 @@ bool memory_reserve_begin(size_t size) {
 }
 
 void memory_reserve_end(void) {
-    (void)release_reserve();
+    (void)memory_release_reserve();
 }
 
 void memory_fail_at(uint64_t nth) {

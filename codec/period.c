@@ -21,7 +21,7 @@ enum {
 /* ---- units ---- */
 
 /* The unit that contains a local time, counted from the beginning of its day. */
-static int64_t unit_of(const struct period *period, int64_t local_s) {
+static int64_t period_unit_of(const struct period *period, int64_t local_s) {
     int64_t day = date_floor_divide(local_s, S_PER_DAY);
     struct date date;
     switch (period->unit) {
@@ -44,7 +44,7 @@ static int64_t unit_of(const struct period *period, int64_t local_s) {
 }
 
 /* The local time at which a unit begins. */
-static int64_t unit_start(const struct period *period, int64_t unit) {
+static int64_t period_unit_start(const struct period *period, int64_t unit) {
     struct date date = {.year = unit, .month = 1, .day = 1};
     switch (period->unit) {
     case PERIOD_HOUR:
@@ -67,18 +67,18 @@ static int64_t unit_start(const struct period *period, int64_t unit) {
 
 /* ---- periods, by number ---- */
 
-static int64_t anchor_unit(const struct period *period) {
-    return unit_of(period, period->from_day * S_PER_DAY);
+static int64_t period_anchor_unit(const struct period *period) {
+    return period_unit_of(period, period->from_day * S_PER_DAY);
 }
 
 /* The local time at which the period with this number begins. */
-static int64_t local_start(const struct period *period, int64_t number) {
-    int64_t unit = anchor_unit(period) + number * period->every;
-    return unit_start(period, unit) + (int64_t)period->hour * S_PER_HOUR;
+static int64_t period_local_start(const struct period *period, int64_t number) {
+    int64_t unit = period_anchor_unit(period) + number * period->every;
+    return period_unit_start(period, unit) + (int64_t)period->hour * S_PER_HOUR;
 }
 
-static int64_t start_of(const struct period *period, int64_t number) {
-    int64_t local_s = local_start(period, number);
+static int64_t period_start_of(const struct period *period, int64_t number) {
+    int64_t local_s = period_local_start(period, number);
     if (local_s > DATE_DAYS_MAX * S_PER_DAY) {
         return INT64_MAX;
     }
@@ -87,23 +87,23 @@ static int64_t start_of(const struct period *period, int64_t number) {
     return time_s * MS_PER_S;
 }
 
-static int64_t clamp(int64_t time_ms) {
+static int64_t period_clamp(int64_t time_ms) {
     time_ms = time_ms < -PERIOD_TIME_MAX ? -PERIOD_TIME_MAX : time_ms;
     return time_ms > PERIOD_TIME_MAX ? PERIOD_TIME_MAX : time_ms;
 }
 
 /* The number of the period that contains this time: the last that has begun. The local clock shows
  * which, unless it was set back. */
-static int64_t number_of(const struct period *period, int64_t time_ms) {
+static int64_t period_number_of(const struct period *period, int64_t time_ms) {
     CHECK(period_is_valid(period));
-    time_ms = clamp(time_ms);
+    time_ms = period_clamp(time_ms);
     int64_t time_s = date_floor_divide(time_ms, MS_PER_S);
     int64_t offset_s = period->zone != NULL ? zone_offset_s(period->zone, time_s)
                                             : period->zone_minutes * S_PER_MINUTE;
     int64_t local_s = time_s + offset_s - (int64_t)period->hour * S_PER_HOUR;
-    int64_t number =
-        date_floor_divide(unit_of(period, local_s) - anchor_unit(period), period->every);
-    while (period->zone != NULL && start_of(period, number + 1) <= time_ms) {
+    int64_t number = date_floor_divide(period_unit_of(period, local_s) - period_anchor_unit(period),
+                                       period->every);
+    while (period->zone != NULL && period_start_of(period, number + 1) <= time_ms) {
         number++;
     }
     return number;
@@ -126,7 +126,7 @@ bool period_is_valid(const struct period *period) {
 
 int64_t period_start_after(const struct period *period, int64_t time_ms, uint32_t count) {
     CHECK(count <= PERIOD_COUNT_MAX + 1);
-    return start_of(period, number_of(period, time_ms) + count);
+    return period_start_of(period, period_number_of(period, time_ms) + count);
 }
 
 int64_t period_start(const struct period *period, int64_t time_ms) {
@@ -157,7 +157,7 @@ int64_t period_nearest_end(const struct period *period, int64_t end_ms, int64_t 
 /* ---- text ---- */
 
 size_t period_print_name(char *out, const struct period *period, int64_t time_ms) {
-    int64_t local_s = local_start(period, number_of(period, time_ms));
+    int64_t local_s = period_local_start(period, period_number_of(period, time_ms));
     int64_t day = date_floor_divide(local_s, S_PER_DAY);
     char *end = date_print(out, date_from_days(day));
     if (period->unit == PERIOD_HOUR) {
@@ -168,7 +168,7 @@ size_t period_print_name(char *out, const struct period *period, int64_t time_ms
 }
 
 /* Two digits; -1: not digits. */
-static int two_digits(const char *at) {
+static int period_two_digits(const char *at) {
     bool are_digits = at[0] >= '0' && at[0] <= '9' && at[1] >= '0' && at[1] <= '9';
     return are_digits ? (at[0] - '0') * 10 + (at[1] - '0') : -1;
 }
@@ -182,8 +182,8 @@ bool period_parse_zone(struct bytes text, int *zone_minutes) {
         text.at[3] != ':') {
         return false;
     }
-    int hours = two_digits(text.at + 1);
-    int minutes = two_digits(text.at + 4);
+    int hours = period_two_digits(text.at + 1);
+    int minutes = period_two_digits(text.at + 4);
     if (hours < 0 || minutes < 0 || minutes > 59) {
         return false;
     }
@@ -249,9 +249,10 @@ bool period_parse_date(struct bytes text, int32_t *day) {
     if (text.size != 10 || text.at[4] != '-' || text.at[7] != '-') {
         return false;
     }
-    int century = two_digits(text.at);
-    int year = two_digits(text.at + 2);
-    struct date date = {.month = two_digits(text.at + 5), .day = two_digits(text.at + 8)};
+    int century = period_two_digits(text.at);
+    int year = period_two_digits(text.at + 2);
+    struct date date = {.month = period_two_digits(text.at + 5),
+                        .day = period_two_digits(text.at + 8)};
     if (century < 0 || year < 0 || century + year == 0 || date.month < 1 ||
         date.month > MONTHS_PER_YEAR) {
         return false;

@@ -34,19 +34,19 @@ struct pool_free_piece {
     struct pool_free_piece *previous;
 };
 
-static uint64_t size_of(const struct pool_piece *piece) {
+static uint64_t pool_size_of(const struct pool_piece *piece) {
     return piece->size_and_flags & ~FLAGS;
 }
 
-static bool is_free(const struct pool_piece *piece) {
+static bool pool_is_free(const struct pool_piece *piece) {
     return (piece->size_and_flags & IS_FREE) != 0;
 }
 
-static struct pool_piece *behind(struct pool_piece *piece) {
-    return (struct pool_piece *)(void *)((char *)piece + size_of(piece));
+static struct pool_piece *pool_behind(struct pool_piece *piece) {
+    return (struct pool_piece *)(void *)((char *)piece + pool_size_of(piece));
 }
 
-static struct pool_piece *piece_of(void *at) {
+static struct pool_piece *pool_piece_of(void *at) {
     return (struct pool_piece *)(void *)((char *)at - POOL_HEADER_SIZE);
 }
 
@@ -58,7 +58,7 @@ struct list {
 };
 
 /* The list for this size. Each size below 64 units has its own list. */
-static struct list list_for(uint64_t size) {
+static struct list pool_list_for(uint64_t size) {
     uint32_t units = (uint32_t)(size / ALIGNMENT);
     if (units < POOL_SUBLISTS) {
         return (struct list){.first = 0, .second = units};
@@ -70,9 +70,9 @@ static struct list list_for(uint64_t size) {
     };
 }
 
-static void put_in_list(struct pool *pool, struct pool_piece *piece) {
+static void pool_put_in_list(struct pool *pool, struct pool_piece *piece) {
     struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
-    struct list list = list_for(size_of(piece));
+    struct list list = pool_list_for(pool_size_of(piece));
     struct pool_free_piece *next = pool->free[list.first][list.second];
     free_piece->next = next;
     free_piece->previous = NULL;
@@ -84,7 +84,7 @@ static void put_in_list(struct pool *pool, struct pool_piece *piece) {
     pool->lists_in_use |= UINT32_C(1) << list.first;
 }
 
-static void take_from_list(struct pool *pool, struct pool_piece *piece) {
+static void pool_take_from_list(struct pool *pool, struct pool_piece *piece) {
     struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
     if (free_piece->next != NULL) {
         free_piece->next->previous = free_piece->previous;
@@ -93,7 +93,7 @@ static void take_from_list(struct pool *pool, struct pool_piece *piece) {
         free_piece->previous->next = free_piece->next;
         return;
     }
-    struct list list = list_for(size_of(piece));
+    struct list list = pool_list_for(pool_size_of(piece));
     pool->free[list.first][list.second] = free_piece->next;
     if (free_piece->next == NULL) {
         pool->sublists_in_use[list.first] &= ~(UINT32_C(1) << list.second);
@@ -104,7 +104,7 @@ static void take_from_list(struct pool *pool, struct pool_piece *piece) {
 }
 
 /* The first piece of the first non-empty list from this one on; NULL: none. */
-static struct pool_piece *first_from(const struct pool *pool, struct list list) {
+static struct pool_piece *pool_first_from(const struct pool *pool, struct list list) {
     uint32_t seconds = list.second < POOL_SUBLISTS
                            ? pool->sublists_in_use[list.first] & UINT32_MAX << list.second
                            : 0;
@@ -121,28 +121,28 @@ static struct pool_piece *first_from(const struct pool *pool, struct list list) 
 
 /* A free piece of at least this size. Pieces in the list of the size itself may be too short, so
  * only its first is tried; the pieces of later lists are all long enough. */
-static struct pool_piece *find_free(const struct pool *pool, uint64_t size) {
-    struct list list = list_for(size);
+static struct pool_piece *pool_find_free(const struct pool *pool, uint64_t size) {
+    struct list list = pool_list_for(size);
     const struct pool_free_piece *first = pool->free[list.first][list.second];
-    if (first != NULL && size_of(&first->piece) >= size) {
+    if (first != NULL && pool_size_of(&first->piece) >= size) {
         return &pool->free[list.first][list.second]->piece;
     }
     list.second++;
-    return first_from(pool, list);
+    return pool_first_from(pool, list);
 }
 
 /* ---- chunks ---- */
 
 /* A new chunk as one free piece that is in no list, with the end marked. NULL: the range is
  * exhausted. */
-static struct pool_piece *take_chunk(struct pool *pool) {
+static struct pool_piece *pool_take_chunk(struct pool *pool) {
     char *chunk = chunks_take(&pool->chunks);
     if (chunk == NULL) {
         return NULL;
     }
     struct pool_piece *piece = (struct pool_piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
     piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
-    behind(piece)->size_and_flags = 0;
+    pool_behind(piece)->size_and_flags = 0;
     return piece;
 }
 
@@ -158,33 +158,33 @@ void pool_deinit(struct pool *pool) {
 
 /* ---- pieces ---- */
 
-static uint64_t size_for(size_t size) {
+static uint64_t pool_size_for(size_t size) {
     uint64_t whole = (size + POOL_HEADER_SIZE + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
     return whole > PIECE_MIN ? whole : PIECE_MIN;
 }
 
 /* Mark a piece as free and add it to its list. The previous piece is not free. */
-static void make_free(struct pool *pool, struct pool_piece *piece, uint64_t size) {
+static void pool_make_free(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     piece->size_and_flags = size | IS_FREE;
-    struct pool_piece *next = behind(piece);
+    struct pool_piece *next = pool_behind(piece);
     memcpy((char *)next - sizeof size, &size, sizeof size);
     next->size_and_flags |= IS_PREVIOUS_FREE;
-    put_in_list(pool, piece);
+    pool_put_in_list(pool, piece);
 }
 
 /* Trim an allocated piece to this size. The following piece is not free. */
-static void cut(struct pool *pool, struct pool_piece *piece, uint64_t size) {
-    uint64_t rest = size_of(piece) - size;
+static void pool_cut(struct pool *pool, struct pool_piece *piece, uint64_t size) {
+    uint64_t rest = pool_size_of(piece) - size;
     if (rest < PIECE_MIN) {
-        behind(piece)->size_and_flags &= ~IS_PREVIOUS_FREE;
+        pool_behind(piece)->size_and_flags &= ~IS_PREVIOUS_FREE;
         return;
     }
     piece->size_and_flags -= rest;
-    make_free(pool, behind(piece), rest);
+    pool_make_free(pool, pool_behind(piece), rest);
 }
 
 /* The cached piece of exactly this size that was freed last; NULL: none. */
-static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
+static struct pool_piece *pool_take_recent(struct pool *pool, uint64_t size) {
     uint64_t number = size / ALIGNMENT;
     if (number >= POOL_RECENT_SIZES || pool->recent_count[number] == 0) {
         return NULL;
@@ -193,32 +193,33 @@ static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
 }
 
 /* Keep only the last size bytes of an allocated piece. The previous piece is not free. */
-static struct pool_piece *cut_front(struct pool *pool, struct pool_piece *piece, uint64_t size) {
-    uint64_t rest = size_of(piece) - size;
+static struct pool_piece *pool_cut_front(struct pool *pool, struct pool_piece *piece,
+                                         uint64_t size) {
+    uint64_t rest = pool_size_of(piece) - size;
     if (rest < PIECE_MIN) {
-        cut(pool, piece, size_of(piece));
+        pool_cut(pool, piece, pool_size_of(piece));
         return piece;
     }
     struct pool_piece *last = (struct pool_piece *)(void *)((char *)piece + rest);
     last->size_and_flags = size;
-    behind(last)->size_and_flags &= ~IS_PREVIOUS_FREE;
-    make_free(pool, piece, rest);
+    pool_behind(last)->size_and_flags &= ~IS_PREVIOUS_FREE;
+    pool_make_free(pool, piece, rest);
     return last;
 }
 
 /* A piece of at least `whole` bytes, in no list. *is_recent: it has exactly that size and needs no
  * trimming. NULL: the range is exhausted. */
-static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is_recent) {
-    struct pool_piece *piece = take_recent(pool, whole);
+static struct pool_piece *pool_take_piece(struct pool *pool, uint64_t whole, bool *is_recent) {
+    struct pool_piece *piece = pool_take_recent(pool, whole);
     *is_recent = piece != NULL;
     if (piece != NULL) {
         return piece;
     }
-    piece = find_free(pool, whole);
+    piece = pool_find_free(pool, whole);
     if (piece != NULL) {
-        take_from_list(pool, piece);
+        pool_take_from_list(pool, piece);
     } else {
-        piece = take_chunk(pool);
+        piece = pool_take_chunk(pool);
     }
     if (piece != NULL) {
         piece->size_and_flags &= ~IS_FREE;
@@ -227,72 +228,72 @@ static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is
 }
 
 /* A piece from the start or the end of a free piece, trimmed to size. */
-static inline void *allocate(struct pool *pool, size_t size, bool is_lasting) {
+static inline void *pool_allocate_piece(struct pool *pool, size_t size, bool is_lasting) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
     bool is_recent;
-    struct pool_piece *piece = take_piece(pool, size_for(size), &is_recent);
+    struct pool_piece *piece = pool_take_piece(pool, pool_size_for(size), &is_recent);
     if (piece == NULL) {
         return NULL;
     }
     if (!is_recent && is_lasting) {
-        piece = cut_front(pool, piece, size_for(size));
+        piece = pool_cut_front(pool, piece, pool_size_for(size));
     } else if (!is_recent) {
-        cut(pool, piece, size_for(size));
+        pool_cut(pool, piece, pool_size_for(size));
     }
     return (char *)piece + POOL_HEADER_SIZE;
 }
 
 void *pool_allocate(struct pool *pool, size_t size) {
-    return allocate(pool, size, false);
+    return pool_allocate_piece(pool, size, false);
 }
 
 void *pool_allocate_lasting(struct pool *pool, size_t size) {
-    return allocate(pool, size, true);
+    return pool_allocate_piece(pool, size, true);
 }
 
-static void free_piece(struct pool *pool, struct pool_piece *piece) {
-    CHECK(!is_free(piece));
-    uint64_t size = size_of(piece);
-    struct pool_piece *next = behind(piece);
-    if (is_free(next)) {
-        take_from_list(pool, next);
-        size += size_of(next);
+static void pool_return_piece(struct pool *pool, struct pool_piece *piece) {
+    CHECK(!pool_is_free(piece));
+    uint64_t size = pool_size_of(piece);
+    struct pool_piece *next = pool_behind(piece);
+    if (pool_is_free(next)) {
+        pool_take_from_list(pool, next);
+        size += pool_size_of(next);
     }
     if ((piece->size_and_flags & IS_PREVIOUS_FREE) != 0) {
         uint64_t previous_size;
         memcpy(&previous_size, (char *)piece - sizeof previous_size, sizeof previous_size);
         piece = (struct pool_piece *)(void *)((char *)piece - previous_size);
-        take_from_list(pool, piece);
+        pool_take_from_list(pool, piece);
         size += previous_size;
     }
     if (size == CHUNK_PIECE_SIZE) {
         chunks_give(&pool->chunks, piece);
     } else {
-        make_free(pool, piece, size);
+        pool_make_free(pool, piece, size);
     }
 }
 
 /* Free the older half of the cached pieces of one size. */
-static void free_older(struct pool *pool, uint64_t number) {
+static void pool_free_older(struct pool *pool, uint64_t number) {
     struct pool_piece **recent = pool->recent[number];
     for (unsigned i = 0; i < POOL_RECENT_MAX / 2; i++) {
-        free_piece(pool, recent[i]);
+        pool_return_piece(pool, recent[i]);
     }
     memmove(recent, recent + POOL_RECENT_MAX / 2, sizeof(pool->recent[number]) / 2);
     pool->recent_count[number] = POOL_RECENT_MAX / 2;
 }
 
 void pool_free(struct pool *pool, void *at) {
-    struct pool_piece *piece = piece_of(at);
-    uint64_t number = size_of(piece) / ALIGNMENT;
-    CHECK(!is_free(piece));
+    struct pool_piece *piece = pool_piece_of(at);
+    uint64_t number = pool_size_of(piece) / ALIGNMENT;
+    CHECK(!pool_is_free(piece));
     if (number >= POOL_RECENT_SIZES) {
-        free_piece(pool, piece);
+        pool_return_piece(pool, piece);
         return;
     }
     if (pool->recent_count[number] == POOL_RECENT_MAX) {
-        free_older(pool, number);
+        pool_free_older(pool, number);
     }
     pool->recent[number][pool->recent_count[number]++] = piece;
 }
@@ -300,7 +301,7 @@ void pool_free(struct pool *pool, void *at) {
 void pool_settle(struct pool *pool) {
     for (uint64_t number = 0; number < POOL_RECENT_SIZES; number++) {
         while (pool->recent_count[number] > 0) {
-            free_piece(pool, pool->recent[number][--pool->recent_count[number]]);
+            pool_return_piece(pool, pool->recent[number][--pool->recent_count[number]]);
         }
     }
 }
@@ -308,44 +309,45 @@ void pool_settle(struct pool *pool) {
 bool pool_resize(struct pool *pool, void *at, size_t size) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
-    struct pool_piece *piece = piece_of(at);
-    struct pool_piece *next = behind(piece);
-    uint64_t whole = size_for(size);
-    uint64_t room = size_of(piece) + (is_free(next) ? size_of(next) : 0);
+    struct pool_piece *piece = pool_piece_of(at);
+    struct pool_piece *next = pool_behind(piece);
+    uint64_t whole = pool_size_for(size);
+    uint64_t room = pool_size_of(piece) + (pool_is_free(next) ? pool_size_of(next) : 0);
     if (whole > room) {
         return false;
     }
-    if (is_free(next)) {
-        take_from_list(pool, next);
-        piece->size_and_flags += size_of(next);
+    if (pool_is_free(next)) {
+        pool_take_from_list(pool, next);
+        piece->size_and_flags += pool_size_of(next);
     }
-    cut(pool, piece, whole);
+    pool_cut(pool, piece, whole);
     return true;
 }
 
 /* ---- checking ---- */
 
 /* Number of free pieces in a chunk; -1: its pieces are not contiguous. */
-static int64_t check_chunk(char *chunk) {
+static int64_t pool_check_chunk(char *chunk) {
     char *at = chunk + ALIGNMENT - POOL_HEADER_SIZE;
     const char *end = at + CHUNK_PIECE_SIZE;
     bool was_free = false;
     int64_t free_count = 0;
-    for (struct pool_piece *piece = (void *)at; (char *)piece != end; piece = behind(piece)) {
-        if (size_of(piece) < PIECE_MIN || size_of(piece) > (size_t)(end - (char *)piece)) {
+    for (struct pool_piece *piece = (void *)at; (char *)piece != end; piece = pool_behind(piece)) {
+        if (pool_size_of(piece) < PIECE_MIN ||
+            pool_size_of(piece) > (size_t)(end - (char *)piece)) {
             return -1;
         }
         bool says_free = (piece->size_and_flags & IS_PREVIOUS_FREE) != 0;
-        if (says_free != was_free || (was_free && is_free(piece))) {
+        if (says_free != was_free || (was_free && pool_is_free(piece))) {
             return -1;
         }
-        was_free = is_free(piece);
+        was_free = pool_is_free(piece);
         free_count += was_free;
     }
     return free_count;
 }
 
-static int64_t count_listed(const struct pool *pool) {
+static int64_t pool_count_listed(const struct pool *pool) {
     int64_t count = 0;
     for (uint32_t i = 0; i < POOL_LISTS; i++) {
         for (uint32_t j = 0; j < POOL_SUBLISTS; j++) {
@@ -354,8 +356,8 @@ static int64_t count_listed(const struct pool *pool) {
                 return -1;
             }
             for (; free_piece != NULL; free_piece = free_piece->next) {
-                struct list list = list_for(size_of(&free_piece->piece));
-                if (!is_free(&free_piece->piece) || list.first != i || list.second != j) {
+                struct list list = pool_list_for(pool_size_of(&free_piece->piece));
+                if (!pool_is_free(&free_piece->piece) || list.first != i || list.second != j) {
                     return -1;
                 }
                 count++;
@@ -372,14 +374,14 @@ bool pool_validate(struct pool *pool, const char **reason) {
         if (!chunks_is_used(chunks, chunk)) {
             continue;
         }
-        int64_t here = check_chunk(chunks->range + (size_t)chunk * CHUNK_SIZE);
+        int64_t here = pool_check_chunk(chunks->range + (size_t)chunk * CHUNK_SIZE);
         if (here < 0) {
             *reason = "pool: a chunk is not a row of pieces";
             return false;
         }
         free_count += here;
     }
-    int64_t listed = count_listed(pool);
+    int64_t listed = pool_count_listed(pool);
     if (listed < 0) {
         *reason = "pool: a free piece is in the wrong list";
         return false;

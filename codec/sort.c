@@ -22,7 +22,7 @@ static void sort_few(struct sort_record *records, uint32_t count) {
     }
 }
 
-static bool is_sorted(const struct sort_record *records, uint32_t count) {
+static bool sort_is_sorted(const struct sort_record *records, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         if (records[i - 1].word > records[i].word) {
             return false;
@@ -31,12 +31,12 @@ static bool is_sorted(const struct sort_record *records, uint32_t count) {
     return true;
 }
 
-static unsigned digit_of(uint64_t word, unsigned digit) {
+static unsigned sort_digit_of(uint64_t word, unsigned digit) {
     return (unsigned)(word >> (digit * 8)) & (DIGIT_VALUES - 1);
 }
 
 /* Bits that differ between any two words. */
-static uint64_t differing_bits(const struct sort_record *records, uint32_t count) {
+static uint64_t sort_differing_bits(const struct sort_record *records, uint32_t count) {
     uint64_t differing = 0;
     for (uint32_t i = 1; i < count; i++) {
         differing |= records[i].word ^ records[0].word;
@@ -49,7 +49,7 @@ static void sort_by_digit(const struct sort_record *from, struct sort_record *to
                           unsigned digit) {
     uint32_t begins[DIGIT_VALUES] = {0};
     for (uint32_t i = 0; i < count; i++) {
-        begins[digit_of(from[i].word, digit)]++;
+        begins[sort_digit_of(from[i].word, digit)]++;
     }
     uint32_t before = 0;
     for (unsigned value = 0; value < DIGIT_VALUES; value++) {
@@ -58,7 +58,7 @@ static void sort_by_digit(const struct sort_record *from, struct sort_record *to
         before += here;
     }
     for (uint32_t i = 0; i < count; i++) {
-        to[begins[digit_of(from[i].word, digit)]++] = from[i];
+        to[begins[sort_digit_of(from[i].word, digit)]++] = from[i];
     }
 }
 
@@ -67,14 +67,14 @@ void sort_records(struct sort_record *records, struct sort_record *spare, uint32
         sort_few(records, count);
         return;
     }
-    if (is_sorted(records, count)) {
+    if (sort_is_sorted(records, count)) {
         return;
     }
-    uint64_t differing = differing_bits(records, count);
+    uint64_t differing = sort_differing_bits(records, count);
     struct sort_record *from = records;
     struct sort_record *to = spare;
     for (unsigned digit = 0; digit < DIGITS; digit++) {
-        if (digit_of(differing, digit) != 0) {
+        if (sort_digit_of(differing, digit) != 0) {
             sort_by_digit(from, to, count, digit);
             struct sort_record *swapped = from;
             from = to;

@@ -14,7 +14,7 @@ void subnet_map_v4(const void *v4, uint8_t address[SUBNET_ADDRESS_SIZE]) {
 }
 
 /* The bits of one byte that count. */
-static uint8_t mask_of(const struct subnet *subnet, unsigned index) {
+static uint8_t subnet_mask_of(const struct subnet *subnet, unsigned index) {
     unsigned begin = index * BYTE_BITS;
     if (subnet->bits <= begin) {
         return 0;
@@ -53,7 +53,7 @@ bool subnet_parse(struct bytes text, struct subnet *subnet) {
     }
     subnet->bits = (unsigned)(bits + (BITS - bits_max));
     for (unsigned i = 0; i < SUBNET_ADDRESS_SIZE; i++) {
-        if ((subnet->address[i] & ~mask_of(subnet, i)) != 0) {
+        if ((subnet->address[i] & ~subnet_mask_of(subnet, i)) != 0) {
             return false;
         }
     }
@@ -76,7 +76,7 @@ void subnet_print(const struct subnet *subnet, char out[SUBNET_TEXT_MAX]) {
 
 bool subnet_has(const struct subnet *subnet, const uint8_t address[SUBNET_ADDRESS_SIZE]) {
     for (unsigned i = 0; i < SUBNET_ADDRESS_SIZE; i++) {
-        if (((subnet->address[i] ^ address[i]) & mask_of(subnet, i)) != 0) {
+        if (((subnet->address[i] ^ address[i]) & subnet_mask_of(subnet, i)) != 0) {
             return false;
         }
     }

@@ -17,7 +17,7 @@ struct reader {
     bool is_bad;
 };
 
-static bool take_if(struct reader *reader, char expected) {
+static bool timestamp_take_if(struct reader *reader, char expected) {
     if (reader->rest.size == 0 || reader->rest.at[0] != expected) {
         return false;
     }
@@ -26,14 +26,14 @@ static bool take_if(struct reader *reader, char expected) {
     return true;
 }
 
-static void take(struct reader *reader, char expected) {
-    if (!take_if(reader, expected)) {
+static void timestamp_take(struct reader *reader, char expected) {
+    if (!timestamp_take_if(reader, expected)) {
         reader->is_bad = true;
     }
 }
 
 /* Exactly digit_count digits, with a value of low .. high. */
-static int take_number(struct reader *reader, size_t digit_count, int low, int high) {
+static int timestamp_take_number(struct reader *reader, size_t digit_count, int low, int high) {
     int number = 0;
     for (size_t i = 0; i < digit_count; i++) {
         if (reader->rest.size == 0 || reader->rest.at[0] < '0' || reader->rest.at[0] > '9') {
@@ -52,48 +52,48 @@ static int take_number(struct reader *reader, size_t digit_count, int low, int h
 }
 
 /* The 1 to 6 digits after a decimal point, as microseconds. */
-static int take_fraction_us(struct reader *reader) {
-    int fraction_us = take_number(reader, 1, 0, 9) * 100000;
+static int timestamp_take_fraction_us(struct reader *reader) {
+    int fraction_us = timestamp_take_number(reader, 1, 0, 9) * 100000;
     for (int unit_us = 10000; unit_us > 0; unit_us /= 10) {
         if (reader->rest.size == 0 || reader->rest.at[0] < '0' || reader->rest.at[0] > '9') {
             break;
         }
-        fraction_us += take_number(reader, 1, 0, 9) * unit_us;
+        fraction_us += timestamp_take_number(reader, 1, 0, 9) * unit_us;
     }
     return fraction_us;
 }
 
-static int64_t take_offset_us(struct reader *reader) {
-    if (take_if(reader, 'Z')) {
+static int64_t timestamp_take_offset_us(struct reader *reader) {
+    if (timestamp_take_if(reader, 'Z')) {
         return 0;
     }
-    bool is_west = take_if(reader, '-');
+    bool is_west = timestamp_take_if(reader, '-');
     if (!is_west) {
-        take(reader, '+');
+        timestamp_take(reader, '+');
     }
-    int hours = take_number(reader, 2, 0, 23);
-    take(reader, ':');
-    int minutes = take_number(reader, 2, 0, 59);
+    int hours = timestamp_take_number(reader, 2, 0, 23);
+    timestamp_take(reader, ':');
+    int minutes = timestamp_take_number(reader, 2, 0, 59);
     int64_t offset_us = (hours * 60 + minutes) * US_PER_MINUTE;
     return is_west ? -offset_us : offset_us;
 }
 
-static bool parse_iso(struct bytes text, int64_t *time_us) {
+static bool timestamp_parse_iso(struct bytes text, int64_t *time_us) {
     struct reader reader = {.rest = text};
     struct date date;
-    date.year = take_number(&reader, 4, 1, 9999);
-    take(&reader, '-');
-    date.month = take_number(&reader, 2, 1, 12);
-    take(&reader, '-');
-    date.day = take_number(&reader, 2, 1, date_days_in_month(date.year, date.month));
-    take(&reader, 'T');
-    int hour = take_number(&reader, 2, 0, 23);
-    take(&reader, ':');
-    int minute = take_number(&reader, 2, 0, 59);
-    take(&reader, ':');
-    int second = take_number(&reader, 2, 0, 59);
-    int fraction_us = take_if(&reader, '.') ? take_fraction_us(&reader) : 0;
-    int64_t offset_us = take_offset_us(&reader);
+    date.year = timestamp_take_number(&reader, 4, 1, 9999);
+    timestamp_take(&reader, '-');
+    date.month = timestamp_take_number(&reader, 2, 1, 12);
+    timestamp_take(&reader, '-');
+    date.day = timestamp_take_number(&reader, 2, 1, date_days_in_month(date.year, date.month));
+    timestamp_take(&reader, 'T');
+    int hour = timestamp_take_number(&reader, 2, 0, 23);
+    timestamp_take(&reader, ':');
+    int minute = timestamp_take_number(&reader, 2, 0, 59);
+    timestamp_take(&reader, ':');
+    int second = timestamp_take_number(&reader, 2, 0, 59);
+    int fraction_us = timestamp_take_if(&reader, '.') ? timestamp_take_fraction_us(&reader) : 0;
+    int64_t offset_us = timestamp_take_offset_us(&reader);
     if (reader.is_bad || reader.rest.size > 0) {
         return false;
     }
@@ -116,7 +116,7 @@ bool timestamp_parse(struct bytes text, int64_t *time_us) {
         *time_us = time;
         return true;
     }
-    return parse_iso(text, time_us);
+    return timestamp_parse_iso(text, time_us);
 }
 
 size_t timestamp_print(char *out, int64_t time_us) {

@@ -6,15 +6,15 @@ __extension__ typedef unsigned __int128 magnitude;
 
 enum { POWER_DIGITS_MAX = 19 }; /* 10^19 is the largest power of ten in 64 bits */
 
-static magnitude magnitude_of(wide value) {
+static magnitude wide_magnitude_of(wide value) {
     return value < 0 ? -(magnitude)value : (magnitude)value;
 }
 
-static wide with_sign(magnitude value, bool is_negative) {
+static wide wide_with_sign(magnitude value, bool is_negative) {
     return is_negative ? -(wide)value : (wide)value;
 }
 
-static uint64_t power_of_ten(unsigned digits) {
+static uint64_t wide_power_of_ten(unsigned digits) {
     uint64_t power = 1;
     for (; digits > 0; digits--) {
         power *= 10;
@@ -22,7 +22,7 @@ static uint64_t power_of_ten(unsigned digits) {
     return power;
 }
 
-static bool multiply(magnitude value, uint64_t factor, magnitude *product) {
+static bool wide_multiply_magnitude(magnitude value, uint64_t factor, magnitude *product) {
     magnitude high = (value >> 64) * factor;
     magnitude low = (magnitude)(uint64_t)value * factor;
     /* value is below 2^127, so high cannot overflow. */
@@ -36,32 +36,32 @@ static bool multiply(magnitude value, uint64_t factor, magnitude *product) {
 
 bool wide_multiply(wide value, struct decimal factor, wide *product) {
     magnitude result;
-    if (!multiply(magnitude_of(value), factor.magnitude, &result)) {
+    if (!wide_multiply_magnitude(wide_magnitude_of(value), factor.magnitude, &result)) {
         return false;
     }
-    *product = with_sign(result, (value < 0) != factor.is_negative);
+    *product = wide_with_sign(result, (value < 0) != factor.is_negative);
     return true;
 }
 
 bool wide_scale_up(wide value, unsigned digits, wide *scaled) {
-    magnitude result = magnitude_of(value);
+    magnitude result = wide_magnitude_of(value);
     while (digits > 0) {
         unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
-        if (!multiply(result, power_of_ten(step), &result)) {
+        if (!wide_multiply_magnitude(result, wide_power_of_ten(step), &result)) {
             return false;
         }
         digits -= step;
     }
-    *scaled = with_sign(result, value < 0);
+    *scaled = wide_with_sign(result, value < 0);
     return true;
 }
 
 /* Divide by 10^digits. false: there is a remainder. */
-static bool scale_down(magnitude *value, unsigned digits) {
+static bool wide_scale_down(magnitude *value, unsigned digits) {
     bool is_exact = true;
     while (digits > 0) {
         unsigned step = digits < POWER_DIGITS_MAX ? digits : POWER_DIGITS_MAX;
-        uint64_t power = power_of_ten(step);
+        uint64_t power = wide_power_of_ten(step);
         is_exact = is_exact && *value % power == 0;
         *value /= power;
         digits -= step;
@@ -75,9 +75,9 @@ enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scal
     if (to_scale > scale && !wide_scale_up(value, to_scale - scale, &value)) {
         return DECIMAL_OUT_OF_RANGE;
     }
-    magnitude result = magnitude_of(value);
+    magnitude result = wide_magnitude_of(value);
     if (to_scale < scale) {
-        is_exact = scale_down(&result, scale - to_scale);
+        is_exact = wide_scale_down(&result, scale - to_scale);
     }
     if (result >> 64 != 0) {
         return DECIMAL_OUT_OF_RANGE;
@@ -91,7 +91,7 @@ enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scal
 }
 
 /* Nineteen digits, with leading zeros. */
-static void print_tail(char *out, uint64_t value) {
+static void wide_print_tail(char *out, uint64_t value) {
     for (unsigned i = POWER_DIGITS_MAX; i > 0; i--) {
         out[i - 1] = (char)('0' + value % 10);
         value /= 10;
@@ -100,13 +100,13 @@ static void print_tail(char *out, uint64_t value) {
 
 size_t wide_print(char *out, wide value, unsigned scale) {
     CHECK(scale <= WIDE_SCALE_MAX);
-    magnitude left = magnitude_of(value);
-    uint64_t power = power_of_ten(POWER_DIGITS_MAX);
+    magnitude left = wide_magnitude_of(value);
+    uint64_t power = wide_power_of_ten(POWER_DIGITS_MAX);
     char digits[2 * BYTES_INTEGER_TEXT_MAX];
     /* Below 2^127, so the head has at most 20 digits. */
     size_t digit_count = bytes_print_u64(digits, (uint64_t)(left >= power ? left / power : left));
     if (left >= power) {
-        print_tail(digits + digit_count, (uint64_t)(left % power));
+        wide_print_tail(digits + digit_count, (uint64_t)(left % power));
         digit_count += POWER_DIGITS_MAX;
     }
     return decimal_print_digits(out, value < 0, digits, digit_count, scale);

@@ -1,7 +1,7 @@
 /* See words.h. */
 #include "codec/words.h"
 
-static int hex_value(char byte) {
+static int words_hex_value(char byte) {
     if (byte >= '0' && byte <= '9') {
         return byte - '0';
     }
@@ -10,13 +10,13 @@ static int hex_value(char byte) {
 }
 
 /* Decode the backslash sequence at *at, inside double quotes. */
-static char read_escape(const char **at, const char *end) {
+static char words_read_escape(const char **at, const char *end) {
     static const char letters[] = "nrtab";
     static const char meanings[] = "\n\r\t\a\b";
     const char *p = *at + 1;
-    if (end - p >= 3 && p[0] == 'x' && hex_value(p[1]) >= 0 && hex_value(p[2]) >= 0) {
+    if (end - p >= 3 && p[0] == 'x' && words_hex_value(p[1]) >= 0 && words_hex_value(p[2]) >= 0) {
         *at = p + 3;
-        return (char)(hex_value(p[1]) * 16 + hex_value(p[2]));
+        return (char)(words_hex_value(p[1]) * 16 + words_hex_value(p[2]));
     }
     *at = p + 1;
     const char *letter = *p != '\0' ? strchr(letters, *p) : NULL;
@@ -24,7 +24,7 @@ static char read_escape(const char **at, const char *end) {
 }
 
 /* Decode from the quote at *at to the closing quote. false: unbalanced quotes. */
-static bool read_quoted(const char **at, const char *end, char **out) {
+static bool words_read_quoted(const char **at, const char *end, char **out) {
     char quote = *(*at)++;
     while (*at < end) {
         const char *p = *at;
@@ -34,7 +34,7 @@ static bool read_quoted(const char **at, const char *end, char **out) {
             return !has_next || words_is_blank(p[1]);
         }
         if (*p == '\\' && has_next && quote == '"') {
-            *(*out)++ = read_escape(at, end);
+            *(*out)++ = words_read_escape(at, end);
         } else if (*p == '\\' && has_next && p[1] == '\'') {
             *(*out)++ = '\'';
             *at += 2;
@@ -64,7 +64,7 @@ enum words_status words_take(struct bytes *line, char **out, struct bytes *word)
         char *decoded = *out;
         memcpy(decoded, begin, word->size);
         *out += word->size;
-        if (!read_quoted(&at, end, out)) {
+        if (!words_read_quoted(&at, end, out)) {
             return WORDS_UNBALANCED;
         }
         *word = (struct bytes){.at = decoded, .size = (size_t)(*out - decoded)};

@@ -46,7 +46,7 @@ struct span {
 
 /* ---- the rule ---- */
 
-static int64_t day_of_weekday(const struct rule_date *date, int64_t year) {
+static int64_t zone_day_of_weekday(const struct rule_date *date, int64_t year) {
     int64_t first = date_to_days((struct date){.year = year, .month = date->month, .day = 1});
     int64_t weekday = first + THURSDAY - date_floor_divide(first + THURSDAY, 7) * DAYS_PER_WEEK;
     int64_t day = (date->day - weekday + DAYS_PER_WEEK) % DAYS_PER_WEEK;
@@ -54,9 +54,9 @@ static int64_t day_of_weekday(const struct rule_date *date, int64_t year) {
     return first + (day < date_days_in_month(year, date->month) ? day : day - DAYS_PER_WEEK);
 }
 
-static int64_t day_of_rule(const struct rule_date *date, int64_t year) {
+static int64_t zone_day_of_rule(const struct rule_date *date, int64_t year) {
     if (date->kind == DATE_WEEKDAY) {
-        return day_of_weekday(date, year);
+        return zone_day_of_weekday(date, year);
     }
     int64_t first = date_to_days((struct date){.year = year, .month = 1, .day = 1});
     if (date->kind == DATE_DAY) {
@@ -66,7 +66,7 @@ static int64_t day_of_rule(const struct rule_date *date, int64_t year) {
     return first + date->day - 1 + is_after_leap_day;
 }
 
-static void narrow(struct span *span, int64_t time_s, int64_t change_s, int32_t offset_s) {
+static void zone_narrow(struct span *span, int64_t time_s, int64_t change_s, int32_t offset_s) {
     if (change_s > time_s) {
         span->end_s = change_s < span->end_s ? change_s : span->end_s;
     } else if (change_s >= span->begin_s) {
@@ -75,7 +75,7 @@ static void narrow(struct span *span, int64_t time_s, int64_t change_s, int32_t 
     }
 }
 
-static struct span span_of_rule(const struct zone *zone, int64_t time_s) {
+static struct span zone_span_of_rule(const struct zone *zone, int64_t time_s) {
     struct span span = {.begin_s = INT64_MIN, .end_s = INT64_MAX, .offset_s = zone->standard_s};
     int64_t day = date_floor_divide(time_s, S_PER_DAY);
     day = day > DATE_DAYS_MAX ? DATE_DAYS_MAX : day < -DATE_DAYS_MAX ? -DATE_DAYS_MAX : day;
@@ -84,18 +84,19 @@ static struct span span_of_rule(const struct zone *zone, int64_t time_s) {
     for (int64_t near = year - 2; near <= year + 2; near++) {
         const struct rule_date *ends = &zone->summer_ends;
         const struct rule_date *begins = &zone->summer_begins;
-        narrow(&span, time_s, day_of_rule(ends, near) * S_PER_DAY + ends->time_s - zone->summer_s,
-               zone->standard_s);
-        narrow(&span, time_s,
-               day_of_rule(begins, near) * S_PER_DAY + begins->time_s - zone->standard_s,
-               zone->summer_s);
+        zone_narrow(&span, time_s,
+                    zone_day_of_rule(ends, near) * S_PER_DAY + ends->time_s - zone->summer_s,
+                    zone->standard_s);
+        zone_narrow(&span, time_s,
+                    zone_day_of_rule(begins, near) * S_PER_DAY + begins->time_s - zone->standard_s,
+                    zone->summer_s);
     }
     return span;
 }
 
 /* ---- spans ---- */
 
-static struct span span_at(const struct zone *zone, int64_t time_s) {
+static struct span zone_span_at(const struct zone *zone, int64_t time_s) {
     uint32_t low = 0; /* changes at or before the time */
     uint32_t high = zone->change_count;
     while (low < high) {
@@ -109,7 +110,7 @@ static struct span span_at(const struct zone *zone, int64_t time_s) {
     const struct zone_change *last = low > 0 ? &zone->changes[low - 1] : NULL;
     bool is_after_all = low == zone->change_count;
     if (is_after_all && zone->has_summer) {
-        struct span span = span_of_rule(zone, time_s);
+        struct span span = zone_span_of_rule(zone, time_s);
         if (last != NULL && span.begin_s < last->time_s) {
             span.begin_s = last->time_s;
         }
@@ -123,14 +124,14 @@ static struct span span_at(const struct zone *zone, int64_t time_s) {
 }
 
 int32_t zone_offset_s(const struct zone *zone, int64_t time_s) {
-    return span_at(zone, time_s).offset_s;
+    return zone_span_at(zone, time_s).offset_s;
 }
 
 int64_t zone_reach_s(const struct zone *zone, int64_t local_s) {
     /* The clock has not shown it yet. */
-    struct span span = span_at(zone, local_s - ZONE_OFFSET_MAX);
+    struct span span = zone_span_at(zone, local_s - ZONE_OFFSET_MAX);
     while (span.end_s != INT64_MAX && span.end_s + span.offset_s <= local_s) {
-        span = span_at(zone, span.end_s);
+        span = zone_span_at(zone, span.end_s);
     }
     int64_t time_s = local_s - span.offset_s;
     return time_s < span.begin_s ? span.begin_s : time_s;
@@ -168,7 +169,7 @@ bool zone_is_name(struct bytes name) {
 /* Each read_* advances *at, and returns false if what it reads is invalid. The text ends with a
  * zero byte, which nothing accepts. */
 
-static bool read_number(const char **at, int minimum, int maximum, int *number) {
+static bool zone_read_number(const char **at, int minimum, int maximum, int *number) {
     int digits = 0;
     *number = 0;
     for (; **at >= '0' && **at <= '9' && digits < 3; digits++) {
@@ -177,24 +178,25 @@ static bool read_number(const char **at, int minimum, int maximum, int *number) 
     return digits > 0 && *number >= minimum && *number <= maximum;
 }
 
-static bool read_char(const char **at, char wanted) {
+static bool zone_read_char(const char **at, char wanted) {
     bool is_there = **at == wanted;
     *at += is_there;
     return is_there;
 }
 
 /* [+-]hh[:mm[:ss]] */
-static bool read_duration(const char **at, int hours_max, int32_t *seconds) {
+static bool zone_read_duration(const char **at, int hours_max, int32_t *seconds) {
     int hours = 0;
     int minutes = 0;
     int rest = 0;
-    bool is_negative = read_char(at, '-');
+    bool is_negative = zone_read_char(at, '-');
     if (!is_negative) {
-        (void)read_char(at, '+');
+        (void)zone_read_char(at, '+');
     }
-    if (!read_number(at, 0, hours_max, &hours) ||
-        (read_char(at, ':') && (!read_number(at, 0, 59, &minutes) ||
-                                (read_char(at, ':') && !read_number(at, 0, 59, &rest))))) {
+    if (!zone_read_number(at, 0, hours_max, &hours) ||
+        (zone_read_char(at, ':') &&
+         (!zone_read_number(at, 0, 59, &minutes) ||
+          (zone_read_char(at, ':') && !zone_read_number(at, 0, 59, &rest))))) {
         return false;
     }
     int32_t sum = hours * S_PER_HOUR + minutes * S_PER_MINUTE + rest;
@@ -203,13 +205,13 @@ static bool read_duration(const char **at, int hours_max, int32_t *seconds) {
 }
 
 /* CEST, or <+03>: at least three letters, or anything in brackets. */
-static bool read_abbreviation(const char **at) {
+static bool zone_read_abbreviation(const char **at) {
     size_t size = 0;
-    if (read_char(at, '<')) {
+    if (zone_read_char(at, '<')) {
         for (; **at != '>' && **at != '\0'; size++) {
             (*at)++;
         }
-        return size >= 3 && read_char(at, '>');
+        return size >= 3 && zone_read_char(at, '>');
     }
     for (; (**at >= 'A' && **at <= 'Z') || (**at >= 'a' && **at <= 'z'); size++) {
         (*at)++;
@@ -218,31 +220,31 @@ static bool read_abbreviation(const char **at) {
 }
 
 /* ,M3.5.0/2 */
-static bool read_date(const char **at, struct rule_date *date) {
+static bool zone_read_date(const char **at, struct rule_date *date) {
     *date = (struct rule_date){.kind = DATE_DAY, .time_s = 2 * S_PER_HOUR};
-    bool is_read = read_char(at, ',');
-    if (is_read && read_char(at, 'M')) {
+    bool is_read = zone_read_char(at, ',');
+    if (is_read && zone_read_char(at, 'M')) {
         date->kind = DATE_WEEKDAY;
-        is_read = read_number(at, 1, 12, &date->month) && read_char(at, '.') &&
-                  read_number(at, 1, 5, &date->week) && read_char(at, '.') &&
-                  read_number(at, 0, 6, &date->day);
-    } else if (is_read && read_char(at, 'J')) {
+        is_read = zone_read_number(at, 1, 12, &date->month) && zone_read_char(at, '.') &&
+                  zone_read_number(at, 1, 5, &date->week) && zone_read_char(at, '.') &&
+                  zone_read_number(at, 0, 6, &date->day);
+    } else if (is_read && zone_read_char(at, 'J')) {
         date->kind = DATE_JULIAN;
-        is_read = read_number(at, 1, 365, &date->day);
+        is_read = zone_read_number(at, 1, 365, &date->day);
     } else if (is_read) {
-        is_read = read_number(at, 0, 365, &date->day);
+        is_read = zone_read_number(at, 0, 365, &date->day);
     }
-    return is_read && (!read_char(at, '/') || read_duration(at, 167, &date->time_s));
+    return is_read && (!zone_read_char(at, '/') || zone_read_duration(at, 167, &date->time_s));
 }
 
 /* The last line, without its line ends; "": no rule. The sign of offsets in it is that of POSIX:
  * ahead of UTC is negative. */
-static bool read_rule(struct zone *zone, const char *at) {
+static bool zone_read_rule(struct zone *zone, const char *at) {
     int32_t behind_s = 0;
     if (*at == '\0') {
         return true;
     }
-    if (!read_abbreviation(&at) || !read_duration(&at, 24, &behind_s)) {
+    if (!zone_read_abbreviation(&at) || !zone_read_duration(&at, 24, &behind_s)) {
         return false;
     }
     zone->standard_s = -behind_s;
@@ -250,12 +252,12 @@ static bool read_rule(struct zone *zone, const char *at) {
         return true;
     }
     behind_s -= S_PER_HOUR;
-    if (!read_abbreviation(&at) || (*at != ',' && !read_duration(&at, 24, &behind_s))) {
+    if (!zone_read_abbreviation(&at) || (*at != ',' && !zone_read_duration(&at, 24, &behind_s))) {
         return false;
     }
     zone->summer_s = -behind_s;
     zone->has_summer = true;
-    return read_date(&at, &zone->summer_begins) && read_date(&at, &zone->summer_ends) &&
+    return zone_read_date(&at, &zone->summer_begins) && zone_read_date(&at, &zone->summer_ends) &&
            *at == '\0';
 }
 
@@ -273,7 +275,7 @@ struct block {
     uint64_t ut, standard, leaps, changes, types, letters;
 };
 
-static int64_t read_big(const char *at, size_t size) {
+static int64_t zone_read_big(const char *at, size_t size) {
     uint64_t value = (uint8_t)*at >= 0x80 ? UINT64_MAX : 0;
     for (size_t i = 0; i < size; i++) {
         value = value << 8 | (uint8_t)at[i];
@@ -281,58 +283,58 @@ static int64_t read_big(const char *at, size_t size) {
     return (int64_t)value;
 }
 
-static uint64_t read_count(const char *header, size_t index) {
-    return (uint32_t)read_big(header + 20 + 4 * index, 4);
+static uint64_t zone_read_count(const char *header, size_t index) {
+    return (uint32_t)zone_read_big(header + 20 + 4 * index, 4);
 }
 
-static bool read_header(struct bytes file, size_t at, struct block *block) {
+static bool zone_read_header(struct bytes file, size_t at, struct block *block) {
     if (file.size < at || file.size - at < HEADER_SIZE || memcmp(file.at + at, "TZif", 4) != 0) {
         return false;
     }
     const char *header = file.at + at;
     *block = (struct block){
-        .ut = read_count(header, 0),
-        .standard = read_count(header, 1),
-        .leaps = read_count(header, 2),
-        .changes = read_count(header, 3),
-        .types = read_count(header, 4),
-        .letters = read_count(header, 5),
+        .ut = zone_read_count(header, 0),
+        .standard = zone_read_count(header, 1),
+        .leaps = zone_read_count(header, 2),
+        .changes = zone_read_count(header, 3),
+        .types = zone_read_count(header, 4),
+        .letters = zone_read_count(header, 5),
     };
     return header[4] >= '2';
 }
 
 /* Bytes of a block behind its header. */
-static uint64_t block_size(const struct block *block, size_t time_size) {
+static uint64_t zone_block_size(const struct block *block, size_t time_size) {
     return block->changes * (time_size + 1) + block->types * TYPE_SIZE + block->letters +
            block->leaps * (time_size + 4) + block->standard + block->ut;
 }
 
 /* at: the changes' times, the indices of their types, and the types. */
-static bool read_changes(struct zone *zone, const char *at, const struct block *block) {
+static bool zone_read_changes(struct zone *zone, const char *at, const struct block *block) {
     const char *indices = at + block->changes * 8;
     const char *types = indices + block->changes;
     for (uint32_t i = 0; i < block->types; i++) {
-        int64_t offset_s = read_big(types + (size_t)i * TYPE_SIZE, 4);
+        int64_t offset_s = zone_read_big(types + (size_t)i * TYPE_SIZE, 4);
         if (offset_s <= -ZONE_OFFSET_MAX || offset_s >= ZONE_OFFSET_MAX) {
             return false;
         }
     }
-    zone->first_offset_s = (int32_t)read_big(types, 4);
+    zone->first_offset_s = (int32_t)zone_read_big(types, 4);
     for (uint32_t i = 0; i < block->changes; i++) {
         struct zone_change *change = &zone->changes[i];
         uint8_t type = (uint8_t)indices[i];
-        change->time_s = read_big(at + (size_t)i * 8, 8);
+        change->time_s = zone_read_big(at + (size_t)i * 8, 8);
         if (type >= block->types || (i > 0 && change->time_s <= change[-1].time_s) ||
             change->time_s < -(INT64_C(1) << 60) || change->time_s > INT64_C(1) << 60) {
             return false;
         }
-        change->offset_s = (int32_t)read_big(types + (size_t)type * TYPE_SIZE, 4);
+        change->offset_s = (int32_t)zone_read_big(types + (size_t)type * TYPE_SIZE, 4);
     }
     zone->change_count = (uint32_t)block->changes;
     return true;
 }
 
-static void note_setbacks(struct zone *zone) {
+static void zone_note_setbacks(struct zone *zone) {
     int32_t before_s = zone->first_offset_s;
     if (zone->has_summer) {
         int32_t shift_s = zone->summer_s - zone->standard_s;
@@ -347,7 +349,7 @@ static void note_setbacks(struct zone *zone) {
     }
 }
 
-static struct zone *create(struct bytes name, uint64_t changes_max) {
+static struct zone *zone_create_empty(struct bytes name, uint64_t changes_max) {
     CHECK(zone_is_name(name));
     size_t size = sizeof(struct zone) + changes_max * sizeof(struct zone_change);
     struct zone *zone = memory_allocate_zeroed(size);
@@ -358,11 +360,11 @@ static struct zone *create(struct bytes name, uint64_t changes_max) {
 }
 
 /* What is wrong with the second block, which begins at at, and with the rule; NULL: nothing. */
-static const char *read_zone(struct zone *zone, struct bytes file, size_t at,
+static const char *zone_read(struct zone *zone, struct bytes file, size_t at,
                              const struct block *block) {
     char rule[RULE_MAX];
-    size_t rule_at = at + (size_t)block_size(block, 8);
-    if (!read_changes(zone, file.at + at, block)) {
+    size_t rule_at = at + (size_t)zone_block_size(block, 8);
+    if (!zone_read_changes(zone, file.at + at, block)) {
         return "its changes are not in order, or not of its types";
     }
     const char *line = file.at + rule_at + 1;
@@ -374,24 +376,24 @@ static const char *read_zone(struct zone *zone, struct bytes file, size_t at,
     }
     memcpy(rule, line, (size_t)(end - line));
     rule[end - line] = '\0';
-    if (!read_rule(zone, rule)) {
+    if (!zone_read_rule(zone, rule)) {
         return "the rule in its last line is not understood";
     }
-    note_setbacks(zone);
+    zone_note_setbacks(zone);
     return NULL;
 }
 
 struct zone *zone_create(struct bytes name, struct bytes file, const char **reason) {
     struct block first;
     struct block second;
-    if (file.size > ZONE_FILE_MAX || !read_header(file, 0, &first)) {
+    if (file.size > ZONE_FILE_MAX || !zone_read_header(file, 0, &first)) {
         *reason = "it is not a file of tzdata, or one from before 2005";
         return NULL;
     }
-    uint64_t at = HEADER_SIZE + block_size(&first, 4);
-    if (at > file.size || !read_header(file, (size_t)at, &second) || second.types == 0 ||
+    uint64_t at = HEADER_SIZE + zone_block_size(&first, 4);
+    if (at > file.size || !zone_read_header(file, (size_t)at, &second) || second.types == 0 ||
         second.types > 256 || second.changes > CHANGES_MAX ||
-        block_size(&second, 8) >= file.size - at - HEADER_SIZE) {
+        zone_block_size(&second, 8) >= file.size - at - HEADER_SIZE) {
         *reason = "it is incomplete";
         return NULL;
     }
@@ -399,9 +401,9 @@ struct zone *zone_create(struct bytes name, struct bytes file, const char **reas
         *reason = "it counts leap seconds, which unix time does not";
         return NULL;
     }
-    struct zone *zone = create(name, second.changes);
+    struct zone *zone = zone_create_empty(name, second.changes);
     *reason =
-        zone != NULL ? read_zone(zone, file, (size_t)at + HEADER_SIZE, &second) : "out of memory";
+        zone != NULL ? zone_read(zone, file, (size_t)at + HEADER_SIZE, &second) : "out of memory";
     if (zone != NULL && *reason != NULL) {
         zone_destroy(zone);
         zone = NULL;
@@ -410,7 +412,7 @@ struct zone *zone_create(struct bytes name, struct bytes file, const char **reas
 }
 
 struct zone *zone_create_missing(struct bytes name) {
-    struct zone *zone = create(name, 0);
+    struct zone *zone = zone_create_empty(name, 0);
     if (zone != NULL) {
         zone->is_missing = true;
     }

@@ -26,7 +26,7 @@ enum {
 /* ---- version 1 ---- */
 
 /* The next word of the line, which ends with one blank or with the line. */
-static bool take_word(struct bytes *line, struct bytes *word) {
+static bool proxy_header_take_word(struct bytes *line, struct bytes *word) {
     const char *blank = line->size > 0 ? memchr(line->at, ' ', line->size) : NULL;
     size_t size = blank != NULL ? (size_t)(blank - line->at) : line->size;
     size_t taken = blank != NULL ? size + 1 : size;
@@ -35,10 +35,10 @@ static bool take_word(struct bytes *line, struct bytes *word) {
     return size > 0;
 }
 
-static bool take_address(struct bytes *line, int family, uint8_t *address) {
+static bool proxy_header_take_address(struct bytes *line, int family, uint8_t *address) {
     char text[INET6_ADDRSTRLEN];
     struct bytes word;
-    if (!take_word(line, &word) || word.size >= sizeof text ||
+    if (!proxy_header_take_word(line, &word) || word.size >= sizeof text ||
         memchr(word.at, '\0', word.size) != NULL) {
         return false;
     }
@@ -47,11 +47,11 @@ static bool take_address(struct bytes *line, int family, uint8_t *address) {
     return inet_pton(family, text, address) == 1;
 }
 
-static bool take_port(struct bytes *line, uint16_t *port) {
+static bool proxy_header_take_port(struct bytes *line, uint16_t *port) {
     struct bytes word;
     uint64_t value;
-    if (!take_word(line, &word) || word.size > PORT_DIGITS_MAX || !bytes_parse_u64(word, &value) ||
-        value > UINT16_MAX) {
+    if (!proxy_header_take_word(line, &word) || word.size > PORT_DIGITS_MAX ||
+        !bytes_parse_u64(word, &value) || value > UINT16_MAX) {
         return false;
     }
     *port = (uint16_t)value;
@@ -59,9 +59,9 @@ static bool take_port(struct bytes *line, uint16_t *port) {
 }
 
 /* The line behind "PROXY ", without its end. */
-static bool parse_line(struct bytes line, struct proxy_header *header) {
+static bool proxy_header_parse_line(struct bytes line, struct proxy_header *header) {
     struct bytes word;
-    if (!take_word(&line, &word)) {
+    if (!proxy_header_take_word(&line, &word)) {
         return false;
     }
     if (bytes_equal(word, BYTES("UNKNOWN"))) {
@@ -72,18 +72,18 @@ static bool parse_line(struct bytes line, struct proxy_header *header) {
         return false;
     }
     int family = is_v4 ? AF_INET : AF_INET6;
-    if (!take_address(&line, family, header->source) ||
-        !take_address(&line, family, header->destination) ||
-        !take_port(&line, &header->source_port)) {
+    if (!proxy_header_take_address(&line, family, header->source) ||
+        !proxy_header_take_address(&line, family, header->destination) ||
+        !proxy_header_take_port(&line, &header->source_port)) {
         return false;
     }
     bool is_last = line.size > 0 && memchr(line.at, ' ', line.size) == NULL;
     header->family = is_v4 ? PROXY_HEADER_IPV4 : PROXY_HEADER_IPV6;
-    return is_last && take_port(&line, &header->destination_port);
+    return is_last && proxy_header_take_port(&line, &header->destination_port);
 }
 
-static enum proxy_header_status parse_v1(const char *at, size_t size, struct proxy_header *header,
-                                         size_t *used) {
+static enum proxy_header_status proxy_header_parse_v1(const char *at, size_t size,
+                                                      struct proxy_header *header, size_t *used) {
     size_t looked = size < PROXY_HEADER_V1_MAX ? size : (size_t)PROXY_HEADER_V1_MAX;
     const char *end = memchr(at, '\r', looked);
     if (end == NULL || end + 1 == at + looked) {
@@ -91,7 +91,7 @@ static enum proxy_header_status parse_v1(const char *at, size_t size, struct pro
     }
     struct bytes line = {.at = at + SIGNATURE_V1_SIZE,
                          .size = (size_t)(end - at) - SIGNATURE_V1_SIZE};
-    if (end[1] != '\n' || !parse_line(line, header)) {
+    if (end[1] != '\n' || !proxy_header_parse_line(line, header)) {
         return PROXY_HEADER_BAD;
     }
     *used = (size_t)(end - at) + 2;
@@ -100,21 +100,21 @@ static enum proxy_header_status parse_v1(const char *at, size_t size, struct pro
 
 /* ---- version 2 ---- */
 
-static uint16_t read_u16(const char *at) {
+static uint16_t proxy_header_read_u16(const char *at) {
     return (uint16_t)((unsigned char)at[0] << 8 | (unsigned char)at[1]);
 }
 
 /* Two addresses of this size, and their ports. */
-static void read_addresses(const char *at, size_t size, struct proxy_header *header) {
+static void proxy_header_read_addresses(const char *at, size_t size, struct proxy_header *header) {
     memcpy(header->source, at, size);
     memcpy(header->destination, at + size, size);
-    header->source_port = read_u16(at + 2 * size);
-    header->destination_port = read_u16(at + 2 * size + 2);
+    header->source_port = proxy_header_read_u16(at + 2 * size);
+    header->destination_port = proxy_header_read_u16(at + 2 * size + 2);
 }
 
 /* size: of addresses and TLVs. */
-static bool parse_addresses(unsigned family, const char *at, size_t size,
-                            struct proxy_header *header) {
+static bool proxy_header_parse_addresses(unsigned family, const char *at, size_t size,
+                                         struct proxy_header *header) {
     enum { V4_SIZE = 4, V6_SIZE = 16, PORTS_SIZE = 4 };
     switch (family) {
     case V2_FAMILY_UNSPEC:
@@ -124,14 +124,14 @@ static bool parse_addresses(unsigned family, const char *at, size_t size,
         if (size < 2 * V4_SIZE + PORTS_SIZE) {
             return false;
         }
-        read_addresses(at, V4_SIZE, header);
+        proxy_header_read_addresses(at, V4_SIZE, header);
         return true;
     case V2_FAMILY_IPV6:
         header->family = PROXY_HEADER_IPV6;
         if (size < 2 * V6_SIZE + PORTS_SIZE) {
             return false;
         }
-        read_addresses(at, V6_SIZE, header);
+        proxy_header_read_addresses(at, V6_SIZE, header);
         return true;
     case V2_FAMILY_UNIX:
         header->family = PROXY_HEADER_UNIX;
@@ -145,8 +145,8 @@ static bool parse_addresses(unsigned family, const char *at, size_t size,
     }
 }
 
-static enum proxy_header_status parse_v2(const char *at, size_t size, struct proxy_header *header,
-                                         size_t *used) {
+static enum proxy_header_status proxy_header_parse_v2(const char *at, size_t size,
+                                                      struct proxy_header *header, size_t *used) {
     if (size < V2_HEAD_SIZE) {
         return PROXY_HEADER_MORE;
     }
@@ -154,7 +154,7 @@ static enum proxy_header_status parse_v2(const char *at, size_t size, struct pro
     unsigned command = (unsigned char)at[SIGNATURE_V2_SIZE] & 15;
     unsigned family = (unsigned char)at[SIGNATURE_V2_SIZE + 1] >> 4;
     unsigned transport = (unsigned char)at[SIGNATURE_V2_SIZE + 1] & 15;
-    size_t rest = read_u16(at + V2_HEAD_SIZE - 2);
+    size_t rest = proxy_header_read_u16(at + V2_HEAD_SIZE - 2);
     if (version != V2_VERSION || command > V2_PROXY || family > V2_FAMILY_UNIX ||
         transport > V2_TRANSPORT_MAX || V2_HEAD_SIZE + rest > PROXY_HEADER_MAX) {
         return PROXY_HEADER_BAD;
@@ -164,7 +164,7 @@ static enum proxy_header_status parse_v2(const char *at, size_t size, struct pro
     }
     /* Of a transport that is no stream, as of LOCAL, the addresses are not used. */
     if (command == V2_PROXY && transport == V2_STREAM &&
-        !parse_addresses(family, at + V2_HEAD_SIZE, rest, header)) {
+        !proxy_header_parse_addresses(family, at + V2_HEAD_SIZE, rest, header)) {
         return PROXY_HEADER_BAD;
     }
     *used = V2_HEAD_SIZE + rest;
@@ -174,7 +174,8 @@ static enum proxy_header_status parse_v2(const char *at, size_t size, struct pro
 /* ---- both ---- */
 
 /* Do the bytes begin so, as far as there are any? */
-static bool begins_with(const char *at, size_t size, const char *signature, size_t signature_size) {
+static bool proxy_header_begins_with(const char *at, size_t size, const char *signature,
+                                     size_t signature_size) {
     return memcmp(at, signature, size < signature_size ? size : signature_size) == 0;
 }
 
@@ -184,11 +185,13 @@ enum proxy_header_status proxy_header_parse(const char *at, size_t size,
     if (size == 0) {
         return PROXY_HEADER_MORE;
     }
-    if (begins_with(at, size, signature_v2, SIGNATURE_V2_SIZE)) {
-        return size < SIGNATURE_V2_SIZE ? PROXY_HEADER_MORE : parse_v2(at, size, header, used);
+    if (proxy_header_begins_with(at, size, signature_v2, SIGNATURE_V2_SIZE)) {
+        return size < SIGNATURE_V2_SIZE ? PROXY_HEADER_MORE
+                                        : proxy_header_parse_v2(at, size, header, used);
     }
-    if (begins_with(at, size, signature_v1, SIGNATURE_V1_SIZE)) {
-        return size < SIGNATURE_V1_SIZE ? PROXY_HEADER_MORE : parse_v1(at, size, header, used);
+    if (proxy_header_begins_with(at, size, signature_v1, SIGNATURE_V1_SIZE)) {
+        return size < SIGNATURE_V1_SIZE ? PROXY_HEADER_MORE
+                                        : proxy_header_parse_v1(at, size, header, used);
     }
     return PROXY_HEADER_BAD;
 }

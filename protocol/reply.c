@@ -29,13 +29,13 @@ static inline char *reply_room(struct reply *reply, size_t size) {
 }
 
 /* Fast path: where to write size bytes, or NULL to take the slow path. */
-static inline char *short_room(const struct reply *reply, size_t size) {
+static inline char *reply_short_room(const struct reply *reply, size_t size) {
     const struct buffer *out = reply->out;
     bool has_room = !reply->is_silent && !out->is_broken && out->capacity - out->size >= size;
     return has_room ? out->at + out->size : NULL;
 }
 
-static inline void commit_to(struct reply *reply, const char *end) {
+static inline void reply_commit_to(struct reply *reply, const char *end) {
     buffer_commit(reply->out, (size_t)(end - (reply->out->at + reply->out->size)));
 }
 
@@ -52,7 +52,7 @@ static inline void reply_constant(struct reply *reply, const char *text, size_t 
 static inline void reply_header(struct reply *reply, char mark, uint64_t count) {
     char *out = reply_room(reply, HEADER_MAX);
     if (out != NULL) {
-        commit_to(reply, put_header(out, mark, count));
+        reply_commit_to(reply, put_header(out, mark, count));
     }
 }
 
@@ -62,7 +62,7 @@ void reply_ok(struct reply *reply) {
 
 /* ---- simple strings and errors ---- */
 
-static void clean_line(char *at, size_t size) {
+static void reply_clean_line(char *at, size_t size) {
     for (size_t i = 0; i < size; i++) {
         if (at[i] == '\r' || at[i] == '\n' || at[i] == '\0') {
             at[i] = ' ';
@@ -77,27 +77,27 @@ static void reply_line(struct reply *reply, char mark, const char *text, size_t 
     }
     *out = mark;
     memcpy(out + 1, text, size);
-    clean_line(out + 1, size);
-    commit_to(reply, put_line_end(out + 1 + size));
+    reply_clean_line(out + 1, size);
+    reply_commit_to(reply, put_line_end(out + 1 + size));
 }
 
 void reply_simple(struct reply *reply, const char *text) {
     reply_line(reply, '+', text, strlen(text));
 }
 
-static void note_error(struct reply *reply, const char *text) {
+static void reply_note_error(struct reply *reply, const char *text) {
     size_t size = 0;
     while (size < sizeof(reply->error_prefix) - 1 && text[size] != '\0' && text[size] != ' ') {
         size++;
     }
     memcpy(reply->error_prefix, text, size);
     reply->error_prefix[size] = '\0';
-    clean_line(reply->error_prefix, size);
+    reply_clean_line(reply->error_prefix, size);
     reply->error_count++;
 }
 
 void reply_error(struct reply *reply, const char *text) {
-    note_error(reply, text);
+    reply_note_error(reply, text);
     reply_line(reply, '-', text, strlen(text));
 }
 
@@ -111,14 +111,14 @@ void reply_error_extend(struct reply *reply, size_t size_before, const char *tex
     char *out = reply_room(reply, size + 2);
     if (out != NULL) {
         memcpy(out, text, size);
-        clean_line(out, size);
-        commit_to(reply, put_line_end(out + size));
+        reply_clean_line(out, size);
+        reply_commit_to(reply, put_line_end(out + size));
     }
 }
 
 /* Size of the text, without its terminator. */
-__attribute__((format(printf, 1, 0))) static size_t measure_format(const char *format,
-                                                                   va_list arguments) {
+__attribute__((format(printf, 1, 0))) static size_t reply_measure_format(const char *format,
+                                                                         va_list arguments) {
     va_list copy;
     va_copy(copy, arguments);
     int size = vsnprintf(NULL, 0, format, copy);
@@ -135,14 +135,14 @@ void reply_error_format(struct reply *reply, const char *format, ...) {
     va_copy(copy, arguments);
     vsnprintf(start, sizeof(start), format, copy);
     va_end(copy);
-    note_error(reply, start);
-    size_t size = measure_format(format, arguments);
+    reply_note_error(reply, start);
+    size_t size = reply_measure_format(format, arguments);
     char *out = reply_room(reply, size + 3);
     if (out != NULL) {
         *out = '-';
         vsnprintf(out + 1, size + 1, format, arguments);
-        clean_line(out + 1, size);
-        commit_to(reply, put_line_end(out + 1 + size));
+        reply_clean_line(out + 1, size);
+        reply_commit_to(reply, put_line_end(out + 1 + size));
     }
     va_end(arguments);
 }
@@ -155,11 +155,11 @@ void reply_integer(struct reply *reply, int64_t value) {
         return;
     }
     if (value >= 0) {
-        commit_to(reply, put_header(out, ':', (uint64_t)value));
+        reply_commit_to(reply, put_header(out, ':', (uint64_t)value));
         return;
     }
     *out = ':';
-    commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
+    reply_commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
 }
 
 void reply_wide_integer(struct reply *reply, int64_t value) {
@@ -185,13 +185,13 @@ __attribute__((noinline)) static void reply_any_bulk(struct reply *reply, struct
     if (text.size > 0) {
         memcpy(out, text.at, text.size);
     }
-    commit_to(reply, put_line_end(out + text.size));
+    reply_commit_to(reply, put_line_end(out + text.size));
 }
 
 void reply_bulk(struct reply *reply, struct bytes text) {
-    char *out = text.size <= PUT_SHORT_MAX ? short_room(reply, PUT_SHORT_ROOM) : NULL;
+    char *out = text.size <= PUT_SHORT_MAX ? reply_short_room(reply, PUT_SHORT_ROOM) : NULL;
     if (out != NULL) {
-        commit_to(reply, put_short_bulk(out, text));
+        reply_commit_to(reply, put_short_bulk(out, text));
         return;
     }
     reply_any_bulk(reply, text);
@@ -204,12 +204,12 @@ void reply_bulk_text(struct reply *reply, const char *text) {
 void reply_bulk_format(struct reply *reply, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    size_t size = measure_format(format, arguments);
+    size_t size = reply_measure_format(format, arguments);
     char *out = reply_room(reply, HEADER_MAX + size + 2);
     if (out != NULL) {
         out = put_header(out, '$', size);
         vsnprintf(out, size + 1, format, arguments);
-        commit_to(reply, put_line_end(out + size));
+        reply_commit_to(reply, put_line_end(out + size));
     }
     va_end(arguments);
 }
@@ -244,19 +244,20 @@ __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, str
                                                         unsigned scale) {
     char *out = reply_room(reply, PUT_NUMBER_ROOM);
     if (out != NULL) {
-        commit_to(reply, put_decimal(out, value, scale, reply->numbers == 3));
+        reply_commit_to(reply, put_decimal(out, value, scale, reply->numbers == 3));
     }
 }
 
 /* An integer, as most scores are. */
-static inline bool is_small_score(struct decimal value, unsigned scale) {
+static inline bool reply_is_small_score(struct decimal value, unsigned scale) {
     return scale == 0 && value.magnitude < PUT_SMALL_LIMIT && !value.is_negative;
 }
 
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
-    char *out = is_small_score(value, scale) ? short_room(reply, PUT_SHORT_ROOM) : NULL;
+    char *out = reply_is_small_score(value, scale) ? reply_short_room(reply, PUT_SHORT_ROOM) : NULL;
     if (out != NULL) {
-        commit_to(reply, put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));
+        reply_commit_to(reply,
+                        put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));
         return;
     }
     reply_any_decimal(reply, value, scale);
@@ -270,7 +271,7 @@ void reply_decimal_text(struct reply *reply, struct bytes text) {
     reply_line(reply, ',', text.at, text.size);
 }
 
-static size_t print_double(char *out, double value) {
+static size_t reply_print_double(char *out, double value) {
     const char *word = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
     int size = isfinite(value) ? snprintf(out, DOUBLE_TEXT_MAX, "%.17g", value)
                                : snprintf(out, DOUBLE_TEXT_MAX, "%s", word);
@@ -280,7 +281,7 @@ static size_t print_double(char *out, double value) {
 
 void reply_double(struct reply *reply, double value) {
     char text[DOUBLE_TEXT_MAX];
-    size_t size = print_double(text, value);
+    size_t size = reply_print_double(text, value);
     reply_decimal_text(reply, (struct bytes){.at = text, .size = size});
 }
 
@@ -326,7 +327,7 @@ size_t reply_verbatim_begin(struct reply *reply) {
 }
 
 /* Write the header at mark and close the gap behind it. */
-static void end_header(struct reply *reply, size_t mark, char kind, uint64_t count) {
+static void reply_end_header(struct reply *reply, size_t mark, char kind, uint64_t count) {
     struct buffer *out = reply->out;
     if (mark == NO_MARK || out->is_broken) {
         return;
@@ -340,12 +341,12 @@ static void end_header(struct reply *reply, size_t mark, char kind, uint64_t cou
 }
 
 void reply_array_end(struct reply *reply, size_t mark, uint64_t count) {
-    end_header(reply, mark, '*', count);
+    reply_end_header(reply, mark, '*', count);
 }
 
 void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count) {
     bool is_map = reply->version == 3;
-    end_header(reply, mark, is_map ? '%' : '*', is_map ? pair_count : pair_count * 2);
+    reply_end_header(reply, mark, is_map ? '%' : '*', is_map ? pair_count : pair_count * 2);
 }
 
 void reply_verbatim_end(struct reply *reply, size_t mark) {
@@ -357,13 +358,13 @@ void reply_verbatim_end(struct reply *reply, size_t mark) {
     }
     size_t text_size = out->size - mark - HEADER_MAX;
     if (reply->version == 2) {
-        end_header(reply, mark, '$', text_size);
+        reply_end_header(reply, mark, '$', text_size);
     } else {
         char *text = out->at + mark + HEADER_MAX;
         memmove(text + FORMAT_SIZE, text, text_size);
         memcpy(text, format, FORMAT_SIZE);
         buffer_commit(out, FORMAT_SIZE);
-        end_header(reply, mark, '=', text_size + FORMAT_SIZE);
+        reply_end_header(reply, mark, '=', text_size + FORMAT_SIZE);
     }
     REPLY_LITERAL(reply, "\r\n");
 }

@@ -2,9 +2,9 @@
  *
  *     "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"   ->   args[0] = "ECHO", args[1] = "hi"
  *
- * Arrays have two paths. Fast path: the array is complete in the input, and parse_whole_array
+ * Arrays have two paths. Fast path: the array is complete in the input, and resp_parse_whole_array
  * parses it in one pass, straight into the arena. Slow path: anything else (incomplete, unusual or
- * invalid) goes to parse_array, which keeps its progress in the parser and continues there next
+ * invalid) goes to resp_parse_array, which keeps its progress in the parser and continues there next
  * time. Both accept the same arrays; only the slow path reports errors.
  *
  * Invariant: line ends are searched only behind parser->searched, and nothing before
@@ -27,7 +27,7 @@ enum {
 
 /* ---- the arena ---- */
 
-static void arena_free_full(struct resp_arena *arena) {
+static void resp_arena_free_full(struct resp_arena *arena) {
     while (arena->full != NULL) {
         struct resp_arena *piece = arena->full;
         arena->full = piece->full;
@@ -36,13 +36,13 @@ static void arena_free_full(struct resp_arena *arena) {
 }
 
 void resp_arena_deinit(struct resp_arena *arena) {
-    arena_free_full(arena);
+    resp_arena_free_full(arena);
     memory_free(arena->at);
     *arena = (struct resp_arena){0};
 }
 
 void resp_arena_reset(struct resp_arena *arena) {
-    arena_free_full(arena);
+    resp_arena_free_full(arena);
     if (arena->capacity > ARENA_PIECE_MAX) {
         memory_free(arena->at);
         *arena = (struct resp_arena){0};
@@ -53,7 +53,7 @@ void resp_arena_reset(struct resp_arena *arena) {
 
 /* Start a new piece with room for size bytes. The first bytes of each piece are reserved for the
  * record that describes it once it is full. */
-static char *arena_grow(struct resp_arena *arena, size_t size) {
+static char *resp_arena_grow(struct resp_arena *arena, size_t size) {
     size_t capacity = arena->capacity == 0 ? ARENA_PIECE_MIN : arena->capacity * 2;
     if (capacity > ARENA_PIECE_MAX) {
         capacity = ARENA_PIECE_MAX;
@@ -76,17 +76,17 @@ static char *arena_grow(struct resp_arena *arena, size_t size) {
 }
 
 /* Returns room for size bytes; the caller takes it by adding to used. */
-static inline char *arena_room(struct resp_arena *arena, size_t size) {
+static inline char *resp_arena_room(struct resp_arena *arena, size_t size) {
     if (__builtin_expect(arena->capacity - arena->used >= size, 1) && arena->at != NULL) {
         return arena->at + arena->used;
     }
-    return arena_grow(arena, size);
+    return resp_arena_grow(arena, size);
 }
 
 void *resp_arena_allocate(struct resp_arena *arena, size_t size) {
     CHECK(size <= SIZE_MAX / 4);
     size = (size + 7) & ~(size_t)7;
-    char *at = arena_room(arena, size);
+    char *at = resp_arena_room(arena, size);
     if (at != NULL) {
         arena->used += size;
     }
@@ -112,13 +112,13 @@ void resp_parser_deinit(struct resp_parser *parser) {
     *parser = (struct resp_parser){0};
 }
 
-static enum resp_status fail(struct parse *parse, const char *error) {
+static enum resp_status resp_fail(struct parse *parse, const char *error) {
     *parse->error = error;
     resp_parser_deinit(parse->parser);
     return RESP_ERROR;
 }
 
-static enum resp_status skip(struct parse *parse, size_t size) {
+static enum resp_status resp_skip(struct parse *parse, size_t size) {
     *parse->used = size;
     resp_parser_deinit(parse->parser);
     return RESP_SKIP;
@@ -126,25 +126,25 @@ static enum resp_status skip(struct parse *parse, size_t size) {
 
 /* An HTTP client tricked by a web page into talking to us (redis.io/docs, "Security": cross
  * protocol scripting). Few commands begin with these letters, so the comparison is rare. */
-static bool is_http(struct bytes name) {
+static bool resp_is_http(struct bytes name) {
     if (name.size == 4) {
         return (name.at[0] | 0x20) == 'p' && bytes_is(name, "post");
     }
     return name.size == 5 && (name.at[0] | 0x20) == 'h' && bytes_is(name, "host:");
 }
 
-static inline enum resp_status finish(struct parse *parse, const struct bytes *args, uint32_t count,
-                                      size_t size) {
+static inline enum resp_status resp_finish(struct parse *parse, const struct bytes *args,
+                                           uint32_t count, size_t size) {
     *parse->used = size;
     *parse->request = (struct request){.count = count, .args = args, .size = size};
-    return is_http(args[0]) ? RESP_CLOSE : RESP_REQUEST;
+    return resp_is_http(args[0]) ? RESP_CLOSE : RESP_REQUEST;
 }
 
 enum line_status { LINE_WHOLE, LINE_UNFINISHED, LINE_TOO_LONG };
 
 /* Search for mark in the line that begins at parser->position; *found is its offset in the
  * input. */
-static enum line_status find_mark(struct parse *parse, char mark, size_t *found) {
+static enum line_status resp_find_mark(struct parse *parse, char mark, size_t *found) {
     struct resp_parser *parser = parse->parser;
     size_t from = parser->searched > parser->position ? parser->searched : parser->position;
     size_t line_size = parse->size - parser->position;
@@ -163,7 +163,7 @@ static enum line_status find_mark(struct parse *parse, char mark, size_t *found)
 /* ---- arrays, fast path ---- */
 
 /* Read "<digits>\r\n" at *at, at most nine digits; false: malformed or incomplete. */
-static inline bool read_length(const char **at, const char *end, uint32_t *length) {
+static inline bool resp_read_length(const char **at, const char *end, uint32_t *length) {
     const char *digit = *at;
     if (end - digit < 3) {
         return false;
@@ -198,23 +198,23 @@ static inline bool read_length(const char **at, const char *end, uint32_t *lengt
 
 /* Parse a complete array within the limits; false: anything else, and nothing is changed. Memory is
  * taken for arguments that can have arrived, not for those announced. */
-static inline bool parse_whole_array(struct parse *parse, const struct bytes **args_found,
-                                     uint32_t *count_found, size_t *size_found) {
+static inline bool resp_parse_whole_array(struct parse *parse, const struct bytes **args_found,
+                                          uint32_t *count_found, size_t *size_found) {
     const char *at = parse->input + 1;
     const char *end = parse->input + parse->size;
     uint32_t count;
-    if (!read_length(&at, end, &count) || count == 0 || count > parse->limits->args_max ||
+    if (!resp_read_length(&at, end, &count) || count == 0 || count > parse->limits->args_max ||
         (size_t)(end - at) / ARG_SIZE_MIN < count) {
         return false;
     }
-    void *room = arena_room(parse->arena, count * sizeof(struct bytes));
+    void *room = resp_arena_room(parse->arena, count * sizeof(struct bytes));
     if (room == NULL) {
         return false;
     }
     struct bytes *args = room;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t length;
-        if (at == end || *at++ != '$' || !read_length(&at, end, &length) ||
+        if (at == end || *at++ != '$' || !resp_read_length(&at, end, &length) ||
             length > parse->limits->bulk_size_max || (size_t)(end - at) < (size_t)length + 2) {
             return false;
         }
@@ -238,12 +238,12 @@ struct length_line {
 };
 
 /* Read this line at the parser's position. RESP_REQUEST: it is complete. */
-static enum resp_status read_length_line(struct parse *parse, const char *too_long,
-                                         struct length_line *line) {
+static enum resp_status resp_read_length_line(struct parse *parse, const char *too_long,
+                                              struct length_line *line) {
     size_t found = 0;
-    enum line_status status = find_mark(parse, '\r', &found);
+    enum line_status status = resp_find_mark(parse, '\r', &found);
     if (status == LINE_TOO_LONG) {
-        return fail(parse, too_long);
+        return resp_fail(parse, too_long);
     }
     if (status == LINE_UNFINISHED || found + 1 == parse->size) {
         return RESP_MORE;
@@ -256,28 +256,28 @@ static enum resp_status read_length_line(struct parse *parse, const char *too_lo
 }
 
 /* More arguments than allowed: before authentication Redis says so. */
-static enum resp_status fail_args_max(struct parse *parse) {
-    return fail(parse, parse->limits->is_authenticated
-                           ? "ERR Protocol error: invalid multibulk length"
-                           : "ERR Protocol error: unauthenticated multibulk length");
+static enum resp_status resp_fail_args_max(struct parse *parse) {
+    return resp_fail(parse, parse->limits->is_authenticated
+                                ? "ERR Protocol error: invalid multibulk length"
+                                : "ERR Protocol error: unauthenticated multibulk length");
 }
 
 /* "*<count>\r\n". RESP_REQUEST: continue with its arguments. */
-static enum resp_status read_array_header(struct parse *parse) {
+static enum resp_status resp_read_array_header(struct parse *parse) {
     struct length_line line;
     enum resp_status status =
-        read_length_line(parse, "ERR Protocol error: too big mbulk count string", &line);
+        resp_read_length_line(parse, "ERR Protocol error: too big mbulk count string", &line);
     if (status != RESP_REQUEST) {
         return status;
     }
     if (!line.is_integer || line.value > INT32_MAX) {
-        return fail(parse, "ERR Protocol error: invalid multibulk length");
+        return resp_fail(parse, "ERR Protocol error: invalid multibulk length");
     }
     if (line.value <= 0) {
-        return skip(parse, line.end);
+        return resp_skip(parse, line.end);
     }
     if (line.value > (int64_t)parse->limits->args_max) {
-        return fail_args_max(parse);
+        return resp_fail_args_max(parse);
     }
     parse->parser->args_left = (uint32_t)line.value;
     parse->parser->position = line.end;
@@ -285,7 +285,7 @@ static enum resp_status read_array_header(struct parse *parse) {
 }
 
 /* Redis copies the byte into the text unchanged; a line end would become a space on the wire. */
-static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char got) {
+static enum resp_status resp_fail_expected_dollar(struct parse *parse, unsigned char got) {
     static const char start[] = "ERR Protocol error: expected '$', got '";
     static const char hex[] = "0123456789abcdef";
     char *text = resp_arena_allocate(parse->arena, sizeof(start) + sizeof("\\x00'"));
@@ -306,28 +306,28 @@ static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char 
     }
     *at++ = '\'';
     *at = '\0';
-    return fail(parse, text);
+    return resp_fail(parse, text);
 }
 
 /* "$<size>\r\n". RESP_REQUEST: continue with its bytes. */
-static enum resp_status read_bulk_header(struct parse *parse) {
+static enum resp_status resp_read_bulk_header(struct parse *parse) {
     struct length_line line;
     enum resp_status status =
-        read_length_line(parse, "ERR Protocol error: too big bulk count string", &line);
+        resp_read_length_line(parse, "ERR Protocol error: too big bulk count string", &line);
     if (status != RESP_REQUEST) {
         return status;
     }
     unsigned char first = (unsigned char)parse->input[parse->parser->position];
     if (first != '$') {
-        return fail_expected_dollar(parse, first);
+        return resp_fail_expected_dollar(parse, first);
     }
     if (!line.is_integer || line.value < 0) {
-        return fail(parse, "ERR Protocol error: invalid bulk length");
+        return resp_fail(parse, "ERR Protocol error: invalid bulk length");
     }
     if ((uint64_t)line.value > parse->limits->bulk_size_max) {
-        return fail(parse, parse->limits->is_authenticated
-                               ? "ERR Protocol error: invalid bulk length"
-                               : "ERR Protocol error: unauthenticated bulk length");
+        return resp_fail(parse, parse->limits->is_authenticated
+                                    ? "ERR Protocol error: invalid bulk length"
+                                    : "ERR Protocol error: unauthenticated bulk length");
     }
     parse->parser->bulk_left = (size_t)line.value;
     parse->parser->has_bulk = true;
@@ -335,7 +335,7 @@ static enum resp_status read_bulk_header(struct parse *parse) {
     return RESP_REQUEST;
 }
 
-static bool reserve_span(struct resp_parser *parser) {
+static bool resp_reserve_span(struct resp_parser *parser) {
     if (parser->arg_count < parser->span_capacity) {
         return true;
     }
@@ -350,13 +350,13 @@ static bool reserve_span(struct resp_parser *parser) {
 }
 
 /* The bytes of the announced bulk. RESP_REQUEST: they are now an argument. */
-static enum resp_status read_bulk(struct parse *parse) {
+static enum resp_status resp_read_bulk(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     size_t arrived = parse->size - parser->position;
     if (arrived < 2 || arrived - 2 < parser->bulk_left) {
         return RESP_MORE;
     }
-    if (!reserve_span(parser)) {
+    if (!resp_reserve_span(parser)) {
         return RESP_OUT_OF_MEMORY;
     }
     parser->spans[parser->arg_count] =
@@ -369,7 +369,7 @@ static enum resp_status read_bulk(struct parse *parse) {
 }
 
 /* All spans have been found: convert them to slices. */
-static enum resp_status finish_array(struct parse *parse) {
+static enum resp_status resp_finish_array(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     uint32_t count = parser->arg_count;
     struct bytes *args = resp_arena_allocate(parse->arena, count * sizeof(*args));
@@ -382,33 +382,33 @@ static enum resp_status finish_array(struct parse *parse) {
     }
     size_t size = parser->position;
     resp_parser_deinit(parser);
-    return finish(parse, args, count, size);
+    return resp_finish(parse, args, count, size);
 }
 
-static enum resp_status parse_array(struct parse *parse) {
+static enum resp_status resp_parse_array(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     if (parser->position == 0) {
-        enum resp_status status = read_array_header(parse);
+        enum resp_status status = resp_read_array_header(parse);
         if (status != RESP_REQUEST) {
             return status;
         }
     }
     while (parser->args_left > 0) {
-        enum resp_status status = parser->has_bulk ? RESP_REQUEST : read_bulk_header(parse);
+        enum resp_status status = parser->has_bulk ? RESP_REQUEST : resp_read_bulk_header(parse);
         if (status == RESP_REQUEST) {
-            status = read_bulk(parse);
+            status = resp_read_bulk(parse);
         }
         if (status != RESP_REQUEST) {
             return status;
         }
     }
-    return finish_array(parse);
+    return resp_finish_array(parse);
 }
 
 /* ---- inline commands ---- */
 
 /* An upper bound of the word count: each word begins after a space or at the line's start. */
-static uint32_t count_words(struct bytes line) {
+static uint32_t resp_count_words(struct bytes line) {
     uint32_t count = 0;
     bool was_space = true;
     for (size_t i = 0; i < line.size; i++) {
@@ -420,8 +420,8 @@ static uint32_t count_words(struct bytes line) {
 }
 
 /* Split a line that is not blank. */
-static enum resp_status split_line(struct parse *parse, struct bytes line, uint32_t words_max,
-                                   size_t size) {
+static enum resp_status resp_split_line(struct parse *parse, struct bytes line, uint32_t words_max,
+                                        size_t size) {
     bool has_quotes =
         memchr(line.at, '"', line.size) != NULL || memchr(line.at, '\'', line.size) != NULL;
     struct bytes *args = resp_arena_allocate(parse->arena, words_max * sizeof(*args));
@@ -435,31 +435,31 @@ static enum resp_status split_line(struct parse *parse, struct bytes line, uint3
         count++;
     }
     if (status == WORDS_UNBALANCED) {
-        return fail(parse, "ERR Protocol error: unbalanced quotes in request");
+        return resp_fail(parse, "ERR Protocol error: unbalanced quotes in request");
     }
     if (count > parse->limits->args_max) {
-        return fail_args_max(parse);
+        return resp_fail_args_max(parse);
     }
     resp_parser_deinit(parse->parser);
-    return finish(parse, args, count, size);
+    return resp_finish(parse, args, count, size);
 }
 
-static enum resp_status parse_inline(struct parse *parse) {
+static enum resp_status resp_parse_inline(struct parse *parse) {
     size_t found = 0;
-    enum line_status status = find_mark(parse, '\n', &found);
+    enum line_status status = resp_find_mark(parse, '\n', &found);
     if (status == LINE_UNFINISHED) {
         return RESP_MORE;
     }
     if (status == LINE_TOO_LONG) {
-        return fail(parse, "ERR Protocol error: too big inline request");
+        return resp_fail(parse, "ERR Protocol error: too big inline request");
     }
     bool has_cr = found > 0 && parse->input[found - 1] == '\r';
     struct bytes line = {.at = parse->input, .size = found - has_cr};
-    uint32_t words_max = count_words(line);
+    uint32_t words_max = resp_count_words(line);
     if (words_max == 0) {
-        return skip(parse, found + 1);
+        return resp_skip(parse, found + 1);
     }
-    return split_line(parse, line, words_max, found + 1);
+    return resp_split_line(parse, line, words_max, found + 1);
 }
 
 enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_t size,
@@ -477,16 +477,16 @@ enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_
                           .used = used,
                           .error = error};
     if (*input != '*') {
-        return parse_inline(&parse);
+        return resp_parse_inline(&parse);
     }
     if (parser->position == 0) {
         const struct bytes *args;
         uint32_t count;
         size_t request_size;
-        if (parse_whole_array(&parse, &args, &count, &request_size)) {
+        if (resp_parse_whole_array(&parse, &args, &count, &request_size)) {
             parser->searched = 0;
-            return finish(&parse, args, count, request_size);
+            return resp_finish(&parse, args, count, request_size);
         }
     }
-    return parse_array(&parse);
+    return resp_parse_array(&parse);
 }

@@ -55,13 +55,14 @@ static const struct {
 enum { FLAG_COUNT = sizeof flag_texts / sizeof flag_texts[0] };
 
 /* "CLIENT SETNAME"; without a container, the command's own name. */
-static void print_name(char *out, const struct command *container, const struct command *command) {
+static void docs_main_print_name(char *out, const struct command *container,
+                                 const struct command *command) {
     snprintf(out, NAME_MAX_SIZE, "%s%s%s", container != NULL ? container->name : "",
              container != NULL ? " " : "", command->name);
 }
 
 /* GitHub's anchor of a heading: lower case, '-' for blanks, no dots. */
-static void write_anchor(const char *name) {
+static void docs_main_write_anchor(const char *name) {
     for (const char *at = name; *at != '\0'; at++) {
         char byte = *at >= 'A' && *at <= 'Z' ? (char)(*at | 0x20) : *at;
         if (byte != '.') {
@@ -71,7 +72,7 @@ static void write_anchor(const char *name) {
 }
 
 /* Escape text for Markdown, also inside a table. */
-static void write_text(const char *text) {
+static void docs_main_write_text(const char *text) {
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("*_[]<>\\`|", *at) != NULL) {
             putchar('\\');
@@ -80,17 +81,17 @@ static void write_text(const char *text) {
     }
 }
 
-static void write_row(const struct command *container, const struct command *command) {
+static void docs_main_write_row(const struct command *container, const struct command *command) {
     char name[NAME_MAX_SIZE];
-    print_name(name, container, command);
+    docs_main_print_name(name, container, command);
     printf("| [%s](#", name);
-    write_anchor(name);
+    docs_main_write_anchor(name);
     printf(") | ");
-    write_text(command->summary);
+    docs_main_write_text(command->summary);
     printf(" |\n");
 }
 
-static void write_flags(const struct command *command) {
+static void docs_main_write_flags(const struct command *command) {
     const char *separator = "- Flags: ";
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((command->flags & (unsigned)flag_texts[i].flag) != 0) {
@@ -103,24 +104,25 @@ static void write_flags(const struct command *command) {
     }
 }
 
-static void write_command(const struct command *container, const struct command *command) {
+static void docs_main_write_command(const struct command *container,
+                                    const struct command *command) {
     char name[NAME_MAX_SIZE];
     char syntax[SYNTAX_MAX];
-    print_name(name, container, command);
+    docs_main_print_name(name, container, command);
     size_t size = syntax_print(command, syntax, sizeof syntax);
     printf("### %s\n\n```\n%s%s%s\n```\n\n", name, name, size > 0 ? " " : "", syntax);
-    write_text(command->summary);
+    docs_main_write_text(command->summary);
     printf(".\n\n- Complexity: ");
-    write_text(command->complexity);
+    docs_main_write_text(command->complexity);
     printf("\n- Since: %s\n", command->since);
-    write_flags(command);
+    docs_main_write_flags(command);
     putchar('\n');
 }
 
 typedef void write_each(const struct command *container, const struct command *command);
 
 /* Every command of a group that can be sent; for a container, its subcommands. */
-static void for_each_of_group(const char *group, write_each *write) {
+static void docs_main_for_each_of_group(const char *group, write_each *write) {
     const struct command *container = NULL;
     for (uint32_t index = 0; index < command_count(); index++) {
         const struct command *command = command_by_index(index);
@@ -132,7 +134,7 @@ static void for_each_of_group(const char *group, write_each *write) {
     }
 }
 
-static void write_commands(void) {
+static void docs_main_write_commands(void) {
     printf(
         "# Commands\n\n"
         "`make docs` generates this page from the server's command table. Names, options, replies\n"
@@ -141,17 +143,17 @@ static void write_commands(void) {
         "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("**%s**\n\n| Command | Summary |\n|---|---|\n", groups[i].title);
-        for_each_of_group(groups[i].group, write_row);
+        docs_main_for_each_of_group(groups[i].group, docs_main_write_row);
         putchar('\n');
     }
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("## %s\n\n", groups[i].title);
-        for_each_of_group(groups[i].group, write_command);
+        docs_main_for_each_of_group(groups[i].group, docs_main_write_command);
     }
 }
 
 /* The time of a million units, with two digits. */
-static void write_time_of_million(unsigned unit_ns) {
+static void docs_main_write_time_of_million(unsigned unit_ns) {
     if (unit_ns >= 1000) {
         printf("%u.%u s", unit_ns / 1000, unit_ns % 1000 / 100);
     } else {
@@ -160,20 +162,20 @@ static void write_time_of_million(unsigned unit_ns) {
 }
 
 /* Commands that only move boards have no cost per unit. */
-static void write_cost(const struct command *container, const struct command *command) {
+static void docs_main_write_cost(const struct command *container, const struct command *command) {
     char name[NAME_MAX_SIZE];
     if (command->cost == NULL || command->cost->unit_ns == 0) {
         return;
     }
-    print_name(name, container, command);
+    docs_main_print_name(name, container, command);
     printf("| [%s](commands.md#", name);
-    write_anchor(name);
+    docs_main_write_anchor(name);
     printf(") | %s | ", command->cost->unit);
-    write_time_of_million(command->cost->unit_ns);
+    docs_main_write_time_of_million(command->cost->unit_ns);
     printf(" | %s |\n", command->cost->instead);
 }
 
-static void write_steps(void) {
+static void docs_main_write_steps(void) {
     fputs(
         "\n"
         "## What runs in steps\n"
@@ -220,7 +222,7 @@ static void write_steps(void) {
         stdout);
 }
 
-static void write_long_commands(void) {
+static void docs_main_write_long_commands(void) {
     fputs("# Long commands\n"
           "\n"
           "One thread runs all commands, one after another: while one runs, all other clients "
@@ -238,9 +240,9 @@ static void write_long_commands(void) {
           "|---|---|---:|---|\n",
           stdout);
     for (size_t i = 0; i < GROUP_COUNT; i++) {
-        for_each_of_group(groups[i].group, write_cost);
+        docs_main_for_each_of_group(groups[i].group, docs_main_write_cost);
     }
-    write_steps();
+    docs_main_write_steps();
     fputs(
         "## busy-command-limit\n"
         "\n"
@@ -282,11 +284,11 @@ int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
     execute_init(command_table);
     if (strcmp(what, "commands") == 0) {
-        write_commands();
+        docs_main_write_commands();
     } else if (strcmp(what, "settings") == 0) {
         settings_write_docs(stdout);
     } else if (strcmp(what, "long") == 0) {
-        write_long_commands();
+        docs_main_write_long_commands();
     } else if (strcmp(what, "metrics") == 0) {
         metrics_write_docs(stdout);
     } else if (strcmp(what, "conf") == 0) {

@@ -59,13 +59,13 @@ static struct {
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
-static int fail_with(const char *error) {
+static int main_fail_with(const char *error) {
     fprintf(stderr, "%sleaderboard-server: %s\n", log_is_journal(STDERR_FILENO) ? "<3>" : "",
             error);
     return EXIT_FAILURE;
 }
 
-static bool answer_and_exit(int argc, char **argv) {
+static bool main_answer_and_exit(int argc, char **argv) {
     const char *word = argc == 2 ? argv[1] : "";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         settings_write_help(stdout);
@@ -80,7 +80,7 @@ static bool answer_and_exit(int argc, char **argv) {
 }
 
 /* Remove --reset-clock from the arguments: it is for this start only, so it is not a setting. */
-static bool take_reset_clock(int *argc, char **argv) {
+static bool main_take_reset_clock(int *argc, char **argv) {
     int kept = 0;
     bool is_asked = false;
     for (int i = 0; i < *argc; i++) {
@@ -96,13 +96,13 @@ static bool take_reset_clock(int *argc, char **argv) {
 }
 
 /* --check DIR [--fix]; *status is then the exit status. */
-static bool check_and_exit(int argc, char **argv, int *status) {
+static bool main_check_and_exit(int argc, char **argv, int *status) {
     if (argc < 2 || strcmp(argv[1], "--check") != 0) {
         return false;
     }
     bool is_fixing = argc == 4 && strcmp(argv[3], "--fix") == 0;
     if (argc != 3 && !is_fixing) {
-        *status = fail_with("usage: leaderboard-server --check DIR|FILE [--fix]");
+        *status = main_fail_with("usage: leaderboard-server --check DIR|FILE [--fix]");
         return true;
     }
     memory_init();
@@ -111,7 +111,7 @@ static bool check_and_exit(int argc, char **argv, int *status) {
     return true;
 }
 
-static bool rename_commands(const struct settings *settings, char *error) {
+static bool main_rename_commands(const struct settings *settings, char *error) {
     for (uint32_t i = 0; i < settings->rename_count; i++) {
         const struct setting_rename *rename = &settings->renames[i];
         struct bytes name = bytes_from_text(rename->name);
@@ -126,7 +126,7 @@ static bool rename_commands(const struct settings *settings, char *error) {
     return true;
 }
 
-static bool load_settings(int argc, char **argv, char *error) {
+static bool main_load_settings(int argc, char **argv, char *error) {
     struct settings *settings = &program.server.settings;
     if (!settings_init(settings)) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
@@ -134,12 +134,12 @@ static bool load_settings(int argc, char **argv, char *error) {
     }
     bool is_loaded = settings_load_arguments(settings, argc, argv, error);
     settings_hide_arguments(argc, argv);
-    return is_loaded && settings_finish(settings, error) && rename_commands(settings, error);
+    return is_loaded && settings_finish(settings, error) && main_rename_commands(settings, error);
 }
 
 /* A certificate and its key, if they are given. false: error says why. */
-static bool read_pair(const char *family, const char *certificate_file, const char *key_file,
-                      const char **certificate, const char **key, char *error) {
+static bool main_read_pair(const char *family, const char *certificate_file, const char *key_file,
+                           const char **certificate, const char **key, char *error) {
     if (certificate_file == NULL && key_file == NULL) {
         return true;
     }
@@ -154,16 +154,17 @@ static bool read_pair(const char *family, const char *certificate_file, const ch
     return *key != NULL;
 }
 
-static bool read_certificates(const struct settings *settings, char *error) {
+static bool main_read_certificates(const struct settings *settings, char *error) {
     return (settings->metrics_port == 0 ||
-            read_pair("metrics", settings->metrics_tls_cert_file, settings->metrics_tls_key_file,
-                      &program.http_options.certificate, &program.http_options.key, error)) &&
+            main_read_pair("metrics", settings->metrics_tls_cert_file,
+                           settings->metrics_tls_key_file, &program.http_options.certificate,
+                           &program.http_options.key, error)) &&
            (settings->web_port == 0 ||
-            read_pair("web", settings->web_tls_cert_file, settings->web_tls_key_file,
-                      &program.web_certificate, &program.web_key, error));
+            main_read_pair("web", settings->web_tls_cert_file, settings->web_tls_key_file,
+                           &program.web_certificate, &program.web_key, error));
 }
 
-static void free_certificates(void) {
+static void main_free_certificates(void) {
     memory_free((void *)(uintptr_t)program.http_options.certificate);
     memory_free((void *)(uintptr_t)program.http_options.key);
     memory_free((void *)(uintptr_t)program.web_certificate);
@@ -171,37 +172,38 @@ static void free_certificates(void) {
 }
 
 /* What a start would refuse beside the settings themselves: names of commands, users, certificates. */
-static bool check_as_started(const struct settings *settings, char *error) {
+static bool main_check_as_started(const struct settings *settings, char *error) {
     struct server *server = &program.server;
     server->settings = *settings; /* borrowed */
-    bool is_fine = rename_commands(settings, error) && acl_file_begin(server, error) &&
+    bool is_fine = main_rename_commands(settings, error) && acl_file_begin(server, error) &&
                    tls_settings_open(&program.tls, settings, error) &&
-                   read_certificates(settings, error);
+                   main_read_certificates(settings, error);
     tls_settings_close(&program.tls);
-    free_certificates();
+    main_free_certificates();
     acl_users_deinit(&server->users);
     memory_free(server->acl_path);
     return is_fine;
 }
 
 /* --check-config FILE; *status is then the exit status. */
-static bool check_config_and_exit(int argc, char **argv, int *status) {
+static bool main_check_config_and_exit(int argc, char **argv, int *status) {
     if (argc < 2 || strcmp(argv[1], "--check-config") != 0) {
         return false;
     }
     if (argc != 3) {
-        *status = fail_with("usage: leaderboard-server --check-config FILE");
+        *status = main_fail_with("usage: leaderboard-server --check-config FILE");
         return true;
     }
     execute_init(command_table);
-    *status = settings_check_file(argv[2], check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+    *status =
+        settings_check_file(argv[2], main_check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }
 
 /* The metrics-port and the web-port, if they are wanted. */
-static bool prepare_http(const struct settings *settings, char *error) {
+static bool main_prepare_http(const struct settings *settings, char *error) {
     program.http_fd = program.web_fd = -1;
-    if (!read_certificates(settings, error)) {
+    if (!main_read_certificates(settings, error)) {
         return false;
     }
     if (settings->metrics_port != 0) {
@@ -216,14 +218,14 @@ static bool prepare_http(const struct settings *settings, char *error) {
 }
 
 /* Everything that can fail, while the operator still sees the terminal. */
-static bool prepare(int argc, char **argv, char *error) {
+static bool main_prepare(int argc, char **argv, char *error) {
     const struct settings *settings = &program.server.settings;
-    if (!load_settings(argc, argv, error) || !acl_file_begin(&program.server, error) ||
+    if (!main_load_settings(argc, argv, error) || !acl_file_begin(&program.server, error) ||
         !tls_settings_open(&program.tls, settings, error) ||
         !listeners_open(&program.listeners, settings, error)) {
         return false;
     }
-    if (!prepare_http(settings, error)) {
+    if (!main_prepare_http(settings, error)) {
         listeners_close(&program.listeners);
         return false;
     }
@@ -248,7 +250,7 @@ static bool prepare(int argc, char **argv, char *error) {
 }
 
 /* From the files that the settings name; what cannot be used changes nothing. */
-static void reload_certificates(void) {
+static void main_reload_certificates(void) {
     char reason[SETTING_ERROR_MAX];
     if (program.tls.context == NULL) {
         return;
@@ -264,7 +266,7 @@ static void reload_certificates(void) {
     }
 }
 
-static void reload(void) {
+static void main_reload(void) {
     bool is_ready = program.state == PROGRAM_IS_READY && !program.tick.is_draining;
     if (is_ready) {
         service_tell("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_monotonic_us());
@@ -272,14 +274,14 @@ static void reload(void) {
     bool is_open = log_reopen();
     log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
               is_open ? "reopened" : "cannot be reopened, the old file stays in use");
-    reload_certificates();
+    main_reload_certificates();
     if (is_ready) {
         service_tell("READY=1");
     }
 }
 
 /* The first signal does as SHUTDOWN; another one ends what the server waits for. */
-static void end_by_signal(void) {
+static void main_end_by_signal(void) {
     struct server *server = &program.server;
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
@@ -292,10 +294,10 @@ static void end_by_signal(void) {
     }
 }
 
-static void on_signal(uv_signal_t *signal, int number) {
+static void main_on_signal(uv_signal_t *signal, int number) {
     (void)signal;
     if (number == SIGHUP) {
-        reload();
+        main_reload();
         return;
     }
     if (number == SIGUSR2) {
@@ -303,11 +305,11 @@ static void on_signal(uv_signal_t *signal, int number) {
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    end_by_signal();
+    main_end_by_signal();
 }
 
 /* INFO for a crash report, which cannot take memory any more. */
-static void keep_info(uv_timer_t *timer) {
+static void main_keep_info(uv_timer_t *timer) {
     (void)timer;
     struct buffer text;
     buffer_init(&text, 0);
@@ -318,21 +320,21 @@ static void keep_info(uv_timer_t *timer) {
     buffer_deinit(&text);
 }
 
-static bool watch_seconds(void) {
+static bool main_watch_seconds(void) {
     if (uv_timer_init(&program.loop, &program.second) != 0 ||
-        uv_timer_start(&program.second, keep_info, SECOND_MS, SECOND_MS) != 0) {
+        uv_timer_start(&program.second, main_keep_info, SECOND_MS, SECOND_MS) != 0) {
         return false;
     }
     uv_unref((uv_handle_t *)&program.second);
-    keep_info(&program.second);
+    main_keep_info(&program.second);
     return true;
 }
 
 /* Signal handles do not keep the loop alive. */
-static bool watch_signals(void) {
+static bool main_watch_signals(void) {
     for (int i = 0; i < SIGNALS; i++) {
         if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
-            uv_signal_start(&program.signals[i], on_signal, signal_numbers[i]) != 0) {
+            uv_signal_start(&program.signals[i], main_on_signal, signal_numbers[i]) != 0) {
             return false;
         }
         uv_unref((uv_handle_t *)&program.signals[i]);
@@ -341,7 +343,7 @@ static bool watch_signals(void) {
 }
 
 /* Do all boards with this layout have a PERIOD, which moves its times to today? */
-static bool is_moved_by_periods(const struct settings *settings, const char *layout_name) {
+static bool main_is_moved_by_periods(const struct settings *settings, const char *layout_name) {
     bool is_used = false;
     if (strcmp(settings->default_layout_name, layout_name) == 0) {
         return false;
@@ -360,12 +362,13 @@ static bool is_moved_by_periods(const struct settings *settings, const char *lay
 
 /* A layout whose times do not reach today refuses every write: warn at start, before the first
  * write. */
-static void warn_of_layouts_without_today(void) {
+static void main_warn_of_layouts_without_today(void) {
     const struct settings *settings = &program.server.settings;
     int64_t now_us = clock_now_us(&program.server.clock);
     for (uint32_t i = 0; i < settings->layout_count; i++) {
         const struct layout *layout = &settings->layouts[i]->rules.layout;
-        if (layout->time.bits == 0 || is_moved_by_periods(settings, settings->layouts[i]->name) ||
+        if (layout->time.bits == 0 ||
+            main_is_moved_by_periods(settings, settings->layouts[i]->name) ||
             (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {
             continue;
         }
@@ -378,17 +381,17 @@ static void warn_of_layouts_without_today(void) {
     }
 }
 
-static bool describe_command(const void *context, struct fault_command *command) {
+static bool main_describe_command(const void *context, struct fault_command *command) {
     return tick_describe_command(context, command);
 }
 
-static void stop_listening(void *context) {
+static void main_stop_listening(void *context) {
     service_tell("STOPPING=1\nSTATUS=Answering what clients have sent");
     listeners_leave(context);
 }
 
 /* Called when boards are loaded and served. */
-static void note_ready(void) {
+static void main_note_ready(void) {
     if (program.state == PROGRAM_LOADS && !program.server.durability.is_loading) {
         program.state = PROGRAM_IS_READY;
         log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
@@ -397,25 +400,25 @@ static void note_ready(void) {
 }
 
 /* Persistence cannot continue. End now: nothing that waits for the disk may be answered. */
-static void end_if_fatal(void) {
+static void main_end_if_fatal(void) {
     const char *error = persistence_fatal_error(program.persistence);
     if (error == NULL) {
         return;
     }
     if (program.server.durability.is_loading) {
-        (void)fail_with(error);
+        (void)main_fail_with(error);
     }
     log_close();
     _exit(EXIT_FAILURE);
 }
 
-static void on_disk_changed(void *context) {
-    end_if_fatal();
+static void main_on_disk_changed(void *context) {
+    main_end_if_fatal();
     tick_open_gates(context);
-    note_ready();
+    main_note_ready();
 }
 
-static bool start_persistence(void) {
+static bool main_start_persistence(void) {
     char error[PERSISTENCE_ERROR_MAX];
     const struct persistence_host host = {
         .settings = &program.server.settings,
@@ -424,7 +427,7 @@ static bool start_persistence(void) {
         .state = &program.server.durability,
     };
     program.server.persistence = program.persistence;
-    if (!persistence_start(program.persistence, &host, &program.loop, on_disk_changed,
+    if (!persistence_start(program.persistence, &host, &program.loop, main_on_disk_changed,
                            &program.tick, error)) {
         log_write(LOG_WARNING, "cannot start: %s", error);
         return false;
@@ -436,7 +439,7 @@ static bool start_persistence(void) {
 }
 
 /* The metrics-port. */
-static bool start_http(void) {
+static bool main_start_http(void) {
     char error[HTTP_ERROR_MAX];
     if (program.http_fd < 0) {
         return true;
@@ -460,7 +463,7 @@ static bool start_http(void) {
 }
 
 /* The web-port. */
-static bool start_web(void) {
+static bool main_start_web(void) {
     char error[HTTP_ERROR_MAX];
     if (program.web_fd < 0) {
         return true;
@@ -479,8 +482,8 @@ static bool start_web(void) {
     return true;
 }
 
-static void end_http(void) {
-    free_certificates();
+static void main_end_http(void) {
+    main_free_certificates();
     if (program.http != NULL) {
         http_destroy(program.http);
         monitoring_destroy(program.monitoring);
@@ -490,13 +493,14 @@ static void end_http(void) {
     }
 }
 
-static void wake_tick(void *tick) {
+static void main_wake_tick(void *tick) {
     tick_wake(tick);
 }
 
-static bool start_replication(void) {
+static bool main_start_replication(void) {
     struct tick *tick = &program.tick;
-    tick->replicator = replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
+    tick->replicator =
+        replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
     tick->replicate_begin = replicator_begin_tick;
     tick->replicate_close = replicator_close_tick;
     tick->replicate_end = replicator_end_tick;
@@ -504,8 +508,8 @@ static bool start_replication(void) {
     return tick->replicator != NULL;
 }
 
-static bool start(void) {
-    program.tick.stop_listening = stop_listening;
+static bool main_start(void) {
+    program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
     program.server.jobs.resume = player_resume;
     program.tick.acceptor = &program.listeners.acceptor;
@@ -514,17 +518,18 @@ static bool start(void) {
     program.server.tls.end = tls_settings_end;
     program.server.tls.context = &program.tls;
     if (!server_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0 ||
-        !watch_signals() || !tick_init(&program.tick, &program.loop, &program.server) ||
-        !watch_seconds()) {
+        !main_watch_signals() || !tick_init(&program.tick, &program.loop, &program.server) ||
+        !main_watch_seconds()) {
         return false;
     }
     listeners_log(&program.listeners);
-    return start_replication() && start_http() && start_web() && start_persistence();
+    return main_start_replication() && main_start_http() && main_start_web() &&
+           main_start_persistence();
 }
 
 /* Closing libuv's handles restores the default actions of the signals. One of them could then kill
  * a server that is freeing its boards, and hide that it ended cleanly. */
-static void block_signals(void) {
+static void main_block_signals(void) {
     sigset_t signals;
     sigemptyset(&signals);
     for (int i = 0; i < SIGNALS; i++) {
@@ -534,18 +539,18 @@ static void block_signals(void) {
 }
 
 /* The last group, if all is on disk that this server has told others to have; else 0. */
-static uint64_t find_clean_group(void) {
+static uint64_t main_find_clean_group(void) {
     uint64_t group = persistence_synced_group(program.persistence);
     return group == persistence_last_group(program.persistence) ? group : 0;
 }
 
-static void run(void) {
+static void main_run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
-    block_signals();
+    main_block_signals();
     replicator_stop(program.tick.replicator);
-    uint64_t clean_group = find_clean_group();
+    uint64_t clean_group = main_find_clean_group();
     persistence_stop(program.persistence);
-    end_if_fatal();
+    main_end_if_fatal();
     if (clean_group > 0) {
         replicator_end_cleanly(program.tick.replicator, clean_group);
     }
@@ -565,26 +570,27 @@ static void run(void) {
     replicator_destroy(program.tick.replicator);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
-    end_http();
+    main_end_http();
     server_deinit(&program.server);
     tls_settings_close(&program.tls);
 }
 
 int main(int argc, char **argv) {
-    if (answer_and_exit(argc, argv)) {
+    if (main_answer_and_exit(argc, argv)) {
         return EXIT_SUCCESS;
     }
     int status;
-    if (check_and_exit(argc, argv, &status) || check_config_and_exit(argc, argv, &status) ||
+    if (main_check_and_exit(argc, argv, &status) ||
+        main_check_config_and_exit(argc, argv, &status) ||
         import_rdb_and_exit(argc, argv, &status) || tools_run(argc, argv, &status)) {
         return status;
     }
     service_init();
     char error[PERSISTENCE_ERROR_MAX];
-    program.server.clock.is_to_be_reset = take_reset_clock(&argc, argv);
+    program.server.clock.is_to_be_reset = main_take_reset_clock(&argc, argv);
     execute_init(command_table);
-    if (!prepare(argc, argv, error)) {
-        return fail_with(error);
+    if (!main_prepare(argc, argv, error)) {
+        return main_fail_with(error);
     }
     struct settings *settings = &program.server.settings;
     enum process_side side = settings->daemonize ? process_daemonize() : PROCESS_DAEMON;
@@ -592,9 +598,9 @@ int main(int argc, char **argv) {
         _exit(EXIT_SUCCESS);
     }
     if (side == PROCESS_FAILED) {
-        return fail_with("cannot go to the background");
+        return main_fail_with("cannot go to the background");
     }
-    fault_watch(describe_command, &program.tick);
+    fault_watch(main_describe_command, &program.tick);
     fault_set_report(settings->crash_log_enabled);
     process_leave_orphans();
     /* After daemonizing: the next calls start threads, which a fork would lose together with the
@@ -603,22 +609,22 @@ int main(int argc, char **argv) {
     clock_calibrate();
     settings->maxclients = process_raise_descriptor_limit(
         settings->maxclients, settings->io_threads, settings_web_connections(settings));
-    if (!start()) {
+    if (!main_start()) {
         listeners_leave(&program.listeners);
-        return fail_with("cannot start: out of memory or descriptors");
+        return main_fail_with("cannot start: out of memory or descriptors");
     }
     const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";
     if (pidfile[0] != '\0') {
         process_write_pidfile(pidfile);
     }
-    warn_of_layouts_without_today();
+    main_warn_of_layouts_without_today();
     surroundings_warn(&(struct surroundings){
         .tcp_backlog = settings->tcp_backlog,
         .maxmemory = settings->maxmemory,
     });
     program.state = PROGRAM_LOADS;
-    note_ready();
-    run();
+    main_note_ready();
+    main_run();
     if (pidfile[0] != '\0') {
         process_remove_pidfile(pidfile);
     }

@@ -14,16 +14,16 @@
 
 #include "codec/memory.h"
 
-static uint16_t *marks_of(struct block *block) {
+static uint16_t *block_marks_of(struct block *block) {
     return (uint16_t *)(void *)(block + 1);
 }
 
-static uint64_t *keys_of(struct block *block) {
-    return (uint64_t *)(void *)(marks_of(block) + block_mark_room(block->capacity));
+static uint64_t *block_keys_of(struct block *block) {
+    return (uint64_t *)(void *)(block_marks_of(block) + block_mark_room(block->capacity));
 }
 
-static char *heap_of(struct block *block) {
-    return (char *)(keys_of(block) + block->capacity);
+static char *block_heap_of(struct block *block) {
+    return (char *)(block_keys_of(block) + block->capacity);
 }
 
 #if defined(__SSE2__) || defined(HAS_NEON)
@@ -36,68 +36,68 @@ _Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read bey
 #endif
 
 #if defined(__SSE2__)
-static __m128i load_marks(const struct block *block, int vector) {
+static __m128i block_load_marks(const struct block *block, int vector) {
     return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
 }
 
 /* Add the lens of one vector of marks, counting those from count on as 0, in two partial sums. */
-static __m128i sum_vector(const struct block *block, int vector, __m128i count) {
+static __m128i block_sum_vector(const struct block *block, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
     __m128i number = _mm_add_epi16(lane, _mm_set1_epi16((short)(8 * vector)));
-    __m128i lens = _mm_srli_epi16(load_marks(block, vector), 8);
+    __m128i lens = _mm_srli_epi16(block_load_marks(block, vector), 8);
     lens = _mm_and_si128(lens, _mm_cmplt_epi16(number, count));
     return _mm_sad_epu8(lens, _mm_setzero_si128());
 }
 
-static __m128i equal_vector(const struct block *block, int vector, __m128i mark) {
-    return vector < MARK_VECTORS ? _mm_cmpeq_epi16(load_marks(block, vector), mark)
+static __m128i block_equal_vector(const struct block *block, int vector, __m128i mark) {
+    return vector < MARK_VECTORS ? _mm_cmpeq_epi16(block_load_marks(block, vector), mark)
                                  : _mm_setzero_si128();
 }
 #elif defined(HAS_NEON)
-static uint16x8_t load_marks(const struct block *block, int vector) {
+static uint16x8_t block_load_marks(const struct block *block, int vector) {
     return vld1q_u16(block_marks(block) + 8 * vector);
 }
 
 /* Add the lens of one vector of marks to eight partial sums, counting those from count on as 0. */
-static uint16x8_t sum_vector(const struct block *block, int vector, uint16x8_t count) {
+static uint16x8_t block_sum_vector(const struct block *block, int vector, uint16x8_t count) {
     static const uint16_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     uint16x8_t number = vaddq_u16(vld1q_u16(lanes), vdupq_n_u16((uint16_t)(8 * vector)));
-    return vandq_u16(vshrq_n_u16(load_marks(block, vector), 8), vcltq_u16(number, count));
+    return vandq_u16(vshrq_n_u16(block_load_marks(block, vector), 8), vcltq_u16(number, count));
 }
 
 /* A byte of ones for every mark that is equal, otherwise of zeros. */
-static uint8x8_t equal_vector(const struct block *block, int vector, uint16x8_t mark) {
-    return vector < MARK_VECTORS ? vmovn_u16(vceqq_u16(load_marks(block, vector), mark))
+static uint8x8_t block_equal_vector(const struct block *block, int vector, uint16x8_t mark) {
+    return vector < MARK_VECTORS ? vmovn_u16(vceqq_u16(block_load_marks(block, vector), mark))
                                  : vdup_n_u8(0);
 }
 #endif
 
 /* Sum of the lens of the first count entries; a long member counts as 255. */
-static uint32_t sum_lens(const struct block *block, uint32_t count) {
+static uint32_t block_sum_lens(const struct block *block, uint32_t count) {
 #if defined(__SSE2__)
     __m128i count8 = _mm_set1_epi16((short)count);
-    __m128i sum = sum_vector(block, 0, count8);
+    __m128i sum = block_sum_vector(block, 0, count8);
     if (MARK_VECTORS > 1) {
-        sum = _mm_add_epi64(sum, sum_vector(block, 1, count8));
+        sum = _mm_add_epi64(sum, block_sum_vector(block, 1, count8));
     }
     if (MARK_VECTORS > 2) {
-        sum = _mm_add_epi64(sum, sum_vector(block, 2, count8));
+        sum = _mm_add_epi64(sum, block_sum_vector(block, 2, count8));
     }
     if (MARK_VECTORS > 3) {
-        sum = _mm_add_epi64(sum, sum_vector(block, 3, count8));
+        sum = _mm_add_epi64(sum, block_sum_vector(block, 3, count8));
     }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 #elif defined(HAS_NEON)
     uint16x8_t count8 = vdupq_n_u16((uint16_t)count);
-    uint16x8_t sum = sum_vector(block, 0, count8);
+    uint16x8_t sum = block_sum_vector(block, 0, count8);
     if (MARK_VECTORS > 1) {
-        sum = vaddq_u16(sum, sum_vector(block, 1, count8));
+        sum = vaddq_u16(sum, block_sum_vector(block, 1, count8));
     }
     if (MARK_VECTORS > 2) {
-        sum = vaddq_u16(sum, sum_vector(block, 2, count8));
+        sum = vaddq_u16(sum, block_sum_vector(block, 2, count8));
     }
     if (MARK_VECTORS > 3) {
-        sum = vaddq_u16(sum, sum_vector(block, 3, count8));
+        sum = vaddq_u16(sum, block_sum_vector(block, 3, count8));
     }
     return vaddlvq_u16(sum);
 #else
@@ -110,7 +110,7 @@ static uint32_t sum_lens(const struct block *block, uint32_t count) {
 }
 
 /* Number of long members among count entries from index on. */
-static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
+static uint32_t block_count_long(const struct block *block, uint32_t index, uint32_t count) {
     uint32_t long_count = 0;
     if (block->long_count > 0) {
         for (uint32_t i = index; i < index + count; i++) {
@@ -121,8 +121,8 @@ static uint32_t count_long(const struct block *block, uint32_t index, uint32_t c
 }
 
 uint32_t block_offset(const struct block *block, uint32_t index) {
-    uint32_t long_count = count_long(block, 0, index);
-    return sum_lens(block, index) - long_count * (BLOCK_LEN_LONG - BLOCK_LONG_SIZE);
+    uint32_t long_count = block_count_long(block, 0, index);
+    return block_sum_lens(block, index) - long_count * (BLOCK_LEN_LONG - BLOCK_LONG_SIZE);
 }
 
 struct bytes block_long_member(const char *heap_bytes) {
@@ -149,8 +149,10 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
     uint16_t mark = (uint16_t)(tag | len << 8);
 #if defined(__SSE2__)
     __m128i mark8 = _mm_set1_epi16((short)mark);
-    __m128i low = _mm_packs_epi16(equal_vector(block, 0, mark8), equal_vector(block, 1, mark8));
-    __m128i high = _mm_packs_epi16(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
+    __m128i low =
+        _mm_packs_epi16(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+    __m128i high =
+        _mm_packs_epi16(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
     uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
     matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
     /* The keys behind the marks may look like a match. */
@@ -161,8 +163,10 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     uint16x8_t mark8 = vdupq_n_u16(mark);
     uint8x16_t bit16 = vld1q_u8(bits);
-    uint8x16_t low = vcombine_u8(equal_vector(block, 0, mark8), equal_vector(block, 1, mark8));
-    uint8x16_t high = vcombine_u8(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
+    uint8x16_t low =
+        vcombine_u8(block_equal_vector(block, 0, mark8), block_equal_vector(block, 1, mark8));
+    uint8x16_t high =
+        vcombine_u8(block_equal_vector(block, 2, mark8), block_equal_vector(block, 3, mark8));
     uint8x16_t sum = vpaddq_u8(vandq_u8(low, bit16), vandq_u8(high, bit16));
     sum = vpaddq_u8(sum, sum);
     sum = vpaddq_u8(sum, sum);
@@ -213,7 +217,7 @@ bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, 
 }
 
 /* Bytes of header, marks and keys. */
-static size_t fixed_size(uint32_t capacity) {
+static size_t block_fixed_size(uint32_t capacity) {
     return sizeof(struct block) + block_mark_room(capacity) * sizeof(uint16_t) +
            capacity * sizeof(uint64_t);
 }
@@ -222,17 +226,17 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
     CHECK(entries <= BLOCK_ENTRIES_MAX);
     uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
-    struct block *block = memory_allocate(fixed_size(capacity) + heap_size);
+    struct block *block = memory_allocate(block_fixed_size(capacity) + heap_size);
     if (block == NULL) {
         return NULL;
     }
     /* Slack from the allocator's rounding is used for more entries of the same kind. */
     size_t usable = memory_size(block);
     while (capacity < BLOCK_ENTRIES_MAX &&
-           fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable) {
+           block_fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable) {
         capacity++;
     }
-    size_t heap_room = usable - fixed_size(capacity);
+    size_t heap_room = usable - block_fixed_size(capacity);
     *block = (struct block){
         .capacity = (uint8_t)capacity,
         .heap_size = (uint16_t)(heap_room < UINT16_MAX ? heap_room : UINT16_MAX),
@@ -252,22 +256,22 @@ bool block_long_create(struct bytes member, char *heap_bytes) {
     return true;
 }
 
-static char *long_piece(const char *heap_bytes) {
+static char *block_long_piece(const char *heap_bytes) {
     char *at;
     memcpy(&at, heap_bytes, sizeof at);
     return at;
 }
 
 void block_long_destroy(const char *heap_bytes) {
-    memory_free(long_piece(heap_bytes));
+    memory_free(block_long_piece(heap_bytes));
 }
 
 void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes) {
-    memcpy(heap_of(block) + offset, heap_bytes, BLOCK_LONG_SIZE);
+    memcpy(block_heap_of(block) + offset, heap_bytes, BLOCK_LONG_SIZE);
 }
 
 size_t block_long_memory_size(const char *heap_bytes) {
-    return memory_size(long_piece(heap_bytes));
+    return memory_size(block_long_piece(heap_bytes));
 }
 
 bool block_is_full_for(const struct block *block, uint8_t len) {
@@ -329,22 +333,23 @@ uint32_t block_split_index(const struct block *block) {
 }
 
 /* Open or close a gap of count entries and size heap bytes: what was at `from` moves to `to`. */
-static void move_tails(struct block *block, uint32_t from, uint32_t to, uint32_t heap_from,
-                       uint32_t heap_to) {
+static void block_move_tails(struct block *block, uint32_t from, uint32_t to, uint32_t heap_from,
+                             uint32_t heap_to) {
     uint32_t tail = block->count - from;
-    memmove(marks_of(block) + to, marks_of(block) + from, tail * sizeof(uint16_t));
-    memmove(keys_of(block) + to, keys_of(block) + from, tail * sizeof(uint64_t));
-    memmove(heap_of(block) + heap_to, heap_of(block) + heap_from, block->heap_used - heap_from);
+    memmove(block_marks_of(block) + to, block_marks_of(block) + from, tail * sizeof(uint16_t));
+    memmove(block_keys_of(block) + to, block_keys_of(block) + from, tail * sizeof(uint64_t));
+    memmove(block_heap_of(block) + heap_to, block_heap_of(block) + heap_from,
+            block->heap_used - heap_from);
 }
 
 void block_insert(struct block *block, uint32_t index, const struct block_entry *entry) {
     uint32_t size = block_heap_size(entry->len);
     CHECK(block_has_room(block, entry->len));
     uint32_t offset = block_offset(block, index);
-    move_tails(block, index, index + 1, offset, offset + size);
-    marks_of(block)[index] = (uint16_t)(entry->tag | entry->len << 8);
-    keys_of(block)[index] = entry->key;
-    memcpy(heap_of(block) + offset, entry->at, size);
+    block_move_tails(block, index, index + 1, offset, offset + size);
+    block_marks_of(block)[index] = (uint16_t)(entry->tag | entry->len << 8);
+    block_keys_of(block)[index] = entry->key;
+    memcpy(block_heap_of(block) + offset, entry->at, size);
     block->count++;
     block->heap_used = (uint16_t)(block->heap_used + size);
     block->long_count = (uint8_t)(block->long_count + (entry->len == BLOCK_LEN_LONG));
@@ -355,8 +360,8 @@ void block_remove(struct block *block, uint32_t index, uint32_t count) {
     uint32_t offset = block_offset(block, index);
     uint32_t size = count == 1 ? block_heap_size(block_len(block, index))
                                : block_offset(block, index + count) - offset;
-    uint32_t long_count = count_long(block, index, count);
-    move_tails(block, index + count, index, offset + size, offset);
+    uint32_t long_count = block_count_long(block, index, count);
+    block_move_tails(block, index + count, index, offset + size, offset);
     block->count = (uint8_t)(block->count - count);
     block->heap_used = (uint16_t)(block->heap_used - size);
     block->long_count = (uint8_t)(block->long_count - long_count);
@@ -366,14 +371,14 @@ void block_remove_one(struct block *block, uint32_t index, uint32_t offset) {
     CHECK(index < block->count);
     uint8_t len = block_len(block, index);
     uint32_t size = block_heap_size(len);
-    move_tails(block, index + 1, index, offset + size, offset);
+    block_move_tails(block, index + 1, index, offset + size, offset);
     block->count--;
     block->heap_used = (uint16_t)(block->heap_used - size);
     block->long_count = (uint8_t)(block->long_count - (len == BLOCK_LEN_LONG));
 }
 
 /* Move one array element from one index to another, shifting those in between. */
-static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
+static void block_move_element(void *array, size_t size, uint32_t from, uint32_t to) {
     char *at = array;
     uint64_t moved;
     memcpy(&moved, at + from * size, size);
@@ -386,7 +391,7 @@ static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
 }
 
 /* Move size bytes from one heap offset to another, shifting those in between. */
-static void move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
+static void block_move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
     char moved[BLOCK_LEN_LONG];
     memcpy(moved, heap + from, size);
     if (from < to) {
@@ -404,11 +409,12 @@ void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) 
     uint32_t last = from < to ? to - 1 : to; /* its final index */
     if (last != from) {
         uint32_t size = block_heap_size(block_len(block, from));
-        move_bytes(heap_of(block), size, block_offset(block, from), block_offset(block, to));
-        move_element(keys_of(block), sizeof(uint64_t), from, last);
-        move_element(marks_of(block), sizeof(uint16_t), from, last);
+        block_move_bytes(block_heap_of(block), size, block_offset(block, from),
+                         block_offset(block, to));
+        block_move_element(block_keys_of(block), sizeof(uint64_t), from, last);
+        block_move_element(block_marks_of(block), sizeof(uint16_t), from, last);
     }
-    keys_of(block)[last] = key;
+    block_keys_of(block)[last] = key;
 }
 
 void block_copy(struct block *block, uint32_t index, const struct block *from, uint32_t from_index,
@@ -418,13 +424,13 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
     CHECK(block->count + count <= block->capacity);
     CHECK(block->heap_used + size <= block->heap_size);
     uint32_t offset = block_offset(block, index);
-    move_tails(block, index, index + count, offset, offset + size);
-    memcpy(marks_of(block) + index, block_marks(from) + from_index, count * sizeof(uint16_t));
-    memcpy(keys_of(block) + index, block_keys(from) + from_index, count * sizeof(uint64_t));
-    memcpy(heap_of(block) + offset, block_heap(from) + from_offset, size);
+    block_move_tails(block, index, index + count, offset, offset + size);
+    memcpy(block_marks_of(block) + index, block_marks(from) + from_index, count * sizeof(uint16_t));
+    memcpy(block_keys_of(block) + index, block_keys(from) + from_index, count * sizeof(uint64_t));
+    memcpy(block_heap_of(block) + offset, block_heap(from) + from_offset, size);
     block->count = (uint8_t)(block->count + count);
     block->heap_used = (uint16_t)(block->heap_used + size);
-    block->long_count = (uint8_t)(block->long_count + count_long(from, from_index, count));
+    block->long_count = (uint8_t)(block->long_count + block_count_long(from, from_index, count));
 }
 
 static const char *block_check(const struct block *block) {
@@ -434,7 +440,7 @@ static const char *block_check(const struct block *block) {
     if (block->count > BLOCK_ENTRIES_MAX) {
         return "block: more entries than allowed";
     }
-    if (fixed_size(block->capacity) + block->heap_size > memory_size(block)) {
+    if (block_fixed_size(block->capacity) + block->heap_size > memory_size(block)) {
         return "block: larger than its memory";
     }
     const uint64_t *keys = block_keys(block);

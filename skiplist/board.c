@@ -43,7 +43,7 @@ void board_hash_members(const struct board *board, const struct block *block, ui
 }
 
 /* Hash all members of one leaf; returns their number. */
-static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
+static uint32_t board_hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
     const struct block *block = board_leaf(board, id);
     if (block == NULL) {
         return 0;
@@ -55,7 +55,7 @@ static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hash
 /* Callback of the map: the hashes of one id. */
 static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     const struct large_board *large = owner;
-    return hash_leaf(large->board, id, hashes);
+    return board_hash_leaf(large->board, id, hashes);
 }
 
 /* Callback of the skiplist: entries have moved to another leaf. Only on a large board, because a
@@ -85,7 +85,7 @@ void board_init(struct board *board, const struct layout *layout, uint64_t hash_
     *board = (struct board){.layout = layout, .hash_seed = hash_seed & BOARD_SEED_MASK};
 }
 
-static struct large_board *create_large(struct board *board) {
+static struct large_board *board_create_large(struct board *board) {
     struct large_board *large = memory_allocate_zeroed(sizeof *large);
     if (large != NULL) {
         map_init(&large->map, board_hashes, large);
@@ -95,7 +95,7 @@ static struct large_board *create_large(struct board *board) {
 }
 
 bool board_make_large(struct board *board) {
-    struct large_board *large = create_large(board);
+    struct large_board *large = board_create_large(board);
     if (large == NULL) {
         return false;
     }
@@ -105,7 +105,7 @@ bool board_make_large(struct board *board) {
     return true;
 }
 
-static void leave_chain(struct board *board) {
+static void board_leave_chain(struct board *board) {
     struct large_board *large = board->large;
     if (!board->is_large || large->link == NULL) {
         return;
@@ -118,9 +118,9 @@ static void leave_chain(struct board *board) {
 }
 
 /* Make a large board of at most one leaf small. */
-static void make_small(struct board *board) {
+static void board_make_small(struct board *board) {
     struct large_board *large = board->large;
-    leave_chain(board);
+    board_leave_chain(board);
     map_deinit(&large->map);
     board->leaf = skiplist_take_leaf(&large->list);
     board->is_large = false;
@@ -135,7 +135,7 @@ void board_deinit(struct board *board) {
 
 bool board_deinit_step(struct board *board, uint32_t work_max) {
     struct skiplist own;
-    leave_chain(board);
+    board_leave_chain(board);
     for (uint32_t work = 0; board->is_large && !map_deinit_step(&board->large->map);) {
         work += SEGMENT_WORK;
         if (work >= work_max) {
@@ -166,7 +166,7 @@ void board_move_to(struct board *board, struct board *to) {
 uint32_t board_index_leaf(struct board *board, uint32_t *id) {
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    uint32_t count = hash_leaf(board, *id, hashes);
+    uint32_t count = board_hash_leaf(board, *id, hashes);
     for (uint32_t i = 0; i < count; i++) {
         map_prefetch(map, hashes[i]);
     }
@@ -188,8 +188,8 @@ bool board_fill_map(struct board *board) {
     return true;
 }
 
-static bool copy_large(const struct board *board, struct board *copy) {
-    copy->large = create_large(copy);
+static bool board_copy_large(const struct board *board, struct board *copy) {
+    copy->large = board_create_large(copy);
     if (copy->large == NULL) {
         return false;
     }
@@ -203,7 +203,7 @@ static bool copy_large(const struct board *board, struct board *copy) {
                                     : map_copy(&board->large->map, &copy->large->map);
 }
 
-static bool copy_small(const struct board *board, struct board *copy) {
+static bool board_copy_small(const struct board *board, struct board *copy) {
     struct skiplist from;
     struct skiplist to;
     skiplist_init(&to, board_is_latest(board));
@@ -216,7 +216,7 @@ static bool copy_small(const struct board *board, struct board *copy) {
 
 bool board_copy(const struct board *board, struct board *copy) {
     board_init(copy, board->layout, board->hash_seed);
-    if (board->is_large ? copy_large(board, copy) : copy_small(board, copy)) {
+    if (board->is_large ? board_copy_large(board, copy) : board_copy_small(board, copy)) {
         return true;
     }
     board_deinit(copy);
@@ -258,8 +258,8 @@ struct found {
     const struct block *block;
 };
 
-static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes member, uint64_t hash,
-                         struct found *found) {
+static bool board_find_in_leaf(const struct board *board, uint32_t id, struct bytes member,
+                               uint64_t hash, struct found *found) {
     found->block = board_leaf(board, id);
     found->place.leaf = id;
     return found->block != NULL && block_find(found->block, board_hash_tag(hash), member,
@@ -268,13 +268,14 @@ static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes me
 
 /* The part of board_locate for boards with remains. Separate, to keep look-ups fast where there are
  * none. */
-__attribute__((noinline)) static bool locate_living(const struct board *board, struct bytes member,
-                                                    uint64_t hash, struct found *found) {
+__attribute__((noinline)) static bool board_locate_living(const struct board *board,
+                                                          struct bytes member, uint64_t hash,
+                                                          struct found *found) {
     struct map_find find;
     uint32_t id;
     map_find(&board->large->map, hash, &find);
     while (map_find_next(&find, &id)) {
-        if (find_in_leaf(board, id, member, hash, found) && board_leaf_is_alive(board, id)) {
+        if (board_find_in_leaf(board, id, member, hash, found) && board_leaf_is_alive(board, id)) {
             return true;
         }
     }
@@ -284,16 +285,16 @@ __attribute__((noinline)) static bool locate_living(const struct board *board, s
 static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
                          struct found *found) {
     if (!board->is_large) {
-        return find_in_leaf(board, 0, member, hash, found);
+        return board_find_in_leaf(board, 0, member, hash, found);
     }
     if (board_has_detached(board)) {
-        return locate_living(board, member, hash, found);
+        return board_locate_living(board, member, hash, found);
     }
     struct map_find find;
     uint32_t id;
     map_find(&board->large->map, hash, &find);
     while (map_find_next(&find, &id)) {
-        if (find_in_leaf(board, id, member, hash, found)) {
+        if (board_find_in_leaf(board, id, member, hash, found)) {
             return true;
         }
     }
@@ -310,7 +311,8 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
 }
 
 /* Is the member still where its staged look-up found it? */
-static bool find_ahead(const struct board *board, const struct lookup *ahead, struct found *found) {
+static bool board_find_ahead(const struct board *board, const struct lookup *ahead,
+                             struct found *found) {
     found->block = board_leaf(board, ahead->leaf);
     found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
@@ -318,7 +320,7 @@ static bool find_ahead(const struct board *board, const struct lookup *ahead, st
                      &found->offset);
 }
 
-static void note_found(struct board_member *member, const struct found *found) {
+static void board_note_found(struct board_member *member, const struct found *found) {
     member->is_there = true;
     member->key = block_keys(found->block)[found->place.index];
     member->leaf = found->place.leaf;
@@ -326,7 +328,7 @@ static void note_found(struct board_member *member, const struct found *found) {
     member->offset = found->offset;
 }
 
-static bool is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
+static bool board_is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
     return ahead->board == board && ahead->hash_seed == board->hash_seed &&
            ahead->member.at == name.at && ahead->member.size == name.size;
 }
@@ -335,19 +337,19 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
                    struct board_member *member) {
     struct found found;
     *member = (struct board_member){.name = name, .target = SKIPLIST_NONE, .place = SKIPLIST_NONE};
-    if (ahead != NULL && is_for(ahead, board, name)) {
+    if (ahead != NULL && board_is_for(ahead, board, name)) {
         member->hash = ahead->hash;
         member->target = ahead->target;
         member->place = ahead->place;
-        if (find_ahead(board, ahead, &found)) {
-            note_found(member, &found);
+        if (board_find_ahead(board, ahead, &found)) {
+            board_note_found(member, &found);
             return;
         }
     } else {
         member->hash = board_hash(board, name);
     }
     if (board_locate(board, name, member->hash, &found)) {
-        note_found(member, &found);
+        board_note_found(member, &found);
     }
 }
 
@@ -395,7 +397,7 @@ static bool board_reserve(struct board *board, struct skiplist *list, struct ski
 }
 
 /* Remove entries of one leaf from the map. */
-static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
+static void board_unmap(struct board *board, struct skiplist_place place, uint32_t count) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     if (!board->is_large) {
         return;
@@ -411,13 +413,13 @@ static void unmap(struct board *board, struct skiplist_place place, uint32_t cou
 }
 
 /* Free remains of about work_max entries. Returns their number. */
-static uint32_t free_detached(struct board *board, uint32_t work_max) {
+static uint32_t board_free_detached(struct board *board, uint32_t work_max) {
     struct skiplist *list = &board->large->list;
     uint32_t work = 0;
     uint32_t id;
     while (work < work_max && (id = skiplist_detached_leaf(list)) != SKIPLIST_NONE) {
         uint32_t count = skiplist_leaf(list, id)->count;
-        unmap(board, (struct skiplist_place){.leaf = id}, count);
+        board_unmap(board, (struct skiplist_place){.leaf = id}, count);
         skiplist_free_detached_leaf(list);
         work += count;
     }
@@ -426,21 +428,22 @@ static uint32_t free_detached(struct board *board, uint32_t work_max) {
 
 /* Called after adding a member while there are remains. If they were freed only in the host's idle
  * time, a board that is emptied and refilled continuously could outgrow it. */
-static void free_for_addition(struct board *board) {
+static void board_free_for_addition(struct board *board) {
     if (++board->large->added_count < ADDED_MAX) {
         return;
     }
     board->large->added_count = 0;
-    (void)free_detached(board, ADDED_MAX);
+    (void)board_free_detached(board, ADDED_MAX);
 }
 
 /* Does the key belong between two keys of the leaf? Then no other leaf can take it. */
-static bool belongs_inside(const struct block *block, uint64_t key) {
+static bool board_belongs_inside(const struct block *block, uint64_t key) {
     const uint64_t *keys = block_keys(block);
     return keys[0] > key && key > keys[block->count - 1];
 }
 
-static struct skiplist_place place_inside(const struct skiplist *list, uint32_t id, uint64_t key) {
+static struct skiplist_place board_place_inside(const struct skiplist *list, uint32_t id,
+                                                uint64_t key) {
     const struct block *block = skiplist_leaf(list, id);
     return (struct skiplist_place){
         .leaf = id,
@@ -449,7 +452,8 @@ static struct skiplist_place place_inside(const struct skiplist *list, uint32_t 
 }
 
 /* Does the key belong right there, between two keys of the leaf? */
-static bool belongs_at(const struct block *block, uint32_t index, uint64_t key, bool or_equal) {
+static bool board_belongs_at(const struct block *block, uint32_t index, uint64_t key,
+                             bool or_equal) {
     if (index == 0 || index >= block->count) {
         return false;
     }
@@ -462,28 +466,28 @@ static struct skiplist_place board_place_for(const struct skiplist *list,
                                              struct skiplist_place target, uint64_t key) {
     const struct block *block = skiplist_leaf(list, target.leaf);
     if (block != NULL && !skiplist_has_detached(list)) {
-        if (belongs_at(block, target.index, key, !list->is_latest)) {
+        if (board_belongs_at(block, target.index, key, !list->is_latest)) {
             return target;
         }
-        if (belongs_inside(block, key)) {
-            return place_inside(list, target.leaf, key);
+        if (board_belongs_inside(block, key)) {
+            return board_place_inside(list, target.leaf, key);
         }
     }
     return skiplist_place_for(list, key);
 }
 
-static struct skiplist_place target_of(const struct board_member *member) {
+static struct skiplist_place board_target_of(const struct board_member *member) {
     return (struct skiplist_place){.leaf = member->target, .index = member->place};
 }
 
 /* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
-static bool make_large(struct board *board) {
+static bool board_make_itself_large(struct board *board) {
     uint32_t id = 0;
     if (!board_make_large(board)) {
         return false;
     }
     if (!map_reserve(&board->large->map, board_count(board) + 1, 1)) {
-        make_small(board);
+        board_make_small(board);
         return false;
     }
     (void)board_index_leaf(board, &id);
@@ -491,20 +495,20 @@ static bool make_large(struct board *board) {
 }
 
 /* Insert an entry that is not on the board. false: no memory, nothing changed. */
-static bool insert_entry(struct board *board, const struct block_entry *entry,
-                         const struct board_member *added) {
+static bool board_insert_entry(struct board *board, const struct block_entry *entry,
+                               const struct board_member *added) {
     struct skiplist own;
     struct skiplist_plan plan;
     bool needs_leaf =
         !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->len);
-    if (needs_leaf && !make_large(board)) {
+    if (needs_leaf && !board_make_itself_large(board)) {
         return false;
     }
     struct skiplist *list = board_list(board, &own);
-    struct skiplist_place place = board_place_for(list, target_of(added), entry->key);
+    struct skiplist_place place = board_place_for(list, board_target_of(added), entry->key);
     if (!board_reserve(board, list, place, entry->len, 1, &plan)) {
         if (needs_leaf) {
-            make_small(board);
+            board_make_small(board);
         }
         return false;
     }
@@ -535,14 +539,14 @@ static enum board_status board_add(struct board *board, const struct board_membe
         }
         entry.at = long_bytes;
     }
-    if (!insert_entry(board, &entry, added)) {
+    if (!board_insert_entry(board, &entry, added)) {
         if (entry.len == BLOCK_LEN_LONG) {
             block_long_destroy(long_bytes);
         }
         return BOARD_OUT_OF_MEMORY;
     }
     if (board_has_detached(board)) {
-        free_for_addition(board);
+        board_free_for_addition(board);
     }
     return BOARD_OK;
 }
@@ -556,8 +560,8 @@ static struct skiplist_place board_place_near(const struct skiplist *list,
     if (target.leaf != SKIPLIST_NONE && target.leaf != found->place.leaf) {
         return board_place_for(list, target, key);
     }
-    if (belongs_inside(block, key)) {
-        return place_inside(list, found->place.leaf, key);
+    if (board_belongs_inside(block, key)) {
+        return board_place_inside(list, found->place.leaf, key);
     }
     bool is_better = key > block_keys(block)[0];
     target.leaf = is_better ? block->links.previous : block->links.next;
@@ -570,7 +574,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
     struct skiplist_place from = found->place;
-    struct skiplist_place to = board_place_near(list, found, target_of(member), key);
+    struct skiplist_place to = board_place_near(list, found, board_target_of(member), key);
     if (to.leaf == from.leaf) {
         block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
         return BOARD_OK;
@@ -614,12 +618,12 @@ enum board_status board_put(struct board *board, struct bytes name, uint64_t key
 /* One step to bring memory in proportion to the members. Ids are compacted first: the map is moved
  * id by id, so its rehash then costs as much as there are members. true: another step will make
  * progress. */
-static bool settle_step(struct board *board) {
+static bool board_settle_step(struct board *board) {
     struct skiplist *list = &board->large->list;
     struct map *map = &board->large->map;
     bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
     if (!is_needed && !skiplist_has_detached(list) && map_is_small(map)) {
-        make_small(board);
+        board_make_small(board);
         return false;
     }
     if (skiplist_may_compact(list) && skiplist_compact_step(list, board_owner(board))) {
@@ -628,42 +632,43 @@ static bool settle_step(struct board *board) {
     return map_step(map, list->node_end);
 }
 
-/* Call after removals: runs settle_step if there is anything to do, which is rare. */
-static inline bool settle(struct board *board) {
+/* Call after removals: runs board_settle_step if there is anything to do, which is rare. */
+static inline bool board_settle(struct board *board) {
     if (!board->is_large) {
         return false;
     }
     const struct large_board *large = board->large;
     bool is_settled = large->list.first != large->list.last && !map_is_unfinished(&large->map) &&
                       !skiplist_may_compact(&large->list);
-    return !is_settled && settle_step(board);
+    return !is_settled && board_settle_step(board);
 }
 
 /* Remove count entries of one leaf that have already been removed from the map. */
-static void remove_from_leaf(struct board *board, struct skiplist_place place, uint32_t count) {
+static void board_remove_from_leaf(struct board *board, struct skiplist_place place,
+                                   uint32_t count) {
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
     skiplist_remove(list, place, count, board_owner(board));
     board_keep_list(board, list);
-    settle(board);
+    board_settle(board);
 }
 
 void board_remove_member(struct board *board, const struct board_member *member) {
     if (board->is_large) {
         map_remove(&board->large->map, member->hash, member->leaf);
     }
-    remove_from_leaf(board, (struct skiplist_place){.leaf = member->leaf, .index = member->index},
-                     1);
+    board_remove_from_leaf(
+        board, (struct skiplist_place){.leaf = member->leaf, .index = member->index}, 1);
 }
 
 /* Remove a range of a large board by detaching whole leaves, to be freed later; the entries in the
  * partial leaves at its ends are removed at once. */
-static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
+static void board_detach_range(struct board *board, uint32_t rank, uint32_t count) {
     struct skiplist *list = &board->large->list;
     struct skiplist_place begin = skiplist_at(list, rank);
     if (begin.index > 0) {
         uint32_t part = skiplist_leaf(list, begin.leaf)->count - begin.index;
-        unmap(board, begin, part);
+        board_unmap(board, begin, part);
         skiplist_cut(list, begin, part);
         count -= part;
     }
@@ -671,7 +676,7 @@ static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
     if (end.index + 1U < skiplist_leaf(list, end.leaf)->count) {
         uint32_t part = end.index + 1;
         end.index = 0;
-        unmap(board, end, part);
+        board_unmap(board, end, part);
         skiplist_cut(list, end, part);
         count -= part;
     }
@@ -683,8 +688,8 @@ void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
     CHECK(rank <= board_count(board));
     CHECK(count <= board_count(board) - rank);
     if (count >= DETACH_MIN) {
-        detach_range(board, rank, count);
-        settle(board);
+        board_detach_range(board, rank, count);
+        board_settle(board);
         return;
     }
     while (count > 0) {
@@ -692,8 +697,8 @@ void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
         struct skiplist_place place = skiplist_at(board_list(board, &own), rank);
         uint32_t here = board_leaf(board, place.leaf)->count - place.index;
         uint32_t run = here < count ? here : count;
-        unmap(board, place, run);
-        remove_from_leaf(board, place, run);
+        board_unmap(board, place, run);
+        board_remove_from_leaf(board, place, run);
         count -= run;
     }
 }
@@ -703,10 +708,10 @@ bool board_has_remains(const struct board *board) {
 }
 
 bool board_free_step(struct board *board, uint32_t work_max) {
-    uint32_t work = board->is_large ? free_detached(board, work_max) : 0;
+    uint32_t work = board->is_large ? board_free_detached(board, work_max) : 0;
     while (!board_has_detached(board)) {
-        if (!settle(board)) {
-            leave_chain(board);
+        if (!board_settle(board)) {
+            board_leave_chain(board);
             return true;
         }
         if (work >= work_max) {
@@ -733,7 +738,7 @@ void board_chain_put(struct board_chain *chain, struct board *board) {
 /* ---- checking ---- */
 
 /* Check the tags, and that look-up finds every member at its place (so none is duplicated). */
-static const char *check_leaf(const struct board *board, uint32_t id) {
+static const char *board_check_leaf(const struct board *board, uint32_t id) {
     const struct block *block = board_leaf(board, id);
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     board_hash_members(board, block, 0, block->count, hashes);
@@ -754,7 +759,7 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
     return NULL;
 }
 
-static const char *check_large(const struct board *board) {
+static const char *board_check_large(const struct board *board) {
     const struct large_board *large = board->large;
     if (large->board != board) {
         return "board: its large part belongs to another one";
@@ -774,10 +779,10 @@ bool board_validate(const struct board *board, const char **reason) {
     if (!skiplist_validate(list, reason)) {
         return false;
     }
-    const char *wrong = board->is_large ? check_large(board) : NULL;
+    const char *wrong = board->is_large ? board_check_large(board) : NULL;
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next) {
-        wrong = check_leaf(board, id);
+        wrong = board_check_leaf(board, id);
     }
     return check_passed(wrong, reason) &&
            (!board->is_large || map_validate(&board->large->map, reason));

@@ -16,13 +16,13 @@ struct leaf_fill {
     char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
 };
 
-static bool has_room(const struct leaf_fill *fill, uint8_t len) {
+static bool board_append_has_room(const struct leaf_fill *fill, uint8_t len) {
     return fill->count < BLOCK_ENTRIES_MAX && fill->heap + block_heap_size(len) <= BLOCK_HEAP_MAX;
 }
 
 /* Add one more entry, for which there is room. false: no memory. */
-static bool put_entry(struct leaf_fill *fill, const struct board *board,
-                      const struct board_entry *from) {
+static bool board_append_put_entry(struct leaf_fill *fill, const struct board *board,
+                                   const struct board_entry *from) {
     uint32_t index = fill->count;
     struct block_entry entry = {
         .key = from->key,
@@ -42,7 +42,7 @@ static bool put_entry(struct leaf_fill *fill, const struct board *board,
     return true;
 }
 
-static void drop_entries(struct leaf_fill *fill) {
+static void board_append_drop_entries(struct leaf_fill *fill) {
     for (uint32_t i = 0; i < fill->count; i++) {
         if (fill->entries[i].len == BLOCK_LEN_LONG) {
             block_long_destroy(fill->entries[i].at);
@@ -51,7 +51,7 @@ static void drop_entries(struct leaf_fill *fill) {
 }
 
 /* Append a leaf. false: no memory. */
-static bool append_leaf(struct board *board, const struct leaf_fill *fill) {
+static bool board_append_leaf(struct board *board, const struct leaf_fill *fill) {
     struct skiplist own;
     if (!board->is_large && board->leaf != NULL && !board_make_large(board)) {
         return false;
@@ -74,13 +74,14 @@ enum board_status board_append(struct board *board, const struct board_entry *en
         bool has_memory = true;
         fill.count = 0;
         fill.heap = 0;
-        while (count > 0 && has_memory && has_room(&fill, block_len_of(entries->member.size))) {
-            has_memory = put_entry(&fill, board, entries);
+        while (count > 0 && has_memory &&
+               board_append_has_room(&fill, block_len_of(entries->member.size))) {
+            has_memory = board_append_put_entry(&fill, board, entries);
             entries++;
             count--;
         }
-        if (!has_memory || !append_leaf(board, &fill)) {
-            drop_entries(&fill);
+        if (!has_memory || !board_append_leaf(board, &fill)) {
+            board_append_drop_entries(&fill);
             return BOARD_OUT_OF_MEMORY;
         }
     }
@@ -92,7 +93,8 @@ enum board_status board_append_end(struct board *board) {
 }
 
 /* One step of preparing a map for all members. Returns the work done. */
-static uint32_t prepare_map(struct large_board *large, enum board_status *status, bool *is_ready) {
+static uint32_t board_append_prepare_map(struct large_board *large, enum board_status *status,
+                                         bool *is_ready) {
     if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready)) {
         *status = BOARD_OUT_OF_MEMORY;
     }
@@ -105,7 +107,7 @@ enum board_status board_append_end_step(struct board *board, struct board_indexi
     *is_done = !board->is_large;
     for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
         if (!progress->has_begun) {
-            work += prepare_map(board->large, &status, &progress->has_begun);
+            work += board_append_prepare_map(board->large, &status, &progress->has_begun);
             progress->next_leaf = board->large->list.first;
         } else {
             uint32_t count = board_index_leaf(board, &progress->next_leaf);

@@ -4,7 +4,7 @@
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
 
-static void relocate_leaf(struct board *board, board_mover *move, void *context) {
+static void board_relocate_leaf(struct board *board, board_mover *move, void *context) {
     void *leaf = board->leaf != NULL ? move(context, board->leaf) : NULL;
     if (leaf != NULL) {
         board->leaf = leaf;
@@ -14,7 +14,7 @@ static void relocate_leaf(struct board *board, board_mover *move, void *context)
 uint32_t board_relocate(struct board *board, uint32_t from, uint32_t count, board_mover *move,
                         void *context) {
     if (!board->is_large) {
-        relocate_leaf(board, move, context);
+        board_relocate_leaf(board, move, context);
         return 0;
     }
     struct skiplist *list = &board->large->list;

@@ -7,37 +7,37 @@
 /* ---- ranges ---- */
 
 /* Most limits asked for are open: they lie beyond every key. */
-static bool is_above_all(const struct skiplist *list, uint64_t key) {
+static bool board_walk_is_above_all(const struct skiplist *list, uint64_t key) {
     const struct block *first = skiplist_leaf(list, list->first);
     return first == NULL || key > block_keys(first)[0];
 }
 
-static bool is_below_all(const struct skiplist *list, uint64_t key) {
+static bool board_walk_is_below_all(const struct skiplist *list, uint64_t key) {
     const struct block *last = skiplist_leaf(list, list->last);
     return last == NULL || key < block_keys(last)[last->count - 1];
 }
 
-static uint32_t count_above(const struct board *board, uint64_t key, bool or_equal) {
+static uint32_t board_walk_count_above(const struct board *board, uint64_t key, bool or_equal) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
-    if (is_above_all(list, key)) {
+    if (board_walk_is_above_all(list, key)) {
         return 0;
     }
-    if (is_below_all(list, key)) {
+    if (board_walk_is_below_all(list, key)) {
         return list->count;
     }
     return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
 }
 
 uint32_t board_count_above(const struct board *board, uint64_t key) {
-    return count_above(board, key, false);
+    return board_walk_count_above(board, key, false);
 }
 
 uint32_t board_count_from(const struct board *board, uint64_t key) {
-    return count_above(board, key, true);
+    return board_walk_count_above(board, key, true);
 }
 
-static struct skiplist_place place_at(const struct board *board, uint32_t rank) {
+static struct skiplist_place board_walk_place_at(const struct board *board, uint32_t rank) {
     CHECK(rank < board_count(board));
     if (!board->is_large) {
         return (struct skiplist_place){.leaf = 0, .index = rank};
@@ -45,7 +45,8 @@ static struct skiplist_place place_at(const struct board *board, uint32_t rank) 
     return skiplist_at(&board->large->list, rank);
 }
 
-static struct board_entry entry_at(const struct block *block, uint32_t index, uint32_t offset) {
+static struct board_entry board_walk_entry_at(const struct block *block, uint32_t index,
+                                              uint32_t offset) {
     return (struct board_entry){
         .key = block_keys(block)[index],
         .member = block_member(block, index, offset),
@@ -53,9 +54,9 @@ static struct board_entry entry_at(const struct block *block, uint32_t index, ui
 }
 
 struct board_entry board_at(const struct board *board, uint32_t rank) {
-    struct skiplist_place place = place_at(board, rank);
+    struct skiplist_place place = board_walk_place_at(board, rank);
     const struct block *block = board_leaf(board, place.leaf);
-    return entry_at(block, place.index, block_offset(block, place.index));
+    return board_walk_entry_at(block, place.index, block_offset(block, place.index));
 }
 
 _Static_assert((int)BOARD_AT_MAX <= (int)SKIPLIST_AT_MAX, "places are found at once");
@@ -80,13 +81,14 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
         prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_len(block, index)));
     }
     for (uint32_t i = 0; i < count; i++) {
-        entries[i] = entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
+        entries[i] =
+            board_walk_entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
     }
 }
 
 /* While a walk is in one block, prefetch the next one: first its node, and some entries later the
  * first lines of the block. Once it is being read, the hardware prefetcher takes over. */
-static void fetch_nodes(const struct board_cursor *cursor) {
+static void board_walk_fetch_nodes(const struct board_cursor *cursor) {
     const struct block *block = cursor->block;
     if (block == NULL) {
         return;
@@ -99,7 +101,7 @@ static void fetch_nodes(const struct board_cursor *cursor) {
     }
 }
 
-static void fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
+static void board_walk_fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
     if (cursor->index % 8 == 4) {
         const struct block *ahead = board_leaf(cursor->board, id);
         if (ahead != NULL) {
@@ -113,19 +115,19 @@ void board_seek(const struct board *board, uint32_t rank, struct board_cursor *c
     if (rank >= board_count(board)) {
         return;
     }
-    struct skiplist_place place = place_at(board, rank);
+    struct skiplist_place place = board_walk_place_at(board, rank);
     const struct block *block = board_leaf(board, place.leaf);
     cursor->block = block;
     cursor->index = place.index;
     cursor->member_offset = place.index > 0 ? block_offset(block, place.index) : 0;
-    fetch_nodes(cursor);
+    board_walk_fetch_nodes(cursor);
 }
 
 bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
     if (cursor->block == NULL) {
         return false;
     }
-    *entry = entry_at(cursor->block, cursor->index, cursor->member_offset);
+    *entry = board_walk_entry_at(cursor->block, cursor->index, cursor->member_offset);
     return true;
 }
 
@@ -136,13 +138,13 @@ void board_cursor_next(struct board_cursor *cursor) {
     }
     cursor->member_offset += block_heap_size(block_len(block, cursor->index));
     if (++cursor->index < block->count) {
-        fetch_ahead(cursor, block->links.next);
+        board_walk_fetch_ahead(cursor, block->links.next);
         return;
     }
     cursor->block = board_leaf(cursor->board, block->links.next);
     cursor->index = 0;
     cursor->member_offset = 0;
-    fetch_nodes(cursor);
+    board_walk_fetch_nodes(cursor);
 }
 
 void board_cursor_previous(struct board_cursor *cursor) {
@@ -158,11 +160,11 @@ void board_cursor_previous(struct board_cursor *cursor) {
         }
         cursor->index = block->count;
         cursor->member_offset = block->heap_used;
-        fetch_nodes(cursor);
+        board_walk_fetch_nodes(cursor);
     }
     cursor->index--;
     cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
-    fetch_ahead(cursor, block->links.previous);
+    board_walk_fetch_ahead(cursor, block->links.previous);
 }
 
 /* CURSOR_AT_EDGE: the cursor has reached a block through a run and has not read it yet.
@@ -170,7 +172,7 @@ void board_cursor_previous(struct board_cursor *cursor) {
 #define CURSOR_AT_EDGE UINT32_MAX
 #define OFFSET_UNKNOWN UINT32_MAX
 
-static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
+static void board_walk_settle_cursor(struct board_cursor *cursor, bool is_best_first) {
     const struct block *block = cursor->block;
     if (cursor->index == CURSOR_AT_EDGE) {
         cursor->index = is_best_first ? 0 : block->count - 1U;
@@ -182,7 +184,7 @@ static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
 }
 
 /* Move the cursor to the block with this id and prefetch it. */
-static void leave_block(struct board_cursor *cursor, uint32_t id) {
+static void board_walk_leave_block(struct board_cursor *cursor, uint32_t id) {
     const struct block *block = board_leaf(cursor->board, id);
     cursor->block = block;
     cursor->index = CURSOR_AT_EDGE;
@@ -197,7 +199,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     if (block == NULL) {
         return false;
     }
-    settle_cursor(cursor, is_best_first);
+    board_walk_settle_cursor(cursor, is_best_first);
     uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
     uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
     uint32_t count = here < count_max ? here : count_max;
@@ -215,7 +217,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
         .is_best_first = is_best_first,
     };
     if (count == here) {
-        leave_block(cursor, ahead);
+        board_walk_leave_block(cursor, ahead);
         return true;
     }
     cursor->index = is_best_first ? cursor->index + count : cursor->index - count;
@@ -234,13 +236,13 @@ struct board_scan {
     void *context;
 };
 
-static void scan_visit_entry(void *context, const struct scan_item *item) {
+static void board_walk_scan_visit_entry(void *context, const struct scan_item *item) {
     const struct board_scan *scan = context;
-    struct board_entry entry = entry_at(item->at, item->index, item->offset);
+    struct board_entry entry = board_walk_entry_at(item->at, item->index, item->offset);
     scan->visit(scan->context, &entry);
 }
 
-static void scan_fetch_node(const void *owner, uint32_t id) {
+static void board_walk_scan_fetch_node(const void *owner, uint32_t id) {
     const struct board *board = owner;
     if (id < board->large->list.node_end) {
         prefetch_line(skiplist_node(&board->large->list, id));
@@ -248,7 +250,7 @@ static void scan_fetch_node(const void *owner, uint32_t id) {
 }
 
 /* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
-static uint64_t match_tags(const struct block *block, uint32_t from, uint32_t last) {
+static uint64_t board_walk_match_tags(const struct block *block, uint32_t from, uint32_t last) {
     uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
     uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
     uint64_t matches = 0;
@@ -258,13 +260,13 @@ static uint64_t match_tags(const struct block *block, uint32_t from, uint32_t la
     return matches;
 }
 
-/* The state of one candidate in find_members. */
+/* The state of one candidate in board_walk_find_members. */
 struct scan_leaf {
     const struct block *block;
     uint64_t matches;
 };
 
-static void fetch_matches(const struct scan_leaf *leaf) {
+static void board_walk_fetch_matches(const struct scan_leaf *leaf) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
         uint32_t index = (uint32_t)__builtin_ctzll(matches);
         const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
@@ -273,8 +275,8 @@ static void fetch_matches(const struct scan_leaf *leaf) {
     }
 }
 
-static void add_matches(const struct board *board, const struct scan_leaf *leaf,
-                        const struct scan_candidate *candidate, struct scan *scan) {
+static void board_walk_add_matches(const struct board *board, const struct scan_leaf *leaf,
+                                   const struct scan_candidate *candidate, struct scan *scan) {
     for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
         uint32_t index = (uint32_t)__builtin_ctzll(matches);
         uint32_t offset = block_offset(leaf->block, index);
@@ -292,8 +294,8 @@ static void add_matches(const struct board *board, const struct scan_leaf *leaf,
     }
 }
 
-static void find_members(const void *owner, const struct scan_candidate *candidates, uint32_t count,
-                         struct scan *scan) {
+static void board_walk_find_members(const void *owner, const struct scan_candidate *candidates,
+                                    uint32_t count, struct scan *scan) {
     const struct board *board = owner;
     struct scan_leaf leaves[SCAN_CANDIDATES_MAX];
     for (uint32_t i = 0; i < count; i++) {
@@ -307,16 +309,17 @@ static void find_members(const void *owner, const struct scan_candidate *candida
         if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id)) {
             continue;
         }
-        leaves[i].matches = match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
-        fetch_matches(&leaves[i]);
+        leaves[i].matches =
+            board_walk_match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
+        board_walk_fetch_matches(&leaves[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        add_matches(board, &leaves[i], &candidates[i], scan);
+        board_walk_add_matches(board, &leaves[i], &candidates[i], scan);
     }
 }
 
 /* Visit all members by rank. false: that would exceed one step. */
-static bool scan_small(struct board_scan *scan, const struct scan_limits *limits) {
+static bool board_walk_scan_small(struct board_scan *scan, const struct scan_limits *limits) {
     const struct block *block = scan->board->leaf;
     uint64_t bytes = 0;
     uint32_t offset = 0;
@@ -329,7 +332,7 @@ static bool scan_small(struct board_scan *scan, const struct scan_limits *limits
     }
     offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        struct board_entry entry = entry_at(block, i, offset);
+        struct board_entry entry = board_walk_entry_at(block, i, offset);
         scan->visit(scan->context, &entry);
         offset += block_heap_size(block_len(block, i));
     }
@@ -343,19 +346,19 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, const struct sca
     if (cursor >= SCAN_END || board_count(board) == 0) {
         return 0;
     }
-    if (!board->is_large && cursor == 0 && scan_small(&own, limits)) {
+    if (!board->is_large && cursor == 0 && board_walk_scan_small(&own, limits)) {
         return 0;
     }
-    scan_init(&scan, limits, scan_visit_entry, &own);
+    scan_init(&scan, limits, board_walk_scan_visit_entry, &own);
     if (board->is_large) {
         scan.owner = board;
-        scan.fetch = scan_fetch_node;
-        scan.find = find_members;
+        scan.fetch = board_walk_scan_fetch_node;
+        scan.find = board_walk_find_members;
         return scan_map(&scan, &board->large->map, cursor);
     }
     struct scan_leaf leaf = {.block = board->leaf};
-    leaf.matches = match_tags(leaf.block, 0, UINT32_MAX);
+    leaf.matches = board_walk_match_tags(leaf.block, 0, UINT32_MAX);
     struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
-    add_matches(board, &leaf, &all, &scan);
+    board_walk_add_matches(board, &leaf, &all, &scan);
     return scan_items(&scan);
 }

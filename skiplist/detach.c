@@ -21,7 +21,7 @@
 /* ---- cutting ---- */
 
 /* Detach a block with its subtree. */
-static void add_detached(struct skiplist *list, uint32_t id) {
+static void detach_add_detached(struct skiplist *list, uint32_t id) {
     skiplist_node(list, id)->parent = SKIPLIST_NONE;
     nodes_links(list, id)->next = list->detached;
     list->detached = id;
@@ -37,7 +37,7 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
         prefetch_line(nodes_links(list, index_children(index)[i]));
     }
     for (uint32_t i = from; i < to; i++) {
-        add_detached(list, index_children(index)[i]);
+        detach_add_detached(list, index_children(index)[i]);
     }
     index_remove(index, from, to - from);
     nodes_renumber(list, id, from);
@@ -52,7 +52,7 @@ struct run {
 
 /* Remove the run from its parents. Parents left without children form the next run to be detached:
  * *run is then set to it. false: there is none. */
-static bool cut_off(struct skiplist *list, struct run *run) {
+static bool detach_cut_off(struct skiplist *list, struct run *run) {
     const struct skiplist_node *first = skiplist_node(list, run->first);
     const struct skiplist_node *last = skiplist_node(list, run->last);
     uint32_t left = first->parent;
@@ -98,12 +98,12 @@ void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
     do {
         nodes_unlink(list, run.first, run.last);
         if (run.first == list->root) {
-            add_detached(list, list->root);
+            detach_add_detached(list, list->root);
             list->root = list->first = list->last = SKIPLIST_NONE;
             list->count = 0;
             return;
         }
-    } while (cut_off(list, &run));
+    } while (detach_cut_off(list, &run));
 }
 
 void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t count) {
@@ -117,7 +117,7 @@ void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t c
 /* ---- rebalancing ---- */
 
 /* The ancestor of a leaf on this level; SKIPLIST_NONE: the tree is not that high. */
-static uint32_t ancestor(const struct skiplist *list, uint32_t leaf, unsigned level) {
+static uint32_t detach_ancestor(const struct skiplist *list, uint32_t leaf, unsigned level) {
     uint32_t id = leaf;
     for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++) {
         id = skiplist_node(list, id)->parent;
@@ -126,12 +126,12 @@ static uint32_t ancestor(const struct skiplist *list, uint32_t leaf, unsigned le
 }
 
 /* Merge blocks that have become small, from the leaf with this entry upwards. */
-static void join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
+static void detach_join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
     removal_settle_leaf(list, skiplist_at(list, rank).leaf, owner);
     uint32_t leaf = skiplist_at(list, rank).leaf;
     uint32_t id;
     /* A merge may remove any block above the leaf, so look up every level again. */
-    for (unsigned level = 1; (id = ancestor(list, leaf, level)) != SKIPLIST_NONE; level++) {
+    for (unsigned level = 1; (id = detach_ancestor(list, leaf, level)) != SKIPLIST_NONE; level++) {
         if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4) {
             removal_merge_index(list, id);
         }
@@ -144,10 +144,10 @@ void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner o
     }
     removal_shrink_root(list);
     if (rank > 0) {
-        join_at(list, rank - 1, owner);
+        detach_join_at(list, rank - 1, owner);
     }
     if (rank < list->count) {
-        join_at(list, rank, owner);
+        detach_join_at(list, rank, owner);
     }
 }
 
@@ -162,7 +162,7 @@ bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
 }
 
 /* Split up the first detached block, which is not a leaf: its last child becomes the first. */
-static void take_apart(struct skiplist *list) {
+static void detach_take_apart(struct skiplist *list) {
     uint32_t id = list->detached;
     struct index_block *index = nodes_index(list, id);
     const uint32_t *children = index_children(index);
@@ -179,12 +179,12 @@ static void take_apart(struct skiplist *list) {
         nodes_destroy(list, index);
         nodes_give_back(list, id);
     }
-    add_detached(list, child);
+    detach_add_detached(list, child);
 }
 
 uint32_t skiplist_detached_leaf(struct skiplist *list) {
     while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0) {
-        take_apart(list);
+        detach_take_apart(list);
     }
     return list->detached;
 }

@@ -10,7 +10,7 @@
 
 #include "codec/memory.h"
 
-static size_t size_of(uint32_t capacity, uint32_t spans_size) {
+static size_t index_size_of(uint32_t capacity, uint32_t spans_size) {
     return sizeof(struct index_block) + spans_size + 12 * (size_t)capacity;
 }
 
@@ -18,7 +18,7 @@ struct index_block *index_create(uint32_t capacity, bool is_lowest) {
     CHECK(capacity % INDEX_STRIDE == 0);
     CHECK(capacity <= INDEX_FANOUT);
     uint32_t spans_size = is_lowest ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
-    struct index_block *index = memory_allocate_zeroed(size_of(capacity, spans_size));
+    struct index_block *index = memory_allocate_zeroed(index_size_of(capacity, spans_size));
     if (index == NULL) {
         return NULL;
     }
@@ -33,7 +33,7 @@ struct index_block *index_create(uint32_t capacity, bool is_lowest) {
 void index_copy(struct index_block *index, const struct index_block *from) {
     CHECK(index->capacity == from->capacity);
     CHECK(index->spans_size == from->spans_size);
-    memcpy(index, from, size_of(from->capacity, from->spans_size));
+    memcpy(index, from, index_size_of(from->capacity, from->spans_size));
 }
 
 #if defined(__SSE2__) || defined(HAS_NEON)
@@ -45,7 +45,7 @@ _Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * INDEX_FANOUT_FIRST, "spans are rea
 #endif
 
 #if defined(__SSE2__)
-static __m128i sum_vector(const uint8_t *spans, int vector, __m128i count) {
+static __m128i index_sum_vector(const uint8_t *spans, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m128i number = _mm_add_epi8(lane, _mm_set1_epi8((char)(16 * vector)));
     __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)spans + vector);
@@ -56,21 +56,22 @@ static __m128i sum_vector(const uint8_t *spans, int vector, __m128i count) {
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     const uint8_t *spans = index_narrow_spans(index);
     __m128i count16 = _mm_set1_epi8((char)count);
-    __m128i sum = sum_vector(spans, 0, count16);
+    __m128i sum = index_sum_vector(spans, 0, count16);
     if (SPAN_VECTORS > 1) {
-        sum = _mm_add_epi64(sum, sum_vector(spans, 1, count16));
+        sum = _mm_add_epi64(sum, index_sum_vector(spans, 1, count16));
     }
     if (SPAN_VECTORS > 2) {
-        sum = _mm_add_epi64(sum, sum_vector(spans, 2, count16));
+        sum = _mm_add_epi64(sum, index_sum_vector(spans, 2, count16));
     }
     if (SPAN_VECTORS > 3) {
-        sum = _mm_add_epi64(sum, sum_vector(spans, 3, count16));
+        sum = _mm_add_epi64(sum, index_sum_vector(spans, 3, count16));
     }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 }
 #elif defined(HAS_NEON)
 /* Add neighbours of one vector of spans to eight partial sums, counting those from count on as 0. */
-static uint16x8_t add_vector(uint16x8_t sum, const uint8_t *spans, int vector, uint8x16_t count) {
+static uint16x8_t index_add_vector(uint16x8_t sum, const uint8_t *spans, int vector,
+                                   uint8x16_t count) {
     static const uint8_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     uint8x16_t number = vaddq_u8(vld1q_u8(lanes), vdupq_n_u8((uint8_t)(16 * vector)));
     uint8x16_t sixteen = vandq_u8(vld1q_u8(spans + 16 * vector), vcltq_u8(number, count));
@@ -80,15 +81,15 @@ static uint16x8_t add_vector(uint16x8_t sum, const uint8_t *spans, int vector, u
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     const uint8_t *spans = index_narrow_spans(index);
     uint8x16_t count16 = vdupq_n_u8((uint8_t)count);
-    uint16x8_t sum = add_vector(vdupq_n_u16(0), spans, 0, count16);
+    uint16x8_t sum = index_add_vector(vdupq_n_u16(0), spans, 0, count16);
     if (SPAN_VECTORS > 1) {
-        sum = add_vector(sum, spans, 1, count16);
+        sum = index_add_vector(sum, spans, 1, count16);
     }
     if (SPAN_VECTORS > 2) {
-        sum = add_vector(sum, spans, 2, count16);
+        sum = index_add_vector(sum, spans, 2, count16);
     }
     if (SPAN_VECTORS > 3) {
-        sum = add_vector(sum, spans, 3, count16);
+        sum = index_add_vector(sum, spans, 3, count16);
     }
     return vaddlvq_u16(sum);
 }
@@ -132,7 +133,7 @@ uint32_t index_span_sum(struct index_block *index, uint32_t count) {
     return index->is_lowest ? index_narrow_sum(index, count) : index_wide_sum(index, count);
 }
 
-static uint32_t sum_of_eight(const uint8_t *spans) {
+static uint32_t index_sum_of_eight(const uint8_t *spans) {
     /* Bytes are added in pairs into four 16-bit lanes, since the sum may exceed a byte; the
      * multiplication accumulates the lanes in the highest one. */
     uint64_t word;
@@ -148,7 +149,7 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
         const uint8_t *spans = index_narrow_spans(index);
         /* Eight at a time while the position is behind all of them. */
         for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
-            eight = sum_of_eight(spans + position);
+            eight = index_sum_of_eight(spans + position);
             if (left < eight) {
                 break;
             }
@@ -167,7 +168,7 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
 }
 
 /* Restore the fences and the keys beyond count. */
-static void refresh(struct index_block *index) {
+static void index_refresh(struct index_block *index) {
     uint64_t *keys = index_keys(index);
     for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++) {
         keys[i] = 0;
@@ -179,8 +180,8 @@ static void refresh(struct index_block *index) {
 }
 
 /* Copy count children, overwriting the destination. */
-static void copy_children(struct index_block *to, uint32_t to_at, struct index_block *from,
-                          uint32_t from_at, uint32_t count) {
+static void index_copy_children(struct index_block *to, uint32_t to_at, struct index_block *from,
+                                uint32_t from_at, uint32_t count) {
     size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);
     uint8_t *to_spans = index_narrow_spans(to);
     memmove(to_spans + to_at * width, index_narrow_spans(from) + from_at * width, count * width);
@@ -191,35 +192,35 @@ static void copy_children(struct index_block *to, uint32_t to_at, struct index_b
 void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
                   uint32_t child) {
     CHECK(index->count < index->capacity);
-    copy_children(index, position + 1, index, position, index->count - position);
+    index_copy_children(index, position + 1, index, position, index->count - position);
     index_keys(index)[position] = key;
     index_children(index)[position] = child;
     index_set_span(index, position, span);
     index->count++;
-    refresh(index);
+    index_refresh(index);
 }
 
 void index_remove(struct index_block *index, uint32_t position, uint32_t count) {
     CHECK(position + count <= index->count);
-    copy_children(index, position, index, position + count, index->count - position - count);
+    index_copy_children(index, position, index, position + count, index->count - position - count);
     index->count = (uint16_t)(index->count - count);
-    refresh(index);
+    index_refresh(index);
 }
 
 void index_move(struct index_block *to, struct index_block *from, uint32_t position) {
     uint32_t count = from->count - position;
     CHECK(to->count + count <= to->capacity);
     CHECK(to->is_lowest == from->is_lowest);
-    copy_children(to, to->count, from, position, count);
+    index_copy_children(to, to->count, from, position, count);
     to->count = (uint16_t)(to->count + count);
     from->count = (uint16_t)position;
-    refresh(to);
-    refresh(from);
+    index_refresh(to);
+    index_refresh(from);
 }
 
 void index_set_key(struct index_block *index, uint32_t position, uint64_t key) {
     index_keys(index)[position] = key;
-    refresh(index);
+    index_refresh(index);
 }
 
 static const char *index_check(struct index_block *index) {

@@ -9,7 +9,7 @@
 
 /* ---- the member ---- */
 
-static void fetch_slots(const struct lookup *lookup) {
+static void lookup_fetch_slots(const struct lookup *lookup) {
     const struct board *board = lookup->board;
     if (board->is_large) {
         map_prefetch(&board->large->map, lookup->hash);
@@ -18,7 +18,7 @@ static void fetch_slots(const struct lookup *lookup) {
     }
 }
 
-static void fetch_node(struct lookup *lookup) {
+static void lookup_fetch_node(struct lookup *lookup) {
     const struct board *board = lookup->board;
     struct map_find find;
     if (!board->is_large) {
@@ -34,7 +34,7 @@ static void fetch_node(struct lookup *lookup) {
 }
 
 /* What reading the leaf and its rank needs. */
-static void fetch_leaf(const struct lookup *lookup) {
+static void lookup_fetch_leaf(const struct lookup *lookup) {
     const struct board *board = lookup->board;
     if (!board->is_large || lookup->leaf >= board->large->list.node_end) {
         return;
@@ -53,8 +53,8 @@ static void fetch_leaf(const struct lookup *lookup) {
 
 /* About the offset of the member at index: as if all had the size of the one that is looked up. An
  * exact offset is not worth the time. */
-static uint32_t offset_near(const struct lookup *lookup, const struct block *block,
-                            uint32_t index) {
+static uint32_t lookup_offset_near(const struct lookup *lookup, const struct block *block,
+                                   uint32_t index) {
     uint32_t offset = lookup->member.size > 0
                           ? block_heap_size(block_len_of(lookup->member.size)) * index
                           : block->heap_used * index / (block->count + 1U);
@@ -62,11 +62,11 @@ static uint32_t offset_near(const struct lookup *lookup, const struct block *blo
 }
 
 /* What a change of the block moves from there on. */
-static void prefetch_members(const struct block *block, uint32_t offset) {
+static void lookup_prefetch_members(const struct block *block, uint32_t offset) {
     prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
 }
 
-static void fetch_entry(struct lookup *lookup) {
+static void lookup_fetch_entry(struct lookup *lookup) {
     const struct block *block = board_leaf(lookup->board, lookup->leaf);
     if (block == NULL ||
         !block_find_tag(block, board_hash_tag(lookup->hash), lookup->member.size, &lookup->index)) {
@@ -76,7 +76,7 @@ static void fetch_entry(struct lookup *lookup) {
     const uint64_t *key = block_keys(block) + lookup->index;
     if (lookup->is_change) {
         prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
-        prefetch_members(block, offset_near(lookup, block, lookup->index));
+        lookup_prefetch_members(block, lookup_offset_near(lookup, block, lookup->index));
     } else {
         const char *member = block_heap(block) + block_offset(block, lookup->index);
         prefetch_line(key);
@@ -88,35 +88,35 @@ static void fetch_entry(struct lookup *lookup) {
  *
  * The levels above the lowest index blocks are assumed to be in the cache. */
 
-static const struct skiplist *list_of(const struct lookup *lookup) {
+static const struct skiplist *lookup_list_of(const struct lookup *lookup) {
     return &lookup->board->large->list;
 }
 
 /* The lowest index block on the way to the key; NULL if there is none (any more). */
-static struct index_block *target_index(const struct lookup *lookup) {
+static struct index_block *lookup_target_index(const struct lookup *lookup) {
     uint32_t id = lookup->target;
-    if (!lookup->board->is_large || id >= list_of(lookup)->node_end ||
-        skiplist_node(list_of(lookup), id)->level != 1) {
+    if (!lookup->board->is_large || id >= lookup_list_of(lookup)->node_end ||
+        skiplist_node(lookup_list_of(lookup), id)->level != 1) {
         return NULL;
     }
-    return nodes_index(list_of(lookup), id);
+    return nodes_index(lookup_list_of(lookup), id);
 }
 
 /* The leaf where the key belongs; NULL if there is none (any more). */
-static const struct block *target_leaf(const struct lookup *lookup) {
-    return lookup->board->is_large ? skiplist_leaf(list_of(lookup), lookup->target) : NULL;
+static const struct block *lookup_target_leaf(const struct lookup *lookup) {
+    return lookup->board->is_large ? skiplist_leaf(lookup_list_of(lookup), lookup->target) : NULL;
 }
 
-static void fetch_target_index(const struct lookup *lookup) {
-    const struct index_block *index = target_index(lookup);
+static void lookup_fetch_target_index(const struct lookup *lookup) {
+    const struct index_block *index = lookup_target_index(lookup);
     /* Fences and spans; of the children and the keys only one line each is read. */
     if (index != NULL) {
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
     }
 }
 
-static void fetch_target_fences(const struct lookup *lookup) {
-    struct index_block *index = target_index(lookup);
+static void lookup_fetch_target_fences(const struct lookup *lookup) {
+    struct index_block *index = lookup_target_index(lookup);
     if (index == NULL) {
         return;
     }
@@ -125,36 +125,37 @@ static void fetch_target_fences(const struct lookup *lookup) {
     prefetch_lines(index_children(index) + position, INDEX_STRIDE * sizeof(uint32_t));
 }
 
-static void fetch_target_node(struct lookup *lookup) {
-    struct index_block *index = target_index(lookup);
+static void lookup_fetch_target_node(struct lookup *lookup) {
+    struct index_block *index = lookup_target_index(lookup);
     if (index == NULL) {
         return;
     }
-    uint32_t position = index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
+    uint32_t position = index_child_for(index, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->target = index_children(index)[position];
-    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
+    prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
 }
 
 /* Header, marks and keys of a full leaf; its count has not been loaded yet. A search of the keys would
  * wait for line after line. */
-static void fetch_target_leaf(const struct lookup *lookup) {
-    const struct block *block = target_leaf(lookup);
+static void lookup_fetch_target_leaf(const struct lookup *lookup) {
+    const struct block *block = lookup_target_leaf(lookup);
     if (block != NULL) {
         prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
     }
 }
 
 /* What an insertion moves. */
-static void fetch_place(struct lookup *lookup) {
-    const struct block *block = target_leaf(lookup);
+static void lookup_fetch_place(struct lookup *lookup) {
+    const struct block *block = lookup_target_leaf(lookup);
     if (block == NULL) {
         return;
     }
     const uint64_t *keys = block_keys(block);
-    uint32_t index = block_keys_above(keys, block->count, lookup->key, !list_of(lookup)->is_latest);
+    uint32_t index =
+        block_keys_above(keys, block->count, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->place = index;
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
-    prefetch_members(block, offset_near(lookup, block, index));
+    lookup_prefetch_members(block, lookup_offset_near(lookup, block, index));
 }
 
 /* ---- stages ---- */
@@ -172,46 +173,47 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
         .place = SKIPLIST_NONE,
         .is_change = is_change,
     };
-    fetch_slots(lookup);
+    lookup_fetch_slots(lookup);
 }
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     lookup->key = key;
-    if (!lookup->board->is_large || list_of(lookup)->root == SKIPLIST_NONE) {
+    if (!lookup->board->is_large || lookup_list_of(lookup)->root == SKIPLIST_NONE) {
         return;
     }
-    lookup->target = skiplist_block_for(list_of(lookup), key, !list_of(lookup)->is_latest, 1);
-    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
+    lookup->target =
+        skiplist_block_for(lookup_list_of(lookup), key, !lookup_list_of(lookup)->is_latest, 1);
+    prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
 }
 
-static inline __attribute__((always_inline)) void advance_member(struct lookup *lookup,
-                                                                 enum lookup_stage stage) {
+static inline __attribute__((always_inline)) void lookup_advance_member(struct lookup *lookup,
+                                                                        enum lookup_stage stage) {
     if (stage == LOOKUP_NODE && lookup->member.size > 0) {
-        fetch_node(lookup);
+        lookup_fetch_node(lookup);
     } else if (stage == LOOKUP_LEAF) {
-        fetch_leaf(lookup);
+        lookup_fetch_leaf(lookup);
     } else if (stage == LOOKUP_ENTRY) {
-        fetch_entry(lookup);
+        lookup_fetch_entry(lookup);
     }
 }
 
-static inline __attribute__((always_inline)) void advance_place(struct lookup *lookup,
-                                                                enum lookup_stage stage) {
+static inline __attribute__((always_inline)) void lookup_advance_place(struct lookup *lookup,
+                                                                       enum lookup_stage stage) {
     switch (stage) {
     case LOOKUP_NODE:
-        fetch_target_index(lookup);
+        lookup_fetch_target_index(lookup);
         break;
     case LOOKUP_FENCES:
-        fetch_target_fences(lookup);
+        lookup_fetch_target_fences(lookup);
         break;
     case LOOKUP_CHILD:
-        fetch_target_node(lookup);
+        lookup_fetch_target_node(lookup);
         break;
     case LOOKUP_ENTRY:
-        fetch_target_leaf(lookup);
+        lookup_fetch_target_leaf(lookup);
         break;
     case LOOKUP_PLACE:
-        fetch_place(lookup);
+        lookup_fetch_place(lookup);
         break;
     case LOOKUP_LEAF:
     case LOOKUP_STAGES:
@@ -223,26 +225,26 @@ void lookup_advance(struct lookup *const due[LOOKUP_STAGES]) {
 #pragma GCC unroll 8
     for (unsigned stage = 0; stage < LOOKUP_STAGES; stage++) {
         if (due[stage] != NULL) {
-            advance_member(due[stage], (enum lookup_stage)stage);
-            advance_place(due[stage], (enum lookup_stage)stage);
+            lookup_advance_member(due[stage], (enum lookup_stage)stage);
+            lookup_advance_place(due[stage], (enum lookup_stage)stage);
         }
     }
 }
 
 /* All stages of one turn, none of which is beside the first look-up or the last one. */
-static void advance_inside(struct lookup ring[LOOKUP_RING], uint32_t now) {
+static void lookup_advance_inside(struct lookup ring[LOOKUP_RING], uint32_t now) {
 #pragma GCC unroll 8
     for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
         struct lookup *lookup = &ring[(now - 1 - stage) % LOOKUP_RING];
-        advance_member(lookup, (enum lookup_stage)stage);
-        advance_place(lookup, (enum lookup_stage)stage);
+        lookup_advance_member(lookup, (enum lookup_stage)stage);
+        lookup_advance_place(lookup, (enum lookup_stage)stage);
     }
 }
 
 void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t count) {
     struct lookup *due[LOOKUP_STAGES];
     if (now >= LOOKUP_STAGES && now <= count) {
-        advance_inside(ring, now);
+        lookup_advance_inside(ring, now);
         return;
     }
     for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
@@ -253,17 +255,17 @@ void lookup_advance_ring(struct lookup ring[LOOKUP_RING], uint32_t now, uint32_t
 }
 
 static inline __attribute__((always_inline)) void
-advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_stage stage) {
+lookup_advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_stage stage) {
     for (unsigned i = 0; i < count; i++) {
-        advance_member(&lookups[i], stage);
+        lookup_advance_member(&lookups[i], stage);
         if (are_puts) {
-            advance_place(&lookups[i], stage);
+            lookup_advance_place(&lookups[i], stage);
         }
     }
 }
 
 void lookup_run(struct lookup *lookups, unsigned count, enum lookup_stage stage) {
-    advance_all(lookups, count, false, stage);
+    lookup_advance_all(lookups, count, false, stage);
 }
 
 void lookup_finish(struct lookup *lookups, unsigned count) {
@@ -271,29 +273,30 @@ void lookup_finish(struct lookup *lookups, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         are_puts = are_puts || lookups[i].target != SKIPLIST_NONE;
     }
-    advance_all(lookups, count, are_puts, LOOKUP_NODE);
-    advance_all(lookups, count, are_puts, LOOKUP_LEAF);
+    lookup_advance_all(lookups, count, are_puts, LOOKUP_NODE);
+    lookup_advance_all(lookups, count, are_puts, LOOKUP_LEAF);
     if (are_puts) {
-        advance_all(lookups, count, are_puts, LOOKUP_FENCES);
-        advance_all(lookups, count, are_puts, LOOKUP_CHILD);
+        lookup_advance_all(lookups, count, are_puts, LOOKUP_FENCES);
+        lookup_advance_all(lookups, count, are_puts, LOOKUP_CHILD);
     }
-    advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
+    lookup_advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
     if (are_puts) {
-        advance_all(lookups, count, are_puts, LOOKUP_PLACE);
+        lookup_advance_all(lookups, count, are_puts, LOOKUP_PLACE);
     }
 }
 
 /* ---- many members of one board ---- */
 
 /* A single member has nothing to overlap with; small boards stay in the cache. */
-static bool is_worth_it(const struct board *board, unsigned count) {
+static bool lookup_is_worth_it(const struct board *board, unsigned count) {
     return count > 1 && board_count(board) >= LOOKUP_BOARD_MIN;
 }
 
 /* keys: NULL if the members are not about to be put. */
-static void look_up(const struct board *board, const struct bytes *names, uint32_t step,
-                    unsigned count, const uint64_t *keys, bool is_change, struct lookup *lookups) {
-    bool is_staged = is_worth_it(board, count);
+static void lookup_look_up(const struct board *board, const struct bytes *names, uint32_t step,
+                           unsigned count, const uint64_t *keys, bool is_change,
+                           struct lookup *lookups) {
+    bool is_staged = lookup_is_worth_it(board, count);
     for (unsigned i = 0; i < count; i++) {
         lookup_begin(&lookups[i], board, names[(size_t)i * step], is_change);
     }
@@ -307,23 +310,23 @@ static void look_up(const struct board *board, const struct bytes *names, uint32
 
 void lookup_members(const struct board *board, const struct bytes *names, uint32_t step,
                     unsigned count, struct lookup *lookups) {
-    look_up(board, names, step, count, NULL, false, lookups);
+    lookup_look_up(board, names, step, count, NULL, false, lookups);
 }
 
 void lookup_members_to_take(const struct board *board, const struct bytes *names, uint32_t step,
                             unsigned count, struct lookup *lookups) {
-    look_up(board, names, step, count, NULL, true, lookups);
+    lookup_look_up(board, names, step, count, NULL, true, lookups);
 }
 
 void lookup_members_to_put(const struct board *board, const struct bytes *names, uint32_t step,
                            unsigned count, const uint64_t *keys, struct lookup *lookups) {
-    look_up(board, names, step, count, keys, true, lookups);
+    lookup_look_up(board, names, step, count, keys, true, lookups);
 }
 
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {
     struct lookup lookups[LOOKUP_GROUP];
     CHECK(count <= LOOKUP_GROUP);
-    if (!is_worth_it(board, count)) {
+    if (!lookup_is_worth_it(board, count)) {
         return;
     }
     for (unsigned i = 0; i < count; i++) {

@@ -65,85 +65,85 @@ void map_init(struct map *map, map_hashes *hashes, const void *owner) {
 
 /* ---- tables ---- */
 
-static uint64_t table_slots(const struct map_table *table) {
+static uint64_t map_table_slots(const struct map_table *table) {
     return table->segment_count == 0 ? 0 : (uint64_t)table->bucket_count * MAP_BUCKET_SLOTS;
 }
 
 /* Number of segments of a complete table. */
-static uint32_t segments_for(uint32_t bucket_count) {
+static uint32_t map_segments_for(uint32_t bucket_count) {
     return (bucket_count + MAP_SEGMENT_BUCKETS - 1) / MAP_SEGMENT_BUCKETS;
 }
 
-static bool table_is_whole(const struct map_table *table) {
-    return table->segment_count == segments_for(table->bucket_count);
+static bool map_table_is_whole(const struct map_table *table) {
+    return table->segment_count == map_segments_for(table->bucket_count);
 }
 
 /* The allocations that contain the segments; stored in the same array, behind the segments. */
-static void **table_pieces(const struct map_table *table) {
-    return (void **)(table->segments + segments_for(table->bucket_count));
+static void **map_table_pieces(const struct map_table *table) {
+    return (void **)(table->segments + map_segments_for(table->bucket_count));
 }
 
-static uint32_t segment_buckets(const struct map_table *table, uint32_t segment) {
+static uint32_t map_segment_buckets(const struct map_table *table, uint32_t segment) {
     uint32_t buckets = table->bucket_count - segment * MAP_SEGMENT_BUCKETS;
     return buckets < MAP_SEGMENT_BUCKETS ? buckets : MAP_SEGMENT_BUCKETS;
 }
 
 /* Bytes of a segment's counts of groups. */
-static size_t segment_counts_size(const struct map_table *table, uint32_t segment) {
-    uint32_t groups = ((segment_buckets(table, segment) - 1) >> MAP_GROUP_BITS) + 1;
+static size_t map_segment_counts_size(const struct map_table *table, uint32_t segment) {
+    uint32_t groups = ((map_segment_buckets(table, segment) - 1) >> MAP_GROUP_BITS) + 1;
     return groups * sizeof(uint16_t);
 }
 
-static size_t segment_buckets_size(const struct map_table *table, uint32_t segment) {
-    return segment_buckets(table, segment) * sizeof(struct map_bucket);
+static size_t map_segment_buckets_size(const struct map_table *table, uint32_t segment) {
+    return map_segment_buckets(table, segment) * sizeof(struct map_bucket);
 }
 
 /* What is allocated for it, with what aligning may take. */
-static size_t segment_size(const struct map_table *table, uint32_t segment) {
-    return segment_counts_size(table, segment) + MAP_LINE_SIZE +
-           segment_buckets_size(table, segment);
+static size_t map_segment_size(const struct map_table *table, uint32_t segment) {
+    return map_segment_counts_size(table, segment) + MAP_LINE_SIZE +
+           map_segment_buckets_size(table, segment);
 }
 
 /* How many entries are at home in the group of this bucket. The counts of a segment precede it, the
  * last group's first. */
-static uint16_t *table_group(const struct map_table *table, uint32_t bucket) {
+static uint16_t *map_table_group(const struct map_table *table, uint32_t bucket) {
     uint16_t *counts = (uint16_t *)(void *)table->segments[bucket >> MAP_SEGMENT_BITS];
     return counts - 1 - ((bucket & (MAP_SEGMENT_BUCKETS - 1)) >> MAP_GROUP_BITS);
 }
 
-static bool table_add_segment(struct map_table *table) {
+static bool map_table_add_segment(struct map_table *table) {
     uint32_t segment = table->segment_count;
-    char *piece = memory_allocate_zeroed(segment_size(table, segment));
+    char *piece = memory_allocate_zeroed(map_segment_size(table, segment));
     if (piece == NULL) {
         return false;
     }
-    uintptr_t least = (uintptr_t)piece + segment_counts_size(table, segment);
+    uintptr_t least = (uintptr_t)piece + map_segment_counts_size(table, segment);
     uintptr_t line = (least + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
     table->segments[segment] = (struct map_bucket *)line;
-    table_pieces(table)[segment] = piece;
+    map_table_pieces(table)[segment] = piece;
     table->segment_count++;
     return true;
 }
 
 /* Free the last segment; with the only segment, the whole table. */
-static void table_free_segment(struct map_table *table) {
+static void map_table_free_segment(struct map_table *table) {
     table->segment_count--;
-    memory_free(table_pieces(table)[table->segment_count]);
+    memory_free(map_table_pieces(table)[table->segment_count]);
     if (table->segment_count == 0) {
         memory_free(table->segments);
         *table = map_no_table;
     }
 }
 
-static void table_destroy(struct map_table *table) {
+static void map_table_destroy(struct map_table *table) {
     while (table->segment_count > 0) {
-        table_free_segment(table);
+        map_table_free_segment(table);
     }
 }
 
 /* Start a table by allocating its first segment. */
-static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t id_mask) {
-    size_t pointers = 2 * (size_t)segments_for(bucket_count);
+static bool map_table_begin(struct map_table *table, uint32_t bucket_count, uint32_t id_mask) {
+    size_t pointers = 2 * (size_t)map_segments_for(bucket_count);
     struct map_table begun = {
         .segments = memory_allocate(pointers * sizeof(void *)),
         .bucket_count = bucket_count,
@@ -152,7 +152,7 @@ static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t
     if (begun.segments == NULL) {
         return false;
     }
-    if (!table_add_segment(&begun)) {
+    if (!map_table_add_segment(&begun)) {
         memory_free(begun.segments);
         return false;
     }
@@ -162,7 +162,7 @@ static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t
 
 /* Four times the current ids: they must not run out before the table does, and every spare bit
  * makes the tag longer. */
-static uint32_t id_mask_for(uint32_t id_end) {
+static uint32_t map_id_mask_for(uint32_t id_end) {
     unsigned id_bits = MAP_ID_BITS_MIN;
     while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4) {
         id_bits++;
@@ -170,34 +170,34 @@ static uint32_t id_mask_for(uint32_t id_end) {
     return (1U << id_bits) - 1;
 }
 
-static size_t table_memory_size(const struct map_table *table) {
+static size_t map_table_memory_size(const struct map_table *table) {
     if (table->segment_count == 0) {
         return 0;
     }
     size_t size = memory_size(table->segments);
     for (uint32_t i = 0; i < table->segment_count; i++) {
-        size += memory_size(table_pieces(table)[i]);
+        size += memory_size(map_table_pieces(table)[i]);
     }
     return size;
 }
 
 /* On failure `to` holds what has been copied so far. */
-static bool table_copy(const struct map_table *table, struct map_table *to) {
+static bool map_table_copy(const struct map_table *table, struct map_table *to) {
     if (table->segment_count == 0) {
         return true;
     }
-    if (!table_begin(to, table->bucket_count, table->id_mask)) {
+    if (!map_table_begin(to, table->bucket_count, table->id_mask)) {
         return false;
     }
-    while (!table_is_whole(to)) {
-        if (!table_add_segment(to)) {
+    while (!map_table_is_whole(to)) {
+        if (!map_table_add_segment(to)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < table->segment_count; i++) {
-        size_t counts = segment_counts_size(table, i);
+        size_t counts = map_segment_counts_size(table, i);
         memcpy((char *)to->segments[i] - counts, (const char *)table->segments[i] - counts,
-               counts + segment_buckets_size(table, i));
+               counts + map_segment_buckets_size(table, i));
     }
     to->entry_count = table->entry_count;
     return true;
@@ -221,7 +221,7 @@ bool map_deinit_step(struct map *map) {
         map_init(map, map->hashes, map->owner);
         return true;
     }
-    table_free_segment(table);
+    map_table_free_segment(table);
     return false;
 }
 
@@ -231,8 +231,8 @@ bool map_is_small(const struct map *map) {
 }
 
 bool map_copy(const struct map *map, struct map *to) {
-    if (!table_copy(&map->table, &to->table) ||
-        (map->is_moving && !table_copy(&map->next, &to->next))) {
+    if (!map_table_copy(&map->table, &to->table) ||
+        (map->is_moving && !map_table_copy(&map->next, &to->next))) {
         map_deinit(to);
         return false;
     }
@@ -243,20 +243,20 @@ bool map_copy(const struct map *map, struct map *to) {
     return true;
 }
 
-static uint32_t table_after(const struct map_table *table, uint32_t bucket) {
+static uint32_t map_table_after(const struct map_table *table, uint32_t bucket) {
     return bucket + 1 == table->bucket_count ? 0 : bucket + 1;
 }
 
-static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
+static void map_table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     CHECK(id <= table->id_mask);
-    CHECK(table->entry_count < table_slots(table));
+    CHECK(table->entry_count < map_table_slots(table));
     uint32_t index = map_home(table, hash);
     struct map_bucket *bucket = map_bucket(table, index);
     uint32_t free_slots;
-    ++*table_group(table, index);
+    ++*map_table_group(table, index);
     while ((free_slots = map_bucket_match(bucket, 0, UINT32_MAX)) == 0) {
         bucket->overflow++;
-        index = table_after(table, index);
+        index = map_table_after(table, index);
         bucket = map_bucket(table, index);
     }
     bucket->slots[__builtin_ctz(free_slots)] = map_tag(table, hash) | id;
@@ -265,7 +265,7 @@ static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
 
 /* The slot of an existing entry. `removed` (0 or 1) entries leave the buckets that it passes. */
 __attribute__((always_inline)) static inline uint32_t *
-table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t removed) {
+map_table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t removed) {
     uint32_t index = map_home(table, hash);
     struct map_bucket *bucket = map_bucket(table, index);
     uint32_t wanted = map_tag(table, hash) | id;
@@ -275,7 +275,7 @@ table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t removed)
         CHECK(bucket->overflow != 0);
         CHECK(--buckets_left != 0);
         bucket->overflow -= removed;
-        index = table_after(table, index);
+        index = map_table_after(table, index);
         bucket = map_bucket(table, index);
     }
     return &bucket->slots[__builtin_ctz(matches)];
@@ -283,9 +283,9 @@ table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t removed)
 
 /* Entries that look alike (same tag, same id) are interchangeable: the first one found is removed,
  * and the counters stay correct because they only count passes. */
-static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
-    *table_get(table, hash, id, 1) = 0;
-    --*table_group(table, map_home(table, hash));
+static void map_table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
+    *map_table_get(table, hash, id, 1) = 0;
+    --*map_table_group(table, map_home(table, hash));
     table->entry_count--;
 }
 
@@ -296,14 +296,14 @@ static struct map_table *map_table_of(struct map *map, uint32_t id) {
 }
 
 void map_put(struct map *map, uint64_t hash, uint32_t id) {
-    table_put(map_table_of(map, id), hash, id);
+    map_table_put(map_table_of(map, id), hash, id);
     if (id >= map->id_end) {
         map->id_end = id + 1;
     }
 }
 
 void map_remove(struct map *map, uint64_t hash, uint32_t id) {
-    table_remove(map_table_of(map, id), hash, id);
+    map_table_remove(map_table_of(map, id), hash, id);
 }
 
 void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
@@ -311,10 +311,10 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
     struct map_table *to = map_table_of(map, new_id);
     if (from == to) {
         CHECK(new_id <= to->id_mask);
-        *table_get(to, hash, id, 0) = map_tag(to, hash) | new_id;
+        *map_table_get(to, hash, id, 0) = map_tag(to, hash) | new_id;
     } else {
-        table_remove(from, hash, id);
-        table_put(to, hash, new_id);
+        map_table_remove(from, hash, id);
+        map_table_put(to, hash, new_id);
     }
     if (new_id >= map->id_end) {
         map->id_end = new_id + 1;
@@ -342,10 +342,10 @@ static void map_use_next(struct map *map) {
 /* Start to prepare a table with room for this many entries and more. */
 static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
     map->crowded_count = UINT64_MAX;
-    if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end))) {
+    if (!map_table_begin(&map->next, map_buckets_for(entry_count), map_id_mask_for(id_end))) {
         return false;
     }
-    if (table_is_whole(&map->next)) {
+    if (map_table_is_whole(&map->next)) {
         map_use_next(map);
     }
     return true;
@@ -361,8 +361,8 @@ static uint32_t map_move_id(struct map *map, uint32_t id) {
         map_prefetch(map, hashes[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        table_remove(&map->table, hashes[i], id);
-        table_put(&map->next, hashes[i], id);
+        map_table_remove(&map->table, hashes[i], id);
+        map_table_put(&map->next, hashes[i], id);
     }
     return count;
 }
@@ -376,7 +376,7 @@ static void map_end_move(struct map *map) {
         left = map->last;
         map->last = map->table;
     }
-    table_destroy(&left);
+    map_table_destroy(&left);
     map->table = map->next;
     map->next = map_no_table;
     map->is_moving = false;
@@ -403,15 +403,15 @@ static void map_move_on(struct map *map) {
 /* One step of any unfinished work. false: no memory. */
 static bool map_work(struct map *map) {
     if (map->last.segment_count > 0) {
-        table_free_segment(&map->last);
+        map_table_free_segment(&map->last);
     }
     if (map->is_moving) {
         map_move_on(map);
     } else if (map_has_next(map)) {
-        if (!table_add_segment(&map->next)) {
+        if (!map_table_add_segment(&map->next)) {
             return false;
         }
-        if (table_is_whole(&map->next)) {
+        if (map_table_is_whole(&map->next)) {
             map_use_next(map);
         }
     }
@@ -421,13 +421,13 @@ static bool map_work(struct map *map) {
 /* Would this many entries fit into either table, and do ids below id_end have enough bits? */
 static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t id_end) {
     const struct map_table *newest = map->is_moving ? &map->next : &map->table;
-    if (entry_count > map_slots_full_at(table_slots(&map->table))) {
+    if (entry_count > map_slots_full_at(map_table_slots(&map->table))) {
         return false;
     }
     if (id_end > newest->id_mask + 1) {
         return false;
     }
-    return !map->is_moving || entry_count <= map_slots_full_at(table_slots(&map->next));
+    return !map->is_moving || entry_count <= map_slots_full_at(map_table_slots(&map->next));
 }
 
 /* A table gets its segments one by one, with pauses, so that their memory is ready when it is
@@ -456,11 +456,11 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     map_lower_id_end(map, id_end);
     /* Nearly always there is nothing to do. */
     if (!map_has_next(map) && map->last.segment_count == 0 && id_end <= map->table.id_mask + 1 &&
-        entry_count <= map_slots_grow_at(table_slots(&map->table))) {
+        entry_count <= map_slots_grow_at(map_table_slots(&map->table))) {
         return true;
     }
     bool has_memory = map_is_waiting(map) || map_work(map);
-    if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table))) {
+    if (!map_has_next(map) && entry_count > map_slots_grow_at(map_table_slots(&map->table))) {
         has_memory = map_begin_next(map, entry_count, id_end);
     }
     /* Steps are much faster than insertions. More than one at once is needed only by owners that
@@ -492,15 +492,16 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     const struct map_table *newest = map_has_next(map) ? &map->next : &map->table;
     uint64_t entry_count = map_count(map) + count;
     size_t size = 0;
-    if (id_end <= newest->id_mask + 1 && entry_count <= map_slots_grow_at(table_slots(newest))) {
-        for (uint32_t i = newest->segment_count; i < segments_for(newest->bucket_count); i++) {
-            size += segment_size(newest, i);
+    if (id_end <= newest->id_mask + 1 &&
+        entry_count <= map_slots_grow_at(map_table_slots(newest))) {
+        for (uint32_t i = newest->segment_count; i < map_segments_for(newest->bucket_count); i++) {
+            size += map_segment_size(newest, i);
         }
         return size;
     }
     uint32_t bucket_count = map_buckets_for(entry_count);
     size = bucket_count * sizeof(struct map_bucket);
-    return size + segments_for(bucket_count) * (2 * MAP_LINE_SIZE + 2 * sizeof(void *));
+    return size + map_segments_for(bucket_count) * (2 * MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
 /* Have the entries for which a table was begun been removed since? */
@@ -511,7 +512,7 @@ static bool map_prepares_too_much(const struct map *map) {
 /* Free the prepared table one segment at a time. */
 static void map_give_up_next(struct map *map) {
     if (map->last.segment_count > 0) {
-        table_free_segment(&map->last);
+        map_table_free_segment(&map->last);
         return;
     }
     map->last = map->next;
@@ -531,19 +532,19 @@ static void map_retire(struct map *map) {
         *gone = map_no_table;
         map->is_moving = false;
     }
-    table_free_segment(&map->last);
+    map_table_free_segment(&map->last);
 }
 
 /* Would the entries of this table, in the order of their buckets, overflow far in one of so many
  * buckets? */
-static bool table_is_crowded_in(const struct map_table *table, uint32_t bucket_count) {
+static bool map_table_is_crowded_in(const struct map_table *table, uint32_t bucket_count) {
     enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
     const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * MAP_BUCKET_SLOTS * UNITS;
     const uint64_t room =
         (uint64_t)bucket_count * GROUP_BUCKETS * MAP_BUCKET_SLOTS * UNITS / table->bucket_count;
     uint64_t left = 0; /* what the groups so far could not hold */
     for (uint32_t i = 0; i < table->bucket_count && left <= most; i += GROUP_BUCKETS) {
-        left += (uint64_t)*table_group(table, i) * UNITS;
+        left += (uint64_t)*map_table_group(table, i) * UNITS;
         left -= left < room ? left : room;
     }
     return left > most;
@@ -552,7 +553,7 @@ static bool table_is_crowded_in(const struct map_table *table, uint32_t bucket_c
 /* Begin a smaller table, or wait until there are fewer entries. */
 static bool map_shrink(struct map *map, uint32_t id_end) {
     uint64_t count = map_count(map);
-    if (table_is_crowded_in(&map->table, map_buckets_for(count))) {
+    if (map_table_is_crowded_in(&map->table, map_buckets_for(count))) {
         map->crowded_count = count - count / 8;
         return true;
     }
@@ -588,7 +589,7 @@ struct map_run {
 static struct map_run map_run_of(const struct map_table *table, uint32_t first, uint32_t last) {
     struct map_run run = {.table = table, .first = first, .count = last - first + 1};
     while (run.count < table->bucket_count && map_bucket(table, last)->overflow != 0) {
-        last = table_after(table, last);
+        last = map_table_after(table, last);
         run.count++;
     }
     return run;
@@ -619,22 +620,22 @@ static void map_run_visit(const struct map_run *run, map_visit *visit, void *con
 }
 
 /* The smallest upper half of a hash whose home is behind bucket. */
-static uint64_t table_end_of(const struct map_table *table, uint32_t bucket) {
+static uint64_t map_table_end_of(const struct map_table *table, uint32_t bucket) {
     uint64_t behind = (uint64_t)bucket + 1;
     return ((behind << 32) + table->bucket_count - 1) / table->bucket_count;
 }
 
-static bool bucket_is_empty(const struct map_bucket *bucket) {
+static bool map_bucket_is_empty(const struct map_bucket *bucket) {
     return bucket->overflow == 0 &&
            map_bucket_match(bucket, 0, UINT32_MAX) == (1U << MAP_BUCKET_SLOTS) - 1;
 }
 
 /* The last bucket of a step that begins at first: the first one that may have entries, or the one
  * before the bound or the limit. */
-static uint32_t pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
+static uint32_t map_pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
     uint32_t bucket = first;
-    while (bucket - first < MAP_SCAN_EMPTY_MAX && table_end_of(table, bucket) < limit &&
-           bucket_is_empty(map_bucket(table, bucket))) {
+    while (bucket - first < MAP_SCAN_EMPTY_MAX && map_table_end_of(table, bucket) < limit &&
+           map_bucket_is_empty(map_bucket(table, bucket))) {
         bucket++;
     }
     return bucket;
@@ -649,11 +650,11 @@ uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_vis
         bool grows = map->next.bucket_count > map->table.bucket_count;
         fine = grows ? &map->next : &map->table;
         coarse = grows ? &map->table : &map->next;
-        limit = table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
+        limit = map_table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
     }
     uint32_t first = map_home(fine, (uint64_t)cursor << 32);
-    uint32_t bucket = pass_empty(fine, first, limit);
-    *end = table_end_of(fine, bucket);
+    uint32_t bucket = map_pass_empty(fine, first, limit);
+    *end = map_table_end_of(fine, bucket);
     struct map_run run = map_run_of(fine, bucket, bucket);
     uint32_t looked_at = bucket - first + run.count;
     map_run_visit(&run, visit, context);
@@ -668,8 +669,8 @@ uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_vis
 }
 
 size_t map_memory_size(const struct map *map) {
-    return table_memory_size(&map->table) + table_memory_size(&map->next) +
-           table_memory_size(&map->last);
+    return map_table_memory_size(&map->table) + map_table_memory_size(&map->next) +
+           map_table_memory_size(&map->last);
 }
 
 static const char *map_check_entries(const struct map *map, const struct map_table *table,
@@ -699,7 +700,7 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
 }
 
 /* The flow out of a bucket is the flow in plus the entries at home there, minus those that stay. */
-static const char *table_check_flow(const struct map_table *table, const uint32_t *homes) {
+static const char *map_table_check_flow(const struct map_table *table, const uint32_t *homes) {
     uint64_t used = 0;
     uint32_t grouped = 0;
     uint32_t flow = map_bucket(table, table->bucket_count - 1)->overflow;
@@ -715,7 +716,7 @@ static const char *table_check_flow(const struct map_table *table, const uint32_
         }
         flow = bucket->overflow;
         if ((i + 1) % (1 << MAP_GROUP_BITS) == 0 || i + 1 == table->bucket_count) {
-            if (table->segment_count > 0 && *table_group(table, i) != grouped) {
+            if (table->segment_count > 0 && *map_table_group(table, i) != grouped) {
                 return "map: the entries of a group are not counted right";
             }
             grouped = 0;
@@ -731,7 +732,7 @@ static const char *map_check_table(const struct map *map, const struct map_table
     }
     const char *wrong = map_check_entries(map, table, homes);
     if (wrong == NULL) {
-        wrong = table_check_flow(table, homes);
+        wrong = map_table_check_flow(table, homes);
     }
     memory_free(homes);
     return wrong;

@@ -73,7 +73,7 @@ void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t 
 /* ---- nodes ---- */
 
 /* Enlarge or shrink the only segment. false: no memory. */
-static bool resize_first_segment(struct skiplist *list, uint64_t capacity) {
+static bool nodes_resize_first_segment(struct skiplist *list, uint64_t capacity) {
     bool is_inline = list->first_segment == &list->first_node;
     size_t size_before = is_inline ? 0 : memory_size(list->first_segment);
     struct skiplist_node *nodes =
@@ -91,7 +91,7 @@ static bool resize_first_segment(struct skiplist *list, uint64_t capacity) {
 }
 
 /* Make room in the table for one more segment. */
-static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
+static bool nodes_grow_segment_table(struct skiplist *list, uint32_t segment_count) {
     bool is_inline = list->segments == &list->first_segment;
     size_t size_before = is_inline ? 0 : memory_size(list->segments);
     if (segment_count < size_before / sizeof(void *)) {
@@ -108,9 +108,9 @@ static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
     return true;
 }
 
-static bool add_segment(struct skiplist *list) {
+static bool nodes_add_segment(struct skiplist *list) {
     uint32_t segment_count = list->node_capacity >> SKIPLIST_SEGMENT_BITS;
-    if (!grow_segment_table(list, segment_count)) {
+    if (!nodes_grow_segment_table(list, segment_count)) {
         return false;
     }
     struct skiplist_node *nodes = memory_allocate(SKIPLIST_SEGMENT_NODES * sizeof *nodes);
@@ -134,7 +134,7 @@ bool nodes_reserve(struct skiplist *list, uint32_t count) {
     }
     while (needed > list->node_capacity) {
         bool is_first = list->node_capacity < SKIPLIST_SEGMENT_NODES;
-        if (!(is_first ? resize_first_segment(list, capacity) : add_segment(list))) {
+        if (!(is_first ? nodes_resize_first_segment(list, capacity) : nodes_add_segment(list))) {
             return false;
         }
     }
@@ -179,7 +179,7 @@ void nodes_free(struct skiplist *list) {
 }
 
 /* Unlink a free id from the free list. */
-static void unchain(struct skiplist *list, uint32_t id) {
+static void nodes_unchain(struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(list, id);
     if (node->previous_free == SKIPLIST_NONE) {
         list->free_first = node->parent;
@@ -195,7 +195,7 @@ static void unchain(struct skiplist *list, uint32_t id) {
 uint32_t nodes_take(struct skiplist *list, void *block, unsigned level) {
     uint32_t id = list->free_first;
     if (id != SKIPLIST_NONE) {
-        unchain(list, id);
+        nodes_unchain(list, id);
     } else {
         CHECK(list->node_end < list->node_capacity);
         id = list->node_end++;
@@ -218,7 +218,7 @@ void nodes_give_back(struct skiplist *list, uint32_t id) {
 /* ---- compacting ids ---- */
 
 /* Give a block another id: the most recently freed one. */
-static void change_id(struct skiplist *list, uint32_t from, struct skiplist_owner owner) {
+static void nodes_change_id(struct skiplist *list, uint32_t from, struct skiplist_owner owner) {
     struct skiplist_node node = *skiplist_node(list, from);
     uint32_t to = nodes_take(list, node.block, node.level);
     struct block_links links = *(struct block_links *)node.block;
@@ -245,7 +245,7 @@ static void change_id(struct skiplist *list, uint32_t from, struct skiplist_owne
 }
 
 /* Lower node_end while the last ids are free, or by moving one block to a lower id. */
-static void lower_end(struct skiplist *list, struct skiplist_owner owner) {
+static void nodes_lower_end(struct skiplist *list, struct skiplist_owner owner) {
     if (list->free_count == list->node_end) {
         list->node_end = 0;
         list->free_count = 0;
@@ -253,41 +253,41 @@ static void lower_end(struct skiplist *list, struct skiplist_owner owner) {
         return;
     }
     if (skiplist_node(list, list->node_end - 1)->block != NULL) {
-        change_id(list, list->node_end - 1, owner);
+        nodes_change_id(list, list->node_end - 1, owner);
     }
     for (int i = 0; i < COMPACT_IDS && skiplist_node(list, list->node_end - 1)->block == NULL;
          i++) {
-        unchain(list, --list->node_end);
+        nodes_unchain(list, --list->node_end);
     }
 }
 
 /* Are there several segments, at least two of them unused? */
-static bool has_spare_segment(const struct skiplist *list) {
+static bool nodes_has_spare_segment(const struct skiplist *list) {
     return list->node_capacity > SKIPLIST_SEGMENT_NODES &&
            list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES;
 }
 
 /* Is the only segment mostly empty? */
-static bool has_spare_nodes(const struct skiplist *list) {
+static bool nodes_has_spare(const struct skiplist *list) {
     return list->node_capacity <= SKIPLIST_SEGMENT_NODES &&
            list->node_capacity / 4 > list->node_end + COMPACT_FREE_MIN;
 }
 
-static bool has_spare_ids(const struct skiplist *list) {
+static bool nodes_has_spare_ids(const struct skiplist *list) {
     return list->free_count > list->node_end / 2 + COMPACT_FREE_MIN;
 }
 
 bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner) {
     CHECK(list->detached == SKIPLIST_NONE);
-    if (has_spare_ids(list)) {
-        lower_end(list, owner);
-    } else if (has_spare_segment(list)) {
+    if (nodes_has_spare_ids(list)) {
+        nodes_lower_end(list, owner);
+    } else if (nodes_has_spare_segment(list)) {
         nodes_free_segment(list);
-    } else if (has_spare_nodes(list) &&
-               !resize_first_segment(list, 2 * (list->node_end + COMPACT_FREE_MIN))) {
+    } else if (nodes_has_spare(list) &&
+               !nodes_resize_first_segment(list, 2 * (list->node_end + COMPACT_FREE_MIN))) {
         return false;
     }
-    return has_spare_ids(list) || has_spare_segment(list) || has_spare_nodes(list);
+    return nodes_has_spare_ids(list) || nodes_has_spare_segment(list) || nodes_has_spare(list);
 }
 
 /* ---- levels ---- */

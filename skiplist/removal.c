@@ -19,7 +19,7 @@ void removal_shrink_root(struct skiplist *list) {
     }
 }
 
-static void remove_child(struct skiplist *list, uint32_t id);
+static void removal_remove_child(struct skiplist *list, uint32_t id);
 
 void removal_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
@@ -42,11 +42,11 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
     index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
     nodes_renumber(list, left_id, left_count);
     index_add_span(parent, left_at, index_span(parent, left_at + 1));
-    remove_child(list, right_id);
+    removal_remove_child(list, right_id);
 }
 
 /* Remove an empty block from its level and its parent, and free it. */
-static void remove_child(struct skiplist *list, uint32_t id) {
+static void removal_remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = *skiplist_node(list, id);
     nodes_unlink(list, id, id);
     nodes_destroy(list, node.block);
@@ -61,7 +61,7 @@ static void remove_child(struct skiplist *list, uint32_t id) {
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
     if (index->count == 0) {
-        remove_child(list, node.parent);
+        removal_remove_child(list, node.parent);
     } else if (node.parent == list->root) {
         removal_shrink_root(list);
     } else if (index->count <= INDEX_FANOUT / 4) {
@@ -69,7 +69,7 @@ static void remove_child(struct skiplist *list, uint32_t id) {
     }
 }
 
-static void remove_leaf(struct skiplist *list, uint32_t id) {
+static void removal_remove_leaf(struct skiplist *list, uint32_t id) {
     const struct block_links *links = nodes_links(list, id);
     if (list->first == id) {
         list->first = links->next;
@@ -77,11 +77,11 @@ static void remove_leaf(struct skiplist *list, uint32_t id) {
     if (list->last == id) {
         list->last = links->previous;
     }
-    remove_child(list, id);
+    removal_remove_child(list, id);
 }
 
 /* Make room in the leaf for all entries of another one. false: no memory. */
-static bool make_room_for(struct skiplist *list, uint32_t id, const struct block *other) {
+static bool removal_make_room_for(struct skiplist *list, uint32_t id, const struct block *other) {
     const struct block *block = nodes_leaf(list, id);
     uint32_t count = block->count + other->count;
     uint32_t heap = (uint32_t)block->heap_used + other->heap_used;
@@ -97,15 +97,15 @@ static bool make_room_for(struct skiplist *list, uint32_t id, const struct block
 }
 
 /* Move the entries of the smaller of two siblings to the larger one. */
-static void merge_leaves(struct skiplist *list, struct index_block *parent, uint32_t left_at,
-                         struct skiplist_owner owner) {
+static void removal_merge_leaves(struct skiplist *list, struct index_block *parent,
+                                 uint32_t left_at, struct skiplist_owner owner) {
     uint32_t left_id = index_children(parent)[left_at];
     uint32_t right_id = index_children(parent)[left_at + 1];
     bool is_left_kept = nodes_leaf(list, left_id)->count >= nodes_leaf(list, right_id)->count;
     uint32_t kept_id = is_left_kept ? left_id : right_id;
     uint32_t gone_id = is_left_kept ? right_id : left_id;
     struct block *gone = nodes_leaf(list, gone_id);
-    if (!make_room_for(list, kept_id, gone)) {
+    if (!removal_make_room_for(list, kept_id, gone)) {
         return;
     }
     struct block *kept = nodes_leaf(list, kept_id);
@@ -119,11 +119,11 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
         index_set_key(parent, left_at + 1, index_keys(parent)[left_at]);
     }
     owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
-    remove_leaf(list, gone_id);
+    removal_remove_leaf(list, gone_id);
 }
 
 /* Merge a leaf that has become small if a sibling has room. */
-static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
+static void removal_merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
     if (parent_id == SKIPLIST_NONE) {
         return;
@@ -133,16 +133,16 @@ static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner
     const struct block *block = nodes_leaf(list, id);
     const uint32_t *children = index_children(parent);
     if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
-        merge_leaves(list, parent, position - 1, owner);
+        removal_merge_leaves(list, parent, position - 1, owner);
     } else if (position + 1U < parent->count &&
                block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
-        merge_leaves(list, parent, position, owner);
+        removal_merge_leaves(list, parent, position, owner);
     }
 }
 
 /* Shrink a leaf that needs less than half its memory. Without memory for the new block it is left
  * as it is. */
-static void leaf_trim(struct skiplist *list, uint32_t id) {
+static void removal_leaf_trim(struct skiplist *list, uint32_t id) {
     struct block *block = nodes_leaf(list, id);
     if (!block_is_wasteful(block)) {
         return;
@@ -154,18 +154,18 @@ static void leaf_trim(struct skiplist *list, uint32_t id) {
 }
 
 void removal_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
-    leaf_trim(list, id);
+    removal_leaf_trim(list, id);
     if (nodes_leaf(list, id)->count <= BLOCK_ENTRIES_MAX / 4) {
-        merge_leaf(list, id, owner);
+        removal_merge_leaf(list, id, owner);
     }
 }
 
 /* count entries have been removed from the block of this leaf. */
-static void finish_removal(struct skiplist *list, const struct block *block, uint32_t leaf,
+static void removal_finish(struct skiplist *list, const struct block *block, uint32_t leaf,
                            uint32_t count, struct skiplist_owner owner) {
     nodes_add_to_spans(list, leaf, -count);
     if (block->count == 0) {
-        remove_leaf(list, leaf);
+        removal_remove_leaf(list, leaf);
         return;
     }
     removal_settle_leaf(list, leaf, owner);
@@ -176,7 +176,7 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
     struct block *block = nodes_leaf(list, place.leaf);
     nodes_free_long(list, block, place.index, count);
     block_remove(block, place.index, count);
-    finish_removal(list, block, place.leaf, count, owner);
+    removal_finish(list, block, place.leaf, count, owner);
 }
 
 void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, uint32_t offset,
@@ -186,5 +186,5 @@ void skiplist_remove_moved(struct skiplist *list, struct skiplist_place place, u
         list->memory_size -= block_long_memory_size(block_heap(block) + offset);
     }
     block_remove_one(block, place.index, offset);
-    finish_removal(list, block, place.leaf, 1, owner);
+    removal_finish(list, block, place.leaf, 1, owner);
 }

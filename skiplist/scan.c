@@ -29,12 +29,12 @@ uint64_t scan_visit_work(const struct scan_limits *limits, uint64_t count, uint6
     return count * VISIT_WORK + name_bytes * (1 + limits->byte_work);
 }
 
-static bool is_spent(const struct scan *scan) {
+static bool scan_is_spent(const struct scan *scan) {
     return scan->work >= scan->limits->work_max;
 }
 
 /* Insertion sort by prefix. Items arrive bucket by bucket, so few move far. */
-static void sort_items(struct scan *scan) {
+static void scan_sort_items(struct scan *scan) {
     for (uint32_t i = 1; i < scan->item_count; i++) {
         struct scan_item item = scan->items[i];
         uint32_t place = i;
@@ -45,7 +45,7 @@ static void sort_items(struct scan *scan) {
     }
 }
 
-static void visit_item(struct scan *scan, const struct scan_item *item) {
+static void scan_visit_item(struct scan *scan, const struct scan_item *item) {
     scan->visit(scan->context, item);
     scan->visited++;
     scan->work += scan_visit_work(scan->limits, 1, item->name_size);
@@ -53,15 +53,15 @@ static void visit_item(struct scan *scan, const struct scan_item *item) {
 
 /* Visit the items in order. When the work is used up, stop before the next item whose prefix
  * differs from the last: the next step could not tell equal prefixes apart. */
-static void visit_items(struct scan *scan) {
-    sort_items(scan);
+static void scan_visit_items(struct scan *scan) {
+    scan_sort_items(scan);
     for (uint32_t i = 0; i < scan->item_count; i++) {
         const struct scan_item *item = &scan->items[i];
-        if (is_spent(scan) && scan->visited > 0 && item->prefix != scan->last_prefix) {
+        if (scan_is_spent(scan) && scan->visited > 0 && item->prefix != scan->last_prefix) {
             scan->next = item->prefix;
             break;
         }
-        visit_item(scan, item);
+        scan_visit_item(scan, item);
         scan->last_prefix = item->prefix;
     }
     scan->item_count = 0;
@@ -72,23 +72,23 @@ void scan_add(struct scan *scan, const struct scan_item *item) {
      * lost, and it takes a table that could not grow for a long time. */
     if (scan->item_count == SCAN_ITEMS_MAX) {
         for (uint32_t i = 0; i < scan->item_count; i++) {
-            visit_item(scan, &scan->items[i]);
+            scan_visit_item(scan, &scan->items[i]);
         }
         scan->item_count = 0;
     }
     scan->items[scan->item_count++] = *item;
 }
 
-static void find_names(struct scan *scan) {
+static void scan_find_names(struct scan *scan) {
     scan->find(scan->owner, scan->candidates, scan->candidate_count, scan);
     scan->work += (uint64_t)scan->candidate_count * CANDIDATE_WORK;
     scan->candidate_count = 0;
 }
 
-static void note_candidate(void *context, uint32_t id) {
+static void scan_note_candidate(void *context, uint32_t id) {
     struct scan *scan = context;
     if (scan->candidate_count == SCAN_CANDIDATES_MAX) {
-        find_names(scan);
+        scan_find_names(scan);
     }
     scan->candidates[scan->candidate_count++] = (struct scan_candidate){
         .id = id, .from = scan->step_from, .last = (uint32_t)(scan->step_end - 1)};
@@ -98,7 +98,7 @@ static void note_candidate(void *context, uint32_t id) {
 
 uint64_t scan_items(struct scan *scan) {
     scan->next = SCAN_END;
-    visit_items(scan);
+    scan_visit_items(scan);
     return scan->next < SCAN_END ? scan->next : 0;
 }
 
@@ -107,7 +107,7 @@ uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor) {
     uint64_t steps_left = (count + 1) * STEPS_PER_NAME;
     scan->next = cursor;
     while (scan->next < SCAN_END && scan->visited < count && steps_left > 0 &&
-           (!is_spent(scan) || scan->next == cursor)) {
+           (!scan_is_spent(scan) || scan->next == cursor)) {
         /* A bucket holds about ten: half a batch leaves room for the last one. */
         uint64_t wanted = count - scan->visited;
         if (wanted > SCAN_CANDIDATES_MAX / 2) {
@@ -117,14 +117,14 @@ uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor) {
         do {
             scan->step_from = (uint32_t)scan->next;
             uint32_t buckets =
-                map_scan(map, scan->step_from, &scan->step_end, note_candidate, scan);
+                map_scan(map, scan->step_from, &scan->step_end, scan_note_candidate, scan);
             scan->next = scan->step_end;
             scan->work += (uint64_t)buckets * BUCKET_WORK;
             steps_left--;
         } while (scan->next < SCAN_END && scan->gathered_count < wanted && steps_left > 0 &&
-                 !is_spent(scan));
-        find_names(scan);
-        visit_items(scan);
+                 !scan_is_spent(scan));
+        scan_find_names(scan);
+        scan_visit_items(scan);
     }
     return scan->next < SCAN_END ? scan->next : 0;
 }

@@ -106,7 +106,7 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
 
 /* ---- copy ---- */
 
-static bool copy_long_members(struct skiplist *to, struct block *block) {
+static bool skiplist_copy_long_members(struct skiplist *to, struct block *block) {
     if (block->long_count == 0) {
         return true;
     }
@@ -129,7 +129,8 @@ static bool copy_long_members(struct skiplist *to, struct block *block) {
     return true;
 }
 
-static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const struct block *from) {
+static bool skiplist_copy_leaf(struct skiplist *to, struct skiplist_node *node,
+                               const struct block *from) {
     struct block *block = nodes_adopt_leaf(to, block_create(from->count, from->heap_used));
     if (block == NULL) {
         return false;
@@ -137,11 +138,11 @@ static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const str
     block->links = from->links;
     block_copy(block, 0, from, 0, from->count);
     node->block = block;
-    return copy_long_members(to, block);
+    return skiplist_copy_long_members(to, block);
 }
 
-static bool copy_index(struct skiplist *to, struct skiplist_node *node,
-                       const struct index_block *from) {
+static bool skiplist_copy_index(struct skiplist *to, struct skiplist_node *node,
+                                const struct index_block *from) {
     struct index_block *index = nodes_create_index(to, from->capacity, node->level);
     if (index == NULL) {
         return false;
@@ -165,7 +166,8 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
             nodes_give_back(to, id);
             continue;
         }
-        if (!(node->level == 0 ? copy_leaf(to, node, from) : copy_index(to, node, from))) {
+        if (!(node->level == 0 ? skiplist_copy_leaf(to, node, from)
+                               : skiplist_copy_index(to, node, from))) {
             skiplist_deinit(to);
             return false;
         }
@@ -221,7 +223,8 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
 
 /* Descend to the lowest index block and prefetch its spans; place->index is relative to its first
  * entry. */
-static void begin_place(const struct skiplist *list, uint32_t rank, struct skiplist_place *place) {
+static void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
+                                 struct skiplist_place *place) {
     *place = (struct skiplist_place){.leaf = list->root, .index = rank};
     uint32_t level = skiplist_node(list, place->leaf)->level;
     for (; level > 1; level--) {
@@ -234,7 +237,7 @@ static void begin_place(const struct skiplist *list, uint32_t rank, struct skipl
 }
 
 /* Determine the child and prefetch its id. */
-static uint32_t find_child(const struct skiplist *list, struct skiplist_place *place) {
+static uint32_t skiplist_find_child(const struct skiplist *list, struct skiplist_place *place) {
     struct index_block *index = nodes_index(list, place->leaf);
     uint32_t position = index_child_at(index, &place->index);
     prefetch_line(index_children(index) + position);
@@ -247,11 +250,11 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
     CHECK(count <= SKIPLIST_AT_MAX);
     for (uint32_t i = 0; i < count; i++) {
         CHECK(ranks[i] < list->count);
-        begin_place(list, ranks[i], &places[i]);
+        skiplist_begin_place(list, ranks[i], &places[i]);
     }
     if (skiplist_node(list, list->root)->level > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            positions[i] = find_child(list, &places[i]);
+            positions[i] = skiplist_find_child(list, &places[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
@@ -286,8 +289,8 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
 
 /* A block for count entries of a leaf from index on. The half that receives the new entry, of size
  * heap bytes, has room for one more. For the other half size is 0; it may never grow. */
-static struct block *plan_half(const struct block *block, uint32_t index, uint32_t count,
-                               uint32_t size) {
+static struct block *skiplist_plan_half(const struct block *block, uint32_t index, uint32_t count,
+                                        uint32_t size) {
     uint32_t heap = block_offset(block, index + count) - block_offset(block, index) + size;
     uint32_t entries = size > 0 ? count + 2 : count;
     if (entries > BLOCK_ENTRIES_MAX) {
@@ -297,7 +300,7 @@ static struct block *plan_half(const struct block *block, uint32_t index, uint32
     return block_create(entries, heap + more * (heap / entries + 1));
 }
 
-static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t len) {
+static bool skiplist_plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t len) {
     enum plan_change change = (enum plan_change)plan->change;
     const struct block *block = change == PLAN_FIRST ? NULL : nodes_leaf(list, plan->place.leaf);
     uint32_t size = block_heap_size(len);
@@ -308,9 +311,10 @@ static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t
         /* Both halves move to allocations of their own size; the old one would be half empty. */
         uint32_t at = block_split_index(block);
         bool is_left = plan->place.index <= at;
-        plan->left_block = nodes_adopt_leaf(list, plan_half(block, 0, at, is_left ? size : 0));
-        plan->new_block =
-            nodes_adopt_leaf(list, plan_half(block, at, block->count - at, is_left ? 0 : size));
+        plan->left_block =
+            nodes_adopt_leaf(list, skiplist_plan_half(block, 0, at, is_left ? size : 0));
+        plan->new_block = nodes_adopt_leaf(
+            list, skiplist_plan_half(block, at, block->count - at, is_left ? 0 : size));
         return plan->left_block != NULL && plan->new_block != NULL;
     } else {
         plan->new_block = nodes_adopt_leaf(list, block_create(entries, entries * size));
@@ -319,7 +323,7 @@ static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t
 }
 
 /* Allocate spare index blocks for every full ancestor, up to the first one with room. */
-static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
+static bool skiplist_plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
     uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         const struct index_block *index = nodes_index(list, id);
@@ -344,8 +348,8 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
     return plan->indexes[plan->index_count++] != NULL;
 }
 
-static enum plan_change plan_change_for(const struct skiplist *list, struct skiplist_place place,
-                                        uint8_t len) {
+static enum plan_change skiplist_plan_change_for(const struct skiplist *list,
+                                                 struct skiplist_place place, uint8_t len) {
     if (place.leaf == SKIPLIST_NONE) {
         return PLAN_FIRST;
     }
@@ -367,9 +371,11 @@ static enum plan_change plan_change_for(const struct skiplist *list, struct skip
 
 /* Reserve what a planned leaf needs above it. false: no memory, or none for the leaf itself;
  * nothing is reserved. */
-static bool reserve_above(struct skiplist *list, struct skiplist_plan *plan, bool has_leaf) {
+static bool skiplist_reserve_above(struct skiplist *list, struct skiplist_plan *plan,
+                                   bool has_leaf) {
     bool grows = plan->change == PLAN_GROW;
-    bool has_all = has_leaf && (grows || plan->change == PLAN_FIRST || plan_indexes(list, plan)) &&
+    bool has_all = has_leaf &&
+                   (grows || plan->change == PLAN_FIRST || skiplist_plan_indexes(list, plan)) &&
                    (grows || nodes_reserve(list, 1U + plan->index_count));
     if (!has_all) {
         skiplist_unreserve(list, plan);
@@ -379,7 +385,7 @@ static bool reserve_above(struct skiplist *list, struct skiplist_plan *plan, boo
 
 bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
                       struct skiplist_plan *plan) {
-    enum plan_change change = plan_change_for(list, place, len);
+    enum plan_change change = skiplist_plan_change_for(list, place, len);
     plan->place = place;
     plan->change = (uint8_t)change;
     plan->index_count = 0;
@@ -389,7 +395,7 @@ bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_
     if (change == PLAN_FITS) {
         return true;
     }
-    return reserve_above(list, plan, plan_leaf(list, plan, len));
+    return skiplist_reserve_above(list, plan, skiplist_plan_leaf(list, plan, len));
 }
 
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan) {
@@ -415,14 +421,14 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
 
 /* ---- inserting: splitting ---- */
 
-static void put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
-                      uint32_t span, uint32_t child) {
+static void skiplist_put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
+                               uint32_t span, uint32_t child) {
     index_insert(nodes_index(list, id), position, key, span, child);
     nodes_renumber(list, id, position);
 }
 
 /* Link a new block of any level behind (or before) another one. */
-static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool is_before) {
+static void skiplist_links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool is_before) {
     struct block_links *links = nodes_links(list, id);
     struct block_links *beside = nodes_links(list, at);
     links->previous = is_before ? beside->previous : at;
@@ -436,34 +442,34 @@ static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool i
 }
 
 /* Spare blocks are used in the order in which they were planned: from the bottom up. */
-static struct index_block *take_spare(struct skiplist_plan *plan) {
+static struct index_block *skiplist_take_spare(struct skiplist_plan *plan) {
     CHECK(plan->index_used < plan->index_count);
     return plan->indexes[plan->index_used++];
 }
 
-static void add_root(struct skiplist *list, struct skiplist_plan *plan) {
-    struct index_block *index = take_spare(plan);
+static void skiplist_add_root(struct skiplist *list, struct skiplist_plan *plan) {
+    struct index_block *index = skiplist_take_spare(plan);
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
-    put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
+    skiplist_put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
 }
 
-static void grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
+static void skiplist_grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
     struct index_block *old = nodes_index(list, id);
-    struct index_block *index = take_spare(plan);
+    struct index_block *index = skiplist_take_spare(plan);
     index->links = old->links;
     index_move(index, old, 0);
     skiplist_node(list, id)->block = index;
     nodes_destroy(list, old);
 }
 
-static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                      uint32_t span, struct skiplist_plan *plan);
+static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
+                               uint32_t span, struct skiplist_plan *plan);
 
 /* Where to split a full index block. At the ends of the list, where (nearly) sequential loads
  * insert, most of it stays together, because it may never get another child. */
-static uint32_t index_split_at(const struct index_block *index, uint32_t position) {
+static uint32_t skiplist_index_split_at(const struct index_block *index, uint32_t position) {
     if (index->links.next == SKIPLIST_NONE) {
         return position == index->count ? index->count : index->count * 3U / 4;
     }
@@ -475,21 +481,22 @@ static uint32_t index_split_at(const struct index_block *index, uint32_t positio
 
 /* Split a full index block for a new child at position. *id and *position are then the child's
  * place. span is the child's, key its separator. */
-static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
-                        uint32_t span, struct skiplist_plan *plan) {
+static void skiplist_split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
+                                 uint64_t key, uint32_t span, struct skiplist_plan *plan) {
     struct index_block *left = nodes_index(list, *id);
-    struct index_block *right = take_spare(plan);
+    struct index_block *right = skiplist_take_spare(plan);
     uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
-    uint32_t at = index_split_at(left, *position);
+    uint32_t at = skiplist_index_split_at(left, *position);
     bool is_at_end = at == left->count;
     bool goes_right = is_at_end || *position > at;
     /* The child's span is no longer part of its neighbour's, but still part of the parent's. */
     uint32_t right_span =
         index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
-    links_insert(list, right_id, *id, false);
+    skiplist_links_insert(list, right_id, *id, false);
     index_move(right, left, at);
     nodes_renumber(list, right_id, 0);
-    add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span, plan);
+    skiplist_add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span,
+                       plan);
     if (goes_right) {
         *id = right_id;
         *position -= at;
@@ -497,10 +504,10 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
 }
 
 /* Add child to the index behind `beside`, from which it has taken over span entries. */
-static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                      uint32_t span, struct skiplist_plan *plan) {
+static void skiplist_add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
+                               uint32_t span, struct skiplist_plan *plan) {
     if (skiplist_node(list, beside)->parent == SKIPLIST_NONE) {
-        add_root(list, plan);
+        skiplist_add_root(list, plan);
     }
     uint32_t parent = skiplist_node(list, beside)->parent;
     struct index_block *index = nodes_index(list, parent);
@@ -508,20 +515,20 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
     index_add_span(index, position, 0U - span);
     position++;
     if (index->count == INDEX_FANOUT) {
-        split_index(list, &parent, &position, key, span, plan);
+        skiplist_split_index(list, &parent, &position, key, span, plan);
     } else if (index->count == index->capacity) {
-        grow_index(list, parent, plan);
+        skiplist_grow_index(list, parent, plan);
     }
-    put_child(list, parent, position, key, span, child);
+    skiplist_put_child(list, parent, position, key, span, child);
 }
 
 /* Add child to the index before the list's first leaf, which keeps its entries. */
-static void add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
-                             struct skiplist_plan *plan) {
+static void skiplist_add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
+                                      struct skiplist_plan *plan) {
     const struct block *block = nodes_leaf(list, first);
     /* The new leaf takes the place of the old one, which is then added as a new child. */
     if (skiplist_node(list, first)->parent == SKIPLIST_NONE) {
-        add_root(list, plan);
+        skiplist_add_root(list, plan);
     }
     uint32_t parent = skiplist_node(list, first)->parent;
     struct index_block *index = nodes_index(list, parent);
@@ -529,10 +536,10 @@ static void add_child_before(struct skiplist *list, uint32_t first, uint32_t chi
     index_children(index)[position] = child;
     skiplist_node(list, child)->parent = parent;
     skiplist_node(list, child)->position = (uint16_t)position;
-    add_child(list, child, first, block_keys(block)[0], block->count, plan);
+    skiplist_add_child(list, child, first, block_keys(block)[0], block->count, plan);
 }
 
-static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
+static uint32_t skiplist_add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
     struct block *block = plan->new_block;
     plan->new_block = NULL;
     block->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
@@ -540,29 +547,29 @@ static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
 }
 
 /* Split the leaf in half; returns the new one, on the right. */
-static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
-                           struct skiplist_owner owner) {
+static uint32_t skiplist_split_leaf(struct skiplist *list, struct skiplist_plan *plan,
+                                    struct skiplist_owner owner) {
     uint32_t left_id = plan->place.leaf;
     struct block *left = nodes_leaf(list, left_id);
     struct block *right = plan->new_block;
-    uint32_t right_id = add_leaf(list, plan);
+    uint32_t right_id = skiplist_add_leaf(list, plan);
     uint32_t at = block_split_index(left);
     uint32_t count = left->count - at;
-    links_insert(list, right_id, left_id, false);
+    skiplist_links_insert(list, right_id, left_id, false);
     block_copy(right, 0, left, at, count);
     block_remove(left, at, count);
     nodes_replace_leaf(list, left_id, plan->left_block);
     if (list->last == left_id) {
         list->last = right_id;
     }
-    add_child(list, left_id, right_id, block_keys(right)[0], count, plan);
+    skiplist_add_child(list, left_id, right_id, block_keys(right)[0], count, plan);
     owner.moved(owner.owner, right, 0, count, left_id, right_id);
     return right_id;
 }
 
 /* Carry out the plan; returns where the entry belongs now. */
-static struct skiplist_place make_room(struct skiplist *list, struct skiplist_plan *plan,
-                                       struct skiplist_owner owner) {
+static struct skiplist_place skiplist_make_room(struct skiplist *list, struct skiplist_plan *plan,
+                                                struct skiplist_owner owner) {
     struct skiplist_place place = plan->place;
     switch ((enum plan_change)plan->change) {
     case PLAN_FITS:
@@ -571,7 +578,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
         nodes_replace_leaf(list, place.leaf, plan->new_block);
         return place;
     case PLAN_SPLIT: {
-        uint32_t right_id = split_leaf(list, plan, owner);
+        uint32_t right_id = skiplist_split_leaf(list, plan, owner);
         uint32_t left_count = nodes_leaf(list, place.leaf)->count;
         if (place.index <= left_count) {
             return place;
@@ -579,23 +586,23 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
         return (struct skiplist_place){.leaf = right_id, .index = place.index - left_count};
     }
     case PLAN_AFTER: {
-        uint32_t id = add_leaf(list, plan);
-        links_insert(list, id, place.leaf, false);
+        uint32_t id = skiplist_add_leaf(list, plan);
+        skiplist_links_insert(list, id, place.leaf, false);
         list->last = id;
         /* The separator may be anything between the neighbouring keys. */
         const struct block *left = nodes_leaf(list, place.leaf);
-        add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, plan);
+        skiplist_add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
     }
     case PLAN_BEFORE: {
-        uint32_t id = add_leaf(list, plan);
-        links_insert(list, id, place.leaf, true);
+        uint32_t id = skiplist_add_leaf(list, plan);
+        skiplist_links_insert(list, id, place.leaf, true);
         list->first = id;
-        add_child_before(list, place.leaf, id, plan);
+        skiplist_add_child_before(list, place.leaf, id, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
     }
     case PLAN_FIRST:
-        list->root = list->first = list->last = add_leaf(list, plan);
+        list->root = list->first = list->last = skiplist_add_leaf(list, plan);
         return (struct skiplist_place){.leaf = list->root, .index = 0};
     }
     CHECK(false);
@@ -604,7 +611,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
 
 uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner) {
-    struct skiplist_place place = make_room(list, plan, owner);
+    struct skiplist_place place = skiplist_make_room(list, plan, owner);
     block_insert(nodes_leaf(list, place.leaf), place.index, entry);
     if (entry->len == BLOCK_LEN_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
@@ -614,19 +621,19 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
 }
 
 /* Reserve a leaf for exactly these entries, and everything the index needs for it. */
-static bool reserve_append(struct skiplist *list, const struct block_entry *entries, uint32_t count,
-                           struct skiplist_plan *plan) {
+static bool skiplist_reserve_append(struct skiplist *list, const struct block_entry *entries,
+                                    uint32_t count, struct skiplist_plan *plan) {
     uint32_t heap = 0;
     for (uint32_t i = 0; i < count; i++) {
         heap += block_heap_size(entries[i].len);
     }
     plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
-    return reserve_above(list, plan, plan->new_block != NULL);
+    return skiplist_reserve_above(list, plan, plan->new_block != NULL);
 }
 
 /* A new last leaf takes no entries from others. */
-static void nothing_moves(void *owner, const struct block *block, uint32_t index, uint32_t count,
-                          uint32_t from, uint32_t to) {
+static void skiplist_nothing_moves(void *owner, const struct block *block, uint32_t index,
+                                   uint32_t count, uint32_t from, uint32_t to) {
     (void)owner, (void)block, (void)index, (void)count, (void)from, (void)to;
     CHECK(false);
 }
@@ -641,10 +648,12 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         const struct block *last = nodes_leaf(list, list->last);
         CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
     }
-    if (!reserve_append(list, entries, count, &plan)) {
+    if (!skiplist_reserve_append(list, entries, count, &plan)) {
         return false;
     }
-    uint32_t id = make_room(list, &plan, (struct skiplist_owner){.moved = nothing_moves}).leaf;
+    uint32_t id =
+        skiplist_make_room(list, &plan, (struct skiplist_owner){.moved = skiplist_nothing_moves})
+            .leaf;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         block_insert(nodes_leaf(list, id), i, &entries[i]);

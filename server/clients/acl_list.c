@@ -4,7 +4,7 @@
 #include "codec/memory.h"
 
 /* FNV-1a. Nothing depends on it but time. */
-static uint32_t hash_of(struct bytes text) {
+static uint32_t acl_list_hash_of(struct bytes text) {
     uint32_t hash = 2166136261U;
     for (size_t i = 0; i < text.size; i++) {
         hash = (hash ^ (unsigned char)text.at[i]) * 16777619U;
@@ -21,7 +21,7 @@ void acl_list_deinit(struct acl_list *list) {
 }
 
 struct acl_text *acl_list_find(const struct acl_list *list, struct bytes text, uint32_t value) {
-    uint32_t hash = hash_of(text);
+    uint32_t hash = acl_list_hash_of(text);
     for (uint32_t i = 0; i < list->count; i++) {
         struct acl_text *each = &list->at[i];
         if (each->hash == hash && (value == ACL_LIST_ANY || each->value == value) &&
@@ -52,7 +52,7 @@ bool acl_list_add(struct acl_list *list, struct bytes text, uint32_t value) {
     copy[text.size] = '\0';
     list->at[list->count++] = (struct acl_text){
         .text = {.at = copy, .size = text.size},
-        .hash = hash_of(text),
+        .hash = acl_list_hash_of(text),
         .value = value,
     };
     return true;

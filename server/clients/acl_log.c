@@ -5,12 +5,12 @@
 
 enum { SAME_WITHIN_MS = 60000, COMPARED_MAX = 10 };
 
-static void destroy(struct acl_log_entry *entry) {
+static void acl_log_destroy(struct acl_log_entry *entry) {
     memory_free((char *)(uintptr_t)entry->client.at);
     memory_free(entry);
 }
 
-static void cut(struct acl_log *log, uint32_t length_max) {
+static void acl_log_cut(struct acl_log *log, uint32_t length_max) {
     struct acl_log_entry **end = &log->first;
     uint32_t kept = 0;
     for (; *end != NULL && kept < length_max; end = &(*end)->next) {
@@ -21,21 +21,21 @@ static void cut(struct acl_log *log, uint32_t length_max) {
     log->count = kept;
     while (rest != NULL) {
         struct acl_log_entry *next = rest->next;
-        destroy(rest);
+        acl_log_destroy(rest);
         rest = next;
     }
 }
 
 void acl_log_clear(struct acl_log *log) {
-    cut(log, 0);
+    acl_log_cut(log, 0);
 }
 
-static struct bytes shorten(struct bytes text) {
+static struct bytes acl_log_shorten(struct bytes text) {
     text.size = text.size < ACL_LOG_TEXT_MAX ? text.size : ACL_LOG_TEXT_MAX;
     return text;
 }
 
-static struct acl_log_entry *create(struct bytes object, struct bytes user) {
+static struct acl_log_entry *acl_log_create(struct bytes object, struct bytes user) {
     struct acl_log_entry *entry = memory_allocate_zeroed(sizeof *entry + object.size + user.size);
     if (entry != NULL) {
         memcpy(entry->texts, object.size > 0 ? object.at : "", object.size);
@@ -47,8 +47,9 @@ static struct acl_log_entry *create(struct bytes object, struct bytes user) {
 }
 
 /* Unlink the entry that this is a repetition of. NULL: there is none. */
-static struct acl_log_entry *take_same(struct acl_log *log, const char *reason, const char *context,
-                                       struct bytes object, struct bytes user, int64_t now_ms) {
+static struct acl_log_entry *acl_log_take_same(struct acl_log *log, const char *reason,
+                                               const char *context, struct bytes object,
+                                               struct bytes user, int64_t now_ms) {
     struct acl_log_entry **at = &log->first;
     for (int i = 0; i < COMPARED_MAX && *at != NULL; i++, at = &(*at)->next) {
         struct acl_log_entry *entry = *at;
@@ -65,13 +66,13 @@ static struct acl_log_entry *take_same(struct acl_log *log, const char *reason, 
 
 void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
                  struct bytes object, struct bytes user, struct bytes client, int64_t now_ms) {
-    object = shorten(object);
-    user = shorten(user);
+    object = acl_log_shorten(object);
+    user = acl_log_shorten(user);
     char *line = memory_allocate(client.size + 1);
     struct acl_log_entry *entry =
-        line != NULL ? take_same(log, reason, context, object, user, now_ms) : NULL;
+        line != NULL ? acl_log_take_same(log, reason, context, object, user, now_ms) : NULL;
     if (entry == NULL && line != NULL) {
-        entry = create(object, user);
+        entry = acl_log_create(object, user);
     }
     if (entry == NULL) {
         memory_free(line);
@@ -87,5 +88,5 @@ void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, c
     entry->next = log->first;
     log->first = entry;
     log->count++;
-    cut(log, length_max);
+    acl_log_cut(log, length_max);
 }

@@ -25,7 +25,7 @@ size_t acl_pattern_literal_size(struct bytes pattern) {
     return size;
 }
 
-static void clear_index(struct acl_patterns *patterns) {
+static void acl_user_clear_index(struct acl_patterns *patterns) {
     memory_free(patterns->prefixes);
     memory_free(patterns->slow);
     patterns->prefixes = NULL;
@@ -34,45 +34,45 @@ static void clear_index(struct acl_patterns *patterns) {
     patterns->slow_count = 0;
 }
 
-static int compare_texts(struct bytes a, struct bytes b) {
+static int acl_user_compare_texts(struct bytes a, struct bytes b) {
     size_t size = a.size < b.size ? a.size : b.size;
     int order = size > 0 ? memcmp(a.at, b.at, size) : 0;
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static int compare_prefixes(const void *a, const void *b) {
-    return compare_texts(((const struct acl_prefix *)a)->text,
-                         ((const struct acl_prefix *)b)->text);
+static int acl_user_compare_prefixes(const void *a, const void *b) {
+    return acl_user_compare_texts(((const struct acl_prefix *)a)->text,
+                                  ((const struct acl_prefix *)b)->text);
 }
 
-static bool begins_with(struct bytes text, struct bytes prefix) {
+static bool acl_user_begins_with(struct bytes text, struct bytes prefix) {
     return prefix.size <= text.size &&
            (prefix.size == 0 || memcmp(text.at, prefix.at, prefix.size) == 0);
 }
 
 /* They are sorted. Those that the previous one leads to are the only ones that this one may begin
  * with, besides it. */
-static void link_prefixes(struct acl_patterns *patterns) {
+static void acl_user_link_prefixes(struct acl_patterns *patterns) {
     for (uint32_t i = 0; i < patterns->prefix_count; i++) {
         uint32_t parent = i; /* plus one: the previous one */
-        while (parent > 0 &&
-               !begins_with(patterns->prefixes[i].text, patterns->prefixes[parent - 1].text)) {
+        while (parent > 0 && !acl_user_begins_with(patterns->prefixes[i].text,
+                                                   patterns->prefixes[parent - 1].text)) {
             parent = patterns->prefixes[parent - 1].parent_plus_one;
         }
         patterns->prefixes[i].parent_plus_one = parent;
     }
 }
 
-static bool make_index(struct acl_patterns *patterns) {
+static bool acl_user_make_index(struct acl_patterns *patterns) {
     uint32_t count = patterns->list.count;
-    clear_index(patterns);
+    acl_user_clear_index(patterns);
     if (count == 0) {
         return true;
     }
     patterns->prefixes = memory_allocate(count * sizeof *patterns->prefixes);
     patterns->slow = memory_allocate(count * sizeof(const struct acl_text *));
     if (patterns->prefixes == NULL || patterns->slow == NULL) {
-        clear_index(patterns);
+        acl_user_clear_index(patterns);
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -89,18 +89,19 @@ static bool make_index(struct acl_patterns *patterns) {
             .is_whole = !has_star_last,
         };
     }
-    qsort(patterns->prefixes, patterns->prefix_count, sizeof *patterns->prefixes, compare_prefixes);
-    link_prefixes(patterns);
+    qsort(patterns->prefixes, patterns->prefix_count, sizeof *patterns->prefixes,
+          acl_user_compare_prefixes);
+    acl_user_link_prefixes(patterns);
     return true;
 }
 
 /* The last one that is not above the name, plus one. */
-static uint32_t find_last(const struct acl_patterns *patterns, struct bytes name) {
+static uint32_t acl_user_find_last(const struct acl_patterns *patterns, struct bytes name) {
     uint32_t low = 0;
     uint32_t high = patterns->prefix_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (compare_texts(patterns->prefixes[middle].text, name) <= 0) {
+        if (acl_user_compare_texts(patterns->prefixes[middle].text, name) <= 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -110,12 +111,12 @@ static uint32_t find_last(const struct acl_patterns *patterns, struct bytes name
 }
 
 /* is_beginning: everything that begins with the name is meant. */
-static bool has_prefix(const struct acl_patterns *patterns, struct bytes name, unsigned access,
-                       bool is_beginning) {
-    uint32_t at = find_last(patterns, name);
+static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
+                                unsigned access, bool is_beginning) {
+    uint32_t at = acl_user_find_last(patterns, name);
     while (at > 0) {
         const struct acl_prefix *prefix = &patterns->prefixes[at - 1];
-        if ((prefix->access & access) == access && begins_with(name, prefix->text) &&
+        if ((prefix->access & access) == access && acl_user_begins_with(name, prefix->text) &&
             (!prefix->is_whole || (!is_beginning && prefix->text.size == name.size))) {
             return true;
         }
@@ -125,13 +126,13 @@ static bool has_prefix(const struct acl_patterns *patterns, struct bytes name, u
 }
 
 bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name, unsigned access) {
-    if (has_prefix(patterns, name, access, false)) {
+    if (acl_user_has_prefix(patterns, name, access, false)) {
         return true;
     }
     for (uint32_t i = 0; i < patterns->slow_count; i++) {
         const struct acl_text *each = patterns->slow[i];
         struct bytes literal = {.at = each->text.at, .size = acl_pattern_literal_size(each->text)};
-        if ((each->value & access) == access && begins_with(name, literal) &&
+        if ((each->value & access) == access && acl_user_begins_with(name, literal) &&
             glob_matches(each->text, name)) {
             return true;
         }
@@ -140,21 +141,21 @@ bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name, u
 }
 
 bool acl_patterns_cover(const struct acl_patterns *patterns, struct bytes prefix, unsigned access) {
-    return has_prefix(patterns, prefix, access, true);
+    return acl_user_has_prefix(patterns, prefix, access, true);
 }
 
 /* ---- selectors ---- */
 
-static void deinit_patterns(struct acl_patterns *patterns) {
-    clear_index(patterns);
+static void acl_user_deinit_patterns(struct acl_patterns *patterns) {
+    acl_user_clear_index(patterns);
     acl_list_deinit(&patterns->list);
 }
 
-static void destroy_selector(struct acl_selector *selector) {
+static void acl_user_destroy_selector(struct acl_selector *selector) {
     acl_list_deinit(&selector->rules);
     acl_list_deinit(&selector->first_args);
-    deinit_patterns(&selector->keys);
-    deinit_patterns(&selector->channels);
+    acl_user_deinit_patterns(&selector->keys);
+    acl_user_deinit_patterns(&selector->channels);
     memory_free(selector);
 }
 
@@ -176,11 +177,11 @@ struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_c
 
 void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left) {
     while (user->selector_count > count_left) {
-        destroy_selector(user->selectors[--user->selector_count]);
+        acl_user_destroy_selector(user->selectors[--user->selector_count]);
     }
 }
 
-static bool copy_selector(struct acl_selector *into, const struct acl_selector *from) {
+static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_selector *from) {
     into->has_all_keys = from->has_all_keys;
     into->has_all_channels = from->has_all_channels;
     into->has_all_commands = from->has_all_commands;
@@ -194,7 +195,7 @@ static bool copy_selector(struct acl_selector *into, const struct acl_selector *
 
 /* ---- a user ---- */
 
-static char *copy_name(struct bytes name) {
+static char *acl_user_copy_name(struct bytes name) {
     char *copy = memory_allocate(name.size + 1);
     if (copy != NULL) {
         if (name.size > 0) {
@@ -205,9 +206,9 @@ static char *copy_name(struct bytes name) {
     return copy;
 }
 
-static struct acl_user *create_bare(struct bytes name) {
+static struct acl_user *acl_user_create_bare(struct bytes name) {
     struct acl_user *user = memory_allocate_zeroed(sizeof *user);
-    char *copy = user != NULL ? copy_name(name) : NULL;
+    char *copy = user != NULL ? acl_user_copy_name(name) : NULL;
     if (copy == NULL) {
         memory_free(user);
         return NULL;
@@ -217,7 +218,7 @@ static struct acl_user *create_bare(struct bytes name) {
 }
 
 struct acl_user *acl_user_create(struct bytes name, bool has_all_channels) {
-    struct acl_user *user = create_bare(name);
+    struct acl_user *user = acl_user_create_bare(name);
     if (user != NULL && acl_user_add_selector(user, has_all_channels) == NULL) {
         acl_user_destroy(user);
         return NULL;
@@ -237,11 +238,11 @@ void acl_user_destroy(struct acl_user *user) {
 }
 
 struct acl_user *acl_user_copy(const struct acl_user *user) {
-    struct acl_user *copy = create_bare(user->name);
+    struct acl_user *copy = acl_user_create_bare(user->name);
     bool is_fine = copy != NULL && acl_list_copy(&copy->passwords, &user->passwords);
     for (uint32_t i = 0; is_fine && i < user->selector_count; i++) {
         struct acl_selector *selector = acl_user_add_selector(copy, false);
-        is_fine = selector != NULL && copy_selector(selector, user->selectors[i]);
+        is_fine = selector != NULL && acl_user_copy_selector(selector, user->selectors[i]);
     }
     if (!is_fine) {
         acl_user_destroy(copy);
@@ -255,7 +256,8 @@ struct acl_user *acl_user_copy(const struct acl_user *user) {
 
 bool acl_user_finish(struct acl_user *user) {
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        if (!make_index(&user->selectors[i]->keys) || !make_index(&user->selectors[i]->channels)) {
+        if (!acl_user_make_index(&user->selectors[i]->keys) ||
+            !acl_user_make_index(&user->selectors[i]->channels)) {
             return false;
         }
     }
@@ -344,12 +346,12 @@ void acl_users_deinit(struct acl_users *users) {
 }
 
 /* The first that is not below the name. */
-static uint32_t find_place(const struct acl_users *users, struct bytes name) {
+static uint32_t acl_user_find_place(const struct acl_users *users, struct bytes name) {
     uint32_t low = 0;
     uint32_t high = users->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (compare_texts(users->at[middle]->name, name) < 0) {
+        if (acl_user_compare_texts(users->at[middle]->name, name) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -359,7 +361,7 @@ static uint32_t find_place(const struct acl_users *users, struct bytes name) {
 }
 
 struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name) {
-    uint32_t place = find_place(users, name);
+    uint32_t place = acl_user_find_place(users, name);
     return place < users->count && bytes_equal(users->at[place]->name, name) ? users->at[place]
                                                                              : NULL;
 }
@@ -387,7 +389,7 @@ struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *dra
         return user;
     }
     CHECK(users->count < users->capacity);
-    uint32_t place = find_place(users, draft->name);
+    uint32_t place = acl_user_find_place(users, draft->name);
     memmove(&users->at[place + 1], &users->at[place],
             (users->count - place) * sizeof(struct acl_user *));
     users->at[place] = draft;
@@ -397,7 +399,7 @@ struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *dra
 
 void acl_users_exchange(struct acl_users *users, struct acl_users *fresh) {
     for (uint32_t i = 0; i < users->count; i++) {
-        uint32_t place = find_place(fresh, users->at[i]->name);
+        uint32_t place = acl_user_find_place(fresh, users->at[i]->name);
         if (place < fresh->count && bytes_equal(fresh->at[place]->name, users->at[i]->name)) {
             struct acl_user *kept = users->at[i];
             struct acl_user rules = *kept;
@@ -415,7 +417,7 @@ void acl_users_exchange(struct acl_users *users, struct acl_users *fresh) {
 }
 
 void acl_users_remove(struct acl_users *users, struct acl_user *user) {
-    uint32_t place = find_place(users, user->name);
+    uint32_t place = acl_user_find_place(users, user->name);
     CHECK(user != users->default_user);
     CHECK(place < users->count && users->at[place] == user);
     users->count--;
@@ -426,13 +428,13 @@ void acl_users_remove(struct acl_users *users, struct acl_user *user) {
 
 /* ---- validation ---- */
 
-static bool validate_patterns(const struct acl_patterns *patterns, const char **reason) {
+static bool acl_user_validate_patterns(const struct acl_patterns *patterns, const char **reason) {
     bool has_all = patterns->prefix_count + patterns->slow_count == patterns->list.count;
     if (!has_all) {
         *reason = "a pattern is not in the index";
     }
     for (uint32_t i = 1; has_all && i < patterns->prefix_count; i++) {
-        if (compare_prefixes(&patterns->prefixes[i - 1], &patterns->prefixes[i]) > 0) {
+        if (acl_user_compare_prefixes(&patterns->prefixes[i - 1], &patterns->prefixes[i]) > 0) {
             *reason = "patterns are not sorted";
             return false;
         }
@@ -440,7 +442,7 @@ static bool validate_patterns(const struct acl_patterns *patterns, const char **
     return has_all;
 }
 
-static bool validate_user(const struct acl_user *user, const char **reason) {
+static bool acl_user_validate(const struct acl_user *user, const char **reason) {
     if (user->selector_count == 0 || (user->has_no_password && user->passwords.count > 0)) {
         *reason = "a user without selector, or with passwords it does not need";
         return false;
@@ -458,8 +460,8 @@ static bool validate_user(const struct acl_user *user, const char **reason) {
                 return false;
             }
         }
-        if (!validate_patterns(&selector->keys, reason) ||
-            !validate_patterns(&selector->channels, reason)) {
+        if (!acl_user_validate_patterns(&selector->keys, reason) ||
+            !acl_user_validate_patterns(&selector->channels, reason)) {
             return false;
         }
     }
@@ -472,11 +474,11 @@ bool acl_users_validate(const struct acl_users *users, const char **reason) {
         return false;
     }
     for (uint32_t i = 0; i < users->count; i++) {
-        if (i > 0 && compare_texts(users->at[i - 1]->name, users->at[i]->name) >= 0) {
+        if (i > 0 && acl_user_compare_texts(users->at[i - 1]->name, users->at[i]->name) >= 0) {
             *reason = "users are not sorted";
             return false;
         }
-        if (!validate_user(users->at[i], reason)) {
+        if (!acl_user_validate(users->at[i], reason)) {
             return false;
         }
     }

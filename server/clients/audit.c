@@ -23,7 +23,7 @@ static const struct {
     [AUDIT_MAXMEMORY] = {"maxmemory", 1, 60000},
 };
 
-static void end_window(enum audit_class class, struct audit_window *window) {
+static void audit_end_window(enum audit_class class, struct audit_window *window) {
     if (window->left_out > 0) {
         log_write(LOG_AUDIT, "lines left out class=%s count=%llu", classes[class].name,
                   (unsigned long long)window->left_out);
@@ -31,7 +31,7 @@ static void end_window(enum audit_class class, struct audit_window *window) {
     *window = (struct audit_window){.end_ms = 0};
 }
 
-static bool is_over(const struct audit_window *window, int64_t now_ms) {
+static bool audit_is_over(const struct audit_window *window, int64_t now_ms) {
     return window->end_ms != 0 && now_ms >= window->end_ms;
 }
 
@@ -55,8 +55,8 @@ void audit_write_refused(struct server *server, enum audit_class class, struct a
     if (!server->settings.audit_log) {
         return;
     }
-    if (is_over(window, now_ms)) {
-        end_window(class, window);
+    if (audit_is_over(window, now_ms)) {
+        audit_end_window(class, window);
     }
     if (window->end_ms == 0) {
         window->end_ms = now_ms + classes[class].window_ms;
@@ -72,8 +72,8 @@ void audit_write_refused(struct server *server, enum audit_class class, struct a
 void audit_second(struct server *server) {
     for (enum audit_class class = AUDIT_NONE; class < AUDIT_CLASSES; class ++) {
         struct audit_window *window = &server->audit.windows[class];
-        if (is_over(window, server->clock.monotonic_ms)) {
-            end_window(class, window);
+        if (audit_is_over(window, server->clock.monotonic_ms)) {
+            audit_end_window(class, window);
         }
     }
 }

@@ -12,7 +12,7 @@
 
 /* ---- addresses ---- */
 
-static struct auth_guard_address of_v4(uint32_t address) {
+static struct auth_guard_address auth_guard_of_v4(uint32_t address) {
     return (struct auth_guard_address){.high = 4, .low = address};
 }
 
@@ -30,7 +30,7 @@ struct auth_guard_address auth_guard_address(const char *text) {
     host[end - text] = '\0';
     struct in_addr v4;
     if (!is_v6) {
-        return inet_pton(AF_INET, host, &v4) == 1 ? of_v4(ntohl(v4.s_addr)) : of_unix;
+        return inet_pton(AF_INET, host, &v4) == 1 ? auth_guard_of_v4(ntohl(v4.s_addr)) : of_unix;
     }
     if (inet_pton(AF_INET6, host, bytes) != 1) {
         return of_unix;
@@ -38,21 +38,22 @@ struct auth_guard_address auth_guard_address(const char *text) {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
     if (memcmp(bytes, mapped, sizeof mapped) == 0) {
         memcpy(&v4, bytes + sizeof mapped, sizeof v4);
-        return of_v4(ntohl(v4.s_addr));
+        return auth_guard_of_v4(ntohl(v4.s_addr));
     }
     struct auth_guard_address network = {.high = 6};
     memcpy(&network.low, bytes, sizeof network.low);
     return network;
 }
 
-static bool is_equal(struct auth_guard_address a, struct auth_guard_address b) {
+static bool auth_guard_is_equal(struct auth_guard_address a, struct auth_guard_address b) {
     return a.high == b.high && a.low == b.low;
 }
 
 /* ---- the table ---- */
 
 /* Index of the first of the address's places. The mixing is that of splitmix64. */
-static uint32_t first_place(const struct auth_guard *guard, struct auth_guard_address address) {
+static uint32_t auth_guard_first_place(const struct auth_guard *guard,
+                                       struct auth_guard_address address) {
     uint64_t hash = (address.low ^ guard->seed) + address.high * 0x9e3779b97f4a7c15U;
     hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9U;
     hash = (hash ^ hash >> 27) * 0x94d049bb133111ebU;
@@ -61,11 +62,12 @@ static uint32_t first_place(const struct auth_guard *guard, struct auth_guard_ad
 }
 
 /* The index of its place; AUTH_GUARD_PLACES: it has no failures. */
-static uint32_t find_place(const struct auth_guard *guard, struct auth_guard_address address) {
-    uint32_t first = first_place(guard, address);
+static uint32_t auth_guard_find_place(const struct auth_guard *guard,
+                                      struct auth_guard_address address) {
+    uint32_t first = auth_guard_first_place(guard, address);
     for (uint32_t i = first; i < first + AUTH_GUARD_WAYS; i++) {
         const struct auth_guard_entry *entry = &guard->entries[i];
-        if (entry->failures > 0 && is_equal(entry->address, address)) {
+        if (entry->failures > 0 && auth_guard_is_equal(entry->address, address)) {
             return i;
         }
     }
@@ -73,19 +75,20 @@ static uint32_t find_place(const struct auth_guard *guard, struct auth_guard_add
 }
 
 /* NULL: it has no failures. */
-static struct auth_guard_entry *find(struct auth_guard *guard, struct auth_guard_address address) {
-    uint32_t place = find_place(guard, address);
+static struct auth_guard_entry *auth_guard_find(struct auth_guard *guard,
+                                                struct auth_guard_address address) {
+    uint32_t place = auth_guard_find_place(guard, address);
     return place < AUTH_GUARD_PLACES ? &guard->entries[place] : NULL;
 }
 
 /* ---- names ---- */
 
 /* Never 0. */
-static uint64_t hash_name(const struct auth_guard *guard, struct bytes name) {
+static uint64_t auth_guard_hash_name(const struct auth_guard *guard, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, guard->seed) | 1;
 }
 
-static bool is_right_name(const struct auth_guard_entry *entry, uint64_t name) {
+static bool auth_guard_is_right_name(const struct auth_guard_entry *entry, uint64_t name) {
     bool is_right = false;
     for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
         is_right |= entry->right_names[i] == name;
@@ -93,7 +96,7 @@ static bool is_right_name(const struct auth_guard_entry *entry, uint64_t name) {
     return is_right;
 }
 
-static void leave_right_names(struct auth_guard_entry *entry, uint64_t name) {
+static void auth_guard_leave_right_names(struct auth_guard_entry *entry, uint64_t name) {
     for (int i = 0; i < AUTH_GUARD_RIGHT; i++) {
         if (entry->right_names[i] == name) {
             entry->right_names[i] = 0;
@@ -101,8 +104,8 @@ static void leave_right_names(struct auth_guard_entry *entry, uint64_t name) {
     }
 }
 
-static void join_right_names(struct auth_guard_entry *entry, uint64_t name) {
-    if (!is_right_name(entry, name)) {
+static void auth_guard_join_right_names(struct auth_guard_entry *entry, uint64_t name) {
+    if (!auth_guard_is_right_name(entry, name)) {
         memmove(entry->right_names + 1, entry->right_names,
                 sizeof entry->right_names - sizeof entry->right_names[0]);
         entry->right_names[0] = name;
@@ -111,14 +114,14 @@ static void join_right_names(struct auth_guard_entry *entry, uint64_t name) {
 
 /* ---- failures ---- */
 
-static bool is_old(const struct auth_guard_entry *entry, int64_t now_ms) {
+static bool auth_guard_is_old(const struct auth_guard_entry *entry, int64_t now_ms) {
     return now_ms - entry->failed_at_ms >= AUTH_GUARD_FORGET_MS;
 }
 
 /* A free place, or that of the address that failed longest ago. */
-static struct auth_guard_entry *make_room(struct auth_guard *guard,
-                                          struct auth_guard_address address) {
-    struct auth_guard_entry *entry = &guard->entries[first_place(guard, address)];
+static struct auth_guard_entry *auth_guard_make_room(struct auth_guard *guard,
+                                                     struct auth_guard_address address) {
+    struct auth_guard_entry *entry = &guard->entries[auth_guard_first_place(guard, address)];
     struct auth_guard_entry *oldest = entry;
     for (int i = 0; i < AUTH_GUARD_WAYS; i++, entry++) {
         if (entry->failures == 0) {
@@ -133,7 +136,7 @@ static struct auth_guard_entry *make_room(struct auth_guard *guard,
 
 /* ---- delays ---- */
 
-static int64_t delay_of(const struct settings *settings, uint32_t failures) {
+static int64_t auth_guard_delay_of(const struct settings *settings, uint32_t failures) {
     int64_t delay_ms = settings->auth_delay_ms;
     int64_t doublings = (int64_t)failures - settings->auth_delay_after;
     if (doublings < 0) {
@@ -147,11 +150,12 @@ static int64_t delay_of(const struct settings *settings, uint32_t failures) {
 
 int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
                             struct auth_guard_address address, struct bytes name, int64_t now_ms) {
-    uint32_t place = find_place(guard, address);
-    return place == AUTH_GUARD_PLACES || is_old(&guard->entries[place], now_ms) ||
-                   is_right_name(&guard->entries[place], hash_name(guard, name))
+    uint32_t place = auth_guard_find_place(guard, address);
+    return place == AUTH_GUARD_PLACES || auth_guard_is_old(&guard->entries[place], now_ms) ||
+                   auth_guard_is_right_name(&guard->entries[place],
+                                            auth_guard_hash_name(guard, name))
                ? 0
-               : delay_of(settings, guard->entries[place].failures);
+               : auth_guard_delay_of(settings, guard->entries[place].failures);
 }
 
 int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct settings *settings,
@@ -160,7 +164,8 @@ int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct setting
     if (delay_ms == 0) {
         return 0;
     }
-    int64_t left_ms = guard->entries[find_place(guard, address)].failed_at_ms + delay_ms - now_ms;
+    int64_t left_ms =
+        guard->entries[auth_guard_find_place(guard, address)].failed_at_ms + delay_ms - now_ms;
     return left_ms > 0 ? left_ms : 0;
 }
 
@@ -168,7 +173,7 @@ int64_t auth_guard_begin_wait(struct auth_guard *guard, const struct settings *s
                               struct auth_guard_address address, struct bytes name,
                               int64_t now_ms) {
     int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, name, now_ms);
-    struct auth_guard_entry *entry = find(guard, address);
+    struct auth_guard_entry *entry = auth_guard_find(guard, address);
     if (delay_ms == 0 || entry == NULL) {
         return 0;
     }
@@ -176,7 +181,7 @@ int64_t auth_guard_begin_wait(struct auth_guard *guard, const struct settings *s
 }
 
 void auth_guard_end_wait(struct auth_guard *guard, struct auth_guard_address address) {
-    struct auth_guard_entry *entry = find(guard, address);
+    struct auth_guard_entry *entry = auth_guard_find(guard, address);
     if (entry != NULL && entry->waiting > 0) {
         entry->waiting--;
     }
@@ -184,20 +189,20 @@ void auth_guard_end_wait(struct auth_guard *guard, struct auth_guard_address add
 
 uint32_t auth_guard_fail(struct auth_guard *guard, struct auth_guard_address address,
                          struct bytes name, int64_t now_ms) {
-    struct auth_guard_entry *entry = find(guard, address);
-    uint64_t hash = hash_name(guard, name);
+    struct auth_guard_entry *entry = auth_guard_find(guard, address);
+    uint64_t hash = auth_guard_hash_name(guard, name);
     if (entry == NULL) {
-        entry = make_room(guard, address);
+        entry = auth_guard_make_room(guard, address);
         *entry = (struct auth_guard_entry){.address = address};
     }
-    if (is_old(entry, now_ms)) {
+    if (auth_guard_is_old(entry, now_ms)) {
         entry->failures = entry->run = 0;
     }
     if (hash != entry->last_name) {
         entry->last_name = hash;
         entry->run = 0;
     }
-    leave_right_names(entry, hash);
+    auth_guard_leave_right_names(entry, hash);
     uint32_t more = entry->failures < UINT32_MAX;
     entry->run += more;
     entry->failures += more;
@@ -208,11 +213,11 @@ uint32_t auth_guard_fail(struct auth_guard *guard, struct auth_guard_address add
 
 void auth_guard_pass(struct auth_guard *guard, struct auth_guard_address address,
                      struct bytes name) {
-    struct auth_guard_entry *entry = find(guard, address);
+    struct auth_guard_entry *entry = auth_guard_find(guard, address);
     if (entry == NULL) {
         return;
     }
-    uint64_t hash = hash_name(guard, name);
+    uint64_t hash = auth_guard_hash_name(guard, name);
     if (hash == entry->last_name) {
         entry->failures -= entry->run;
         entry->run = 0;
@@ -220,7 +225,7 @@ void auth_guard_pass(struct auth_guard *guard, struct auth_guard_address address
     if (entry->failures == 0) {
         *entry = (struct auth_guard_entry){.failures = 0};
     } else {
-        join_right_names(entry, hash);
+        auth_guard_join_right_names(entry, hash);
     }
 }
 
@@ -262,12 +267,12 @@ bool auth_guard_validate(const struct auth_guard *guard, const char **reason) {
             wrong = entry->waiting > 0 ? "an attempt waits for an address without failures" : wrong;
             continue;
         }
-        uint32_t first = first_place(guard, entry->address);
+        uint32_t first = auth_guard_first_place(guard, entry->address);
         if (i - first >= AUTH_GUARD_WAYS) {
             wrong = "an address is not in one of its places";
         } else if (entry->run > entry->failures) {
             wrong = "more failures for one name than in all";
-        } else if (find_place(guard, entry->address) != i) {
+        } else if (auth_guard_find_place(guard, entry->address) != i) {
             wrong = "an address has two places";
         }
     }

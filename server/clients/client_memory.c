@@ -5,16 +5,16 @@
 #include "server/clients/client_memory.h"
 
 /* Never 0 but for replicas, which count nowhere: client-output-buffer-limit bounds them. */
-static size_t size_of(const struct session *session) {
+static size_t client_memory_size_of(const struct session *session) {
     return session_is_replica(session) ? 0 : session_memory_size(session);
 }
 
-static uint8_t class_of(const struct session *session) {
+static uint8_t client_memory_class_of(const struct session *session) {
     size_t size = session->counted_size;
     return session->is_no_evict || size == 0 ? 0 : (uint8_t)(63 - __builtin_clzll(size));
 }
 
-static void leave_class(struct client_memory *memory, struct session *session) {
+static void client_memory_leave_class(struct client_memory *memory, struct session *session) {
     uint8_t size_class = session->size_class;
     if (size_class == 0) {
         return;
@@ -26,7 +26,8 @@ static void leave_class(struct client_memory *memory, struct session *session) {
     session->size_class = 0;
 }
 
-static void enter_class(struct client_memory *memory, struct session *session, uint8_t size_class) {
+static void client_memory_enter_class(struct client_memory *memory, struct session *session,
+                                      uint8_t size_class) {
     session->size_class = size_class;
     if (size_class != 0) {
         session_link(&memory->classes[size_class], session, SESSION_BY_SIZE);
@@ -35,18 +36,18 @@ static void enter_class(struct client_memory *memory, struct session *session, u
 }
 
 void client_memory_count(struct client_memory *memory, struct session *session) {
-    size_t size = size_of(session);
+    size_t size = client_memory_size_of(session);
     memory->total += size - session->counted_size;
     session->counted_size = size;
-    uint8_t size_class = class_of(session);
+    uint8_t size_class = client_memory_class_of(session);
     if (size_class != session->size_class) {
-        leave_class(memory, session);
-        enter_class(memory, session, size_class);
+        client_memory_leave_class(memory, session);
+        client_memory_enter_class(memory, session, size_class);
     }
 }
 
 void client_memory_forget(struct client_memory *memory, struct session *session) {
-    leave_class(memory, session);
+    client_memory_leave_class(memory, session);
     memory->total -= session->counted_size;
     session->counted_size = 0;
 }

@@ -30,7 +30,7 @@ static const uint8_t transitions[REPLICATION_FAILOVERS][EVENTS] = {
                                      [EVENT_ABORTED] = NEXT(REPLICATION_FAILOVER_NONE)},
 };
 
-static void advance(struct server *server, enum event event) {
+static void failover_advance(struct server *server, enum event event) {
     struct replication *replication = &server->replication;
     uint8_t next = transitions[replication->failover.state][event];
     CHECK(next != 0);
@@ -43,12 +43,12 @@ static void advance(struct server *server, enum event event) {
     }
 }
 
-static const char *target_of(const struct replication *replication) {
+static const char *failover_target_of(const struct replication *replication) {
     return replication->failover.host[0] != '\0' ? replication->failover.host : "any";
 }
 
 /* Of this kind: a Redis does not take over by a handshake. */
-static bool has_replica(const struct replication *replication) {
+static bool failover_has_replica(const struct replication *replication) {
     const struct replica *replica = replication->replicas;
     while (replica != NULL && replica->is_redis) {
         replica = replica->next;
@@ -57,20 +57,21 @@ static bool has_replica(const struct replication *replication) {
 }
 
 /* By the name that Sentinels give their connections. */
-static bool is_sentinel(const struct session *session) {
+static bool failover_is_sentinel(const struct session *session) {
     static const char prefix[] = "sentinel-";
     return session->name != NULL && strncmp(session->name, prefix, sizeof prefix - 1) == 0;
 }
 
 /* By the channel through which Sentinels meet. */
-static bool is_watched_by_others(const struct server *server, const struct session *caller) {
-    return caller != NULL && !is_sentinel(caller) &&
+static bool failover_is_watched_by_others(const struct server *server,
+                                          const struct session *caller) {
+    return caller != NULL && !failover_is_sentinel(caller) &&
            subscription_subscriber_count(&server->subscriptions, SUBSCRIPTION_CHANNEL,
                                          BYTES("__sentinel__:hello")) > 0;
 }
 
-static const char *check(const struct server *server, const struct session *caller,
-                         const struct failover_options *options) {
+static const char *failover_check(const struct server *server, const struct session *caller,
+                                  const struct failover_options *options) {
     const struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
         return "ERR FAILOVER already in progress.";
@@ -78,10 +79,10 @@ static const char *check(const struct server *server, const struct session *call
     if (replication_is_replica(replication) || replication->is_promoting) {
         return "ERR FAILOVER is not valid when server is a replica.";
     }
-    if (!has_replica(replication)) {
+    if (!failover_has_replica(replication)) {
         return "ERR FAILOVER requires connected replicas.";
     }
-    if (is_watched_by_others(server, caller)) {
+    if (failover_is_watched_by_others(server, caller)) {
         return "ERR FAILOVER is refused because a Sentinel watches this server, and would not "
                "follow. Send it SENTINEL FAILOVER <master name>.";
     }
@@ -105,7 +106,7 @@ static const char *check(const struct server *server, const struct session *call
 const char *failover_begin(struct server *server, const struct session *caller,
                            const struct failover_options *options) {
     struct replication *replication = &server->replication;
-    const char *why = check(server, caller, options);
+    const char *why = failover_check(server, caller, options);
     if (why != NULL) {
         return why;
     }
@@ -123,16 +124,16 @@ const char *failover_begin(struct server *server, const struct session *caller,
     replication->failover.port = (uint16_t)options->port;
     replication->failover.is_forced = options->is_forced;
     replication->failover.until_ms = until_ms;
-    advance(server, EVENT_BEGUN);
+    failover_advance(server, EVENT_BEGUN);
     log_write(LOG_NOTICE, "failover begun, writes wait target=\"%s %u\" group=%llu",
-              target_of(replication), replication->failover.port,
+              failover_target_of(replication), replication->failover.port,
               (unsigned long long)replication->group);
     replication_ask_acks(server);
     return NULL;
 }
 
 /* A replica that may take over, and has everything; NULL: none. */
-static const struct replica *find_ready(const struct replication *replication) {
+static const struct replica *failover_find_ready(const struct replication *replication) {
     struct bytes host = bytes_from_text(replication->failover.host);
     if (host.size > 0) {
         const struct replica *target =
@@ -152,9 +153,9 @@ static const struct replica *find_ready(const struct replication *replication) {
     return NULL;
 }
 
-static void shift(struct server *server) {
+static void failover_shift(struct server *server) {
     struct replication *replication = &server->replication;
-    advance(server, EVENT_READY);
+    failover_advance(server, EVENT_READY);
     log_write(LOG_NOTICE, "failover: asking the target to become master target=\"%s %u\"",
               replication->failover.host, replication->failover.port);
     if (!replication_follow(server, bytes_from_text(replication->failover.host),
@@ -168,7 +169,7 @@ static void shift(struct server *server) {
 bool failover_ask(struct server *server, const struct session *caller) {
     struct replication *replication = &server->replication;
     int64_t silent_ms = server->clock.monotonic_ms - replication->heard_at_ms;
-    if (!is_sentinel(caller) || !replication_is_replica(replication) ||
+    if (!failover_is_sentinel(caller) || !replication_is_replica(replication) ||
         !replication_is_up(replication) || silent_ms > HEARD_MS ||
         replication->machine.ask_handover == NULL ||
         !replication->machine.ask_handover(replication->machine.context)) {
@@ -198,20 +199,20 @@ void failover_take_order(struct server *server, const struct replica *replica) {
 }
 
 /* What Sentinel orders of a master that it has replaced. */
-static void finish_order(struct server *server) {
+static void failover_finish_order(struct server *server) {
     char error[SETTING_ERROR_MAX];
     if (server->settings.file_path != NULL && !settings_rewrite(&server->settings, error)) {
         log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
     }
     for (struct session *session = server->session_first; session != NULL;
          session = session->next) {
-        if (!session_is_replica(session) && !is_sentinel(session)) {
+        if (!session_is_replica(session) && !failover_is_sentinel(session)) {
             server_kill_session(server, session);
         }
     }
 }
 
-static void step_asked(struct server *server) {
+static void failover_step_asked(struct server *server) {
     const struct replication *replication = &server->replication;
     int64_t until_ms = replication->failover.asked_until_ms;
     if (until_ms != 0 &&
@@ -225,23 +226,23 @@ static void step_asked(struct server *server) {
 
 void failover_step(struct server *server, bool has_waiting_answers) {
     struct replication *replication = &server->replication;
-    step_asked(server);
+    failover_step_asked(server);
     if (replication->failover.state != REPLICATION_FAILOVER_WAITS) {
         return;
     }
     /* With sync-replicas, answers that wait would be lost with the term. Otherwise they wait for this server's
      * disk, and go on doing so. */
     bool is_held = has_waiting_answers && sync_is_gating(&replication->sync);
-    const struct replica *ready = is_held ? NULL : find_ready(replication);
+    const struct replica *ready = is_held ? NULL : failover_find_ready(replication);
     if (ready != NULL) {
         char address[REPLICATION_HOST_MAX + 1];
         replication_print_address(ready, address);
         memcpy(replication->failover.host, address, sizeof address);
         replication->failover.port = ready->port;
-        shift(server);
+        failover_shift(server);
     } else if (server->clock.monotonic_ms >= replication->failover.until_ms) {
         if (replication->failover.is_forced) {
-            shift(server);
+            failover_shift(server);
         } else {
             (void)failover_abort(server, "no replica caught up before the timeout");
         }
@@ -265,9 +266,9 @@ bool failover_abort(struct server *server, const char *reason) {
         return false;
     }
     log_write(LOG_WARNING, "failover aborted target=\"%s %u\" state=%s reason=\"%s\"",
-              target_of(replication), replication->failover.port, replication_failover_name(state),
-              reason);
-    advance(server, EVENT_ABORTED);
+              failover_target_of(replication), replication->failover.port,
+              replication_failover_name(state), reason);
+    failover_advance(server, EVENT_ABORTED);
     if (state == REPLICATION_FAILOVER_SHIFTS) {
         replication_promote(server);
     }
@@ -286,7 +287,7 @@ void failover_end(struct server *server, bool is_agreed) {
     log_write(LOG_NOTICE, "failover done target=\"%s %u\"", replication->failover.host,
               replication->failover.port);
     if (replication->failover.is_ordered) {
-        finish_order(server);
+        failover_finish_order(server);
     }
-    advance(server, EVENT_AGREED);
+    failover_advance(server, EVENT_AGREED);
 }

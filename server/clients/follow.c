@@ -30,22 +30,22 @@ static const char *const words[FOLLOW_KINDS] = {
     [FOLLOW_OVERTAKEN] = "__overtaken@",
 };
 
-static void skip(struct bytes *text, size_t size) {
+static void follow_skip(struct bytes *text, size_t size) {
     text->at += size;
     text->size -= size;
 }
 
-static bool skip_text(struct bytes *text, const char *expected) {
+static bool follow_skip_text(struct bytes *text, const char *expected) {
     size_t size = strlen(expected);
     if (text->size < size || memcmp(text->at, expected, size) != 0) {
         return false;
     }
-    skip(text, size);
+    follow_skip(text, size);
     return true;
 }
 
 /* A number of up to five digits. */
-static bool skip_number(struct bytes *text, uint32_t *number) {
+static bool follow_skip_number(struct bytes *text, uint32_t *number) {
     size_t size = 0;
     for (*number = 0; size < text->size && size < 5; size++) {
         if (text->at[size] < '0' || text->at[size] > '9') {
@@ -53,13 +53,13 @@ static bool skip_number(struct bytes *text, uint32_t *number) {
         }
         *number = *number * 10 + (uint32_t)(text->at[size] - '0');
     }
-    skip(text, size);
+    follow_skip(text, size);
     return size > 0;
 }
 
-static bool is_of_a_board(struct bytes *text, struct target *target) {
+static bool follow_is_of_a_board(struct bytes *text, struct target *target) {
     for (unsigned kind = 0; kind < FOLLOW_KINDS; kind++) {
-        if (skip_text(text, words[kind])) {
+        if (follow_skip_text(text, words[kind])) {
             target->kind = (enum follow_kind)kind;
             return true;
         }
@@ -68,13 +68,13 @@ static bool is_of_a_board(struct bytes *text, struct target *target) {
 }
 
 /* text: behind the word. */
-static bool read_target(struct bytes text, struct target *target) {
-    if (!skip_number(&text, &target->database) || target->database >= REGISTRY_DATABASES ||
-        !skip_text(&text, "__:")) {
+static bool follow_read_target(struct bytes text, struct target *target) {
+    if (!follow_skip_number(&text, &target->database) || target->database >= REGISTRY_DATABASES ||
+        !follow_skip_text(&text, "__:")) {
         return false;
     }
     if (target->kind != FOLLOW_BOARD &&
-        (!skip_number(&text, &target->n) || !skip_text(&text, ":"))) {
+        (!follow_skip_number(&text, &target->n) || !follow_skip_text(&text, ":"))) {
         return false;
     }
     target->board = text;
@@ -83,7 +83,7 @@ static bool read_target(struct bytes text, struct target *target) {
             return false;
         }
         target->board.size = target->n;
-        skip(&text, (size_t)target->n + 1);
+        follow_skip(&text, (size_t)target->n + 1);
         target->member = text;
         return target->board.size > 0 && text.size > 0;
     }
@@ -94,10 +94,10 @@ static bool read_target(struct bytes text, struct target *target) {
 const char *follow_refuse(const struct server *server, const struct session *session,
                           struct bytes channel) {
     struct target target;
-    if (!is_of_a_board(&channel, &target)) {
+    if (!follow_is_of_a_board(&channel, &target)) {
         return NULL;
     }
-    if (!read_target(channel, &target)) {
+    if (!follow_read_target(channel, &target)) {
         return target.kind == FOLLOW_BOARD ? "ERR channels of boards are __board@DB__:BOARD"
                : target.kind == FOLLOW_OVERTAKEN
                    ? "ERR channels of members are __overtaken@DB__:SIZE:BOARD:MEMBER, SIZE being "
@@ -114,7 +114,7 @@ const char *follow_refuse(const struct server *server, const struct session *ses
 
 bool follow_find_board(struct bytes channel, struct bytes *board) {
     struct target target;
-    if (!is_of_a_board(&channel, &target) || !read_target(channel, &target)) {
+    if (!follow_is_of_a_board(&channel, &target) || !follow_read_target(channel, &target)) {
         return false;
     }
     *board = target.board;
@@ -144,7 +144,7 @@ static const enum follow_queue queue_of[FOLLOW_STATES] = {
     [FOLLOW_RESTING] = FOLLOW_RESTS, [FOLLOW_RESTING_CHANGED] = FOLLOW_RESTS,
 };
 
-static void take_out(struct follows *follows, struct followed_board *board) {
+static void follow_take_out(struct follows *follows, struct followed_board *board) {
     enum follow_queue queue = queue_of[board->state];
     if (queue != FOLLOW_QUEUES) {
         *(board->previous != NULL ? &board->previous->next : &follows->first[queue]) = board->next;
@@ -152,12 +152,12 @@ static void take_out(struct follows *follows, struct followed_board *board) {
     }
 }
 
-static void happen(struct follows *follows, struct followed_board *board, enum event event) {
+static void follow_happen(struct follows *follows, struct followed_board *board, enum event event) {
     enum follow_state state = (enum follow_state)next_state[board->state][event];
     CHECK(state != FOLLOW_STATES);
     enum follow_queue queue = queue_of[state];
     if (queue != queue_of[board->state]) {
-        take_out(follows, board);
+        follow_take_out(follows, board);
         board->next = NULL;
         board->previous = NULL;
         if (queue != FOLLOW_QUEUES) {
@@ -171,15 +171,16 @@ static void happen(struct follows *follows, struct followed_board *board, enum e
 
 /* ---- boards ---- */
 
-static uint64_t hash_name(const struct follows *follows, uint32_t database, struct bytes name) {
+static uint64_t follow_hash_name(const struct follows *follows, uint32_t database,
+                                 struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, follows->hash_seed + database);
 }
 
-static struct followed_board *find_board(const struct follows *follows, uint32_t database,
-                                         struct bytes name) {
+static struct followed_board *follow_find_followed(const struct follows *follows, uint32_t database,
+                                                   struct bytes name) {
     struct map_find find;
     struct link *link;
-    if (!link_table_find(&follows->boards, hash_name(follows, database, name), &find)) {
+    if (!link_table_find(&follows->boards, follow_hash_name(follows, database, name), &find)) {
         return NULL;
     }
     while ((link = link_table_next(&follows->boards, &find)) != NULL) {
@@ -192,8 +193,8 @@ static struct followed_board *find_board(const struct follows *follows, uint32_t
 }
 
 /* NULL: out of memory. */
-static struct followed_board *add_board(struct follows *follows, uint32_t database,
-                                        struct bytes name) {
+static struct followed_board *follow_add_board(struct follows *follows, uint32_t database,
+                                               struct bytes name) {
     struct followed_board *board =
         link_table_reserve(&follows->boards) && expiry_reserve(&follows->guards)
             ? memory_allocate_zeroed(sizeof *board + name.size)
@@ -203,7 +204,7 @@ static struct followed_board *add_board(struct follows *follows, uint32_t databa
         expiry_trim(&follows->guards);
         return NULL;
     }
-    board->link.hash = hash_name(follows, database, name);
+    board->link.hash = follow_hash_name(follows, database, name);
     board->database = database;
     board->guard_place = EXPIRY_NOWHERE;
     board->name_size = (uint32_t)name.size;
@@ -213,9 +214,9 @@ static struct followed_board *add_board(struct follows *follows, uint32_t databa
     return board;
 }
 
-static void remove_board_if_empty(struct follows *follows, struct followed_board *board) {
+static void follow_remove_board_if_empty(struct follows *follows, struct followed_board *board) {
     if (board->first == NULL) {
-        take_out(follows, board);
+        follow_take_out(follows, board);
         expiry_remove(&follows->guards, &board->guard_place);
         expiry_trim(&follows->guards);
         link_table_take(&follows->boards, &board->link);
@@ -223,29 +224,29 @@ static void remove_board_if_empty(struct follows *follows, struct followed_board
     }
 }
 
-static void touch(struct follows *follows, struct followed_board *board) {
-    happen(follows, board, CHANGE);
+static void follow_touch_board(struct follows *follows, struct followed_board *board) {
+    follow_happen(follows, board, CHANGE);
 }
 
 void follow_touch(struct follows *follows, uint32_t database, struct bytes name) {
     if (name.at != NULL) {
-        struct followed_board *board = find_board(follows, database, name);
+        struct followed_board *board = follow_find_followed(follows, database, name);
         if (board != NULL) {
-            touch(follows, board);
+            follow_touch_board(follows, board);
         }
         return;
     }
     for (uint32_t i = 0; i < follows->boards.count; i++) {
         struct followed_board *board = (struct followed_board *)follows->boards.links[i];
         if (board->database == database) {
-            touch(follows, board);
+            follow_touch_board(follows, board);
         }
     }
 }
 
 /* ---- channels ---- */
 
-static void append(struct followed_board *board, struct followed_channel *channel) {
+static void follow_append(struct followed_board *board, struct followed_channel *channel) {
     channel->board = board;
     channel->previous = board->last;
     *(board->last != NULL ? &board->last->next : &board->first) = channel;
@@ -253,18 +254,19 @@ static void append(struct followed_board *board, struct followed_channel *channe
     board->channel_count++;
 }
 
-static bool add_channel(void *context, struct bytes name, void **follow) {
+static bool follow_add_channel(void *context, struct bytes name, void **follow) {
     struct server *server = context;
     struct follows *follows = &server->follows;
     struct target target = {.n = 0};
     struct bytes text = name;
-    if (!is_of_a_board(&text, &target) || !read_target(text, &target)) {
+    if (!follow_is_of_a_board(&text, &target) || !follow_read_target(text, &target)) {
         return true;
     }
     struct followed_channel *channel = memory_allocate_zeroed(sizeof *channel);
-    struct followed_board *board = find_board(follows, target.database, target.board);
-    board = board != NULL || channel == NULL ? board
-                                             : add_board(follows, target.database, target.board);
+    struct followed_board *board = follow_find_followed(follows, target.database, target.board);
+    board = board != NULL || channel == NULL
+                ? board
+                : follow_add_board(follows, target.database, target.board);
     if (board == NULL || channel == NULL) {
         memory_free(channel);
         return false;
@@ -276,14 +278,14 @@ static bool add_channel(void *context, struct bytes name, void **follow) {
     } else if (target.kind != FOLLOW_BOARD) {
         channel->n = target.n;
     }
-    append(board, channel);
+    follow_append(board, channel);
     follows->channel_count++;
     (void)follow_tell(server, channel, false);
     *follow = channel;
     return true;
 }
 
-static void remove_channel(void *context, void *follow) {
+static void follow_remove_channel(void *context, void *follow) {
     struct server *server = context;
     struct followed_channel *channel = follow;
     struct followed_board *board = channel->board;
@@ -296,13 +298,13 @@ static void remove_channel(void *context, void *follow) {
     server->follows.channel_count--;
     follow_forget(&server->follows, channel);
     memory_free(channel);
-    remove_board_if_empty(&server->follows, board);
+    follow_remove_board_if_empty(&server->follows, board);
 }
 
 void follow_init(struct server *server) {
     server->follows.hash_seed = server->hash_seed;
     server->subscriptions.observer = (struct subscription_observer){
-        .add = add_channel, .remove = remove_channel, .context = server};
+        .add = follow_add_channel, .remove = follow_remove_channel, .context = server};
 }
 
 void follow_deinit(struct follows *follows) {
@@ -311,35 +313,35 @@ void follow_deinit(struct follows *follows) {
 
 /* ---- steps ---- */
 
-static struct followed_board *board_of_guard(uint32_t *place) {
+static struct followed_board *follow_board_of_guard(uint32_t *place) {
     return (struct followed_board *)(void *)((char *)place -
                                              offsetof(struct followed_board, guard_place));
 }
 
 /* Boards that open or close now have changed. */
-static void pass_guards(struct follows *follows, int64_t now_ms) {
+static void follow_pass_guards(struct follows *follows, int64_t now_ms) {
     struct expiry_entry first = expiry_first(&follows->guards);
     for (int i = 0; i < STEP_BOARDS_MAX && first.place != NULL && first.time_ms <= now_ms; i++) {
         expiry_change(&follows->guards, first.place, FOLLOW_NEVER);
-        touch(follows, board_of_guard(first.place));
+        follow_touch_board(follows, follow_board_of_guard(first.place));
         first = expiry_first(&follows->guards);
     }
 }
 
-static void end_rests(struct follows *follows, int64_t monotonic_ms) {
+static void follow_end_rests(struct follows *follows, int64_t monotonic_ms) {
     struct followed_board *board = follows->first[FOLLOW_RESTS];
     for (int i = 0; i < STEP_BOARDS_MAX && board != NULL && board->rest_until_ms <= monotonic_ms;
          i++) {
-        happen(follows, board, REST_ENDS);
+        follow_happen(follows, board, REST_ENDS);
         board = follows->first[FOLLOW_RESTS];
     }
 }
 
 /* A board with many channels rests longer, so that it takes a small share of the time. */
-static void end_check(struct server *server, struct followed_board *board) {
+static void follow_end_check(struct server *server, struct followed_board *board) {
     board->rest_until_ms =
         server->clock.monotonic_ms + FOLLOW_REST_MS + board->channel_count / CHANNELS_PER_REST_MS;
-    happen(&server->follows, board, CHECK_ENDS);
+    follow_happen(&server->follows, board, CHECK_ENDS);
 }
 
 bool follow_step(struct server *server) {
@@ -348,25 +350,25 @@ bool follow_step(struct server *server) {
     if (follows->boards.count == 0 || server->durability.is_loading) {
         return false;
     }
-    pass_guards(follows, server->clock.now_ms);
-    end_rests(follows, server->clock.monotonic_ms);
+    follow_pass_guards(follows, server->clock.now_ms);
+    follow_end_rests(follows, server->clock.monotonic_ms);
     uint32_t work = 0;
     while ((board = follows->first[FOLLOW_DUE]) != NULL && work < STEP_WORK_MAX) {
         if (board->state == FOLLOW_CHANGED) {
             board->check = board->first;
         }
-        happen(follows, board, CHECK_BEGINS);
+        follow_happen(follows, board, CHECK_BEGINS);
         for (; board->check != NULL && work < STEP_WORK_MAX; board->check = board->check->next) {
             work += follow_tell(server, board->check, server->settings.notify_board_events);
         }
         if (board->check == NULL) {
-            end_check(server, board);
+            follow_end_check(server, board);
         }
     }
     return board != NULL;
 }
 
-static int64_t until(int64_t time_ms, int64_t now_ms) {
+static int64_t follow_until(int64_t time_ms, int64_t now_ms) {
     return time_ms > now_ms ? time_ms - now_ms : 0;
 }
 
@@ -378,11 +380,11 @@ int64_t follow_wait_ms(const struct server *server) {
     }
     struct expiry_entry guard = expiry_first(&follows->guards);
     if (guard.place != NULL && guard.time_ms != FOLLOW_NEVER) {
-        wait_ms = until(guard.time_ms, server->clock.now_ms);
+        wait_ms = follow_until(guard.time_ms, server->clock.now_ms);
     }
     if (follows->first[FOLLOW_RESTS] != NULL) {
         int64_t rest_ms =
-            until(follows->first[FOLLOW_RESTS]->rest_until_ms, server->clock.monotonic_ms);
+            follow_until(follows->first[FOLLOW_RESTS]->rest_until_ms, server->clock.monotonic_ms);
         wait_ms = rest_ms < wait_ms ? rest_ms : wait_ms;
     }
     return wait_ms;
@@ -390,7 +392,8 @@ int64_t follow_wait_ms(const struct server *server) {
 
 /* ---- validation ---- */
 
-static const char *check_board(const struct follows *follows, const struct followed_board *board) {
+static const char *follow_check_board(const struct follows *follows,
+                                      const struct followed_board *board) {
     uint32_t channel_count = 0;
     const struct followed_channel *previous = NULL;
     bool has_check = board->check == NULL;
@@ -408,13 +411,13 @@ static const char *check_board(const struct follows *follows, const struct follo
     if (!has_check || !expiry_has(&follows->guards, &board->guard_place)) {
         return "follow: a board's next channel or its place among the guards is wrong";
     }
-    return find_board(follows, board->database, follow_name(board)) == board
+    return follow_find_followed(follows, board->database, follow_name(board)) == board
                ? NULL
                : "follow: a board is not found by its name";
 }
 
-static const char *check_queue(const struct follows *follows, enum follow_queue queue,
-                               uint32_t *board_count) {
+static const char *follow_check_queue(const struct follows *follows, enum follow_queue queue,
+                                      uint32_t *board_count) {
     const struct followed_board *previous = NULL;
     for (const struct followed_board *at = follows->first[queue]; at != NULL; at = at->next) {
         if (at->previous != previous || queue_of[at->state] != queue) {
@@ -436,12 +439,12 @@ bool follow_validate(const struct follows *follows, const char **reason) {
     for (uint32_t i = 0; i < follows->boards.count && wrong == NULL; i++) {
         const struct followed_board *board =
             (const struct followed_board *)follows->boards.links[i];
-        wrong = check_board(follows, board);
+        wrong = follow_check_board(follows, board);
         channel_count += board->channel_count;
         queued_count += queue_of[board->state] != FOLLOW_QUEUES;
     }
     for (unsigned queue = 0; queue < FOLLOW_QUEUES && wrong == NULL; queue++) {
-        wrong = check_queue(follows, (enum follow_queue)queue, &seen_count);
+        wrong = follow_check_queue(follows, (enum follow_queue)queue, &seen_count);
     }
     if (wrong == NULL && (channel_count != follows->channel_count || seen_count != queued_count ||
                           follows->guards.count != follows->boards.count)) {

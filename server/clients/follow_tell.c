@@ -19,34 +19,34 @@ enum {
 
 static const struct board empty_board; /* in place of one that does not exist */
 
-static const struct registry_key *find_key(const struct server *server,
-                                           const struct followed_channel *channel) {
+static const struct registry_key *follow_tell_find_key(const struct server *server,
+                                                       const struct followed_channel *channel) {
     const struct followed_board *board = channel->board;
     const struct registry_key *key =
         registry_peek(server->registry, board->database, follow_name(board), server->clock.now_ms);
     return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
 }
 
-static void send_text(struct server *server, const struct followed_channel *channel,
-                      struct bytes message) {
+static void follow_tell_send_text(struct server *server, const struct followed_channel *channel,
+                                  struct bytes message) {
     (void)publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
 }
 
 /* A message that does not fit says only that something has changed. */
-static void send_buffer(struct server *server, const struct followed_channel *channel,
-                        const struct buffer *text) {
-    send_text(server, channel,
-              text->is_broken ? BYTES("changed")
-                              : (struct bytes){.at = text->at, .size = text->size});
+static void follow_tell_send_buffer(struct server *server, const struct followed_channel *channel,
+                                    const struct buffer *text) {
+    follow_tell_send_text(server, channel,
+                          text->is_broken ? BYTES("changed")
+                                          : (struct bytes){.at = text->at, .size = text->size});
 }
 
-static void append_text(struct buffer *text, const char *at) {
+static void follow_tell_append_text(struct buffer *text, const char *at) {
     buffer_append(text, at, strlen(at));
 }
 
 /* ---- opened, closed ---- */
 
-static enum follow_opening opening_of(const struct registry_key *key, int64_t now_ms) {
+static enum follow_opening follow_tell_opening_of(const struct registry_key *key, int64_t now_ms) {
     if (key == NULL) {
         return FOLLOW_NO_BOARD;
     }
@@ -59,7 +59,7 @@ static enum follow_opening opening_of(const struct registry_key *key, int64_t no
 }
 
 /* When it opens or closes next. */
-static int64_t next_guard_ms(const struct registry_key *key, int64_t now_ms) {
+static int64_t follow_tell_next_guard_ms(const struct registry_key *key, int64_t now_ms) {
     int64_t next_ms = FOLLOW_NEVER;
     if (key != NULL) {
         const struct rules *rules = registry_rules(key);
@@ -81,16 +81,16 @@ static const char *const opening_words[][FOLLOW_CLOSED + 1] = {
     [FOLLOW_CLOSED] = {NULL, NULL, "opened", NULL},
 };
 
-static uint32_t tell_opening(struct server *server, struct followed_channel *channel,
-                             const struct registry_key *key, bool is_told) {
+static uint32_t follow_tell_opening(struct server *server, struct followed_channel *channel,
+                                    const struct registry_key *key, bool is_told) {
     int64_t now_ms = server->clock.now_ms;
-    enum follow_opening opening = opening_of(key, now_ms);
+    enum follow_opening opening = follow_tell_opening_of(key, now_ms);
     const char *word = opening_words[channel->opening][opening];
     expiry_change(&server->follows.guards, &channel->board->guard_place,
-                  next_guard_ms(key, now_ms));
+                  follow_tell_next_guard_ms(key, now_ms));
     channel->opening = opening;
     if (is_told && word != NULL) {
-        send_text(server, channel, bytes_from_text(word));
+        follow_tell_send_text(server, channel, bytes_from_text(word));
     }
     return 1;
 }
@@ -98,7 +98,8 @@ static uint32_t tell_opening(struct server *server, struct followed_channel *cha
 /* ---- the first n ---- */
 
 /* The digest of the first n, with their fields but not their times; *size: bytes of the members. */
-static uint64_t digest_top(const struct board *board, uint32_t n, uint64_t seed, size_t *size) {
+static uint64_t follow_tell_digest_top(const struct board *board, uint32_t n, uint64_t seed,
+                                       size_t *size) {
     uint64_t digest = seed;
     struct board_cursor cursor;
     struct board_entry entry;
@@ -117,7 +118,7 @@ static uint64_t digest_top(const struct board *board, uint32_t n, uint64_t seed,
     return digest;
 }
 
-static void append_escaped(struct buffer *text, struct bytes member) {
+static void follow_tell_append_escaped(struct buffer *text, struct bytes member) {
     for (size_t i = 0; i < member.size; i++) {
         unsigned char byte = (unsigned char)member.at[i];
         char escaped[8];
@@ -131,41 +132,42 @@ static void append_escaped(struct buffer *text, struct bytes member) {
 }
 
 /* [["zoe","900"],["ann","700"]]; with several fields, each of them. */
-static void send_list(struct server *server, const struct followed_channel *channel,
-                      const struct board *board) {
+static void follow_tell_send_list(struct server *server, const struct followed_channel *channel,
+                                  const struct board *board) {
     struct buffer text;
     struct board_cursor cursor;
     struct board_entry entry;
     const struct layout *layout = board->layout;
     buffer_init(&text, MESSAGE_MAX);
-    append_text(&text, "[");
+    follow_tell_append_text(&text, "[");
     if (layout != NULL) {
         board_seek(board, 0, &cursor);
         for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
-            append_text(&text, i == 0 ? "[\"" : ",[\"");
-            append_escaped(&text, entry.member);
+            follow_tell_append_text(&text, i == 0 ? "[\"" : ",[\"");
+            follow_tell_append_escaped(&text, entry.member);
             for (unsigned field = 0; field < layout->field_count; field++) {
                 char number[DECIMAL_TEXT_MAX];
                 struct decimal value = layout_field_decimal(
                     &layout->fields[field], layout_ordinal(layout, entry.key, field));
-                append_text(&text, "\",\"");
+                follow_tell_append_text(&text, "\",\"");
                 buffer_append(&text, number,
                               decimal_print(number, value, layout->fields[field].scale));
             }
-            append_text(&text, "\"]");
+            follow_tell_append_text(&text, "\"]");
             board_cursor_next(&cursor);
         }
     }
-    append_text(&text, "]");
-    send_buffer(server, channel, &text);
+    follow_tell_append_text(&text, "]");
+    follow_tell_send_buffer(server, channel, &text);
     buffer_deinit(&text);
 }
 
 /* ---- who entered or left ---- */
 
 /* NULL: out of memory, or of what all rosters may take. */
-static struct follow_roster *make_roster(const struct follows *follows, const struct board *board,
-                                         uint32_t n, size_t names_size) {
+static struct follow_roster *follow_tell_make_roster(const struct follows *follows,
+                                                     const struct board *board, uint32_t n,
+                                                     size_t names_size) {
     uint32_t count = board->layout != NULL ? board_count(board) : 0;
     struct board_cursor cursor;
     struct board_entry entry;
@@ -202,7 +204,8 @@ void follow_forget(struct follows *follows, struct followed_channel *channel) {
     }
 }
 
-static bool roster_has(const struct follow_roster *roster, const struct follow_member *member) {
+static bool follow_tell_roster_has(const struct follow_roster *roster,
+                                   const struct follow_member *member) {
     for (uint32_t i = 0; i < roster->count; i++) {
         if (roster->members[i].hash == member->hash &&
             bytes_equal(roster->members[i].name, member->name)) {
@@ -213,52 +216,55 @@ static bool roster_has(const struct follow_roster *roster, const struct follow_m
 }
 
 /* Those of a that are not in b. */
-static void send_difference(struct server *server, const struct followed_channel *channel,
-                            const struct follow_roster *a, const struct follow_roster *b,
-                            const char *word) {
+static void follow_tell_send_difference(struct server *server,
+                                        const struct followed_channel *channel,
+                                        const struct follow_roster *a,
+                                        const struct follow_roster *b, const char *word) {
     for (uint32_t i = 0; i < a->count; i++) {
-        if (!roster_has(b, &a->members[i])) {
+        if (!follow_tell_roster_has(b, &a->members[i])) {
             struct buffer text;
             buffer_init(&text, 0);
-            append_text(&text, word);
+            follow_tell_append_text(&text, word);
             buffer_append(&text, a->members[i].name.at, a->members[i].name.size);
-            send_buffer(server, channel, &text);
+            follow_tell_send_buffer(server, channel, &text);
             buffer_deinit(&text);
         }
     }
 }
 
 /* Without a list of before or of now, nobody can be named. */
-static void tell_members(struct server *server, struct followed_channel *channel,
-                         const struct board *board, size_t names_size, bool is_told) {
+static void follow_tell_members(struct server *server, struct followed_channel *channel,
+                                const struct board *board, size_t names_size, bool is_told) {
     struct follow_roster *before = channel->roster;
-    struct follow_roster *now = make_roster(&server->follows, board, channel->n, names_size);
+    struct follow_roster *now =
+        follow_tell_make_roster(&server->follows, board, channel->n, names_size);
     if (is_told && before != NULL && now != NULL) {
-        send_difference(server, channel, before, now, "left ");
-        send_difference(server, channel, now, before, "entered ");
+        follow_tell_send_difference(server, channel, before, now, "left ");
+        follow_tell_send_difference(server, channel, now, before, "entered ");
     } else if (is_told) {
-        send_text(server, channel, BYTES("changed"));
+        follow_tell_send_text(server, channel, BYTES("changed"));
     }
     follow_forget(&server->follows, channel);
     channel->roster = now;
     server->follows.roster_size += now != NULL ? now->size : 0;
 }
 
-static uint32_t tell_top(struct server *server, struct followed_channel *channel,
-                         const struct board *board, bool is_told) {
+static uint32_t follow_tell_top(struct server *server, struct followed_channel *channel,
+                                const struct board *board, bool is_told) {
     size_t names_size;
-    uint64_t digest = digest_top(board, channel->n, server->follows.hash_seed, &names_size);
+    uint64_t digest =
+        follow_tell_digest_top(board, channel->n, server->follows.hash_seed, &names_size);
     uint32_t work = channel->n + (uint32_t)(names_size / BYTES_PER_WORK);
     if (digest == channel->digest) {
         return work;
     }
     channel->digest = digest;
     if (channel->kind == FOLLOW_TOP_MEMBERS) {
-        tell_members(server, channel, board, names_size, is_told);
+        follow_tell_members(server, channel, board, names_size, is_told);
     } else if (is_told && channel->kind == FOLLOW_TOP_LIST) {
-        send_list(server, channel, board);
+        follow_tell_send_list(server, channel, board);
     } else if (is_told) {
-        send_text(server, channel, BYTES("changed"));
+        follow_tell_send_text(server, channel, BYTES("changed"));
     }
     return 4 * work;
 }
@@ -266,8 +272,8 @@ static uint32_t tell_top(struct server *server, struct followed_channel *channel
 /* ---- overtaken ---- */
 
 /* A member that is placed lower, and has not become worse itself, was overtaken. */
-static uint32_t tell_overtaken(struct server *server, struct followed_channel *channel,
-                               const struct board *board, bool is_told) {
+static uint32_t follow_tell_overtaken(struct server *server, struct followed_channel *channel,
+                                      const struct board *board, bool is_told) {
     struct board_member member = {.is_there = false};
     if (board->layout != NULL) {
         board_look_up(board, channel->member, NULL, &member);
@@ -283,7 +289,7 @@ static uint32_t tell_overtaken(struct server *server, struct followed_channel *c
         buffer_init(&text, 0);
         buffer_append(&text, ranks, (size_t)size);
         buffer_append(&text, ahead.at, ahead.size);
-        send_buffer(server, channel, &text);
+        follow_tell_send_buffer(server, channel, &text);
         buffer_deinit(&text);
     }
     channel->is_there = member.is_there;
@@ -293,17 +299,17 @@ static uint32_t tell_overtaken(struct server *server, struct followed_channel *c
 }
 
 uint32_t follow_tell(struct server *server, struct followed_channel *channel, bool is_told) {
-    const struct registry_key *key = find_key(server, channel);
+    const struct registry_key *key = follow_tell_find_key(server, channel);
     const struct board *board = key != NULL ? &key->board : &empty_board;
     switch (channel->kind) {
     case FOLLOW_BOARD:
-        return tell_opening(server, channel, key, is_told);
+        return follow_tell_opening(server, channel, key, is_told);
     case FOLLOW_TOP:
     case FOLLOW_TOP_LIST:
     case FOLLOW_TOP_MEMBERS:
-        return tell_top(server, channel, board, is_told);
+        return follow_tell_top(server, channel, board, is_told);
     case FOLLOW_OVERTAKEN:
-        return tell_overtaken(server, channel, board, is_told);
+        return follow_tell_overtaken(server, channel, board, is_told);
     case FOLLOW_KINDS:
         break;
     }

@@ -24,7 +24,7 @@ static const uint8_t transitions[][EVENTS] = {
     [JOB_ENDED] = {0},
 };
 
-static void unlink_job(struct jobs *jobs, struct job *job) {
+static void job_unlink(struct jobs *jobs, struct job *job) {
     *(job->previous != NULL ? &job->previous->next : &jobs->first) = job->next;
     *(job->next != NULL ? &job->next->previous : &jobs->last) = job->previous;
     job->previous = NULL;
@@ -32,7 +32,7 @@ static void unlink_job(struct jobs *jobs, struct job *job) {
     jobs->count--;
 }
 
-static void link_last(struct jobs *jobs, struct job *job) {
+static void job_link_last(struct jobs *jobs, struct job *job) {
     job->previous = jobs->last;
     job->next = NULL;
     *(jobs->last != NULL ? &jobs->last->next : &jobs->first) = job;
@@ -40,13 +40,13 @@ static void link_last(struct jobs *jobs, struct job *job) {
     jobs->count++;
 }
 
-static void destroy(struct server *server, struct job *job) {
-    unlink_job(&server->jobs, job);
+static void job_destroy(struct server *server, struct job *job) {
+    job_unlink(&server->jobs, job);
     job->kind->destroy(server, job);
 }
 
 /* The job may be freed. */
-static void advance(struct server *server, struct job *job, enum event event) {
+static void job_advance(struct server *server, struct job *job, enum event event) {
     uint8_t next = transitions[job->state][event];
     CHECK(next != 0);
     job->state = (enum job_state)(next - 1);
@@ -57,7 +57,7 @@ static void advance(struct server *server, struct job *job, enum event event) {
         job->session = NULL;
     }
     if (job->state == JOB_ENDED) {
-        destroy(server, job);
+        job_destroy(server, job);
     }
 }
 
@@ -81,17 +81,17 @@ void job_begin(struct server *server, struct session *session, const struct job_
         CHECK(session->job == NULL);
         session->job = job;
     }
-    link_last(&server->jobs, job);
+    job_link_last(&server->jobs, job);
 }
 
-static bool can_step(const struct server *server, const struct job *job, bool may_write) {
+static bool job_can_step(const struct server *server, const struct job *job, bool may_write) {
     return job->state != JOB_DONE && (may_write || !job->kind->writes) &&
            (job->kind->is_ready == NULL || job->kind->is_ready(server, job));
 }
 
-static bool has_steps(const struct server *server, bool may_write) {
+static bool job_has_steps(const struct server *server, bool may_write) {
     for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
-        if (can_step(server, job, may_write)) {
+        if (job_can_step(server, job, may_write)) {
             return true;
         }
     }
@@ -111,25 +111,25 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
     }
     while (skipped < jobs->count) {
         struct job *job = jobs->first;
-        unlink_job(jobs, job);
-        link_last(jobs, job);
-        if (!can_step(server, job, may_write)) {
+        job_unlink(jobs, job);
+        job_link_last(jobs, job);
+        if (!job_can_step(server, job, may_write)) {
             skipped++;
             continue;
         }
         skipped = 0;
         if (job->kind->step(server, job)) {
-            advance(server, job, EVENT_FINISHED);
+            job_advance(server, job, EVENT_FINISHED);
         }
         if (clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns) {
             break;
         }
     }
-    return has_steps(server, may_write);
+    return job_has_steps(server, may_write);
 }
 
 bool jobs_have_steps(const struct server *server) {
-    return has_steps(server, false);
+    return job_has_steps(server, false);
 }
 
 struct job *jobs_find_done(const struct server *server) {
@@ -146,13 +146,13 @@ void job_answer(struct server *server, struct job *job, struct reply *reply) {
     server_begin_reply(session);
     job->kind->answer(server, job, reply);
     server_end_reply(server, session);
-    advance(server, job, EVENT_ANSWERED);
+    job_advance(server, job, EVENT_ANSWERED);
 }
 
 void job_leave(struct server *server, struct session *session) {
     if (session->job != NULL) {
         struct job *job = session->job;
-        advance(server, job, job->kind->writes ? EVENT_LEFT_ORDER : EVENT_LEFT);
+        job_advance(server, job, job->kind->writes ? EVENT_LEFT_ORDER : EVENT_LEFT);
     }
 }
 
@@ -177,7 +177,7 @@ void jobs_end_orders(struct server *server) {
             session->job_size = 0;
             job->session = NULL;
         }
-        destroy(server, job);
+        job_destroy(server, job);
     }
 }
 
@@ -185,6 +185,6 @@ void jobs_end(struct server *server) {
     while (server->jobs.first != NULL) {
         struct job *job = server->jobs.first;
         CHECK(job->session == NULL);
-        destroy(server, job);
+        job_destroy(server, job);
     }
 }

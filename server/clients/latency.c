@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* event_count if there is no such event. */
-static uint32_t event_index(const struct latency *latency, struct bytes name) {
+static uint32_t latency_event_index(const struct latency *latency, struct bytes name) {
     uint32_t i = 0;
     while (i < latency->event_count &&
            !bytes_equal(bytes_from_text(latency->events[i].name), name)) {
@@ -15,13 +15,13 @@ static uint32_t event_index(const struct latency *latency, struct bytes name) {
 }
 
 const struct latency_event *latency_find(const struct latency *latency, struct bytes name) {
-    uint32_t i = event_index(latency, name);
+    uint32_t i = latency_event_index(latency, name);
     return i < latency->event_count ? &latency->events[i] : NULL;
 }
 
 /* NULL: no room for another name. */
-static struct latency_event *find_or_create(struct latency *latency, const char *name) {
-    uint32_t i = event_index(latency, bytes_from_text(name));
+static struct latency_event *latency_find_or_create(struct latency *latency, const char *name) {
+    uint32_t i = latency_event_index(latency, bytes_from_text(name));
     if (i == LATENCY_EVENTS_MAX) {
         return NULL;
     }
@@ -36,7 +36,7 @@ static struct latency_event *find_or_create(struct latency *latency, const char 
 
 void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
                  int64_t unix_time_s) {
-    struct latency_event *event = find_or_create(latency, name);
+    struct latency_event *event = latency_find_or_create(latency, name);
     if (event == NULL) {
         return;
     }
@@ -57,7 +57,7 @@ void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
 }
 
 uint32_t latency_reset(struct latency *latency, struct bytes name) {
-    uint32_t i = event_index(latency, name);
+    uint32_t i = latency_event_index(latency, name);
     if (i == latency->event_count) {
         return 0;
     }

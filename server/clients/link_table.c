@@ -5,7 +5,7 @@
 
 enum { LINKS_MIN = 16 };
 
-static uint32_t table_hashes(const void *owner, uint32_t index, uint64_t *hashes) {
+static uint32_t link_table_hashes(const void *owner, uint32_t index, uint64_t *hashes) {
     const struct link_table *table = owner;
     if (index >= table->count) {
         return 0;
@@ -14,7 +14,7 @@ static uint32_t table_hashes(const void *owner, uint32_t index, uint64_t *hashes
     return 1;
 }
 
-static bool resize(struct link_table *table, uint32_t capacity) {
+static bool link_table_resize(struct link_table *table, uint32_t capacity) {
     struct link **links = memory_resize(table->links, capacity * sizeof(struct link *));
     if (links != NULL) {
         table->links = links;
@@ -29,16 +29,16 @@ void link_table_shrink(struct link_table *table) {
         memory_free(table->links);
         *table = (struct link_table){.count = 0};
     } else if (table->capacity > LINKS_MIN && table->count <= table->capacity / 4) {
-        (void)resize(table, table->capacity / 2);
+        (void)link_table_resize(table, table->capacity / 2);
     }
 }
 
 bool link_table_reserve(struct link_table *table) {
     if (table->capacity == 0) {
-        map_init(&table->map, table_hashes, table);
+        map_init(&table->map, link_table_hashes, table);
     }
     return (table->count < table->capacity ||
-            resize(table, table->capacity > 0 ? table->capacity * 2 : LINKS_MIN)) &&
+            link_table_resize(table, table->capacity > 0 ? table->capacity * 2 : LINKS_MIN)) &&
            map_reserve(&table->map, 1, table->count + 1);
 }
 

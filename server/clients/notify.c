@@ -7,8 +7,8 @@
 
 enum { CHANNEL_MAX = 32 + REGISTRY_NAME_MAX };
 
-static void send_to(struct server *server, const char *space, uint32_t database, struct bytes last,
-                    struct bytes message) {
+static void notify_send_to(struct server *server, const char *space, uint32_t database,
+                           struct bytes last, struct bytes message) {
     char channel[CHANNEL_MAX];
     int size = snprintf(channel, sizeof channel, "__%s@%u__:", space, database);
     CHECK(size > 0 && (size_t)size + last.size <= sizeof channel);
@@ -23,10 +23,10 @@ void notify_send(struct server *server, const char *event, uint32_t database, st
         return;
     }
     if ((wanted & SETTING_EVENT_KEYSPACE) != 0) {
-        send_to(server, "keyspace", database, name, bytes_from_text(event));
+        notify_send_to(server, "keyspace", database, name, bytes_from_text(event));
     }
     if ((wanted & SETTING_EVENT_KEYEVENT) != 0) {
-        send_to(server, "keyevent", database, bytes_from_text(event), name);
+        notify_send_to(server, "keyevent", database, bytes_from_text(event), name);
     }
 }
 
@@ -43,5 +43,6 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
         memcpy(message + used, archive[i].at, archive[i].size);
         used += (int)archive[i].size;
     }
-    send_to(server, "board", database, name, (struct bytes){.at = message, .size = (size_t)used});
+    notify_send_to(server, "board", database, name,
+                   (struct bytes){.at = message, .size = (size_t)used});
 }

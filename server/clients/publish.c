@@ -11,14 +11,14 @@ struct message {
 };
 
 /* Asked for each message, so that it holds for patterns and after every change of rights. */
-static bool may_receive(const struct message *message, const struct session *session) {
+static bool publish_may_receive(const struct message *message, const struct session *session) {
     return !message->has_board || session->is_unlimited ||
            acl_user_may_read(session->user, message->board);
 }
 
-static void send_to(void *context, struct session *session, struct bytes pattern) {
+static void publish_send_to(void *context, struct session *session, struct bytes pattern) {
     struct message *message = context;
-    if (!may_receive(message, session)) {
+    if (!publish_may_receive(message, session)) {
         return;
     }
     struct buffer *out = server_push(message->server, session);
@@ -48,7 +48,8 @@ uint64_t publish(struct server *server, enum subscription_kind kind, struct byte
     };
     if (server->subscriptions.client_count > 0) {
         message.has_board = follow_find_board(channel, &message.board);
-        subscription_each_receiver(&server->subscriptions, kind, channel, send_to, &message);
+        subscription_each_receiver(&server->subscriptions, kind, channel, publish_send_to,
+                                   &message);
     }
     return message.count;
 }

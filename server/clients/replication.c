@@ -53,14 +53,15 @@ void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]
     memcpy(id, next.text, sizeof next.text);
 }
 
-static void set_master(struct replication *replication, struct bytes host, uint16_t port) {
+static void replication_set_master(struct replication *replication, struct bytes host,
+                                   uint16_t port) {
     CHECK(host.size <= REPLICATION_HOST_MAX);
     memcpy(replication->master_host, host.at, host.size);
     replication->master_host[host.size] = '\0';
     replication->master_port = port;
 }
 
-static void begin_link(struct server *server) {
+static void replication_begin_link(struct server *server) {
     struct replication *replication = &server->replication;
     replication->role = REPLICATION_REPLICA;
     replication->is_promoting = false;
@@ -79,9 +80,9 @@ void replication_init(struct server *server) {
     memcpy(replication->second_id, no_id, sizeof no_id);
     replication->is_whole = true;
     if (server->settings.replicaof_host != NULL) {
-        set_master(replication, bytes_from_text(server->settings.replicaof_host),
-                   (uint16_t)server->settings.replicaof_port);
-        begin_link(server);
+        replication_set_master(replication, bytes_from_text(server->settings.replicaof_host),
+                               (uint16_t)server->settings.replicaof_port);
+        replication_begin_link(server);
     }
 }
 
@@ -96,8 +97,8 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     if (!settings_set_master(&server->settings, host, port)) {
         return false;
     }
-    set_master(replication, host, port);
-    begin_link(server);
+    replication_set_master(replication, host, port);
+    replication_begin_link(server);
     replication_begin_epoch(server);
     log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
               (unsigned)port, replication->id);
@@ -116,7 +117,7 @@ void replication_promote(struct server *server) {
         return;
     }
     CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
-    set_master(replication, BYTES(""), 0);
+    replication_set_master(replication, BYTES(""), 0);
     replication->role = REPLICATION_MASTER;
     replication->failover.asked_until_ms = 0;
     replication->link = REPLICATION_LINK_NONE;
@@ -206,7 +207,7 @@ void replication_add_replica(struct server *server, struct replica *replica,
     replication->replica_count++;
 }
 
-static void unlink_replica(struct replication *replication, struct replica *replica) {
+static void replication_unlink_replica(struct replication *replication, struct replica *replica) {
     if (replica->previous != NULL) {
         replica->previous->next = replica->next;
     } else {
@@ -228,7 +229,7 @@ void replication_remove_replica(struct server *server, struct session *session) 
         return;
     }
     if (replica->state != REPLICA_HANDSHAKE) {
-        unlink_replica(replication, replica);
+        replication_unlink_replica(replication, replica);
         if (replication->machine.leave != NULL) {
             replication->machine.leave(replication->machine.context, replica);
         }

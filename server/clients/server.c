@@ -9,7 +9,7 @@
 #include "server/clients/notify.h"
 #include "server/system/disk.h"
 
-static uint64_t splitmix64(uint64_t *state) {
+static uint64_t server_splitmix64(uint64_t *state) {
     /* Guy L. Steele et al., "Fast splittable pseudorandom number generators", 2014. */
     uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -17,7 +17,7 @@ static uint64_t splitmix64(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-static void find_executable(struct server *server) {
+static void server_find_executable(struct server *server) {
     ssize_t size =
         readlink("/proc/self/exe", server->executable_path, sizeof server->executable_path - 1);
     server->executable_path[size > 0 ? size : 0] = '\0';
@@ -25,8 +25,8 @@ static void find_executable(struct server *server) {
 
 /* Not inlined: mostly nobody watches, waits or follows. A database that is flushed has nothing for
  * those who wait. */
-__attribute__((noinline)) static void tell_clients(struct server *server, uint32_t database,
-                                                   struct bytes name) {
+__attribute__((noinline)) static void server_tell_clients(struct server *server, uint32_t database,
+                                                          struct bytes name) {
     if (server->follows.boards.count > 0) {
         follow_touch(&server->follows, database, name);
     }
@@ -40,22 +40,22 @@ __attribute__((noinline)) static void tell_clients(struct server *server, uint32
 
 /* Fan-out of key changes: the change counter, the watches, who waits for the key and who follows
  * it. */
-static void on_key_changed(void *context, uint32_t database, struct bytes name) {
+static void server_on_key_changed(void *context, uint32_t database, struct bytes name) {
     struct server *server = context;
     server->durability.change_count++;
     if (database < REGISTRY_DATABASES &&
         (server->watches.client_count | server->waits.client_count |
          server->follows.boards.count) != 0) {
-        tell_clients(server, database, name);
+        server_tell_clients(server, database, name);
     }
 }
 
-static void on_key_expired(void *context, uint32_t database, struct bytes name) {
+static void server_on_key_expired(void *context, uint32_t database, struct bytes name) {
     notify(context, SETTING_EVENT_EXPIRED, "expired", database, name);
 }
 
-static void on_board_rolled(void *context, uint32_t database, struct bytes name,
-                            const struct bytes archive[2]) {
+static void server_on_board_rolled(void *context, uint32_t database, struct bytes name,
+                                   const struct bytes archive[2]) {
     struct server *server = context;
     notify_taken_name(name, archive);
     if (server->settings.notify_board_events) {
@@ -63,7 +63,7 @@ static void on_board_rolled(void *context, uint32_t database, struct bytes name,
     }
 }
 
-static uint64_t machine_memory_size(void) {
+static uint64_t server_machine_memory_size(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_size = sysconf(_SC_PAGESIZE);
     return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size : 0;
@@ -88,9 +88,9 @@ bool server_init(struct server *server, uint32_t command_count) {
         server->registry = NULL;
         return false;
     }
-    registry_set_listener(server->registry, on_key_changed, server);
-    registry_set_expired_listener(server->registry, on_key_expired);
-    registry_set_rolled_listener(server->registry, on_board_rolled);
+    registry_set_listener(server->registry, server_on_key_changed, server);
+    registry_set_expired_listener(server->registry, server_on_key_expired);
+    registry_set_rolled_listener(server->registry, server_on_board_rolled);
     server->auth_guard.seed = server->hash_seed;
     server->watches.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;
@@ -104,8 +104,8 @@ bool server_init(struct server *server, uint32_t command_count) {
         server->settings.port != 0 ? server->settings.port : server->settings.tls_port;
     replication_make_id(server, server->run_id);
     replication_init(server);
-    find_executable(server);
-    server->machine_memory_size = machine_memory_size();
+    server_find_executable(server);
+    server->machine_memory_size = server_machine_memory_size();
     return true;
 }
 
@@ -315,5 +315,5 @@ uint64_t server_client_memory_limit(const struct server *server) {
 }
 
 uint64_t server_random(struct server *server) {
-    return splitmix64(&server->random_state);
+    return server_splitmix64(&server->random_state);
 }

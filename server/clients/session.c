@@ -1,7 +1,7 @@
 /* One client's state. A session owns its names and its output. */
 #include "server/clients/session.h"
 
-static void forget(char **text) {
+static void session_forget(char **text) {
     memory_free(*text);
     *text = NULL;
 }
@@ -19,15 +19,15 @@ void session_init(struct session *session, uint64_t id, int64_t monotonic_ms) {
 }
 
 void session_deinit(struct session *session) {
-    forget(&session->name);
-    forget(&session->library_name);
-    forget(&session->library_version);
+    session_forget(&session->name);
+    session_forget(&session->library_name);
+    session_forget(&session->library_version);
     buffer_deinit(&session->output);
     buffer_deinit(&session->kept);
 }
 
 void session_reset(struct session *session) {
-    forget(&session->name);
+    session_forget(&session->name);
     session->protocol = 2;
     session->database = 0;
     session->is_no_evict = false;
@@ -71,7 +71,7 @@ bool session_is_name(struct bytes text) {
 
 bool session_set_text(char **name, struct bytes text) {
     if (text.size == 0) {
-        forget(name);
+        session_forget(name);
         return true;
     }
     char *copy = memory_allocate(text.size + 1);

@@ -3,7 +3,7 @@
 
 enum { SLOTS_MIN = 64 };
 
-static struct session **slot_of(const struct session_table *table, uint64_t id) {
+static struct session **session_table_slot_of(const struct session_table *table, uint64_t id) {
     return &table->slots[id & (table->slot_count - 1)];
 }
 
@@ -20,7 +20,7 @@ void session_table_deinit(struct session_table *table) {
 }
 
 /* Rehash into slot_count slots. If out of memory, the table stays unchanged. */
-static void resize(struct session_table *table, uint32_t slot_count) {
+static void session_table_resize(struct session_table *table, uint32_t slot_count) {
     struct session_table resized = {
         .slots = memory_allocate_zeroed(slot_count * sizeof(struct session *)),
         .slot_count = slot_count,
@@ -33,7 +33,7 @@ static void resize(struct session_table *table, uint32_t slot_count) {
         struct session *session = table->slots[i];
         while (session != NULL) {
             struct session *next = session->same_slot;
-            struct session **slot = slot_of(&resized, session->id);
+            struct session **slot = session_table_slot_of(&resized, session->id);
             session->same_slot = *slot;
             *slot = session;
             session = next;
@@ -45,16 +45,16 @@ static void resize(struct session_table *table, uint32_t slot_count) {
 
 void session_table_put(struct session_table *table, struct session *session) {
     if (table->count == table->slot_count && table->slot_count <= UINT32_MAX / 2) {
-        resize(table, table->slot_count * 2);
+        session_table_resize(table, table->slot_count * 2);
     }
-    struct session **slot = slot_of(table, session->id);
+    struct session **slot = session_table_slot_of(table, session->id);
     session->same_slot = *slot;
     *slot = session;
     table->count++;
 }
 
 void session_table_take(struct session_table *table, struct session *session) {
-    struct session **at = slot_of(table, session->id);
+    struct session **at = session_table_slot_of(table, session->id);
     while (*at != session) {
         at = &(*at)->same_slot;
     }
@@ -62,12 +62,12 @@ void session_table_take(struct session_table *table, struct session *session) {
     session->same_slot = NULL;
     table->count--;
     if (table->slot_count > SLOTS_MIN && table->count < table->slot_count / 8) {
-        resize(table, table->slot_count / 2);
+        session_table_resize(table, table->slot_count / 2);
     }
 }
 
 struct session *session_table_find(const struct session_table *table, uint64_t id) {
-    struct session *session = *slot_of(table, id);
+    struct session *session = *session_table_slot_of(table, id);
     while (session != NULL && session->id != id) {
         session = session->same_slot;
     }

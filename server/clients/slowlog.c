@@ -12,7 +12,7 @@ void slowlog_deinit(struct slowlog *slowlog) {
     *slowlog = (struct slowlog){0};
 }
 
-static void drop_oldest(struct slowlog *slowlog) {
+static void slowlog_drop_oldest(struct slowlog *slowlog) {
     memory_free(slowlog->entries[slowlog->first].texts);
     slowlog->first = (slowlog->first + 1) % slowlog->capacity;
     slowlog->count--;
@@ -20,11 +20,11 @@ static void drop_oldest(struct slowlog *slowlog) {
 
 void slowlog_reset(struct slowlog *slowlog) {
     while (slowlog->count > 0) {
-        drop_oldest(slowlog);
+        slowlog_drop_oldest(slowlog);
     }
 }
 
-static bool reserve_entry(struct slowlog *slowlog) {
+static bool slowlog_reserve_entry(struct slowlog *slowlog) {
     if (slowlog->count < slowlog->capacity) {
         return true;
     }
@@ -46,7 +46,8 @@ static bool reserve_entry(struct slowlog *slowlog) {
 /* The text kept of one argument. out has room for SLOWLOG_TEXT_MAX bytes and the note after it. */
 enum { ARG_SIZE_MAX = SLOWLOG_TEXT_MAX + 48 };
 
-static size_t print_arg(const struct request *request, bool is_secret, uint32_t index, char *out) {
+static size_t slowlog_print_arg(const struct request *request, bool is_secret, uint32_t index,
+                                char *out) {
     uint32_t last = SLOWLOG_ARGS_MAX - 1;
     if (index == last && request->count > SLOWLOG_ARGS_MAX) {
         return (size_t)snprintf(out, ARG_SIZE_MAX, "... (%u more arguments)",
@@ -64,7 +65,7 @@ static size_t print_arg(const struct request *request, bool is_secret, uint32_t 
                                                arg.size - SLOWLOG_TEXT_MAX);
 }
 
-static char *put_text(char **at, const char *text, size_t size) {
+static char *slowlog_put_text(char **at, const char *text, size_t size) {
     char *begin = *at;
     if (size > 0) {
         memcpy(begin, text, size);
@@ -74,12 +75,13 @@ static char *put_text(char **at, const char *text, size_t size) {
     return begin;
 }
 
-static bool fill_texts(struct slowlog_entry *entry, const struct request *request, bool is_secret,
-                       const char *client_address, const char *client_name) {
+static bool slowlog_fill_texts(struct slowlog_entry *entry, const struct request *request,
+                               bool is_secret, const char *client_address,
+                               const char *client_name) {
     char args[SLOWLOG_ARGS_MAX][ARG_SIZE_MAX];
     size_t size = strlen(client_address) + strlen(client_name) + 2;
     for (uint32_t i = 0; i < entry->arg_count; i++) {
-        entry->arg_sizes[i] = print_arg(request, is_secret, i, args[i]);
+        entry->arg_sizes[i] = slowlog_print_arg(request, is_secret, i, args[i]);
         size += entry->arg_sizes[i] + 1;
     }
     entry->texts = memory_allocate(size);
@@ -88,10 +90,10 @@ static bool fill_texts(struct slowlog_entry *entry, const struct request *reques
     }
     char *at = entry->texts;
     for (uint32_t i = 0; i < entry->arg_count; i++) {
-        entry->args[i] = put_text(&at, args[i], entry->arg_sizes[i]);
+        entry->args[i] = slowlog_put_text(&at, args[i], entry->arg_sizes[i]);
     }
-    entry->client_address = put_text(&at, client_address, strlen(client_address));
-    entry->client_name = put_text(&at, client_name, strlen(client_name));
+    entry->client_address = slowlog_put_text(&at, client_address, strlen(client_address));
+    entry->client_name = slowlog_put_text(&at, client_name, strlen(client_name));
     return true;
 }
 
@@ -105,10 +107,10 @@ void slowlog_add(struct slowlog *slowlog, uint32_t length_max, const struct requ
         .arg_count = request->count < SLOWLOG_ARGS_MAX ? request->count : SLOWLOG_ARGS_MAX,
     };
     while (slowlog->count > 0 && slowlog->count >= length_max) {
-        drop_oldest(slowlog);
+        slowlog_drop_oldest(slowlog);
     }
-    if (length_max == 0 || !reserve_entry(slowlog) ||
-        !fill_texts(&entry, request, is_secret, client_address, client_name)) {
+    if (length_max == 0 || !slowlog_reserve_entry(slowlog) ||
+        !slowlog_fill_texts(&entry, request, is_secret, client_address, client_name)) {
         return;
     }
     slowlog->entries[(slowlog->first + slowlog->count) % slowlog->capacity] = entry;

@@ -45,31 +45,31 @@ struct subscriber {
 
 /* ---- topics ---- */
 
-static struct bytes topic_name(const struct topic *topic) {
+static struct bytes subscription_topic_name(const struct topic *topic) {
     return (struct bytes){.at = topic->name, .size = topic->name_size};
 }
 
-static uint64_t hash_name(const struct subscriptions *all, struct bytes name) {
+static uint64_t subscription_hash_name(const struct subscriptions *all, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, all->hash_seed);
 }
 
-static struct topic *find_topic(const struct subscriptions *all, enum subscription_kind kind,
-                                struct bytes name) {
+static struct topic *subscription_find_topic(const struct subscriptions *all,
+                                             enum subscription_kind kind, struct bytes name) {
     struct map_find find;
     struct link *link;
-    if (!link_table_find(&all->topics[kind], hash_name(all, name), &find)) {
+    if (!link_table_find(&all->topics[kind], subscription_hash_name(all, name), &find)) {
         return NULL;
     }
     while ((link = link_table_next(&all->topics[kind], &find)) != NULL) {
         struct topic *topic = (struct topic *)link;
-        if (bytes_equal(topic_name(topic), name)) {
+        if (bytes_equal(subscription_topic_name(topic), name)) {
             return topic;
         }
     }
     return NULL;
 }
 
-static uint32_t plain_size(struct bytes pattern) {
+static uint32_t subscription_plain_size(struct bytes pattern) {
     uint32_t size = 0;
     while (size < pattern.size && memchr("*?[\\", pattern.at[size], 4) == NULL) {
         size++;
@@ -77,7 +77,7 @@ static uint32_t plain_size(struct bytes pattern) {
     return size;
 }
 
-static void remove_topic(struct subscriptions *all, struct topic *topic) {
+static void subscription_remove_topic(struct subscriptions *all, struct topic *topic) {
     if (topic->follow != NULL) {
         all->observer.remove(all->observer.context, topic->follow);
     }
@@ -86,8 +86,8 @@ static void remove_topic(struct subscriptions *all, struct topic *topic) {
 }
 
 /* Add a topic without subscriptions. NULL: out of memory. */
-static struct topic *add_topic(struct subscriptions *all, enum subscription_kind kind,
-                               struct bytes name) {
+static struct topic *subscription_add_topic(struct subscriptions *all, enum subscription_kind kind,
+                                            struct bytes name) {
     struct link_table *table = &all->topics[kind];
     CHECK(name.size <= UINT32_MAX);
     struct topic *topic =
@@ -97,9 +97,9 @@ static struct topic *add_topic(struct subscriptions *all, enum subscription_kind
         return NULL;
     }
     *topic = (struct topic){
-        .link = {.hash = hash_name(all, name)},
+        .link = {.hash = subscription_hash_name(all, name)},
         .kind = kind,
-        .plain_size = plain_size(name),
+        .plain_size = subscription_plain_size(name),
         .name_size = (uint32_t)name.size,
     };
     if (name.size > 0) {
@@ -107,14 +107,14 @@ static struct topic *add_topic(struct subscriptions *all, enum subscription_kind
     }
     link_table_put(table, &topic->link);
     if (kind == SUBSCRIPTION_CHANNEL && all->observer.add != NULL &&
-        !all->observer.add(all->observer.context, topic_name(topic), &topic->follow)) {
-        remove_topic(all, topic);
+        !all->observer.add(all->observer.context, subscription_topic_name(topic), &topic->follow)) {
+        subscription_remove_topic(all, topic);
         return NULL;
     }
     return topic;
 }
 
-static void unmark(struct subscriptions *all, struct topic *topic) {
+static void subscription_unmark_topic(struct subscriptions *all, struct topic *topic) {
     *(topic->marked_previous != NULL ? &topic->marked_previous->marked_next : &all->marked_first) =
         topic->marked_next;
     *(topic->marked_next != NULL ? &topic->marked_next->marked_previous : &all->marked_last) =
@@ -122,29 +122,30 @@ static void unmark(struct subscriptions *all, struct topic *topic) {
     topic->is_marked = false;
 }
 
-static void remove_topic_if_empty(struct subscriptions *all, struct topic *topic) {
+static void subscription_remove_topic_if_empty(struct subscriptions *all, struct topic *topic) {
     if (topic->first == NULL) {
         if (topic->is_marked) {
-            unmark(all, topic);
+            subscription_unmark_topic(all, topic);
         }
-        remove_topic(all, topic);
+        subscription_remove_topic(all, topic);
     }
 }
 
 /* ---- subscriptions ---- */
 
-static uint64_t hash_pair(const struct subscriptions *all, const struct subscriber *subscriber,
-                          const struct topic *topic) {
+static uint64_t subscription_hash_pair(const struct subscriptions *all,
+                                       const struct subscriber *subscriber,
+                                       const struct topic *topic) {
     const uintptr_t pair[] = {(uintptr_t)subscriber, (uintptr_t)topic};
     return XXH3_64bits_withSeed(pair, sizeof pair, all->hash_seed);
 }
 
-static struct subscription *find_subscription(const struct subscriptions *all,
+static struct subscription *subscription_find(const struct subscriptions *all,
                                               const struct subscriber *subscriber,
                                               const struct topic *topic) {
     struct map_find find;
     struct link *link;
-    if (!link_table_find(&all->pairs, hash_pair(all, subscriber, topic), &find)) {
+    if (!link_table_find(&all->pairs, subscription_hash_pair(all, subscriber, topic), &find)) {
         return NULL;
     }
     while ((link = link_table_next(&all->pairs, &find)) != NULL) {
@@ -160,7 +161,7 @@ static size_t subscription_size(const struct topic *topic) {
     return sizeof(struct subscription) + sizeof(struct topic) + topic->name_size;
 }
 
-static void append(struct subscription *subscription) {
+static void subscription_append(struct subscription *subscription) {
     struct topic *topic = subscription->topic;
     struct subscriber *subscriber = subscription->subscriber;
     *(topic->last != NULL ? &topic->last->topic_next : &topic->first) = subscription;
@@ -170,7 +171,7 @@ static void append(struct subscription *subscription) {
     subscriber->last = subscription;
 }
 
-static void unlink_subscription(const struct subscription *gone) {
+static void subscription_unlink(const struct subscription *gone) {
     struct topic *topic = gone->topic;
     struct subscriber *subscriber = gone->subscriber;
     *(gone->topic_previous != NULL ? &gone->topic_previous->topic_next : &topic->first) =
@@ -184,17 +185,18 @@ static void unlink_subscription(const struct subscription *gone) {
         gone->own_previous;
 }
 
-static void free_subscription(struct subscriptions *all, struct subscription *subscription) {
+static void subscription_free(struct subscriptions *all, struct subscription *subscription) {
     struct topic *topic = subscription->topic;
     link_table_take(&all->pairs, &subscription->link);
-    unlink_subscription(subscription);
+    subscription_unlink(subscription);
     memory_free(subscription);
-    remove_topic_if_empty(all, topic);
+    subscription_remove_topic_if_empty(all, topic);
 }
 
 /* NULL: out of memory. */
-static struct subscription *add_subscription(struct subscriptions *all,
-                                             struct subscriber *subscriber, struct topic *topic) {
+static struct subscription *subscription_add_subscription(struct subscriptions *all,
+                                                          struct subscriber *subscriber,
+                                                          struct topic *topic) {
     struct subscription *subscription =
         link_table_reserve(&all->pairs) ? memory_allocate(sizeof *subscription) : NULL;
     if (subscription == NULL) {
@@ -202,21 +204,22 @@ static struct subscription *add_subscription(struct subscriptions *all,
         return NULL;
     }
     *subscription = (struct subscription){
-        .link = {.hash = hash_pair(all, subscriber, topic)},
+        .link = {.hash = subscription_hash_pair(all, subscriber, topic)},
         .subscriber = subscriber,
         .topic = topic,
         .topic_previous = topic->last,
         .own_previous = subscriber->last,
     };
-    append(subscription);
+    subscription_append(subscription);
     link_table_put(&all->pairs, &subscription->link);
     return subscription;
 }
 
 /* ---- lists ---- */
 
-static struct subscriber *ensure_subscriber(struct subscription_list *list, struct session *session,
-                                            enum subscription_kind kind) {
+static struct subscriber *subscription_ensure_subscriber(struct subscription_list *list,
+                                                         struct session *session,
+                                                         enum subscription_kind kind) {
     if (list->subscribers[kind] == NULL) {
         list->subscribers[kind] = memory_allocate_zeroed(sizeof(struct subscriber));
         if (list->subscribers[kind] != NULL) {
@@ -226,16 +229,16 @@ static struct subscriber *ensure_subscriber(struct subscription_list *list, stru
     return list->subscribers[kind];
 }
 
-static void remove_subscriber_if_empty(struct subscription_list *list,
-                                       enum subscription_kind kind) {
+static void subscription_remove_subscriber_if_empty(struct subscription_list *list,
+                                                    enum subscription_kind kind) {
     if (list->subscribers[kind] != NULL && list->subscribers[kind]->first == NULL) {
         memory_free(list->subscribers[kind]);
         list->subscribers[kind] = NULL;
     }
 }
 
-static void count(struct subscriptions *all, struct subscription_list *list,
-                  const struct topic *topic) {
+static void subscription_count(struct subscriptions *all, struct subscription_list *list,
+                               const struct topic *topic) {
     all->client_count += !subscription_list_is_used(list);
     list->counts[topic->kind]++;
     list->observed_count += topic->follow != NULL;
@@ -246,27 +249,27 @@ static void count(struct subscriptions *all, struct subscription_list *list,
 bool subscription_add(struct subscriptions *all, struct subscription_list *list,
                       struct session *session, enum subscription_kind kind, struct bytes name) {
     (void)subscription_free_step(all, FREED_BY_A_NEW_ONE);
-    struct subscriber *subscriber = ensure_subscriber(list, session, kind);
-    struct topic *topic = find_topic(all, kind, name);
+    struct subscriber *subscriber = subscription_ensure_subscriber(list, session, kind);
+    struct topic *topic = subscription_find_topic(all, kind, name);
     if (subscriber == NULL) {
         return false;
     }
-    if (topic != NULL && find_subscription(all, subscriber, topic) != NULL) {
+    if (topic != NULL && subscription_find(all, subscriber, topic) != NULL) {
         return true;
     }
-    topic = topic != NULL ? topic : add_topic(all, kind, name);
-    bool is_added = topic != NULL && add_subscription(all, subscriber, topic) != NULL;
+    topic = topic != NULL ? topic : subscription_add_topic(all, kind, name);
+    bool is_added = topic != NULL && subscription_add_subscription(all, subscriber, topic) != NULL;
     if (is_added) {
-        count(all, list, topic);
+        subscription_count(all, list, topic);
     } else if (topic != NULL) {
-        remove_topic_if_empty(all, topic);
+        subscription_remove_topic_if_empty(all, topic);
     }
-    remove_subscriber_if_empty(list, kind);
+    subscription_remove_subscriber_if_empty(list, kind);
     return is_added;
 }
 
-static void remove_from_list(struct subscriptions *all, struct subscription_list *list,
-                             struct subscription *subscription) {
+static void subscription_remove_from_list(struct subscriptions *all, struct subscription_list *list,
+                                          struct subscription *subscription) {
     enum subscription_kind kind = subscription->topic->kind;
     size_t size = subscription_size(subscription->topic);
     list->memory_size -= size;
@@ -274,26 +277,26 @@ static void remove_from_list(struct subscriptions *all, struct subscription_list
     list->counts[kind]--;
     list->observed_count -= subscription->topic->follow != NULL;
     all->client_count -= !subscription_list_is_used(list);
-    free_subscription(all, subscription);
-    remove_subscriber_if_empty(list, kind);
+    subscription_free(all, subscription);
+    subscription_remove_subscriber_if_empty(list, kind);
 }
 
 void subscription_remove(struct subscriptions *all, struct subscription_list *list,
                          enum subscription_kind kind, struct bytes name) {
-    struct topic *topic = find_topic(all, kind, name);
+    struct topic *topic = subscription_find_topic(all, kind, name);
     if (topic == NULL || list->subscribers[kind] == NULL) {
         return;
     }
-    struct subscription *subscription = find_subscription(all, list->subscribers[kind], topic);
+    struct subscription *subscription = subscription_find(all, list->subscribers[kind], topic);
     if (subscription != NULL) {
-        remove_from_list(all, list, subscription);
+        subscription_remove_from_list(all, list, subscription);
     }
 }
 
 void subscription_cut(struct subscriptions *all, struct subscription_list *list,
                       enum subscription_kind kind, uint32_t count_left) {
     while (list->counts[kind] > count_left) {
-        remove_from_list(all, list, list->subscribers[kind]->last);
+        subscription_remove_from_list(all, list, list->subscribers[kind]->last);
     }
 }
 
@@ -318,7 +321,7 @@ bool subscription_free_step(struct subscriptions *all, uint32_t work_max) {
     for (uint32_t work = 0; work < work_max && all->left != NULL; work++) {
         struct subscriber *subscriber = all->left;
         if (subscriber->first != NULL) {
-            free_subscription(all, subscriber->first);
+            subscription_free(all, subscriber->first);
         } else {
             all->left = subscriber->next_left;
             memory_free(subscriber);
@@ -339,12 +342,12 @@ void subscription_each(const struct subscription_list *list, enum subscription_k
     const struct subscriber *subscriber = list->subscribers[kind];
     const struct subscription *subscription = subscriber != NULL ? subscriber->first : NULL;
     for (; subscription != NULL; subscription = subscription->own_next) {
-        visit(context, topic_name(subscription->topic));
+        visit(context, subscription_topic_name(subscription->topic));
     }
 }
 
 /* The first from this subscription on that is not left; or NULL. */
-static const struct subscription *skip_left(const struct subscription *subscription) {
+static const struct subscription *subscription_skip_left(const struct subscription *subscription) {
     while (subscription != NULL && subscription->subscriber->session == NULL) {
         subscription = subscription->topic_next;
     }
@@ -356,13 +359,13 @@ void subscription_each_topic(const struct subscriptions *all, enum subscription_
     const struct link_table *table = &all->topics[kind];
     for (uint32_t i = 0; i < table->count; i++) {
         const struct topic *topic = (const struct topic *)table->links[i];
-        if (skip_left(topic->first) != NULL) {
-            visit(context, topic_name(topic));
+        if (subscription_skip_left(topic->first) != NULL) {
+            visit(context, subscription_topic_name(topic));
         }
     }
 }
 
-static void count_topic(void *context, struct bytes name) {
+static void subscription_count_topic(void *context, struct bytes name) {
     (void)name;
     ++*(uint32_t *)context;
 }
@@ -372,34 +375,34 @@ uint32_t subscription_topic_count(const struct subscriptions *all, enum subscrip
     if (all->left == NULL) {
         return all->topics[kind].count;
     }
-    subscription_each_topic(all, kind, count_topic, &topic_count);
+    subscription_each_topic(all, kind, subscription_count_topic, &topic_count);
     return topic_count;
 }
 
 uint32_t subscription_subscriber_count(const struct subscriptions *all, enum subscription_kind kind,
                                        struct bytes name) {
-    const struct topic *topic = find_topic(all, kind, name);
+    const struct topic *topic = subscription_find_topic(all, kind, name);
     if (topic == NULL || all->left == NULL) {
         return topic != NULL ? topic->count : 0;
     }
     uint32_t subscriber_count = 0;
-    const struct subscription *subscription = skip_left(topic->first);
-    for (; subscription != NULL; subscription = skip_left(subscription->topic_next)) {
+    const struct subscription *subscription = subscription_skip_left(topic->first);
+    for (; subscription != NULL; subscription = subscription_skip_left(subscription->topic_next)) {
         subscriber_count++;
     }
     return subscriber_count;
 }
 
-static void visit_topic(const struct topic *topic, struct bytes pattern,
-                        subscription_receive *visit, void *context) {
-    const struct subscription *subscription = skip_left(topic->first);
-    for (; subscription != NULL; subscription = skip_left(subscription->topic_next)) {
+static void subscription_visit_topic(const struct topic *topic, struct bytes pattern,
+                                     subscription_receive *visit, void *context) {
+    const struct subscription *subscription = subscription_skip_left(topic->first);
+    for (; subscription != NULL; subscription = subscription_skip_left(subscription->topic_next)) {
         visit(context, subscription->subscriber->session, pattern);
     }
 }
 
 /* Most patterns begin with some letters or are a few letters and a star, which needs no glob. */
-static bool takes(const struct topic *pattern, struct bytes channel) {
+static bool subscription_takes(const struct topic *pattern, struct bytes channel) {
     size_t plain = pattern->plain_size;
     if (channel.size < plain || memcmp(pattern->name, channel.at, plain) != 0) {
         return false;
@@ -408,14 +411,14 @@ static bool takes(const struct topic *pattern, struct bytes channel) {
         return channel.size == plain;
     }
     return (plain + 1 == pattern->name_size && pattern->name[plain] == '*') ||
-           glob_matches(topic_name(pattern), channel);
+           glob_matches(subscription_topic_name(pattern), channel);
 }
 
 void subscription_each_receiver(const struct subscriptions *all, enum subscription_kind kind,
                                 struct bytes channel, subscription_receive *visit, void *context) {
-    const struct topic *topic = find_topic(all, kind, channel);
+    const struct topic *topic = subscription_find_topic(all, kind, channel);
     if (topic != NULL) {
-        visit_topic(topic, (struct bytes){.at = NULL}, visit, context);
+        subscription_visit_topic(topic, (struct bytes){.at = NULL}, visit, context);
     }
     if (kind == SUBSCRIPTION_SHARD) {
         return;
@@ -423,8 +426,8 @@ void subscription_each_receiver(const struct subscriptions *all, enum subscripti
     const struct link_table *patterns = &all->topics[SUBSCRIPTION_PATTERN];
     for (uint32_t i = 0; i < patterns->count; i++) {
         const struct topic *pattern = (const struct topic *)patterns->links[i];
-        if (takes(pattern, channel)) {
-            visit_topic(pattern, topic_name(pattern), visit, context);
+        if (subscription_takes(pattern, channel)) {
+            subscription_visit_topic(pattern, subscription_topic_name(pattern), visit, context);
         }
     }
 }
@@ -432,7 +435,7 @@ void subscription_each_receiver(const struct subscriptions *all, enum subscripti
 /* ---- marks ---- */
 
 bool subscription_mark(struct subscriptions *all, enum subscription_kind kind, struct bytes name) {
-    struct topic *topic = find_topic(all, kind, name);
+    struct topic *topic = subscription_find_topic(all, kind, name);
     if (topic != NULL && !topic->is_marked) {
         topic->is_marked = true;
         topic->marked_next = NULL;
@@ -445,23 +448,24 @@ bool subscription_mark(struct subscriptions *all, enum subscription_kind kind, s
 
 struct session *subscription_marked(struct subscriptions *all, struct bytes *name) {
     while (all->marked_first != NULL) {
-        const struct subscription *subscription = skip_left(all->marked_first->first);
+        const struct subscription *subscription = subscription_skip_left(all->marked_first->first);
         if (subscription != NULL) {
-            *name = topic_name(all->marked_first);
+            *name = subscription_topic_name(all->marked_first);
             return subscription->subscriber->session;
         }
-        unmark(all, all->marked_first);
+        subscription_unmark_topic(all, all->marked_first);
     }
     return NULL;
 }
 
 void subscription_unmark(struct subscriptions *all) {
-    unmark(all, all->marked_first);
+    subscription_unmark_topic(all, all->marked_first);
 }
 
 /* ---- validation ---- */
 
-static const char *check_topic(const struct subscriptions *all, const struct topic *topic) {
+static const char *subscription_check_topic(const struct subscriptions *all,
+                                            const struct topic *topic) {
     uint32_t subscription_total = 0;
     const struct subscription *previous = NULL;
     for (const struct subscription *at = topic->first; at != NULL; at = at->topic_next) {
@@ -474,19 +478,19 @@ static const char *check_topic(const struct subscriptions *all, const struct top
     if (subscription_total == 0 || subscription_total != topic->count || topic->last != previous) {
         return "subscription: a topic does not count its subscriptions right";
     }
-    return find_topic(all, topic->kind, topic_name(topic)) == topic
+    return subscription_find_topic(all, topic->kind, subscription_topic_name(topic)) == topic
                ? NULL
                : "subscription: a topic is not found by its name";
 }
 
-static const char *check_subscription(const struct subscriptions *all,
+static const char *subscription_check(const struct subscriptions *all,
                                       const struct subscription *subscription) {
     const struct subscription *previous = subscription->own_previous;
     if (*(previous != NULL ? &previous->own_next : &subscription->subscriber->first) !=
         subscription) {
         return "subscription: a client's subscriptions are linked wrong";
     }
-    return find_subscription(all, subscription->subscriber, subscription->topic) == subscription
+    return subscription_find(all, subscription->subscriber, subscription->topic) == subscription
                ? NULL
                : "subscription: one is not found by its client and topic";
 }
@@ -500,7 +504,7 @@ bool subscription_validate(const struct subscriptions *all, const char **reason)
             return false;
         }
         for (uint32_t i = 0; i < table->count && wrong == NULL; i++) {
-            wrong = check_topic(all, (const struct topic *)table->links[i]);
+            wrong = subscription_check_topic(all, (const struct topic *)table->links[i]);
             total += ((const struct topic *)table->links[i])->count;
         }
     }
@@ -508,7 +512,7 @@ bool subscription_validate(const struct subscriptions *all, const char **reason)
         return false;
     }
     for (uint32_t i = 0; i < all->pairs.count && wrong == NULL; i++) {
-        wrong = check_subscription(all, (const struct subscription *)all->pairs.links[i]);
+        wrong = subscription_check(all, (const struct subscription *)all->pairs.links[i]);
     }
     if (wrong == NULL && total != all->pairs.count) {
         wrong = "subscription: topics and pairs do not agree";

@@ -15,7 +15,7 @@ int term_position_compare(const struct term_position *a, const struct term_posit
 }
 
 /* The digits are valid: term_parse and term_next see to it. */
-static uint64_t read_digits(const char *at, int count) {
+static uint64_t term_read_digits(const char *at, int count) {
     uint64_t value = 0;
     for (int i = 0; i < count; i++) {
         value = value << 4 | (uint64_t)(at[i] <= '9' ? at[i] - '0' : at[i] - 'a' + 10);
@@ -24,11 +24,11 @@ static uint64_t read_digits(const char *at, int count) {
 }
 
 uint64_t term_counter(const struct term *term) {
-    return read_digits(term->text, TERM_COUNTER_SIZE);
+    return term_read_digits(term->text, TERM_COUNTER_SIZE);
 }
 
 uint64_t term_node(const struct term *term) {
-    return read_digits(term->text + TERM_COUNTER_SIZE, TERM_NODE_SIZE);
+    return term_read_digits(term->text + TERM_COUNTER_SIZE, TERM_NODE_SIZE);
 }
 
 bool term_next(const struct term *highest, uint64_t node, uint64_t random, struct term *next) {

@@ -16,7 +16,8 @@ struct transaction_piece {
     char at[];
 };
 
-static struct transaction_piece *add_piece(struct transaction *transaction, size_t room) {
+static struct transaction_piece *transaction_add_piece(struct transaction *transaction,
+                                                       size_t room) {
     size_t size = PIECE_SIZE_MIN;
     if (transaction->pieces != NULL) {
         size = transaction->pieces->size * 2;
@@ -40,11 +41,11 @@ static struct transaction_piece *add_piece(struct transaction *transaction, size
 }
 
 /* size bytes, aligned for a request. NULL: out of memory. */
-static void *allocate(struct transaction *transaction, size_t size) {
+static void *transaction_allocate(struct transaction *transaction, size_t size) {
     size = (size + 7) & ~(size_t)7;
     struct transaction_piece *piece = transaction->pieces;
     if (piece == NULL || piece->size - piece->used < size) {
-        piece = add_piece(transaction, size);
+        piece = transaction_add_piece(transaction, size);
         if (piece == NULL) {
             return NULL;
         }
@@ -54,7 +55,7 @@ static void *allocate(struct transaction *transaction, size_t size) {
     return at;
 }
 
-static size_t arguments_size(const struct request *request) {
+static size_t transaction_arguments_size(const struct request *request) {
     size_t size = request->count * sizeof request->args[0];
     for (uint32_t i = 0; i < request->count; i++) {
         size += request->args[i].size;
@@ -62,7 +63,8 @@ static size_t arguments_size(const struct request *request) {
     return size;
 }
 
-static void copy_arguments(struct transaction_request *queued, const struct request *request) {
+static void transaction_copy_arguments(struct transaction_request *queued,
+                                       const struct request *request) {
     char *at = (char *)&queued->args[request->count];
     for (uint32_t i = 0; i < request->count; i++) {
         struct bytes arg = request->args[i];
@@ -77,11 +79,11 @@ static void copy_arguments(struct transaction_request *queued, const struct requ
 bool transaction_queue(struct transaction *transaction, const struct request *request,
                        uint32_t command, unsigned command_flags) {
     struct transaction_request *queued =
-        allocate(transaction, sizeof *queued + arguments_size(request));
+        transaction_allocate(transaction, sizeof *queued + transaction_arguments_size(request));
     if (queued == NULL) {
         return false;
     }
-    copy_arguments(queued, request);
+    transaction_copy_arguments(queued, request);
     queued->next = NULL;
     queued->command = command;
     queued->request = (struct request){

@@ -10,7 +10,7 @@ struct topic_text {
     char at[1 + REGISTRY_NAME_MAX];
 };
 
-static struct bytes put_name(struct topic_text *text, uint32_t database, struct bytes name) {
+static struct bytes wait_put_name(struct topic_text *text, uint32_t database, struct bytes name) {
     CHECK(database < REGISTRY_DATABASES && name.size <= REGISTRY_NAME_MAX);
     text->at[0] = (char)database;
     if (name.size > 0) {
@@ -20,13 +20,13 @@ static struct bytes put_name(struct topic_text *text, uint32_t database, struct 
 }
 
 /* There are no keys with longer names. */
-static bool add_keys(struct waits *waits, struct session *session, uint32_t database,
-                     const struct bytes *names, uint32_t name_count) {
+static bool wait_add_keys(struct waits *waits, struct session *session, uint32_t database,
+                          const struct bytes *names, uint32_t name_count) {
     struct topic_text text;
     for (uint32_t i = 0; i < name_count; i++) {
         if (names[i].size <= REGISTRY_NAME_MAX &&
             !subscription_add(&waits->keys, &session->wait.keys, session, SUBSCRIPTION_KEY,
-                              put_name(&text, database, names[i]))) {
+                              wait_put_name(&text, database, names[i]))) {
             return false;
         }
     }
@@ -39,7 +39,7 @@ bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
     CHECK(wait->state == WAIT_NONE);
     wait->place = EXPIRY_NOWHERE;
     if (!expiry_reserve(&waits->due_times) ||
-        !add_keys(waits, session, database, names, name_count)) {
+        !wait_add_keys(waits, session, database, names, name_count)) {
         subscription_clear(&waits->keys, &wait->keys, SUBSCRIPTION_KEY);
         expiry_trim(&waits->due_times);
         return false;
@@ -90,7 +90,7 @@ void wait_deinit(struct waits *waits) {
 
 bool wait_touch(struct waits *waits, uint32_t database, struct bytes name) {
     struct topic_text text;
-    return subscription_mark(&waits->keys, SUBSCRIPTION_KEY, put_name(&text, database, name));
+    return subscription_mark(&waits->keys, SUBSCRIPTION_KEY, wait_put_name(&text, database, name));
 }
 
 struct session *wait_first(struct waits *waits, uint32_t *database, struct bytes *name) {
@@ -112,7 +112,7 @@ void wait_note_opening(struct waits *waits, int64_t opens_ms) {
     }
 }
 
-static void mark_key(void *context, struct bytes text) {
+static void wait_mark_key(void *context, struct bytes text) {
     (void)subscription_mark(context, SUBSCRIPTION_KEY, text);
 }
 
@@ -121,7 +121,7 @@ bool wait_has_opened(struct waits *waits, int64_t now_ms) {
         return false;
     }
     waits->opens_ms = 0;
-    subscription_each_topic(&waits->keys, SUBSCRIPTION_KEY, mark_key, &waits->keys);
+    subscription_each_topic(&waits->keys, SUBSCRIPTION_KEY, wait_mark_key, &waits->keys);
     return true;
 }
 

@@ -40,25 +40,26 @@ struct watcher {
 
 /* ---- keys ---- */
 
-static struct bytes key_name(const struct watch_key *key) {
+static struct bytes watch_key_name(const struct watch_key *key) {
     return (struct bytes){.at = key->name, .size = key->name_size};
 }
 
-static uint64_t hash_name(const struct watches *watches, uint32_t database, struct bytes name) {
+static uint64_t watch_hash_name(const struct watches *watches, uint32_t database,
+                                struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed + database);
 }
 
-static struct watch_key *find_key(const struct watches *watches, uint32_t database,
-                                  struct bytes name) {
+static struct watch_key *watch_find_key(const struct watches *watches, uint32_t database,
+                                        struct bytes name) {
     CHECK(database < REGISTRY_DATABASES);
     struct map_find find;
     struct link *link;
-    if (!link_table_find(&watches->keys, hash_name(watches, database, name), &find)) {
+    if (!link_table_find(&watches->keys, watch_hash_name(watches, database, name), &find)) {
         return NULL;
     }
     while ((link = link_table_next(&watches->keys, &find)) != NULL) {
         struct watch_key *key = (struct watch_key *)link;
-        if (key->database == database && bytes_equal(key_name(key), name)) {
+        if (key->database == database && bytes_equal(watch_key_name(key), name)) {
             return key;
         }
     }
@@ -66,7 +67,8 @@ static struct watch_key *find_key(const struct watches *watches, uint32_t databa
 }
 
 /* Add a key without watches. NULL: out of memory. */
-static struct watch_key *add_key(struct watches *watches, uint32_t database, struct bytes name) {
+static struct watch_key *watch_add_key(struct watches *watches, uint32_t database,
+                                       struct bytes name) {
     struct watch_key *key = NULL;
     if (link_table_reserve(&watches->keys)) {
         key = memory_allocate(sizeof *key + name.size);
@@ -76,7 +78,7 @@ static struct watch_key *add_key(struct watches *watches, uint32_t database, str
         return NULL;
     }
     *key = (struct watch_key){
-        .link = {.hash = hash_name(watches, database, name)},
+        .link = {.hash = watch_hash_name(watches, database, name)},
         .database = database,
         .name_size = name.size,
     };
@@ -87,7 +89,7 @@ static struct watch_key *add_key(struct watches *watches, uint32_t database, str
     return key;
 }
 
-static void remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
+static void watch_remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
     if (key->watches == NULL) {
         if (!key->is_changed) {
             link_table_take(&watches->keys, &key->link);
@@ -98,17 +100,17 @@ static void remove_key_if_unwatched(struct watches *watches, struct watch_key *k
 
 /* ---- watches ---- */
 
-static uint64_t hash_pair(const struct watches *watches, const struct watcher *watcher,
-                          const struct watch_key *key) {
+static uint64_t watch_hash_pair(const struct watches *watches, const struct watcher *watcher,
+                                const struct watch_key *key) {
     const uintptr_t pair[] = {(uintptr_t)watcher, (uintptr_t)key};
     return XXH3_64bits_withSeed(pair, sizeof pair, watches->hash_seed);
 }
 
-static struct watch *find_watch(const struct watches *watches, const struct watcher *watcher,
+static struct watch *watch_find(const struct watches *watches, const struct watcher *watcher,
                                 const struct watch_key *key) {
     struct map_find find;
     struct link *link;
-    if (!link_table_find(&watches->pairs, hash_pair(watches, watcher, key), &find)) {
+    if (!link_table_find(&watches->pairs, watch_hash_pair(watches, watcher, key), &find)) {
         return NULL;
     }
     while ((link = link_table_next(&watches->pairs, &find)) != NULL) {
@@ -125,10 +127,11 @@ static size_t watch_size(const struct watch_key *key) {
 }
 
 /* The list must have a watcher. false: out of memory. */
-static bool add_watch(struct watches *watches, struct watch_list *list, struct watch_key *key) {
+static bool watch_add_watch(struct watches *watches, struct watch_list *list,
+                            struct watch_key *key) {
     struct watcher *watcher = list->watcher;
     struct watch *watch = NULL;
-    if (find_watch(watches, watcher, key) != NULL) {
+    if (watch_find(watches, watcher, key) != NULL) {
         return true;
     }
     if (link_table_reserve(&watches->pairs)) {
@@ -139,7 +142,7 @@ static bool add_watch(struct watches *watches, struct watch_list *list, struct w
         return false;
     }
     *watch = (struct watch){
-        .link = {.hash = hash_pair(watches, watcher, key)},
+        .link = {.hash = watch_hash_pair(watches, watcher, key)},
         .watcher = watcher,
         .key = key,
         .key_next = key->watches,
@@ -157,7 +160,7 @@ static bool add_watch(struct watches *watches, struct watch_list *list, struct w
     return true;
 }
 
-static void end_newest(struct watches *watches, struct watcher *watcher) {
+static void watch_end_newest(struct watches *watches, struct watcher *watcher) {
     struct watch *watch = watcher->newest;
     link_table_take(&watches->pairs, &watch->link);
     watcher->newest = watch->older;
@@ -165,13 +168,13 @@ static void end_newest(struct watches *watches, struct watcher *watcher) {
     if (watch->key_next != NULL) {
         watch->key_next->key_at = watch->key_at;
     }
-    remove_key_if_unwatched(watches, watch->key);
+    watch_remove_key_if_unwatched(watches, watch->key);
     memory_free(watch);
 }
 
 /* ---- lists ---- */
 
-static bool ensure_watcher(struct watches *watches, struct watch_list *list) {
+static bool watch_ensure_watcher(struct watches *watches, struct watch_list *list) {
     if (list->watcher != NULL) {
         return true;
     }
@@ -190,7 +193,7 @@ static bool ensure_watcher(struct watches *watches, struct watch_list *list) {
     return true;
 }
 
-static void unlink_list(struct watches *watches, struct watch_list *list) {
+static void watch_unlink_list(struct watches *watches, struct watch_list *list) {
     *list->at = list->next;
     if (list->next != NULL) {
         list->next->at = list->at;
@@ -199,10 +202,10 @@ static void unlink_list(struct watches *watches, struct watch_list *list) {
     *list = (struct watch_list){.is_stale = list->is_stale};
 }
 
-static void remove_watcher_if_empty(struct watches *watches, struct watch_list *list) {
+static void watch_remove_watcher_if_empty(struct watches *watches, struct watch_list *list) {
     if (list->watcher != NULL && list->watcher->newest == NULL) {
         memory_free(list->watcher);
-        unlink_list(watches, list);
+        watch_unlink_list(watches, list);
     }
 }
 
@@ -210,21 +213,21 @@ bool watch_add(struct watches *watches, struct watch_list *list, uint32_t databa
                struct bytes name, bool is_held) {
     CHECK(!list->is_stale);
     (void)watch_free_step(watches, ENDED_BY_A_NEW_ONE);
-    if (!ensure_watcher(watches, list)) {
+    if (!watch_ensure_watcher(watches, list)) {
         return false;
     }
-    struct watch_key *key = find_key(watches, database, name);
+    struct watch_key *key = watch_find_key(watches, database, name);
     if (key == NULL) {
-        key = add_key(watches, database, name);
+        key = watch_add_key(watches, database, name);
     }
-    bool is_added = key != NULL && add_watch(watches, list, key);
+    bool is_added = key != NULL && watch_add_watch(watches, list, key);
     if (key != NULL) {
-        remove_key_if_unwatched(watches, key);
+        watch_remove_key_if_unwatched(watches, key);
     }
     if (is_added && is_held) {
         list->held_databases |= (uint16_t)(1U << database);
     }
-    remove_watcher_if_empty(watches, list);
+    watch_remove_watcher_if_empty(watches, list);
     return is_added;
 }
 
@@ -232,25 +235,25 @@ void watch_cut(struct watches *watches, struct watch_list *list, struct watch_ma
     while (list->count > mark.count) {
         list->memory_size -= watch_size(list->watcher->newest->key);
         list->count--;
-        end_newest(watches, list->watcher);
+        watch_end_newest(watches, list->watcher);
     }
     list->held_databases = mark.held_databases;
-    remove_watcher_if_empty(watches, list);
+    watch_remove_watcher_if_empty(watches, list);
 }
 
 /* Empty the list; no watch and no key is freed. */
-static void detach(struct watches *watches, struct watch_list *list) {
+static void watch_detach(struct watches *watches, struct watch_list *list) {
     struct watcher *watcher = list->watcher;
     if (watcher != NULL) {
         watcher->list = NULL;
         watcher->next_left = watches->left;
         watches->left = watcher;
-        unlink_list(watches, list);
+        watch_unlink_list(watches, list);
     }
 }
 
 void watch_clear(struct watches *watches, struct watch_list *list) {
-    detach(watches, list);
+    watch_detach(watches, list);
     list->is_stale = false;
     (void)watch_free_step(watches, ENDED_AT_ONCE);
 }
@@ -258,7 +261,7 @@ void watch_clear(struct watches *watches, struct watch_list *list) {
 bool watch_free_step(struct watches *watches, uint32_t work_max) {
     for (uint32_t left = work_max; left > 0 && watches->left != NULL; left--) {
         struct watcher *watcher = watches->left;
-        end_newest(watches, watcher);
+        watch_end_newest(watches, watcher);
         if (watcher->newest == NULL) {
             watches->left = watcher->next_left;
             memory_free(watcher);
@@ -279,7 +282,7 @@ uint32_t watch_key_count(const struct watches *watches) {
 /* ---- changes ---- */
 
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name) {
-    struct watch_key *key = find_key(watches, database, name);
+    struct watch_key *key = watch_find_key(watches, database, name);
     if (key == NULL) {
         return;
     }
@@ -288,7 +291,7 @@ void watch_touch(struct watches *watches, uint32_t database, struct bytes name) 
     for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
         struct watch_list *list = watch->watcher->list;
         if (list != NULL) {
-            detach(watches, list);
+            watch_detach(watches, list);
             list->is_stale = true;
         }
     }
@@ -301,7 +304,7 @@ void watch_touch_all(struct watches *watches, uint32_t database) {
     for (struct watch_list *list = watches->first; list != NULL; list = next) {
         next = list->next;
         if ((list->held_databases >> database & 1) != 0) {
-            detach(watches, list);
+            watch_detach(watches, list);
             list->is_stale = true;
         }
     }
@@ -315,7 +318,7 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
     }
     const struct watch *watch = list->watcher != NULL ? list->watcher->newest : NULL;
     while (watch != NULL) {
-        registry_catch_up(registry, watch->key->database, key_name(watch->key), now_ms);
+        registry_catch_up(registry, watch->key->database, watch_key_name(watch->key), now_ms);
         /* A stale list's watches are no longer valid. */
         watch = list->is_stale ? NULL : watch->older;
     }
@@ -323,9 +326,9 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
 
 /* ---- validation ---- */
 
-static const char *check_watch(const struct watches *watches, const struct watch *watch) {
+static const char *watch_check(const struct watches *watches, const struct watch *watch) {
     const struct watch_key *key = watch->key;
-    if (find_watch(watches, watch->watcher, key) != watch) {
+    if (watch_find(watches, watch->watcher, key) != watch) {
         return "watch: a watch is not found by its watcher and key";
     }
     if (*watch->key_at != watch || (key->is_changed && watch->watcher->list != NULL)) {
@@ -334,16 +337,16 @@ static const char *check_watch(const struct watches *watches, const struct watch
     return NULL;
 }
 
-static const char *check_key(const struct watches *watches, const struct watch_key *key) {
+static const char *watch_check_key(const struct watches *watches, const struct watch_key *key) {
     if (key->watches == NULL || key->watches->key != key || key->is_changed) {
         return "watch: a key has no watches";
     }
-    return find_key(watches, key->database, key_name(key)) == key
+    return watch_find_key(watches, key->database, watch_key_name(key)) == key
                ? NULL
                : "watch: a key is not found by its name";
 }
 
-static const char *check_lists(const struct watches *watches) {
+static const char *watch_check_lists(const struct watches *watches) {
     uint32_t count = 0;
     struct watch_list *const *at = &watches->first;
     for (const struct watch_list *list = watches->first; list != NULL; list = list->next) {
@@ -370,12 +373,12 @@ bool watch_validate(const struct watches *watches, const char **reason) {
         !link_table_validate(&watches->pairs, reason)) {
         return false;
     }
-    const char *wrong = check_lists(watches);
+    const char *wrong = watch_check_lists(watches);
     for (uint32_t i = 0; i < watches->keys.count && wrong == NULL; i++) {
-        wrong = check_key(watches, (const struct watch_key *)watches->keys.links[i]);
+        wrong = watch_check_key(watches, (const struct watch_key *)watches->keys.links[i]);
     }
     for (uint32_t i = 0; i < watches->pairs.count && wrong == NULL; i++) {
-        wrong = check_watch(watches, (const struct watch *)watches->pairs.links[i]);
+        wrong = watch_check(watches, (const struct watch *)watches->pairs.links[i]);
     }
     if (wrong != NULL) {
         *reason = wrong;

@@ -11,21 +11,21 @@ struct ban_name {
     char at[1 + BOARD_MEMBER_MAX];
 };
 
-static struct bytes name_of(uint32_t database, struct bytes member, struct ban_name *name) {
+static struct bytes ban_name_of(uint32_t database, struct bytes member, struct ban_name *name) {
     CHECK(member.size <= BOARD_MEMBER_MAX);
     name->at[0] = (char)keyspace_number(database);
     memcpy(name->at + 1, member.at, member.size);
     return (struct bytes){.at = name->at, .size = 1 + member.size};
 }
 
-static struct registry_key *find(struct registry *registry, uint32_t database, struct bytes member,
-                                 int64_t now_ms) {
+static struct registry_key *ban_find(struct registry *registry, uint32_t database,
+                                     struct bytes member, int64_t now_ms) {
     struct ban_name name;
     if (keyspace_number(database) > BAN_NUMBER_MAX) {
         return NULL;
     }
     struct registry_key *key =
-        registry_find(registry, BAN_DATABASE, name_of(database, member, &name), now_ms);
+        registry_find(registry, BAN_DATABASE, ban_name_of(database, member, &name), now_ms);
     return key != NULL && key->kind == REGISTRY_HASH ? key : NULL;
 }
 
@@ -39,7 +39,7 @@ int64_t ban_until(struct bytes value) {
 
 bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
                struct bytes member, int64_t now_ms) {
-    const struct registry_key *key = find(registry, database, member, now_ms);
+    const struct registry_key *key = ban_find(registry, database, member, now_ms);
     if (key == NULL) {
         return false;
     }
@@ -55,7 +55,7 @@ bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
 }
 
 /* Remove the patterns whose time is over. Returns when the last of the others ends. */
-static int64_t settle(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+static int64_t ban_settle(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t last_ms = now_ms;
     for (uint32_t i = hash_count(&key->hash); i-- > 0;) {
         struct hash_pair pair;
@@ -83,12 +83,12 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
         return BAN_NO_DATABASE;
     }
     struct registry_key *key = registry_find_or_create_hash(
-        registry, BAN_DATABASE, name_of(database, member, &name), now_ms, &is_new);
+        registry, BAN_DATABASE, ban_name_of(database, member, &name), now_ms, &is_new);
     if (key == NULL || key->kind != REGISTRY_HASH) {
         return BAN_OUT_OF_MEMORY;
     }
     struct bytes before;
-    (void)settle(registry, key, now_ms);
+    (void)ban_settle(registry, key, now_ms);
     if (hash_count(&key->hash) >= BAN_PATTERNS_MAX && !hash_find(&key->hash, pattern, &before)) {
         return BAN_TOO_MANY;
     }
@@ -100,7 +100,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
         }
         return BAN_OUT_OF_MEMORY;
     }
-    int64_t last_ms = settle(registry, key, now_ms);
+    int64_t last_ms = ban_settle(registry, key, now_ms);
     /* Without memory for it the key stays longer than its patterns count, and does no harm. */
     (void)!registry_set_expiry(registry, key, last_ms == BAN_FOREVER ? REGISTRY_NO_EXPIRY : last_ms,
                                false);
@@ -108,7 +108,7 @@ enum ban_status ban_put(struct registry *registry, uint32_t database, struct byt
 }
 
 bool ban_lift(struct registry *registry, uint32_t database, struct bytes member, int64_t now_ms) {
-    struct registry_key *key = find(registry, database, member, now_ms);
+    struct registry_key *key = ban_find(registry, database, member, now_ms);
     if (key == NULL) {
         return false;
     }

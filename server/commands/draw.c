@@ -61,14 +61,14 @@ bool draw_is_walk(int64_t count, uint32_t size) {
     return count >= size / WALK_RATIO;
 }
 
-static int compare_indexes(const void *a, const void *b) {
+static int draw_compare_indexes(const void *a, const void *b) {
     uint32_t left = *(const uint32_t *)a;
     uint32_t right = *(const uint32_t *)b;
     return left < right ? -1 : left > right;
 }
 
 /* Move the distinct values of sorted indexes to the front; returns their number. */
-static uint32_t drop_repeats(uint32_t *indexes, uint32_t count) {
+static uint32_t draw_drop_repeats(uint32_t *indexes, uint32_t count) {
     uint32_t kept = 1;
     for (uint32_t i = 1; i < count; i++) {
         if (indexes[i] != indexes[kept - 1]) {
@@ -85,11 +85,11 @@ uint32_t *draw_indexes(const struct call *call, uint32_t count, uint32_t size) {
         return NULL;
     }
     /* Until enough of them are distinct. */
-    for (uint32_t drawn = 0; drawn < count; drawn = drop_repeats(indexes, count)) {
+    for (uint32_t drawn = 0; drawn < count; drawn = draw_drop_repeats(indexes, count)) {
         for (uint32_t i = drawn; i < count; i++) {
             indexes[i] = draw_below(call, size);
         }
-        qsort(indexes, count, sizeof(indexes[0]), compare_indexes);
+        qsort(indexes, count, sizeof(indexes[0]), draw_compare_indexes);
     }
     return indexes;
 }

@@ -5,7 +5,7 @@
 #include "server/clients/session.h"
 #include "server/commands/zset/zset.h"
 
-static void print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
+static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
     text[timestamp_print(text, time_ms * 1000)] = '\0';
 }
 
@@ -17,17 +17,17 @@ bool writing_explain(const struct call *call, const struct rules *rules) {
     if ((rules->guards & RULES_FROZEN) != 0) {
         reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
     } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
-        print_time(rules->opens_ms, time);
+        writing_print_time(rules->opens_ms, time);
         reply_error_format(call->reply, "CLOSED board opens at %s", time);
     } else {
-        print_time(rules->closes_ms, time);
+        writing_print_time(rules->closes_ms, time);
         reply_error_format(call->reply, "CLOSED board has been closed since %s", time);
     }
     return true;
 }
 
 /* Called seldom. */
-__attribute__((noinline)) static bool refuse(struct writing *writing) {
+__attribute__((noinline)) static bool writing_refuse(struct writing *writing) {
     if (!writing_explain(writing->call, writing->rules)) {
         return false;
     }
@@ -52,7 +52,7 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
     }
     writing->board = &writing->key->board;
     writing->rules = registry_rules(writing->key);
-    return writing->rules->guards == 0 || !refuse(writing);
+    return writing->rules->guards == 0 || !writing_refuse(writing);
 }
 
 bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
@@ -66,7 +66,7 @@ bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
 }
 
 /* Would a new member with this key rank below the cap? */
-static bool is_pushed_out(const struct writing *writing, uint64_t key) {
+static bool writing_is_pushed_out(const struct writing *writing, uint64_t key) {
     uint32_t count = board_count(writing->board);
     if (count < writing->rules->cap) {
         return false;
@@ -90,7 +90,7 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
         return WRITING_LEFT;
     }
     if (writing->rules->cap > 0 && writing->is_only && !member->is_there &&
-        is_pushed_out(writing, key)) {
+        writing_is_pushed_out(writing, key)) {
         return WRITING_PUSHED_OUT;
     }
     if (writing->rules->limit > 0 && !member->is_there && writing_room(writing) == 0) {

@@ -27,7 +27,7 @@ const struct absent_group absent_groups[] = {
 };
 
 /* Is the name one of these words? */
-static bool has_word(const char *words, struct bytes name) {
+static bool absent_has_word(const char *words, struct bytes name) {
     while (*words != '\0') {
         struct bytes word = {.at = words, .size = strcspn(words, " ")};
         if (bytes_equal_ignoring_case(word, name)) {
@@ -40,7 +40,7 @@ static bool has_word(const char *words, struct bytes name) {
 
 const char *absent_title(struct bytes name) {
     const struct absent_group *group = absent_groups;
-    while (group->title != NULL && !has_word(group->names, name)) {
+    while (group->title != NULL && !absent_has_word(group->names, name)) {
         group++;
     }
     return group->title;
@@ -55,5 +55,5 @@ bool absent_is_known(struct bytes full_name) {
     const char *bar = full_name.size > 0 ? memchr(full_name.at, '|', full_name.size) : NULL;
     size_t size = bar != NULL ? (size_t)(bar - full_name.at) : full_name.size;
     return absent_title((struct bytes){.at = full_name.at, .size = size}) != NULL ||
-           has_word(subcommands, full_name);
+           absent_has_word(subcommands, full_name);
 }

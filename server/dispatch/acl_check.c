@@ -24,12 +24,14 @@ bool acl_may_run(const struct acl_selector *selector, uint32_t command,
     return false;
 }
 
-static bool may_access(const struct acl_selector *selector, struct bytes key, unsigned access) {
+static bool acl_check_may_access(const struct acl_selector *selector, struct bytes key,
+                                 unsigned access) {
     return selector->has_all_keys || acl_patterns_take(&selector->keys, key, access);
 }
 
 /* Do all keys fit their specifications? If not, the command will reply an error. */
-static bool has_keys(const struct key_spec *specs, uint32_t count, const struct request *request) {
+static bool acl_check_has_keys(const struct key_spec *specs, uint32_t count,
+                               const struct request *request) {
     for (uint32_t i = 0; i < count; i++) {
         if (key_spec_walk(&specs[i], request).end == 0) {
             return false;
@@ -38,11 +40,11 @@ static bool has_keys(const struct key_spec *specs, uint32_t count, const struct 
     return count > 0;
 }
 
-static bool may_access_all(const struct acl_selector *selector, uint32_t command,
-                           const struct request *request, uint32_t *position) {
+static bool acl_check_may_access_all(const struct acl_selector *selector, uint32_t command,
+                                     const struct request *request, uint32_t *position) {
     const struct key_spec *specs;
     uint32_t count = key_specs_of(command, &specs);
-    if (selector->has_all_keys || !has_keys(specs, count, request)) {
+    if (selector->has_all_keys || !acl_check_has_keys(specs, count, request)) {
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -59,7 +61,8 @@ static bool may_access_all(const struct acl_selector *selector, uint32_t command
 }
 
 /* A pattern of PSUBSCRIBE must be one of the user's. */
-static bool may_hear(const struct acl_selector *selector, struct bytes channel, bool is_pattern) {
+static bool acl_check_may_hear(const struct acl_selector *selector, struct bytes channel,
+                               bool is_pattern) {
     if (selector->has_all_channels) {
         return true;
     }
@@ -67,8 +70,8 @@ static bool may_hear(const struct acl_selector *selector, struct bytes channel, 
                       : acl_patterns_take(&selector->channels, channel, ACL_ALL);
 }
 
-static bool may_use_channels(const struct acl_selector *selector, uint32_t index,
-                             const struct request *request, uint32_t *position) {
+static bool acl_check_may_use_channels(const struct acl_selector *selector, uint32_t index,
+                                       const struct request *request, uint32_t *position) {
     const struct command *command = command_by_index(index);
     enum command_channels channels = command->channels;
     if (channels == COMMAND_CHANNELS_NONE || selector->has_all_channels) {
@@ -76,7 +79,8 @@ static bool may_use_channels(const struct acl_selector *selector, uint32_t index
     }
     uint32_t end = channels == COMMAND_CHANNELS_PUBLISH ? 2 : request->count;
     for (uint32_t at = 1; at < end; at++) {
-        if (!may_hear(selector, request->args[at], channels == COMMAND_CHANNELS_PATTERNS)) {
+        if (!acl_check_may_hear(selector, request->args[at],
+                                channels == COMMAND_CHANNELS_PATTERNS)) {
             *position = at;
             return false;
         }
@@ -85,19 +89,19 @@ static bool may_use_channels(const struct acl_selector *selector, uint32_t index
 }
 
 /* Whoever subscribes to a board's channel reads the board. */
-static bool may_follow(const struct acl_selector *selector, struct bytes channel) {
+static bool acl_check_may_follow(const struct acl_selector *selector, struct bytes channel) {
     struct bytes board;
     return selector->has_all_keys || !follow_find_board(channel, &board) ||
-           may_access(selector, board, ACL_READ);
+           acl_check_may_access(selector, board, ACL_READ);
 }
 
-static bool may_follow_all(const struct acl_selector *selector, uint32_t command,
-                           const struct request *request, uint32_t *position) {
+static bool acl_check_may_follow_all(const struct acl_selector *selector, uint32_t command,
+                                     const struct request *request, uint32_t *position) {
     if (command_by_index(command)->channels != COMMAND_CHANNELS_SUBSCRIBE) {
         return true;
     }
     for (uint32_t at = 1; at < request->count; at++) {
-        if (!may_follow(selector, request->args[at])) {
+        if (!acl_check_may_follow(selector, request->args[at])) {
             *position = at;
             return false;
         }
@@ -105,17 +109,17 @@ static bool may_follow_all(const struct acl_selector *selector, uint32_t command
     return true;
 }
 
-static enum acl_denial check_selector(const struct acl_selector *selector, uint32_t command,
-                                      const struct request *request, uint32_t *position) {
+static enum acl_denial acl_check_selector(const struct acl_selector *selector, uint32_t command,
+                                          const struct request *request, uint32_t *position) {
     if (!acl_may_run(selector, command, request)) {
         return ACL_DENIED_COMMAND;
     }
-    if (!may_access_all(selector, command, request, position) ||
-        !may_follow_all(selector, command, request, position)) {
+    if (!acl_check_may_access_all(selector, command, request, position) ||
+        !acl_check_may_follow_all(selector, command, request, position)) {
         return ACL_DENIED_KEY;
     }
-    return may_use_channels(selector, command, request, position) ? ACL_ALLOWED
-                                                                  : ACL_DENIED_CHANNEL;
+    return acl_check_may_use_channels(selector, command, request, position) ? ACL_ALLOWED
+                                                                            : ACL_DENIED_CHANNEL;
 }
 
 /* ---- a user ---- */
@@ -128,7 +132,7 @@ enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
     uint32_t here = 0;
     *position = 0;
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        enum acl_denial denial = check_selector(user->selectors[i], command, request, &here);
+        enum acl_denial denial = acl_check_selector(user->selectors[i], command, request, &here);
         if (denial == ACL_ALLOWED) {
             return ACL_ALLOWED;
         }
@@ -147,7 +151,7 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
     const struct request none = {.count = 0};
     for (uint32_t i = 0; i < user->selector_count; i++) {
         if (acl_may_run(user->selectors[i], command, &none) &&
-            may_access(user->selectors[i], key, access)) {
+            acl_check_may_access(user->selectors[i], key, access)) {
             return true;
         }
     }
@@ -200,29 +204,29 @@ struct hearing {
     bool is_denied;
 };
 
-static void check_channel(void *context, struct bytes name) {
+static void acl_check_channel(void *context, struct bytes name) {
     struct hearing *hearing = context;
     bool is_heard = false;
     for (uint32_t i = 0; !is_heard && i < hearing->user->selector_count; i++) {
         const struct acl_selector *selector = hearing->user->selectors[i];
-        is_heard = may_hear(selector, name, hearing->is_pattern) &&
-                   (hearing->is_pattern || may_follow(selector, name));
+        is_heard = acl_check_may_hear(selector, name, hearing->is_pattern) &&
+                   (hearing->is_pattern || acl_check_may_follow(selector, name));
     }
     hearing->is_denied |= !is_heard;
 }
 
 /* Does a client subscribe to a channel that it may not? */
-static bool hears_too_much(const struct session *session) {
+static bool acl_check_hears_too_much(const struct session *session) {
     struct hearing hearing = {.user = session->user};
     for (unsigned kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
         hearing.is_pattern = kind == SUBSCRIPTION_PATTERN;
-        subscription_each(&session->subscriptions, (enum subscription_kind)kind, check_channel,
+        subscription_each(&session->subscriptions, (enum subscription_kind)kind, acl_check_channel,
                           &hearing);
     }
     return hearing.is_denied;
 }
 
-static bool may_monitor(const struct acl_user *user) {
+static bool acl_check_may_monitor(const struct acl_user *user) {
     struct bytes word = BYTES("monitor");
     const struct request request = {.count = 1, .args = &word};
     uint32_t position;
@@ -236,8 +240,8 @@ void acl_refresh(struct server *server, const struct acl_user *user) {
         if (session->is_unlimited || (user != NULL && session->user != user)) {
             continue;
         }
-        if ((session_is_subscriber(session) && hears_too_much(session)) ||
-            (session->is_monitor && !may_monitor(session->user))) {
+        if ((session_is_subscriber(session) && acl_check_hears_too_much(session)) ||
+            (session->is_monitor && !acl_check_may_monitor(session->user))) {
             server_kill_session(server, session);
         }
     }

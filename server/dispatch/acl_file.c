@@ -30,8 +30,8 @@ struct reading {
     size_t room;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct reading *reading,
-                                                           const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void acl_file_complain(struct reading *reading,
+                                                                    const char *format, ...) {
     va_list args;
     va_start(args, format);
     int size = vsnprintf(reading->error, reading->room, format, args);
@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct reading *readi
     reading->room -= used;
 }
 
-static bool split(struct reading *reading, struct bytes line) {
+static bool acl_file_split(struct reading *reading, struct bytes line) {
     reading->count = 0;
     for (size_t at = 0; at < line.size;) {
         size_t size = 0;
@@ -62,9 +62,9 @@ static bool split(struct reading *reading, struct bytes line) {
 }
 
 /* A draft of the user whom the words describe. NULL: *failed and the status say why. */
-static struct acl_user *make_user(struct reading *reading, const struct bytes *words,
-                                  uint32_t count, enum acl_status *status, struct bytes *failed,
-                                  bool *is_open) {
+static struct acl_user *acl_file_make_user(struct reading *reading, const struct bytes *words,
+                                           uint32_t count, enum acl_status *status,
+                                           struct bytes *failed, bool *is_open) {
     struct acl_user *user = acl_user_create(words[0], reading->has_all_channels);
     *status = ACL_OUT_OF_MEMORY;
     *failed = words[0];
@@ -86,7 +86,8 @@ static struct acl_user *make_user(struct reading *reading, const struct bytes *w
 }
 
 /* A user whose rules do not say "off" was perhaps not meant to be. */
-static void warn_if_off(const struct acl_user *user, const struct bytes *words, uint32_t count) {
+static void acl_file_warn_if_off(const struct acl_user *user, const struct bytes *words,
+                                 uint32_t count) {
     bool is_said = user->is_on;
     for (uint32_t i = 1; i < count; i++) {
         is_said |= bytes_is(words[i], "off");
@@ -98,66 +99,68 @@ static void warn_if_off(const struct acl_user *user, const struct bytes *words, 
 }
 
 /* A `user` line of the settings. */
-static bool read_setting(struct reading *reading, struct bytes line) {
+static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     enum acl_status status;
     struct bytes failed;
     bool is_open;
-    if (!split(reading, line) || reading->count == 0 || !acl_is_name(reading->words[0])) {
-        complain(reading, "Spaces not allowed in ACL usernames");
+    if (!acl_file_split(reading, line) || reading->count == 0 || !acl_is_name(reading->words[0])) {
+        acl_file_complain(reading, "Spaces not allowed in ACL usernames");
         return false;
     }
     struct acl_user *user =
-        make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
+        acl_file_make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
     if (user == NULL) {
-        complain(reading, "Error loading ACL rule '%s' for the user named '%s': %s",
-                 bytes_show(failed).text, bytes_show(reading->words[0]).text,
-                 is_open ? "Unmatched parenthesis" : acl_status_text(status));
+        acl_file_complain(reading, "Error loading ACL rule '%s' for the user named '%s': %s",
+                          bytes_show(failed).text, bytes_show(reading->words[0]).text,
+                          is_open ? "Unmatched parenthesis" : acl_status_text(status));
         return false;
     }
-    warn_if_off(user, reading->words, reading->count);
+    acl_file_warn_if_off(user, reading->words, reading->count);
     (void)acl_users_replace(reading->users, user);
     return true;
 }
 
 /* A line of the aclfile. */
-static bool read_file_line(struct reading *reading, const char *path, unsigned number,
-                           struct bytes line) {
+static bool acl_file_read_file_line(struct reading *reading, const char *path, unsigned number,
+                                    struct bytes line) {
     enum acl_status status;
     struct bytes failed;
     bool is_open;
-    if (!split(reading, line)) {
-        complain(reading, "%s:%u: too many words. ", path, number);
+    if (!acl_file_split(reading, line)) {
+        acl_file_complain(reading, "%s:%u: too many words. ", path, number);
         return false;
     }
     if (reading->count == 0) {
         return true;
     }
     if (reading->count < 2 || !bytes_equal(reading->words[0], BYTES("user"))) {
-        complain(reading, "%s:%u should start with user keyword followed by the username. ", path,
-                 number);
+        acl_file_complain(reading,
+                          "%s:%u should start with user keyword followed by the username. ", path,
+                          number);
         return false;
     }
     struct bytes name = reading->words[1];
     if (!acl_is_name(name)) {
-        complain(reading, "%s:%u: username '%s' contains invalid characters. ", path, number,
-                 bytes_show(name).text);
+        acl_file_complain(reading, "%s:%u: username '%s' contains invalid characters. ", path,
+                          number, bytes_show(name).text);
         return false;
     }
     if (acl_users_find(reading->users, name) != NULL) {
-        complain(reading, "WARNING: Duplicate user '%s' found on line %u. ", bytes_show(name).text,
-                 number);
+        acl_file_complain(reading, "WARNING: Duplicate user '%s' found on line %u. ",
+                          bytes_show(name).text, number);
         return false;
     }
-    struct acl_user *user =
-        make_user(reading, reading->words + 1, reading->count - 1, &status, &failed, &is_open);
+    struct acl_user *user = acl_file_make_user(reading, reading->words + 1, reading->count - 1,
+                                               &status, &failed, &is_open);
     if (user == NULL) {
         if (is_open) {
-            complain(reading, "%s:%u: Unmatched parenthesis in selector definition.", path, number);
+            acl_file_complain(reading, "%s:%u: Unmatched parenthesis in selector definition.", path,
+                              number);
         } else if (status == ACL_UNKNOWN_NAME) {
-            complain(reading, "%s:%u: Error in applying operation '%s': %s. ", path, number,
-                     bytes_show(failed).text, acl_status_text(status));
+            acl_file_complain(reading, "%s:%u: Error in applying operation '%s': %s. ", path,
+                              number, bytes_show(failed).text, acl_status_text(status));
         } else {
-            complain(reading, "%s:%u: %s. ", path, number, acl_status_text(status));
+            acl_file_complain(reading, "%s:%u: %s. ", path, number, acl_status_text(status));
         }
         return false;
     }
@@ -165,8 +168,8 @@ static bool read_file_line(struct reading *reading, const char *path, unsigned n
     return true;
 }
 
-static bool begin(struct reading *reading, const struct server *server, struct acl_users *users,
-                  char *error, size_t room) {
+static bool acl_file_begin_reading(struct reading *reading, const struct server *server,
+                                   struct acl_users *users, char *error, size_t room) {
     *reading = (struct reading){
         .users = users,
         .has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS,
@@ -176,19 +179,19 @@ static bool begin(struct reading *reading, const struct server *server, struct a
     };
     buffer_init(&reading->joined, 0);
     if (reading->words == NULL) {
-        complain(reading, "out of memory");
+        acl_file_complain(reading, "out of memory");
     }
     return reading->words != NULL;
 }
 
-static void end(struct reading *reading) {
+static void acl_file_end(struct reading *reading) {
     buffer_deinit(&reading->joined);
     memory_free(reading->words);
 }
 
 /* ---- the settings' lines ---- */
 
-static struct bytes next_line(struct bytes *text) {
+static struct bytes acl_file_next_line(struct bytes *text) {
     const char *end_of_line = memchr(text->at, '\n', text->size);
     size_t size = end_of_line != NULL ? (size_t)(end_of_line - text->at) : text->size;
     struct bytes line = {.at = text->at, .size = size};
@@ -197,29 +200,30 @@ static struct bytes next_line(struct bytes *text) {
     return line;
 }
 
-static bool read_settings(struct server *server, char *error) {
+static bool acl_file_read_settings(struct server *server, char *error) {
     struct reading reading;
     if (server->settings.user_lines == NULL) {
         return true;
     }
     struct bytes text = bytes_from_text(server->settings.user_lines);
-    bool is_fine = begin(&reading, server, &server->users, error, SETTING_ERROR_MAX);
+    bool is_fine =
+        acl_file_begin_reading(&reading, server, &server->users, error, SETTING_ERROR_MAX);
     for (; is_fine && text.size > 0;) {
-        is_fine = read_setting(&reading, next_line(&text));
+        is_fine = acl_file_read_setting(&reading, acl_file_next_line(&text));
         if (is_fine && server->users.count > ACL_USERS_MAX) {
-            complain(&reading, "at most %d users", (int)ACL_USERS_MAX);
+            acl_file_complain(&reading, "at most %d users", (int)ACL_USERS_MAX);
             is_fine = false;
         }
     }
-    end(&reading);
+    acl_file_end(&reading);
     return is_fine;
 }
 
 /* ---- the aclfile ---- */
 
 /* All users of the file, the default user included. */
-static bool read_file(const struct server *server, const char *path, struct acl_users *users,
-                      char *error) {
+static bool acl_file_read(const struct server *server, const char *path, struct acl_users *users,
+                          char *error) {
     struct reading reading;
     char why[SETTING_ERROR_MAX];
     char *text = NULL;
@@ -231,11 +235,12 @@ static bool read_file(const struct server *server, const char *path, struct acl_
         return false;
     }
     struct bytes rest = {.at = text, .size = size};
-    is_fine = begin(&reading, server, users, error, ACL_FILE_ERROR_MAX - 100);
+    is_fine = acl_file_begin_reading(&reading, server, users, error, ACL_FILE_ERROR_MAX - 100);
     for (unsigned number = 1; reading.words != NULL && rest.size > 0; number++) {
-        is_fine &= read_file_line(&reading, path, number, next_line(&rest));
+        is_fine &= acl_file_read_file_line(&reading, path, number, acl_file_next_line(&rest));
         if (users->count > ACL_USERS_MAX) {
-            complain(&reading, "%s:%u: at most %d users. ", path, number, (int)ACL_USERS_MAX);
+            acl_file_complain(&reading, "%s:%u: at most %d users. ", path, number,
+                              (int)ACL_USERS_MAX);
             is_fine = false;
             break;
         }
@@ -249,7 +254,7 @@ static bool read_file(const struct server *server, const char *path, struct acl_
             acl_user_destroy(user);
         }
     }
-    end(&reading);
+    acl_file_end(&reading);
     memory_free(text);
     if (!is_fine) {
         snprintf(error + strlen(error), 100,
@@ -260,7 +265,7 @@ static bool read_file(const struct server *server, const char *path, struct acl_
 }
 
 /* As in Redis a relative path is one in dir. */
-static bool find_file(const struct settings *settings, char path[PATH_MAX]) {
+static bool acl_file_find(const struct settings *settings, char path[PATH_MAX]) {
     char joined[PATH_MAX];
     bool is_absolute = settings->aclfile[0] == '/';
     int size = snprintf(joined, sizeof joined, "%s%s%s", is_absolute ? "" : settings->dir,
@@ -286,15 +291,15 @@ bool acl_file_begin(struct server *server, char *error) {
         return false;
     }
     if (settings->aclfile == NULL) {
-        return read_settings(server, error);
+        return acl_file_read_settings(server, error);
     }
     struct acl_users users = {.count = 0};
-    if (!find_file(settings, path)) {
+    if (!acl_file_find(settings, path)) {
         snprintf(error, SETTING_ERROR_MAX, "Error loading ACLs, opening file '%.256s': %s",
                  settings->aclfile, strerror(errno));
         return false;
     }
-    if (!read_file(server, path, &users, why)) {
+    if (!acl_file_read(server, path, &users, why)) {
         snprintf(error, SETTING_ERROR_MAX, "%.500s", why);
         acl_users_deinit(&users);
         return false;
@@ -329,7 +334,7 @@ void acl_file_close_clients(struct server *server, const struct acl_user *user,
 
 bool acl_file_load(struct server *server, const struct session *caller, char *error) {
     struct acl_users fresh = {.count = 0};
-    if (!read_file(server, server->acl_path, &fresh, error)) {
+    if (!acl_file_read(server, server->acl_path, &fresh, error)) {
         acl_users_deinit(&fresh);
         return false;
     }
@@ -344,7 +349,7 @@ bool acl_file_load(struct server *server, const struct session *caller, char *er
     return true;
 }
 
-static void print_user(const struct acl_user *user, struct buffer *out) {
+static void acl_file_print_user(const struct acl_user *user, struct buffer *out) {
     buffer_append(out, user->name.at, user->name.size);
     buffer_append(out, " ", 1);
     acl_rules_print(user, out);
@@ -356,7 +361,7 @@ bool acl_file_save(const struct server *server, char *error) {
     buffer_init(&text, 0);
     for (uint32_t i = 0; i < server->users.count; i++) {
         buffer_append(&text, "user ", 5);
-        print_user(server->users.at[i], &text);
+        acl_file_print_user(server->users.at[i], &text);
     }
     errno = ENOMEM;
     bool is_saved = !text.is_broken && setting_file_replace(server->acl_path, &text);
@@ -370,15 +375,17 @@ bool acl_file_save(const struct server *server, char *error) {
 /* ---- CONFIG REWRITE ---- */
 
 /* Does a line of the settings say what holds of its user? */
-static bool is_as_it_was(struct reading *reading, const struct server *server, struct bytes line) {
+static bool acl_file_is_as_it_was(struct reading *reading, const struct server *server,
+                                  struct bytes line) {
     enum acl_status status;
     struct bytes failed;
     bool is_open;
     struct acl_user *now = NULL;
     struct acl_user *then = NULL;
-    if (split(reading, line) && reading->count > 0) {
+    if (acl_file_split(reading, line) && reading->count > 0) {
         now = acl_users_find(&server->users, reading->words[0]);
-        then = make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
+        then =
+            acl_file_make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
     }
     struct buffer texts[2];
     buffer_init(&texts[0], 0);
@@ -397,7 +404,7 @@ static bool is_as_it_was(struct reading *reading, const struct server *server, s
 }
 
 /* Is it what requirepass alone makes of the default user? */
-static bool is_plain_default(const struct server *server, const struct acl_user *user) {
+static bool acl_file_is_plain_default(const struct server *server, const struct acl_user *user) {
     const char *password = server->settings.requirepass;
     bool has_one = password != NULL && user->passwords.count == 1 &&
                    acl_user_takes_password(user, bytes_from_text(password));
@@ -408,36 +415,36 @@ static bool is_plain_default(const struct server *server, const struct acl_user 
 }
 
 /* Append the user's line: the one that there was, if it still says what holds. */
-static void put_user(struct reading *reading, const struct server *server,
-                     const struct acl_user *user, struct buffer *out) {
+static void acl_file_put_user(struct reading *reading, const struct server *server,
+                              const struct acl_user *user, struct buffer *out) {
     struct bytes text =
         bytes_from_text(server->settings.user_lines != NULL ? server->settings.user_lines : "");
     while (text.size > 0) {
-        struct bytes line = next_line(&text);
+        struct bytes line = acl_file_next_line(&text);
         if (line.size >= user->name.size && memcmp(line.at, user->name.at, user->name.size) == 0 &&
             (line.size == user->name.size || line.at[user->name.size] == ' ')) {
-            if (is_as_it_was(reading, server, line)) {
+            if (acl_file_is_as_it_was(reading, server, line)) {
                 buffer_append(out, line.at, line.size);
                 buffer_append(out, "\n", 1);
             } else {
-                print_user(user, out);
+                acl_file_print_user(user, out);
             }
             return;
         }
     }
-    if (!is_plain_default(server, user)) {
-        print_user(user, out);
+    if (!acl_file_is_plain_default(server, user)) {
+        acl_file_print_user(user, out);
     }
 }
 
 /* Does each fit a line of a file? */
-static bool check_lines(struct reading *reading, const struct settings *settings) {
+static bool acl_file_check_lines(struct reading *reading, const struct settings *settings) {
     const struct setting *setting = setting_find(BYTES("user"));
     char text[SETTING_VALUE_MAX];
     size_t size;
     for (uint32_t i = 0; setting_print_line(settings, setting, i, text, &size); i++) {
         if (size == 0) {
-            complain(reading, "a user has too many rules for a line: use an aclfile");
+            acl_file_complain(reading, "a user has too many rules for a line: use an aclfile");
             return false;
         }
     }
@@ -448,18 +455,19 @@ bool acl_file_to_settings(struct server *server, char *error) {
     struct reading reading;
     struct buffer lines;
     buffer_init(&lines, 0);
-    bool is_fine = begin(&reading, server, &server->users, error, SETTING_ERROR_MAX);
+    bool is_fine =
+        acl_file_begin_reading(&reading, server, &server->users, error, SETTING_ERROR_MAX);
     for (uint32_t i = 0; is_fine && server->acl_path == NULL && i < server->users.count; i++) {
-        put_user(&reading, server, server->users.at[i], &lines);
+        acl_file_put_user(&reading, server, server->users.at[i], &lines);
     }
     if (is_fine && (lines.is_broken ||
                     !settings_set_user_lines(&server->settings,
                                              (struct bytes){.at = lines.at, .size = lines.size}))) {
-        complain(&reading, "out of memory");
+        acl_file_complain(&reading, "out of memory");
         is_fine = false;
     }
-    is_fine = is_fine && check_lines(&reading, &server->settings);
-    end(&reading);
+    is_fine = is_fine && acl_file_check_lines(&reading, &server->settings);
+    acl_file_end(&reading);
     buffer_deinit(&lines);
     return is_fine;
 }

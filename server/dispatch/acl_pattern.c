@@ -7,8 +7,8 @@
 
 /* Two patterns that are the same take the same keys; made of a member, only if nothing in it but the
  * star is special. */
-static bool is_same(const struct acl_selector *selector, struct bytes pattern, bool is_key,
-                    unsigned access) {
+static bool acl_pattern_is_same(const struct acl_selector *selector, struct bytes pattern,
+                                bool is_key, unsigned access) {
     const struct acl_text *same = acl_list_find(&selector->keys.list, pattern, ACL_LIST_ANY);
     if (same == NULL || (same->value & access) != access) {
         return false;
@@ -21,15 +21,15 @@ static bool is_same(const struct acl_selector *selector, struct bytes pattern, b
     return acl_pattern_literal_size(rest) == rest.size;
 }
 
-static bool may_touch(const struct acl_selector *selector, struct bytes pattern, bool is_key,
-                      unsigned access) {
+static bool acl_pattern_may_touch(const struct acl_selector *selector, struct bytes pattern,
+                                  bool is_key, unsigned access) {
     struct bytes begin = {.at = pattern.at, .size = acl_pattern_literal_size(pattern)};
     if (is_key) {
         const char *star = memchr(pattern.at, '*', pattern.size);
         begin.size = star != NULL ? (size_t)(star - pattern.at) : pattern.size;
     }
     return selector->has_all_keys || acl_patterns_cover(&selector->keys, begin, access) ||
-           is_same(selector, pattern, is_key, access);
+           acl_pattern_is_same(selector, pattern, is_key, access);
 }
 
 bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
@@ -42,7 +42,7 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
     }
     for (uint32_t i = 0; i < user->selector_count; i++) {
         if (acl_may_run(user->selectors[i], command, call->request) &&
-            may_touch(user->selectors[i], pattern, is_key, access)) {
+            acl_pattern_may_touch(user->selectors[i], pattern, is_key, access)) {
             return true;
         }
     }

@@ -7,7 +7,7 @@
 #include "codec/glob.h"
 #include "server/dispatch/call_notify.h"
 
-__attribute__((cold)) static void note_miss(const struct call *call, struct bytes name) {
+__attribute__((cold)) static void call_note_miss(const struct call *call, struct bytes name) {
     call->server->stats.keyspace_misses++;
     call_notify(call, SETTING_EVENT_MISS, "keymiss", name);
 }
@@ -19,7 +19,7 @@ struct registry_key *call_find_key(const struct call *call, struct bytes name) {
         if (key != NULL) {
             call->server->stats.keyspace_hits++;
         } else {
-            note_miss(call, name);
+            call_note_miss(call, name);
         }
     }
     return key;
@@ -89,17 +89,17 @@ void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
     buffer_deinit(found);
 }
 
-static bool reply_unless(const struct call *call, bool is_read) {
+static bool call_reply_unless(const struct call *call, bool is_read) {
     return is_read ||
            call_refuse_format(call, "ERR pattern is too long: at most %d bytes", GLOB_PATTERN_MAX);
 }
 
 bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob) {
-    return reply_unless(call, glob_prepare(glob, pattern));
+    return call_reply_unless(call, glob_prepare(glob, pattern));
 }
 
 bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, struct glob *glob) {
-    return reply_unless(call, glob_prepare_lower(glob, pattern));
+    return call_reply_unless(call, glob_prepare_lower(glob, pattern));
 }
 
 bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {

@@ -53,7 +53,7 @@ struct exception {
     uint32_t mask;
     bool is_all; /* it is in none that follows from its group */
 };
-static struct exception exception_of(const char *full_name) {
+static struct exception category_exception_of(const char *full_name) {
     static const struct exception exceptions[] = {
         {"command", 1U << CONNECTION, false},
         {"command|count", 1U << CONNECTION, false},
@@ -83,7 +83,7 @@ static struct exception exception_of(const char *full_name) {
     return (struct exception){.mask = 0};
 }
 
-static uint32_t mask_of_group(const char *group) {
+static uint32_t category_mask_of_group(const char *group) {
     static const struct {
         const char *group;
         uint32_t mask;
@@ -103,7 +103,7 @@ static uint32_t mask_of_group(const char *group) {
     return 0;
 }
 
-static uint32_t if_set(unsigned flags, unsigned flag, uint32_t mask) {
+static uint32_t category_if_set(unsigned flags, unsigned flag, uint32_t mask) {
     return (flags & flag) != 0 ? mask : 0;
 }
 
@@ -111,12 +111,13 @@ static uint32_t if_set(unsigned flags, unsigned flag, uint32_t mask) {
 uint32_t category_mask(uint32_t index) {
     const struct command *command = command_by_index(index);
     unsigned flags = command->flags;
-    struct exception exception = exception_of(command_full_name(index));
+    struct exception exception = category_exception_of(command_full_name(index));
     bool is_of_group = command->run != NULL && !exception.is_all;
-    return (is_of_group ? mask_of_group(command->group) : 0) | exception.mask |
-           if_set(flags, COMMAND_READ, 1U << READ) | if_set(flags, COMMAND_WRITE, 1U << WRITE) |
-           if_set(flags, COMMAND_PUBSUB, 1U << PUBSUB) |
-           if_set(flags, COMMAND_ADMIN, 1U << ADMIN | 1U << DANGEROUS) |
+    return (is_of_group ? category_mask_of_group(command->group) : 0) | exception.mask |
+           category_if_set(flags, COMMAND_READ, 1U << READ) |
+           category_if_set(flags, COMMAND_WRITE, 1U << WRITE) |
+           category_if_set(flags, COMMAND_PUBSUB, 1U << PUBSUB) |
+           category_if_set(flags, COMMAND_ADMIN, 1U << ADMIN | 1U << DANGEROUS) |
            ((flags & COMMAND_FAST) != 0 ? 1U << FAST : 1U << SLOW) |
-           if_set(flags, COMMAND_BLOCKING, 1U << BLOCKING);
+           category_if_set(flags, COMMAND_BLOCKING, 1U << BLOCKING);
 }

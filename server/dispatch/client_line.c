@@ -6,7 +6,7 @@
 #include "server/clients/acl_user.h"
 #include "server/dispatch/command.h"
 
-static void print_flags(const struct session *session, char *out) {
+static void client_line_print_flags(const struct session *session, char *out) {
     const struct {
         bool is_set;
         char letter;
@@ -33,7 +33,7 @@ static void print_flags(const struct session *session, char *out) {
     out[0] = count > 0 ? out[0] : 'N';
 }
 
-static const char *text_or_empty(const char *text) {
+static const char *client_line_text_or_empty(const char *text) {
     return text != NULL ? text : "";
 }
 
@@ -45,7 +45,7 @@ enum { CLIENT_LINE_MAX = 2048 + ACL_TEXT_MAX };
 
 void client_line_print(const struct session *session, int64_t monotonic_ms, struct buffer *out) {
     char flags[16];
-    print_flags(session, flags);
+    client_line_print_flags(session, flags);
     const struct buffer *output = &session->output;
     const struct transaction *transaction = &session->transaction;
     const uint32_t *counts = session->subscriptions.counts;
@@ -65,14 +65,16 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         "obl=%zu oll=%d omem=%zu tot-mem=%zu events=%s cmd=%s user=%.*s redir=-1 resp=%d "
         "lib-name=%s lib-ver=%s\n",
         (unsigned long long)session->id, session->address, session->local_address, session->fd,
-        text_or_empty(session->name), (long long)((monotonic_ms - session->created_at_ms) / 1000),
+        client_line_text_or_empty(session->name),
+        (long long)((monotonic_ms - session->created_at_ms) / 1000),
         (long long)((monotonic_ms - session->active_at_ms) / 1000), flags, session->database,
         counts[SUBSCRIPTION_CHANNEL], counts[SUBSCRIPTION_PATTERN], counts[SUBSCRIPTION_SHARD],
         transaction->is_open ? (long long)transaction->count : -1, session->watches.count,
         session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
         output->size, queued > 0, queued, memory, output->size > 0 ? "rw" : "r", command,
         (int)session->user->name.size, session->user->name.at, session->protocol,
-        text_or_empty(session->library_name), text_or_empty(session->library_version));
+        client_line_text_or_empty(session->library_name),
+        client_line_text_or_empty(session->library_version));
     CHECK(size > 0 && size < CLIENT_LINE_MAX);
     buffer_commit(out, (size_t)size);
 }

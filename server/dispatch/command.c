@@ -39,8 +39,8 @@ static uint32_t renamed_count;
 
 /* ---- numbers ---- */
 
-static void add_number(const struct command *command, const struct command *container,
-                       const char *group, command_complete *complete) {
+static void command_add_number(const struct command *command, const struct command *container,
+                               const char *group, command_complete *complete) {
     CHECK(command_number_count < COMMANDS_MAX);
     struct command_number *number = &command_numbers[command_number_count++];
     number->is_gone = false;
@@ -81,13 +81,13 @@ bool command_is_subcommand(uint32_t index) {
 
 /* ---- lookup ---- */
 
-static inline uint64_t load_64(const char *at) {
+static inline uint64_t command_load_64(const char *at) {
     uint64_t word;
     memcpy(&word, at, sizeof word);
     return word;
 }
 
-static inline uint64_t load_32(const char *at) {
+static inline uint64_t command_load_32(const char *at) {
     uint32_t word;
     memcpy(&word, at, sizeof word);
     return word;
@@ -95,15 +95,15 @@ static inline uint64_t load_32(const char *at) {
 
 /* size is 1 .. COMMAND_NAME_MAX. Setting bit 5 folds the case of letters, and conflates other bytes
  * only. */
-static inline struct command_name_words name_words(const char *at, size_t size) {
+static inline struct command_name_words command_words_of_name(const char *at, size_t size) {
     const uint64_t fold = 0x2020202020202020U;
     struct command_name_words words;
     if (size >= 8) {
-        words.low = load_64(at);
-        words.high = load_64(at + size - 8);
+        words.low = command_load_64(at);
+        words.high = command_load_64(at + size - 8);
     } else if (size >= 4) {
-        words.low = load_32(at);
-        words.high = load_32(at + size - 4);
+        words.low = command_load_32(at);
+        words.high = command_load_32(at + size - 4);
     } else {
         words.low = (unsigned char)at[0];
         words.high = (uint64_t)(unsigned char)at[size / 2] << 8 | (unsigned char)at[size - 1];
@@ -113,17 +113,17 @@ static inline struct command_name_words name_words(const char *at, size_t size) 
     return words;
 }
 
-static inline uint32_t slot_of(struct command_name_words words, size_t size) {
+static inline uint32_t command_slot_of(struct command_name_words words, size_t size) {
     uint64_t hash = (words.low ^ (words.high << 1 | words.high >> 63)) + size;
     /* With this factor (of Pelle Evensen's rrmxmx) hardly any two commands share a slot. */
     return (uint32_t)(hash * 0xd6e8feb86659fd93U >> 54);
 }
 
-static void add_slot(uint32_t index, const char *name) {
+static void command_add_slot(uint32_t index, const char *name) {
     size_t size = strlen(name);
     CHECK(size >= 1 && size <= COMMAND_NAME_MAX);
-    struct command_name_words words = name_words(name, size);
-    uint32_t at = slot_of(words, size);
+    struct command_name_words words = command_words_of_name(name, size);
+    uint32_t at = command_slot_of(words, size);
     while (slots[at].number_plus_one != 0) {
         at = (at + 1) % COMMAND_SLOTS;
     }
@@ -145,18 +145,18 @@ void command_init(const struct command_row *table, command_complete *complete) {
     renamed_count = 0;
     memset(slots, 0, sizeof slots);
     for (const struct command_row *row = table; row->command != NULL; row++) {
-        add_slot(command_number_count, row->command->name);
-        add_number(row->command, NULL, row->group, complete);
+        command_add_slot(command_number_count, row->command->name);
+        command_add_number(row->command, NULL, row->group, complete);
         const struct command *const *subcommand = row->command->subcommands;
         for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-            add_number(*subcommand, row->command, row->group, complete);
+            command_add_number(*subcommand, row->command, row->group, complete);
         }
     }
     CHECK(command_number_count <= COMMAND_SLOTS / 4);
 }
 
 /* Its place in renamed; RENAMED_MAX: none. */
-static uint32_t find_renamed(struct bytes name) {
+static uint32_t command_find_renamed(struct bytes name) {
     for (uint32_t i = 0; i < renamed_count; i++) {
         if (bytes_is(name, renamed[i].name)) {
             return i;
@@ -165,18 +165,18 @@ static uint32_t find_renamed(struct bytes name) {
     return RENAMED_MAX;
 }
 
-__attribute__((noinline)) static uint32_t find_renamed_index(struct bytes name) {
-    uint32_t at = find_renamed(name);
+__attribute__((noinline)) static uint32_t command_find_renamed_index(struct bytes name) {
+    uint32_t at = command_find_renamed(name);
     return at != RENAMED_MAX ? renamed[at].index : COMMAND_NONE;
 }
 
 /* By name, case-insensitive. COMMAND_NONE: not found. */
-static uint32_t find_index(struct bytes name) {
+static uint32_t command_find_index(struct bytes name) {
     if (name.size < 1 || name.size > COMMAND_NAME_MAX) {
-        return find_renamed_index(name);
+        return command_find_renamed_index(name);
     }
-    struct command_name_words words = name_words(name.at, name.size);
-    uint32_t at = slot_of(words, name.size);
+    struct command_name_words words = command_words_of_name(name.at, name.size);
+    uint32_t at = command_slot_of(words, name.size);
     for (; slots[at].number_plus_one != 0; at = (at + 1) % COMMAND_SLOTS) {
         const struct command_slot *slot = &slots[at];
         if (slot->words.low != words.low || slot->words.high != words.high ||
@@ -188,7 +188,7 @@ static uint32_t find_index(struct bytes name) {
             return index;
         }
     }
-    return find_renamed_index(name);
+    return command_find_renamed_index(name);
 }
 
 uint32_t command_find_original(struct bytes full_name) {
@@ -201,12 +201,13 @@ uint32_t command_find_original(struct bytes full_name) {
 }
 
 const struct command *command_find(struct bytes name) {
-    uint32_t index = find_index(name);
+    uint32_t index = command_find_index(name);
     return index == COMMAND_NONE ? NULL : &command_numbers[index].command;
 }
 
 /* COMMAND_NONE: not found. Not inlined: most commands have none. */
-__attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, struct bytes name) {
+__attribute__((noinline)) static uint32_t command_find_subcommand(uint32_t container,
+                                                                  struct bytes name) {
     const struct command *const *subcommands = command_numbers[container].command.subcommands;
     for (uint32_t i = 0; subcommands[i] != NULL; i++) {
         if (bytes_is(name, subcommands[i]->name)) {
@@ -217,18 +218,18 @@ __attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, st
 }
 
 uint32_t command_find_request(const struct request *request) {
-    uint32_t index = find_index(request->args[0]);
+    uint32_t index = command_find_index(request->args[0]);
     if (index == COMMAND_NONE || command_numbers[index].command.subcommands == NULL ||
         request->count == 1) {
         return index;
     }
-    return find_subcommand(index, request->args[1]);
+    return command_find_subcommand(index, request->args[1]);
 }
 
 uint32_t command_find_full_name(struct bytes name) {
     const char *bar = name.size > 0 ? memchr(name.at, '|', name.size) : NULL;
     if (bar == NULL) {
-        return find_index(name);
+        return command_find_index(name);
     }
     size_t container_size = (size_t)(bar - name.at);
     const struct bytes words[] = {
@@ -242,14 +243,14 @@ uint32_t command_find_full_name(struct bytes name) {
 /* ---- renaming ---- */
 
 /* Take the name away; the command has one. */
-static void forget_name(struct bytes name) {
-    uint32_t at = find_renamed(name);
+static void command_forget_name(struct bytes name) {
+    uint32_t at = command_find_renamed(name);
     if (at != RENAMED_MAX) {
         renamed[at] = renamed[--renamed_count];
         return;
     }
-    struct command_name_words words = name_words(name.at, name.size);
-    uint32_t slot = slot_of(words, name.size);
+    struct command_name_words words = command_words_of_name(name.at, name.size);
+    uint32_t slot = command_slot_of(words, name.size);
     while (slots[slot].size != name.size || slots[slot].words.low != words.low ||
            slots[slot].words.high != words.high ||
            !bytes_is(name, command_numbers[slots[slot].number_plus_one - 1].command.name)) {
@@ -259,18 +260,18 @@ static void forget_name(struct bytes name) {
 }
 
 const char *command_set_name(struct bytes name, struct bytes new_name) {
-    uint32_t index = find_index(name);
+    uint32_t index = command_find_index(name);
     if (index == COMMAND_NONE) {
         return "No such command in rename-command";
     }
-    if (new_name.size > 0 && find_index(new_name) != COMMAND_NONE) {
+    if (new_name.size > 0 && command_find_index(new_name) != COMMAND_NONE) {
         return "Target command name already exists";
     }
     if (new_name.size > SETTING_RENAME_SIZE_MAX ||
         (new_name.size > 0 && renamed_count == RENAMED_MAX)) {
         return "Too many commands are renamed, or to names that are too long";
     }
-    forget_name(name);
+    command_forget_name(name);
     if (new_name.size > 0) {
         memcpy(renamed[renamed_count].name, new_name.at, new_name.size);
         renamed[renamed_count].name[new_name.size] = '\0';

@@ -16,7 +16,7 @@ enum {
 /* ---- growth within a transaction ---- */
 
 /* Index of the key that the command may add members to; 0: none. */
-static uint32_t find_grown_key(const struct command *command) {
+static uint32_t cost_find_grown_key(const struct command *command) {
     const unsigned puts = COMMAND_WRITE | COMMAND_DENYOOM;
     if (command->cost != NULL) {
         return (uint32_t)command->cost->grown_key;
@@ -25,8 +25,9 @@ static uint32_t find_grown_key(const struct command *command) {
                                            : 0; /* ZINCRBY: at most one */
 }
 
-static void note_growth(const struct growth *growth, const struct call *call, uint64_t unit_count) {
-    uint32_t key = find_grown_key(call->command);
+static void cost_note_growth(const struct growth *growth, const struct call *call,
+                             uint64_t unit_count) {
+    uint32_t key = cost_find_grown_key(call->command);
     if (key > 0 && unit_count > 0 && key < call->request->count) {
         *growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
     }
@@ -34,7 +35,7 @@ static void note_growth(const struct growth *growth, const struct call *call, ui
 
 /* ---- counting ---- */
 
-static uint32_t at_most_32_bits(uint64_t count) {
+static uint32_t cost_at_most_32_bits(uint64_t count) {
     return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
@@ -55,7 +56,7 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
     }
     uint64_t count =
         *growth_of(view->growth, view->call->session->database, call_arg(view->call, key_arg));
-    return at_most_32_bits(count);
+    return cost_at_most_32_bits(count);
 }
 
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
@@ -102,20 +103,20 @@ uint64_t cost_count_memory(const struct cost_view *view) {
 
 /* ---- estimating ---- */
 
-static uint64_t time_of(const struct command *command, uint64_t unit_count) {
+static uint64_t cost_time_of(const struct command *command, uint64_t unit_count) {
     uint64_t time_ns;
     uint64_t unit_ns = command->cost != NULL ? command->cost->unit_ns : 0;
     return __builtin_mul_overflow(unit_count, unit_ns, &time_ns) ? UINT64_MAX : time_ns;
 }
 
 /* Number of units of one command; without a cost, one. */
-static uint64_t count_units(struct call *call, const struct growth *growth) {
+static uint64_t cost_count_units(struct call *call, const struct growth *growth) {
     const struct cost_view view = {.call = call, .growth = growth};
     return call->command->cost != NULL ? call->command->cost->count(&view) : 1;
 }
 
 /* SELECT determines the database of the keys after it. */
-static void follow_select(const struct call *call) {
+static void cost_follow_select(const struct call *call) {
     int64_t database;
     if (bytes_is((struct bytes){call->command->name, strlen(call->command->name)}, "SELECT") &&
         bytes_parse_i64(call_arg(call, 1), &database) && database >= 0 &&
@@ -124,34 +125,34 @@ static void follow_select(const struct call *call) {
     }
 }
 
-static uint64_t time_of_queue(struct call *call, const struct growth *growth) {
+static uint64_t cost_time_of_queue(struct call *call, const struct growth *growth) {
     uint64_t time_ns = 0;
     uint64_t exec_ns = call->command->cost->unit_ns;
     const struct transaction_request *queued = call->session->transaction.first;
     for (; queued != NULL; queued = queued->next) {
         call->command = command_by_index(queued->command);
         call->request = &queued->request;
-        uint64_t unit_count = count_units(call, growth);
-        uint64_t own_ns = time_of(call->command, unit_count);
+        uint64_t unit_count = cost_count_units(call, growth);
+        uint64_t own_ns = cost_time_of(call->command, unit_count);
         if (__builtin_add_overflow(time_ns, own_ns, &time_ns) ||
             __builtin_add_overflow(time_ns, exec_ns, &time_ns)) {
             return UINT64_MAX;
         }
         if (growth != NULL) {
-            note_growth(growth, call, unit_count);
+            cost_note_growth(growth, call, unit_count);
         }
-        follow_select(call);
+        cost_follow_select(call);
     }
     return time_ns;
 }
 
-static uint64_t estimate_exec(struct call *call) {
+static uint64_t cost_estimate_exec(struct call *call) {
     struct session *session = call->session;
     uint8_t database = session->database;
     struct growth growth;
     bool has_growth = growth_begin(&growth, call->server->hash_seed, session->transaction.count);
     /* If out of memory, use the current sizes. */
-    uint64_t time_ns = time_of_queue(call, has_growth ? &growth : NULL);
+    uint64_t time_ns = cost_time_of_queue(call, has_growth ? &growth : NULL);
     session->database = database;
     growth_end(&growth);
     return time_ns;
@@ -175,8 +176,8 @@ uint64_t cost_estimate_ns(struct server *server, struct session *session,
         .now_ms = server->clock.now_ms,
     };
     uint64_t time_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
-                           ? estimate_exec(&call)
-                           : time_of(command, count_units(&call, NULL));
+                           ? cost_estimate_exec(&call)
+                           : cost_time_of(command, cost_count_units(&call, NULL));
     buffer_deinit(&nowhere);
     return time_ns;
 }

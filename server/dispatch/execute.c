@@ -14,14 +14,14 @@
 #include "server/dispatch/syntax.h"
 #include "server/system/log.h"
 
-static void complete(struct command *command, bool is_subcommand) {
+static void execute_complete(struct command *command, bool is_subcommand) {
     syntax_apply(command, is_subcommand);
     options_check(command);
 }
 
 void execute_init(const struct command_row *table) {
     syntax_reset();
-    command_init(table, complete);
+    command_init(table, execute_complete);
     key_specs_init();
 }
 
@@ -30,25 +30,25 @@ void execute_init(const struct command_row *table) {
 /* Redis's error texts show at most this many bytes of a client's words. */
 enum { WORD_SHOWN_MAX = 128, HINT_MAX = 160 };
 
-static int shown_size(struct bytes word, size_t size_max) {
+static int execute_shown_size(struct bytes word, size_t size_max) {
     return (int)(word.size < size_max ? word.size : size_max);
 }
 
-static void refuse_unknown(const struct request *request, struct reply *reply) {
+static void execute_refuse_unknown(const struct request *request, struct reply *reply) {
     if (command_find(request->args[0]) != NULL) {
         char container[SETTING_RENAME_SIZE_MAX + 1];
         call_print_name(request, container);
         reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                           shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
-                           container);
+                           execute_shown_size(request->args[1], WORD_SHOWN_MAX),
+                           request->args[1].at, container);
         return;
     }
     char args[WORD_SHOWN_MAX * 2];
     size_t used = 0;
     for (uint32_t i = 1; i < request->count && used < WORD_SHOWN_MAX; i++) {
-        int size =
-            snprintf(args + used, sizeof args - used, "'%.*s' ",
-                     shown_size(request->args[i], WORD_SHOWN_MAX - used), request->args[i].at);
+        int size = snprintf(args + used, sizeof args - used, "'%.*s' ",
+                            execute_shown_size(request->args[i], WORD_SHOWN_MAX - used),
+                            request->args[i].at);
         CHECK(size > 0);
         used += (size_t)size;
     }
@@ -58,25 +58,26 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
         snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
-                       shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
-                       args, hint);
+                       execute_shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at,
+                       (int)used, args, hint);
 }
 
 static const char over_memory[] = "OOM command not allowed when used memory > 'maxmemory'.";
 
-static bool is_over_memory(const struct server *server) {
+static bool execute_is_over_memory(const struct server *server) {
     return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
 }
 
 /* Between MULTI and EXEC, queueing any command takes memory. */
-static bool takes_memory(const struct session *session, const struct command *command) {
+static bool execute_takes_memory(const struct session *session, const struct command *command) {
     bool is_queueing = session->transaction.is_open && (command->flags & COMMAND_ENDS_MULTI) == 0;
     return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
 }
 
 /* Is there a restriction for all clients (loading, or a refusal of writes)? On a replica there is one
  * for writes alone, mostly. */
-static inline bool is_restricted(const struct server *server, const struct command *command) {
+static inline bool execute_is_restricted(const struct server *server,
+                                         const struct command *command) {
     const struct settings *settings = &server->settings;
     return server->durability.is_loading || server->durability.write_refusal != NULL ||
            replication_may_refuse(&server->replication, (command->flags & COMMAND_WRITE) != 0,
@@ -84,7 +85,7 @@ static inline bool is_restricted(const struct server *server, const struct comma
                                   settings->min_replicas_to_write);
 }
 
-static enum monitor_secrets secrets_of(const struct command *command) {
+static enum monitor_secrets execute_secrets_of(const struct command *command) {
     if ((command->flags & COMMAND_SECRET) == 0) {
         return MONITOR_SECRETS_NONE;
     }
@@ -93,21 +94,23 @@ static enum monitor_secrets secrets_of(const struct command *command) {
 }
 
 /* A refused EXEC ends the transaction. Monitors saw the MULTI, so they get the EXEC, too. */
-static void refuse_exec(struct server *server, struct session *session, const struct command *exec,
-                        const struct request *request, struct reply *reply, const char *text) {
+static void execute_refuse_exec(struct server *server, struct session *session,
+                                const struct command *exec, const struct request *request,
+                                struct reply *reply, const char *text) {
     server_end_transaction(server, session);
     if (strncmp(text, "ERR ", 4) == 0) {
         text += 4;
     }
     reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
     if (server->monitor_count > 0) {
-        monitor_feed(server, session, request, secrets_of(exec));
+        monitor_feed(server, session, request, execute_secrets_of(exec));
     }
 }
 
 /* Why the user may not run it. NULL: the user may. */
-static const char *find_denial(struct server *server, const struct session *session, uint32_t index,
-                               const struct request *request, bool is_changed, char *text) {
+static const char *execute_find_denial(struct server *server, const struct session *session,
+                                       uint32_t index, const struct request *request,
+                                       bool is_changed, char *text) {
     uint32_t position;
     enum acl_denial denial = acl_check(session->user, index, request, &position);
     return denial == ACL_ALLOWED
@@ -117,8 +120,9 @@ static const char *find_denial(struct server *server, const struct session *sess
 
 /* Why a command is refused. NULL: it is not. buffer: for a text with its name. */
 enum { REFUSAL_TEXT_MAX = ACL_DENIAL_MAX };
-static const char *find_refusal(struct server *server, const struct session *session,
-                                uint32_t index, const struct request *request, char *buffer) {
+static const char *execute_find_refusal(struct server *server, const struct session *session,
+                                        uint32_t index, const struct request *request,
+                                        char *buffer) {
     const struct command *command = command_by_index(index);
     if (command_has_wrong_arity(command, request)) {
         snprintf(buffer, REFUSAL_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
@@ -131,12 +135,13 @@ static const char *find_refusal(struct server *server, const struct session *ses
     if (session->transaction.is_open && (command->flags & COMMAND_NO_MULTI) != 0) {
         return "ERR Command not allowed inside a transaction";
     }
-    const char *denial =
-        session->is_unlimited ? NULL : find_denial(server, session, index, request, false, buffer);
+    const char *denial = session->is_unlimited
+                             ? NULL
+                             : execute_find_denial(server, session, index, request, false, buffer);
     if (denial != NULL) {
         return denial;
     }
-    if (takes_memory(session, command) && is_over_memory(server)) {
+    if (execute_takes_memory(session, command) && execute_is_over_memory(server)) {
         return over_memory;
     }
     if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
@@ -172,14 +177,15 @@ static const char *find_refusal(struct server *server, const struct session *ses
 }
 
 /* Is the request queued for EXEC? */
-static bool is_queued(const struct session *session, uint32_t index) {
+static bool execute_is_queued(const struct session *session, uint32_t index) {
     return session->transaction.is_open &&
            (command_by_index(index)->flags & COMMAND_NOT_QUEUED) == 0;
 }
 
 /* Is it possible that the request costs more than busy-command-limit? */
-static inline bool is_limited(const struct server *server, const struct session *session,
-                              const struct command *command, const struct request *request) {
+static inline bool execute_is_limited(const struct server *server, const struct session *session,
+                                      const struct command *command,
+                                      const struct request *request) {
     enum { NS_PER_MS = 1000000 };
     if (command->cost == NULL || server->settings.busy_command_limit_ms == 0) {
         return false;
@@ -190,7 +196,8 @@ static inline bool is_limited(const struct server *server, const struct session 
     return bound_ns > (uint64_t)server->settings.busy_command_limit_ms * NS_PER_MS;
 }
 
-static void audit_memory(struct server *server, const struct session *session, uint32_t index) {
+static void execute_audit_memory(struct server *server, const struct session *session,
+                                 uint32_t index) {
     char details[128];
     snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
              command_full_name(index), (unsigned long long)memory_used(),
@@ -200,17 +207,17 @@ static void audit_memory(struct server *server, const struct session *session, u
 }
 
 /* Refuse the request with an error if it may not run. false: it may. */
-static bool refuse(struct server *server, struct session *session, uint32_t index,
-                   const struct request *request, struct reply *reply) {
+static bool execute_refuse(struct server *server, struct session *session, uint32_t index,
+                           const struct request *request, struct reply *reply) {
     char refusal_text[REFUSAL_TEXT_MAX];
     char cost_text[COST_TEXT_MAX];
     if (index == COMMAND_NONE) {
-        refuse_unknown(request, reply);
+        execute_refuse_unknown(request, reply);
     } else {
         const struct command *command = command_by_index(index);
-        const char *text = find_refusal(server, session, index, request, refusal_text);
-        if (text == NULL && is_limited(server, session, command, request) &&
-            !is_queued(session, index) &&
+        const char *text = execute_find_refusal(server, session, index, request, refusal_text);
+        if (text == NULL && execute_is_limited(server, session, command, request) &&
+            !execute_is_queued(session, index) &&
             cost_is_refused(server, session, command, request, cost_text)) {
             text = cost_text;
         }
@@ -218,10 +225,10 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
             return false;
         }
         if (text == over_memory) {
-            audit_memory(server, session, index);
+            execute_audit_memory(server, session, index);
         }
         if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
-            refuse_exec(server, session, command, request, reply, text);
+            execute_refuse_exec(server, session, command, request, reply, text);
         } else {
             reply_error(reply, text);
         }
@@ -231,8 +238,8 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
 }
 
 /* Commands that put members on other keys make the bounds of those behind them too small. */
-static void note_bound(struct transaction *transaction, const struct command *command,
-                       const struct request *request) {
+static void execute_note_bound(struct transaction *transaction, const struct command *command,
+                               const struct request *request) {
     enum { QUEUED_NS = 2000 }; /* of a short command, and of being queued */
     const struct command_cost *cost = command->cost;
     bool grows = cost != NULL && cost->grown_key > 0 && cost->bound != COMMAND_BY_ARGUMENTS;
@@ -245,8 +252,8 @@ static void note_bound(struct transaction *transaction, const struct command *co
 
 /* Queue the request, or only reply QUEUED if the transaction can no longer succeed. false: out of
  * memory; the error was replied. */
-static bool queue(struct transaction *transaction, bool is_stale, uint32_t index,
-                  const struct request *request, struct reply *reply) {
+static bool execute_queue(struct transaction *transaction, bool is_stale, uint32_t index,
+                          const struct request *request, struct reply *reply) {
     const struct command *command = command_by_index(index);
     if (!transaction->is_refused && !is_stale &&
         !transaction_queue(transaction, request, index, command->flags)) {
@@ -254,16 +261,16 @@ static bool queue(struct transaction *transaction, bool is_stale, uint32_t index
         reply_error(reply, "OOM out of memory");
         return false;
     }
-    note_bound(transaction, command, request);
+    execute_note_bound(transaction, command, request);
     reply_simple(reply, "QUEUED");
     return true;
 }
 
 /* ---- running ---- */
 
-static void note_slow(struct server *server, const struct session *session,
-                      const struct command *command, const struct request *request,
-                      uint64_t elapsed_ns) {
+static void execute_note_slow(struct server *server, const struct session *session,
+                              const struct command *command, const struct request *request,
+                              uint64_t elapsed_ns) {
     const struct settings *settings = &server->settings;
     uint64_t elapsed_us = elapsed_ns / 1000;
     int64_t now_s = server->clock.now_ms / 1000;
@@ -283,14 +290,15 @@ static void note_slow(struct server *server, const struct session *session,
     }
 }
 
-static void count_errors(struct server *server, const struct reply *reply, uint64_t errors_before) {
+static void execute_count_errors(struct server *server, const struct reply *reply,
+                                 uint64_t errors_before) {
     server->stats.error_replies += reply->error_count - errors_before;
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
 /* Names of the settings of a CONFIG SET. A word that names none may be a password in the wrong
  * place. */
-static size_t print_settings(const struct request *request, char *out, size_t size_max) {
+static size_t execute_print_settings(const struct request *request, char *out, size_t size_max) {
     size_t size = 0;
     for (uint32_t i = 2; i < request->count && size + 1 < size_max; i += 2) {
         const struct setting *setting = setting_find(request->args[i]);
@@ -302,7 +310,7 @@ static size_t print_settings(const struct request *request, char *out, size_t si
 }
 
 /* The arguments of REPLICAOF and FAILOVER. */
-static void print_arguments(const struct request *request, char *out, size_t size_max) {
+static void execute_print_arguments(const struct request *request, char *out, size_t size_max) {
     size_t size = (size_t)snprintf(out, size_max, " args=\"");
     for (uint32_t i = 1; i < request->count && size + LOG_QUOTED_MAX + 2 < size_max; i++) {
         size += (size_t)snprintf(out + size, size_max - size, "%s%s", i > 1 ? " " : "",
@@ -312,10 +320,9 @@ static void print_arguments(const struct request *request, char *out, size_t siz
 }
 
 /* Log the use of a command that asks for it. Not inlined: hardly any does. */
-__attribute__((noinline)) static void audit_command(struct server *server,
-                                                    const struct session *session, uint32_t index,
-                                                    const struct request *request,
-                                                    bool has_failed) {
+__attribute__((noinline)) static void
+execute_audit_command(struct server *server, const struct session *session, uint32_t index,
+                      const struct request *request, bool has_failed) {
     enum { DETAILS_MAX = 512, SETTINGS_SHOWN_MAX = 384 };
     enum audit_class class = command_by_index(index)->audit;
     char event[COMMAND_FULL_NAME_MAX + 16];
@@ -325,13 +332,13 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     size_t size =
         (size_t)snprintf(details, sizeof details, "db=%u result=%s", session->database, result);
     if (class == AUDIT_CONFIG && request->count > 2) {
-        size += print_settings(request, details + size, SETTINGS_SHOWN_MAX);
+        size += execute_print_settings(request, details + size, SETTINGS_SHOWN_MAX);
         memcpy(details + size, "\"", 2);
     } else if (class == AUDIT_USERS && request->count > 2) {
         snprintf(details + size, sizeof details - size, " target=\"%s\"",
                  log_quote(request->args[2]).text);
     } else if (class == AUDIT_ROLE) {
-        print_arguments(request, details + size, sizeof details - size);
+        execute_print_arguments(request, details + size, sizeof details - size);
     }
     if (has_failed) {
         audit_write_refused(server, class, audit_session(session), event, details);
@@ -341,8 +348,9 @@ __attribute__((noinline)) static void audit_command(struct server *server,
 }
 
 /* Run a request that passed all checks, and count it. */
-static void run(struct server *server, struct session *session, uint32_t index,
-                const struct command *command, const struct request *request, struct reply *reply) {
+static void execute_run(struct server *server, struct session *session, uint32_t index,
+                        const struct command *command, const struct request *request,
+                        struct reply *reply) {
     uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands overwrite it */
     uint64_t errors_before = reply->error_count;
     struct call call = {
@@ -364,49 +372,51 @@ static void run(struct server *server, struct session *session, uint32_t index,
     durations_add(&server->stats.commands[index].calls, elapsed_ns);
     /* Both thresholds are well above a microsecond, unless everything is logged. */
     if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
-        note_slow(server, session, command, request, elapsed_ns);
+        execute_note_slow(server, session, command, request, elapsed_ns);
     }
     if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
-        monitor_feed(server, session, request, secrets_of(command));
+        monitor_feed(server, session, request, execute_secrets_of(command));
     }
     if (command->audit != AUDIT_NONE) {
-        audit_command(server, session, index, request, reply->error_count != errors_before);
+        execute_audit_command(server, session, index, request, reply->error_count != errors_before);
     }
     if (reply->error_count != errors_before) {
         server->stats.commands[index].failed_calls++;
-        count_errors(server, reply, errors_before);
+        execute_count_errors(server, reply, errors_before);
     }
 }
 
 /* The common case: the command is known, the request may run immediately, and its reply is sent. */
-static inline bool is_plain(const struct server *server, const struct session *session,
-                            const struct command *command, const struct request *request) {
+static inline bool execute_is_plain(const struct server *server, const struct session *session,
+                                    const struct command *command, const struct request *request) {
     return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
            !command_has_wrong_arity(command, request) && session->is_unlimited &&
            !session->transaction.is_open && !session_is_restricted(session) &&
-           !is_restricted(server, command) && !is_limited(server, session, command, request) &&
-           ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
+           !execute_is_restricted(server, command) &&
+           !execute_is_limited(server, session, command, request) &&
+           ((command->flags & COMMAND_DENYOOM) == 0 || !execute_is_over_memory(server));
 }
 
 /* Run it, refuse it, or queue it. */
-static void run_if_allowed(struct server *server, struct session *session, uint32_t index,
-                           const struct request *request, struct reply *reply) {
+static void execute_run_if_allowed(struct server *server, struct session *session, uint32_t index,
+                                   const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
-    if (!refuse(server, session, index, request, reply)) {
+    if (!execute_refuse(server, session, index, request, reply)) {
         const struct command *command = command_by_index(index);
         session->last_command = command;
-        if (!is_queued(session, index)) {
-            run(server, session, index, command, request, reply);
+        if (!execute_is_queued(session, index)) {
+            execute_run(server, session, index, command, request, reply);
             return;
         }
-        if (queue(&session->transaction, session->watches.is_stale, index, request, reply)) {
+        if (execute_queue(&session->transaction, session->watches.is_stale, index, request,
+                          reply)) {
             return;
         }
     }
     if (index != COMMAND_NONE) {
         server->stats.commands[index].rejected_calls++;
     }
-    count_errors(server, reply, errors_before);
+    execute_count_errors(server, reply, errors_before);
 }
 
 /* The slow path, for requests that are not plain; not inlined, so that the others are faster. */
@@ -418,7 +428,7 @@ __attribute__((noinline)) static void execute_any(struct server *server, struct 
         session->reply_mode = SESSION_REPLY_SKIP;
     }
     reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
-    run_if_allowed(server, session, index, request, reply);
+    execute_run_if_allowed(server, session, index, request, reply);
     if (is_skipped && session->reply_mode == SESSION_REPLY_SKIP) {
         session->reply_mode = SESSION_REPLY_ON;
     }
@@ -430,10 +440,10 @@ void execute_request(struct server *server, struct session *session, uint32_t in
     session->active_at_ms = server->clock.monotonic_ms;
     const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
     server_begin_reply(session);
-    if (is_plain(server, session, command, request)) {
+    if (execute_is_plain(server, session, command, request)) {
         reply->is_silent = false;
         session->last_command = command;
-        run(server, session, index, command, request, reply);
+        execute_run(server, session, index, command, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
     }
@@ -447,8 +457,9 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
     uint64_t errors_before = reply->error_count;
     char text[ACL_DENIAL_MAX];
     const struct command *command = command_by_index(index);
-    const char *denial =
-        session->is_unlimited ? NULL : find_denial(server, session, index, request, true, text);
+    const char *denial = session->is_unlimited
+                             ? NULL
+                             : execute_find_denial(server, session, index, request, true, text);
     if (denial == NULL && (command->flags & COMMAND_WRITE) != 0 &&
         !replication_may_change(&server->replication)) {
         denial = replication_write_refusal(server); /* a REPLICAOF was queued before it */
@@ -457,11 +468,11 @@ void execute_queued(struct server *server, struct session *session, uint32_t ind
         denial = replication_read_refusal(server);
     }
     if (denial == NULL) {
-        run(server, session, index, command, request, reply);
+        execute_run(server, session, index, command, request, reply);
     } else {
         reply_error(reply, denial);
         server->stats.commands[index].rejected_calls++;
-        count_errors(server, reply, errors_before);
+        execute_count_errors(server, reply, errors_before);
     }
     /* Count the errors for this command, not for EXEC. */
     reply->error_count = errors_before;

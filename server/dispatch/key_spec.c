@@ -22,7 +22,7 @@ const char *key_flag_name(unsigned flag) {
 }
 
 /* The name of the nth key argument. Keys are never inside blocks. */
-static const char *find_name(const struct command *command, uint32_t nth) {
+static const char *key_spec_find_name(const struct command *command, uint32_t nth) {
     const struct argument *argument = command->arguments;
     for (; argument != NULL && argument->name != NULL; argument++) {
         if (argument->type == ARGUMENT_KEY && nth-- == 0) {
@@ -32,17 +32,18 @@ static const char *find_name(const struct command *command, uint32_t nth) {
     return NULL;
 }
 
-static bool is_one_of(const char *name, const char *first, const char *second, const char *third) {
+static bool key_spec_is_one_of(const char *name, const char *first, const char *second,
+                               const char *third) {
     return name != NULL &&
            (strcmp(name, first) == 0 || strcmp(name, second) == 0 || strcmp(name, third) == 0);
 }
 
 /* What follows from the command's flags and the arguments' names. */
-static unsigned usual_flags(const struct command *command, const struct key_spec *spec) {
+static unsigned key_spec_usual_flags(const struct command *command, const struct key_spec *spec) {
     /* Counted keys next to a single one are the sources of a STORE. */
     bool is_source = (spec->is_counted && command->first_key > 0) ||
-                     is_one_of(spec->name, "source", "src", "src");
-    bool is_target = is_one_of(spec->name, "destination", "dst", "newkey");
+                     key_spec_is_one_of(spec->name, "source", "src", "src");
+    bool is_target = key_spec_is_one_of(spec->name, "destination", "dst", "newkey");
     bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
     bool is_removed = strcmp(command->name, "DEL") == 0 || strcmp(command->name, "UNLINK") == 0;
     if (is_read) {
@@ -56,18 +57,18 @@ static unsigned usual_flags(const struct command *command, const struct key_spec
     return (is_target ? (unsigned)KEY_REPLACED : (unsigned)KEY_CHANGED) | KEY_UPDATE;
 }
 
-static bool is_word(const char *at, size_t size, const char *word) {
+static bool key_spec_is_word(const char *at, size_t size, const char *word) {
     return strlen(word) == size && memcmp(at, word, size) == 0;
 }
 
 /* The words of an entry's key_access, up to the next '|'. */
-static unsigned read_flags(const char **at) {
+static unsigned key_spec_read_flags(const char **at) {
     unsigned flags = 0;
     while (**at != '\0' && **at != '|') {
         size_t size = strcspn(*at, " |");
         unsigned known = 0;
         for (unsigned i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
-            known |= is_word(*at, size, flag_names[i]) ? 1U << i : 0;
+            known |= key_spec_is_word(*at, size, flag_names[i]) ? 1U << i : 0;
         }
         CHECK(known != 0);
         flags |= known;
@@ -78,28 +79,28 @@ static unsigned read_flags(const char **at) {
     return flags;
 }
 
-static void add(struct specs *specs, bool is_counted, int begin, int last, int step) {
+static void key_spec_add(struct specs *specs, bool is_counted, int begin, int last, int step) {
     CHECK(specs->count < KEY_SPECS_MAX);
     specs->at[specs->count++] =
         (struct key_spec){.is_counted = is_counted, .begin = begin, .last = last, .step = step};
 }
 
-static void find_specs(const struct command *command, struct specs *specs) {
+static void key_spec_find_specs(const struct command *command, struct specs *specs) {
     if (command->first_key > 0 && command->last_key >= command->first_key) {
         for (int at = command->first_key; at <= command->last_key; at += command->key_step) {
-            add(specs, false, at, 0, 1);
+            key_spec_add(specs, false, at, 0, 1);
         }
     } else if (command->first_key > 0) {
-        add(specs, false, command->first_key, command->last_key, command->key_step);
+        key_spec_add(specs, false, command->first_key, command->last_key, command->key_step);
     }
     if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        add(specs, true, command->key_count_arg, 0, 1);
+        key_spec_add(specs, true, command->key_count_arg, 0, 1);
     }
     const char *access = command->key_access;
     for (uint32_t i = 0; i < specs->count; i++) {
-        specs->at[i].name = find_name(command, i);
-        specs->at[i].flags =
-            access != NULL ? read_flags(&access) : usual_flags(command, &specs->at[i]);
+        specs->at[i].name = key_spec_find_name(command, i);
+        specs->at[i].flags = access != NULL ? key_spec_read_flags(&access)
+                                            : key_spec_usual_flags(command, &specs->at[i]);
     }
     CHECK(access == NULL || *access == '\0');
 }
@@ -108,7 +109,7 @@ void key_specs_init(void) {
     CHECK(command_count() <= ACL_COMMANDS_MAX);
     memset(kept, 0, sizeof kept);
     for (uint32_t index = 0; index < command_count(); index++) {
-        find_specs(command_by_index(index), &kept[index]);
+        key_spec_find_specs(command_by_index(index), &kept[index]);
     }
 }
 

@@ -6,8 +6,8 @@
 #include "server/dispatch/client_line.h"
 
 /* The one place that learns of every attempt. */
-static void note(struct server *server, struct session *session, struct bytes name,
-                 struct bytes word, bool is_known, bool is_right) {
+static void login_note(struct server *server, struct session *session, struct bytes name,
+                       struct bytes word, bool is_known, bool is_right) {
     /* A name that is unknown may be a password. */
     auth_guard_note(server, session, is_right, name, is_known ? name : BYTES("(unknown)"));
     if (is_right) {
@@ -29,7 +29,7 @@ bool login_try(struct server *server, struct session *session, struct bytes name
     bool is_right =
         acl_user_takes_password(user != NULL ? user : server->users.default_user, password);
     is_right = is_right && user != NULL && user->is_on;
-    note(server, session, name, word, user != NULL, is_right);
+    login_note(server, session, name, word, user != NULL, is_right);
     if (is_right) {
         server_set_user(server, session, user, true);
     }

@@ -1,19 +1,19 @@
 /* Options of requests. See options.h. */
 #include "server/dispatch/options.h"
 
-static uint32_t value_count(enum option_kind kind) {
+static uint32_t options_value_count(enum option_kind kind) {
     bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS || kind == OPTION_COUNTED;
     return kind == OPTION_FLAG ? 0 : is_pair ? 2 : 1;
 }
 
-static uint32_t key_count(const struct call *call) {
+static uint32_t options_key_count(const struct call *call) {
     int64_t count = 0;
     bool is_read = bytes_parse_i64(call_arg(call, (uint32_t)call->command->key_count_arg), &count);
     CHECK(is_read && count > 0 && count <= UINT32_MAX);
     return (uint32_t)count;
 }
 
-static const struct option_row *find_row(const struct option_row *rows, struct bytes word) {
+static const struct option_row *options_find_row(const struct option_row *rows, struct bytes word) {
     while (rows->word != NULL && !bytes_is(word, rows->word)) {
         rows++;
     }
@@ -21,8 +21,8 @@ static const struct option_row *find_row(const struct option_row *rows, struct b
 }
 
 /* OPTION_COUNTED: the number at index, and the values after it. */
-static bool read_counted(const struct call *call, const struct option_row *row, uint32_t index,
-                         struct option_values *values) {
+static bool options_read_counted(const struct call *call, const struct option_row *row,
+                                 uint32_t index, struct option_values *values) {
     uint32_t left = call->request->count - index - 1;
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, index), &count)) {
@@ -38,8 +38,8 @@ static bool read_counted(const struct call *call, const struct option_row *row, 
 }
 
 /* false: the error was replied. */
-static bool read_option(const struct call *call, const struct option_row *row, uint32_t index,
-                        void *target) {
+static bool options_read_option(const struct call *call, const struct option_row *row,
+                                uint32_t index, void *target) {
     void *value = (char *)target + row->offset;
     switch (row->kind) {
     case OPTION_FLAG:
@@ -47,7 +47,7 @@ static bool read_option(const struct call *call, const struct option_row *row, u
         break;
     case OPTION_INTEGERS:
     case OPTION_INTEGER:
-        for (uint32_t i = 0; i < value_count(row->kind); i++) {
+        for (uint32_t i = 0; i < options_value_count(row->kind); i++) {
             if (!call_parse_integer(call, call_arg(call, index + i), (int64_t *)value + i)) {
                 return false;
             }
@@ -61,12 +61,12 @@ static bool read_option(const struct call *call, const struct option_row *row, u
         break;
     case OPTION_TEXTS:
     case OPTION_TEXT:
-        for (uint32_t i = 0; i < value_count(row->kind); i++) {
+        for (uint32_t i = 0; i < options_value_count(row->kind); i++) {
             ((struct bytes *)value)[i] = call_arg(call, index + i);
         }
         break;
     case OPTION_COUNTED:
-        if (!read_counted(call, row, index, value)) {
+        if (!options_read_counted(call, row, index, value)) {
             return false;
         }
         break;
@@ -79,14 +79,15 @@ static bool read_option(const struct call *call, const struct option_row *row, u
 
 bool options_read_to(const struct call *call, uint32_t *index, void *target) {
     while (*index < call->request->count) {
-        const struct option_row *row = find_row(call->command->options, call_arg(call, *index));
+        const struct option_row *row =
+            options_find_row(call->command->options, call_arg(call, *index));
         uint32_t values = row == NULL                        ? 0
-                          : row->kind == OPTION_READ_PER_KEY ? key_count(call)
-                                                             : value_count(row->kind);
+                          : row->kind == OPTION_READ_PER_KEY ? options_key_count(call)
+                                                             : options_value_count(row->kind);
         if (row == NULL || call->request->count - *index <= values) {
             return true;
         }
-        if (!read_option(call, row, *index + 1, target)) {
+        if (!options_read_option(call, row, *index + 1, target)) {
             return false;
         }
         *index += 1 + values;
@@ -105,7 +106,7 @@ bool options_read(const struct call *call, uint32_t index, void *target) {
 /* ---- agreement with the syntax ---- */
 
 /* Do the values after the token have the types that the row reads? */
-static bool has_values(const struct argument *argument, const struct option_row *row) {
+static bool options_has_values(const struct argument *argument, const struct option_row *row) {
     bool is_block = argument->type == ARGUMENT_BLOCK;
     const struct argument *value = is_block ? argument->children : argument;
     bool is_integer = row->kind == OPTION_INTEGER || row->kind == OPTION_INTEGERS;
@@ -123,22 +124,22 @@ static bool has_values(const struct argument *argument, const struct option_row 
             break;
         }
     }
-    return count == value_count(row->kind);
+    return count == options_value_count(row->kind);
 }
 
 /* Options are the tokens inside what is optional or repeated, but not those among the values of
  * another. Returns how many there are. */
-static uint32_t check_tokens(const struct argument *list, bool is_inside,
-                             const struct option_row *rows) {
+static uint32_t options_check_tokens(const struct argument *list, bool is_inside,
+                                     const struct option_row *rows) {
     uint32_t count = 0;
     for (; list->name != NULL; list++) {
         bool is_option = is_inside || list->flags != 0;
         if (list->token != NULL && is_option) {
-            const struct option_row *row = find_row(rows, bytes_from_text(list->token));
-            CHECK(row != NULL && has_values(list, row));
+            const struct option_row *row = options_find_row(rows, bytes_from_text(list->token));
+            CHECK(row != NULL && options_has_values(list, row));
             count++;
         } else if (list->token == NULL && list->children != NULL) {
-            count += check_tokens(list->children, is_option, rows);
+            count += options_check_tokens(list->children, is_option, rows);
         }
     }
     return count;
@@ -151,7 +152,7 @@ void options_check(const struct command *command) {
             row_count++;
         }
         CHECK(command->arguments != NULL);
-        uint32_t token_count = check_tokens(command->arguments, false, command->options);
+        uint32_t token_count = options_check_tokens(command->arguments, false, command->options);
         CHECK(token_count == row_count);
     }
 }

@@ -5,7 +5,8 @@
 #include "server/system/log.h"
 
 /* true: saved, or there is no persistence. */
-static bool prepare(struct server *server, enum persistence_ending ending, const char *advice) {
+static bool shutdown_prepare_persistence(struct server *server, enum persistence_ending ending,
+                                         const char *advice) {
     char error[PERSISTENCE_ERROR_MAX];
     if (server->persistence == NULL) {
         return true;
@@ -24,21 +25,22 @@ bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
         ending = PERSISTENCE_END_NOSAVE;
     }
     server->shutdown_ending = ending;
-    return prepare(server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
+    return shutdown_prepare_persistence(
+        server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
 }
 
 /* ---- retiring ---- */
 
 static const char failed_text[] = "ERR Errors trying to SHUTDOWN. Check logs.";
 
-static bool end(struct server *server) {
+static bool shutdown_end(struct server *server) {
     server->is_shutdown_asked =
         shutdown_prepare(server, (enum persistence_ending)server->shutdown_ending) ||
         server->retiring.is_forced;
     return server->is_shutdown_asked;
 }
 
-static void retire(struct server *server) {
+static void shutdown_retire(struct server *server) {
     int64_t seconds = server->settings.shutdown_drain_timeout_s;
     server->retiring.is_begun = true;
     server->retiring.is_over = false;
@@ -61,14 +63,14 @@ bool shutdown_begin(struct server *server, const struct shutdown_options *option
     server->retiring.is_forced = options->is_force;
     if (server->settings.shutdown_drain_timeout_s > 0 && !options->is_now &&
         !server->durability.is_loading) {
-        retire(server);
+        shutdown_retire(server);
         return true;
     }
-    return end(server);
+    return shutdown_end(server);
 }
 
 /* An error for all who wait for the end: it does not come. */
-static void tell_who_asked(struct server *server) {
+static void shutdown_tell_who_asked(struct server *server) {
     struct session *session = server->session_first;
     for (; session != NULL; session = session->next) {
         if (!session->awaits_end) {
@@ -85,9 +87,9 @@ static void tell_who_asked(struct server *server) {
 }
 
 void shutdown_end_retiring(struct server *server) {
-    if (!end(server)) {
+    if (!shutdown_end(server)) {
         server->retiring.is_begun = false;
-        tell_who_asked(server);
+        shutdown_tell_who_asked(server);
     }
 }
 
@@ -97,14 +99,14 @@ bool shutdown_abort(struct server *server) {
     }
     server->retiring.is_begun = false;
     log_write(LOG_NOTICE, "shutdown aborted");
-    tell_who_asked(server);
+    shutdown_tell_who_asked(server);
     return true;
 }
 
 /* ---- the end ---- */
 
 /* SHUTDOWN SAVE has already saved. Save again only if something changed during the drain. */
-static bool has_changed(const struct server *server) {
+static bool shutdown_has_changed(const struct server *server) {
     struct persistence_info info;
     persistence_describe(server->persistence, &info);
     return info.changes > 0;
@@ -113,8 +115,10 @@ static bool has_changed(const struct server *server) {
 void shutdown_finish(struct server *server) {
     replication_finish_promotion(server);
     enum persistence_ending ending = (enum persistence_ending)server->shutdown_ending;
-    if (ending == PERSISTENCE_END_SAVE && (server->persistence == NULL || !has_changed(server))) {
+    if (ending == PERSISTENCE_END_SAVE &&
+        (server->persistence == NULL || !shutdown_has_changed(server))) {
         ending = PERSISTENCE_END_NOSAVE;
     }
-    server->is_end_failed = !prepare(server, ending, "what changed last may be lost");
+    server->is_end_failed =
+        !shutdown_prepare_persistence(server, ending, "what changed last may be lost");
 }

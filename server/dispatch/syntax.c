@@ -26,13 +26,13 @@ struct list {
     uint32_t count;
 };
 
-static struct argument *add(struct list *list, struct argument argument) {
+static struct argument *syntax_add(struct list *list, struct argument argument) {
     CHECK(list->count < LIST_MAX);
     list->items[list->count] = argument;
     return &list->items[list->count++];
 }
 
-static const struct argument *keep(const struct list *list) {
+static const struct argument *syntax_keep(const struct list *list) {
     struct argument *copy = &kept[kept_count];
     CHECK(kept_count + list->count < ARGUMENTS_MAX);
     memcpy(copy, list->items, (list->count + 1) * sizeof list->items[0]);
@@ -40,7 +40,7 @@ static const struct argument *keep(const struct list *list) {
     return copy;
 }
 
-static const char *keep_text(const char *at, size_t size) {
+static const char *syntax_keep_text(const char *at, size_t size) {
     char *copy = &kept_text[kept_text_size];
     CHECK(size > 0 && kept_text_size + size < TEXT_MAX);
     memcpy(copy, at, size);
@@ -49,28 +49,28 @@ static const char *keep_text(const char *at, size_t size) {
     return copy;
 }
 
-static const char *lower_case(const char *word) {
+static const char *syntax_lower_case(const char *word) {
     char *lower = &kept_text[kept_text_size];
-    (void)keep_text(word, strlen(word));
+    (void)syntax_keep_text(word, strlen(word));
     for (char *at = lower; *at != '\0'; at++) {
         *at = (char)tolower((unsigned char)*at);
     }
     return lower;
 }
 
-static void skip_blanks(const char **at) {
+static void syntax_skip_blanks(const char **at) {
     *at += strspn(*at, " ");
 }
 
-static bool take(const char **at, const char *mark) {
+static bool syntax_take(const char **at, const char *mark) {
     bool is_there = strncmp(*at, mark, strlen(mark)) == 0;
     *at += is_there ? strlen(mark) : 0;
     return is_there;
 }
 
-static const char *take_word(const char **at) {
+static const char *syntax_take_word(const char **at) {
     size_t size = strcspn(*at, " []<>()|.=:");
-    const char *word = keep_text(*at, size);
+    const char *word = syntax_keep_text(*at, size);
     *at += size;
     return word;
 }
@@ -88,7 +88,7 @@ const char *syntax_type_name(enum argument_type type) {
 }
 
 /* ARGUMENT_PURE_TOKEN: no word has this type. */
-static enum argument_type find_type(const char *name) {
+static enum argument_type syntax_find_type(const char *name) {
     enum argument_type type = ARGUMENT_STRING;
     while (type != ARGUMENT_PURE_TOKEN && strcmp(type_names[type], name) != 0) {
         type++;
@@ -96,108 +96,109 @@ static enum argument_type find_type(const char *name) {
     return type;
 }
 
-static struct argument parse_group(const char **at, const char *end);
+static struct argument syntax_parse_group(const char **at, const char *end);
 
 /* A word, or brackets; then perhaps "...". */
-static void parse_item(const char **at, struct list *list) {
+static void syntax_parse_item(const char **at, struct list *list) {
     struct argument argument = {.flags = 0};
-    const char *word = strchr("[<(", **at) == NULL ? take_word(at) : NULL;
-    const char *name = word != NULL && take(at, "=") ? word : NULL;
+    const char *word = strchr("[<(", **at) == NULL ? syntax_take_word(at) : NULL;
+    const char *name = word != NULL && syntax_take(at, "=") ? word : NULL;
     if (word != NULL && name == NULL) {
-        enum argument_type type = find_type(take(at, ":") ? take_word(at) : word);
+        enum argument_type type =
+            syntax_find_type(syntax_take(at, ":") ? syntax_take_word(at) : word);
         bool is_type = type != ARGUMENT_PURE_TOKEN;
         argument = (struct argument){.name = word, .type = is_type ? type : ARGUMENT_STRING};
-    } else if (take(at, "[")) {
-        argument = parse_group(at, "]");
+    } else if (syntax_take(at, "[")) {
+        argument = syntax_parse_group(at, "]");
         argument.flags |= ARGUMENT_OPTIONAL;
-    } else if (take(at, "<")) {
-        argument = parse_group(at, ">");
+    } else if (syntax_take(at, "<")) {
+        argument = syntax_parse_group(at, ">");
     } else {
-        bool is_group = take(at, "(");
+        bool is_group = syntax_take(at, "(");
         CHECK(is_group);
-        argument = parse_group(at, ")");
+        argument = syntax_parse_group(at, ")");
     }
     argument.name = name != NULL ? name : argument.name;
-    if (take(at, "...")) {
+    if (syntax_take(at, "...")) {
         argument.flags |= ARGUMENT_MULTIPLE;
         argument.flags |= argument.token != NULL ? ARGUMENT_MULTIPLE_TOKEN : 0;
     }
-    add(list, argument);
+    syntax_add(list, argument);
 }
 
 /* Up to the end of the text or of the brackets. */
-static void parse_items(const char **at, struct list *list) {
-    for (skip_blanks(at); strchr("|]>)", **at) == NULL; skip_blanks(at)) {
-        parse_item(at, list);
+static void syntax_parse_items(const char **at, struct list *list) {
+    for (syntax_skip_blanks(at); strchr("|]>)", **at) == NULL; syntax_skip_blanks(at)) {
+        syntax_parse_item(at, list);
     }
 }
 
 /* A token, or items, or a token and its values. */
-static struct argument parse_alternative(const char **at) {
+static struct argument syntax_parse_alternative(const char **at) {
     struct list values = {.count = 0};
     struct argument argument = {.type = ARGUMENT_PURE_TOKEN};
-    skip_blanks(at);
-    const char *token = isupper((unsigned char)**at) ? take_word(at) : NULL;
-    parse_items(at, &values);
+    syntax_skip_blanks(at);
+    const char *token = isupper((unsigned char)**at) ? syntax_take_word(at) : NULL;
+    syntax_parse_items(at, &values);
     if (values.count == 1) {
         argument = values.items[0];
     } else if (values.count > 1) {
-        argument = (struct argument){.type = ARGUMENT_BLOCK, .children = keep(&values)};
+        argument = (struct argument){.type = ARGUMENT_BLOCK, .children = syntax_keep(&values)};
     }
     if (token != NULL) {
         CHECK(argument.token == NULL);
         argument.token = token;
-        argument.name = argument.name != NULL ? argument.name : lower_case(token);
+        argument.name = argument.name != NULL ? argument.name : syntax_lower_case(token);
     }
     return argument;
 }
 
-static struct argument parse_group(const char **at, const char *end) {
+static struct argument syntax_parse_group(const char **at, const char *end) {
     struct list alternatives = {.count = 0};
     do {
-        add(&alternatives, parse_alternative(at));
-    } while (take(at, "|"));
-    bool is_ended = take(at, end);
+        syntax_add(&alternatives, syntax_parse_alternative(at));
+    } while (syntax_take(at, "|"));
+    bool is_ended = syntax_take(at, end);
     CHECK(is_ended);
     if (alternatives.count == 1) {
         return alternatives.items[0];
     }
-    return (struct argument){.type = ARGUMENT_ONEOF, .children = keep(&alternatives)};
+    return (struct argument){.type = ARGUMENT_ONEOF, .children = syntax_keep(&alternatives)};
 }
 
 /* ---- what follows from the arguments ---- */
 
-static int count_min(const struct argument *list);
+static int syntax_count_min(const struct argument *list);
 
 /* The fewest words of an argument that is given, and once. */
-static int count_once(const struct argument *argument) {
+static int syntax_count_once(const struct argument *argument) {
     int count = argument->token != NULL;
     if (argument->type == ARGUMENT_BLOCK) {
-        return count + count_min(argument->children);
+        return count + syntax_count_min(argument->children);
     }
     if (argument->type != ARGUMENT_ONEOF) {
         return count + (argument->type != ARGUMENT_PURE_TOKEN);
     }
-    int fewest = count_once(argument->children);
+    int fewest = syntax_count_once(argument->children);
     for (const struct argument *child = argument->children; child->name != NULL; child++) {
-        int words = count_once(child);
+        int words = syntax_count_once(child);
         fewest = words < fewest ? words : fewest;
     }
     return count + fewest;
 }
 
-static int count_min(const struct argument *list) {
+static int syntax_count_min(const struct argument *list) {
     int count = 0;
     for (; list->name != NULL; list++) {
-        count += (list->flags & ARGUMENT_OPTIONAL) != 0 ? 0 : count_once(list);
+        count += (list->flags & ARGUMENT_OPTIONAL) != 0 ? 0 : syntax_count_once(list);
     }
     return count;
 }
 
 /* Is the number of words always the same? No alternatives here differ in it but by their flags. */
-static bool is_fixed(const struct argument *list) {
+static bool syntax_is_fixed(const struct argument *list) {
     for (; list->name != NULL; list++) {
-        if (list->flags != 0 || (list->children != NULL && !is_fixed(list->children))) {
+        if (list->flags != 0 || (list->children != NULL && !syntax_is_fixed(list->children))) {
             return false;
         }
     }
@@ -205,7 +206,7 @@ static bool is_fixed(const struct argument *list) {
 }
 
 /* Keys precede anything whose number of words varies. A key after "numkeys" is one of that many. */
-static void find_keys(struct command *command, int position) {
+static void syntax_find_keys(struct command *command, int position) {
     const struct argument *previous = NULL;
     for (const struct argument *at = command->arguments; at->name != NULL; at++, position++) {
         bool is_many = (at->flags & ARGUMENT_MULTIPLE) != 0;
@@ -215,7 +216,7 @@ static void find_keys(struct command *command, int position) {
             command->key_count_arg = position - 1;
         } else if (at->type == ARGUMENT_KEY) {
             command->first_key = command->first_key > 0 ? command->first_key : position;
-            command->last_key = is_many ? -1 - count_min(at + 1) : position;
+            command->last_key = is_many ? -1 - syntax_count_min(at + 1) : position;
             command->key_step = 1;
         }
         if (at->flags != 0 || at->children != NULL) {
@@ -229,14 +230,14 @@ void syntax_apply(struct command *command, bool is_subcommand) {
     struct list list = {.count = 0};
     int name_words = is_subcommand ? 2 : 1;
     const char *at = command->syntax != NULL ? command->syntax : "";
-    parse_items(&at, &list);
+    syntax_parse_items(&at, &list);
     CHECK(*at == '\0');
-    command->arguments = list.count > 0 ? keep(&list) : NULL;
+    command->arguments = list.count > 0 ? syntax_keep(&list) : NULL;
     if (command->arity == 0 && command->run == NULL) {
         command->arity = -2; /* a container without a subcommand */
     } else if (command->arity == 0) {
-        int arity = name_words + count_min(list.items);
-        command->arity = is_fixed(list.items) ? arity : -arity;
+        int arity = name_words + syntax_count_min(list.items);
+        command->arity = syntax_is_fixed(list.items) ? arity : -arity;
     }
     bool is_open = command->arity < 0;
     command->args_min = (uint32_t)(is_open ? -command->arity : command->arity);
@@ -246,7 +247,7 @@ void syntax_apply(struct command *command, bool is_subcommand) {
         command->args_more = 0;
     }
     if (command->arguments != NULL) {
-        find_keys(command, name_words);
+        syntax_find_keys(command, name_words);
     }
 }
 
@@ -258,7 +259,7 @@ struct printed {
     size_t used; /* as if there were unlimited room */
 };
 
-static void put_text(struct printed *out, const char *word) {
+static void syntax_put_text(struct printed *out, const char *word) {
     for (; *word != '\0'; word++, out->used++) {
         if (out->used + 1 < out->size) {
             out->at[out->used] = *word;
@@ -266,48 +267,48 @@ static void put_text(struct printed *out, const char *word) {
     }
 }
 
-static void put_arguments(struct printed *out, const struct argument *arguments,
-                          const char *separator);
+static void syntax_put_arguments(struct printed *out, const struct argument *arguments,
+                                 const char *separator);
 
-static void put_argument_once(struct printed *out, const struct argument *argument,
-                              bool with_token) {
+static void syntax_put_argument_once(struct printed *out, const struct argument *argument,
+                                     bool with_token) {
     if (argument->type == ARGUMENT_PURE_TOKEN) {
-        put_text(out, argument->token);
+        syntax_put_text(out, argument->token);
         return;
     }
     if (with_token && argument->token != NULL) {
-        put_text(out, argument->token);
-        put_text(out, " ");
+        syntax_put_text(out, argument->token);
+        syntax_put_text(out, " ");
     }
     if (argument->type == ARGUMENT_ONEOF) {
         bool is_bare = (argument->flags & ARGUMENT_OPTIONAL) != 0 && argument->token == NULL;
-        put_text(out, is_bare ? "" : "<");
-        put_arguments(out, argument->children, " | ");
-        put_text(out, is_bare ? "" : ">");
+        syntax_put_text(out, is_bare ? "" : "<");
+        syntax_put_arguments(out, argument->children, " | ");
+        syntax_put_text(out, is_bare ? "" : ">");
     } else if (argument->type == ARGUMENT_BLOCK) {
-        put_arguments(out, argument->children, " ");
+        syntax_put_arguments(out, argument->children, " ");
     } else {
-        put_text(out, argument->name);
+        syntax_put_text(out, argument->name);
     }
 }
 
-static void put_argument(struct printed *out, const struct argument *argument) {
+static void syntax_put_argument(struct printed *out, const struct argument *argument) {
     bool is_optional = (argument->flags & ARGUMENT_OPTIONAL) != 0;
-    put_text(out, is_optional ? "[" : "");
-    put_argument_once(out, argument, true);
+    syntax_put_text(out, is_optional ? "[" : "");
+    syntax_put_argument_once(out, argument, true);
     if ((argument->flags & ARGUMENT_MULTIPLE) != 0) {
-        put_text(out, " [");
-        put_argument_once(out, argument, (argument->flags & ARGUMENT_MULTIPLE_TOKEN) != 0);
-        put_text(out, " ...]");
+        syntax_put_text(out, " [");
+        syntax_put_argument_once(out, argument, (argument->flags & ARGUMENT_MULTIPLE_TOKEN) != 0);
+        syntax_put_text(out, " ...]");
     }
-    put_text(out, is_optional ? "]" : "");
+    syntax_put_text(out, is_optional ? "]" : "");
 }
 
-static void put_arguments(struct printed *out, const struct argument *arguments,
-                          const char *separator) {
+static void syntax_put_arguments(struct printed *out, const struct argument *arguments,
+                                 const char *separator) {
     for (const struct argument *argument = arguments; argument->name != NULL; argument++) {
-        put_text(out, argument == arguments ? "" : separator);
-        put_argument(out, argument);
+        syntax_put_text(out, argument == arguments ? "" : separator);
+        syntax_put_argument(out, argument);
     }
 }
 
@@ -315,7 +316,7 @@ size_t syntax_print(const struct command *command, char *out, size_t size) {
     CHECK(size > 0);
     struct printed printed = {.at = out, .size = size};
     if (command->arguments != NULL) {
-        put_arguments(&printed, command->arguments, " ");
+        syntax_put_arguments(&printed, command->arguments, " ");
     }
     size_t end = printed.used < size ? printed.used : size - 1;
     out[end] = '\0';

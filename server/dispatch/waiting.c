@@ -7,7 +7,7 @@
 #include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
-static bool end(struct server *server, struct session *session, struct reply *reply) {
+static bool waiting_end(struct server *server, struct session *session, struct reply *reply) {
     struct buffer *out = server_output(server, session);
     wait_end(&server->waits, session);
     if (out != NULL) {
@@ -19,8 +19,8 @@ static bool end(struct server *server, struct session *session, struct reply *re
 }
 
 /* NULL: it has nothing to give now. */
-static struct registry_key *find_board(struct server *server, uint32_t database,
-                                       struct bytes name) {
+static struct registry_key *waiting_find_board(struct server *server, uint32_t database,
+                                               struct bytes name) {
     int64_t now_ms = server->clock.now_ms;
     struct registry_key *key = registry_find(server->registry, database, name, now_ms);
     if (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) == 0) {
@@ -33,9 +33,10 @@ static struct registry_key *find_board(struct server *server, uint32_t database,
     return rules_refuse(rules, now_ms) ? NULL : key;
 }
 
-static void serve(struct server *server, struct session *session, struct registry_key *key) {
+static void waiting_serve_session(struct server *server, struct session *session,
+                                  struct registry_key *key) {
     struct reply reply;
-    if (!end(server, session, &reply)) {
+    if (!waiting_end(server, session, &reply)) {
         return;
     }
     uint32_t command = command_index(session->wait.command);
@@ -75,11 +76,11 @@ void waiting_serve(struct server *server) {
         return;
     }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
-        struct registry_key *key = find_board(server, database, name);
+        struct registry_key *key = waiting_find_board(server, database, name);
         if (key == NULL) {
             wait_next_key(&server->waits);
         } else {
-            serve(server, session, key);
+            waiting_serve_session(server, session, key);
         }
     }
 }
@@ -114,7 +115,7 @@ bool waiting_disconnect(struct server *server, uint32_t clients_max) {
         struct reply reply;
         if (session->wait.epoch != waits->epoch) {
             i++;
-            if (end(server, session, &reply)) {
+            if (waiting_end(server, session, &reply)) {
                 reply_error(&reply, SERVER_UNBLOCKED_ERROR);
                 session->is_close_after_reply = true;
             }
@@ -140,7 +141,7 @@ bool waiting_unblock(struct server *server, struct session *session, bool is_err
     if (state == WAIT_NONE) {
         return false;
     }
-    if (end(server, session, &reply)) {
+    if (waiting_end(server, session, &reply)) {
         if (is_error) {
             reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
         } else if (state == WAIT_FOR_REPLICAS) {

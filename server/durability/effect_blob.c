@@ -38,8 +38,8 @@ bool effect_blob_check(struct effect_decoder *decoder, struct bytes chunk, effec
     }
 }
 
-static enum effect_status apply_batch(struct registry *registry, const struct effect *batch,
-                                      uint32_t count) {
+static enum effect_status effect_blob_apply_batch(struct registry *registry,
+                                                  const struct effect *batch, uint32_t count) {
     uint32_t applied;
     return count == 0 ? EFFECT_OK : effect_apply(registry, batch, count, &applied);
 }
@@ -55,7 +55,7 @@ enum effect_status effect_blob_apply(struct registry *registry, struct effect_de
         struct effect effect = decoder->effect;
         bool is_put = effect.kind == EFFECT_PUT;
         if (!is_put || count == BATCH) {
-            status = apply_batch(registry, batch, count);
+            status = effect_blob_apply_batch(registry, batch, count);
             count = 0;
         }
         if (status != EFFECT_OK || !visit(context, &effect)) {
@@ -64,8 +64,8 @@ enum effect_status effect_blob_apply(struct registry *registry, struct effect_de
         if (is_put) {
             batch[count++] = effect;
         } else {
-            status = apply_batch(registry, &effect, 1);
+            status = effect_blob_apply_batch(registry, &effect, 1);
         }
     }
-    return status == EFFECT_OK ? apply_batch(registry, batch, count) : status;
+    return status == EFFECT_OK ? effect_blob_apply_batch(registry, batch, count) : status;
 }

@@ -75,7 +75,7 @@ enum {
 
 /* ---- writing parts ---- */
 
-static char *put_varint(char *at, uint64_t value) {
+static char *effect_bytes_put_varint(char *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (char)(value | 0x80);
         value >>= 7;
@@ -84,12 +84,12 @@ static char *put_varint(char *at, uint64_t value) {
     return at;
 }
 
-static char *put_bytes(char *at, const void *from, size_t size) {
+static char *effect_bytes_put(char *at, const void *from, size_t size) {
     memcpy(at, from, size);
     return at + size;
 }
 
-static char *put_key(struct effect_encoder *encoder, char *at, uint64_t key) {
+static char *effect_bytes_put_key(struct effect_encoder *encoder, char *at, uint64_t key) {
     uint64_t difference = key ^ encoder->last_key;
     encoder->last_key = key;
     if (difference == 0) {
@@ -112,60 +112,60 @@ void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->slot_next = 0;
 }
 
-static void commit(struct effect_encoder *encoder, const char *end) {
+static void effect_bytes_commit(struct effect_encoder *encoder, const char *end) {
     struct buffer *out = encoder->out;
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
 }
 
-static void encode_board_anew(struct effect_encoder *encoder, uint32_t database,
-                              struct bytes name) {
+static void effect_bytes_encode_board_anew(struct effect_encoder *encoder, uint32_t database,
+                                           struct bytes name) {
     char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
     if (at == NULL) {
         return;
     }
-    at = put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
+    at = effect_bytes_put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
     *at++ = (char)database;
     encoder->name_at = (size_t)(at - encoder->out->at);
-    at = put_bytes(at, name.at, name.size);
+    at = effect_bytes_put(at, name.at, name.size);
     encoder->name_size = (uint32_t)name.size;
     encoder->database = database;
-    commit(encoder, at);
+    effect_bytes_commit(encoder, at);
 }
 
 /* Write a BOARD record for the next records, unless the board is the current one. */
-static inline void encode_board(struct effect_encoder *encoder, uint32_t database,
-                                struct bytes name) {
+static inline void effect_bytes_encode_board(struct effect_encoder *encoder, uint32_t database,
+                                             struct bytes name) {
     if (encoder->name_size > 0 && encoder->database == database) {
         const char *current = encoder->out->at + encoder->name_at;
         if (bytes_equal((struct bytes){.at = current, .size = encoder->name_size}, name)) {
             return;
         }
     }
-    encode_board_anew(encoder, database, name);
+    effect_bytes_encode_board_anew(encoder, database, name);
 }
 
-static inline void encode_member(struct effect_encoder *encoder, enum record_kind kind,
-                                 const struct effect *effect) {
+static inline void effect_bytes_encode_member(struct effect_encoder *encoder, enum record_kind kind,
+                                              const struct effect *effect) {
     struct bytes member = effect->member;
     char *at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + member.size);
     if (at == NULL) {
         return;
     }
-    at = put_varint(at, (uint64_t)member.size << 2 | kind);
+    at = effect_bytes_put_varint(at, (uint64_t)member.size << 2 | kind);
     if (kind == KIND_PUT) {
-        at = put_key(encoder, at, effect->member_key);
+        at = effect_bytes_put_key(encoder, at, effect->member_key);
     }
-    commit(encoder, put_bytes(at, member.at, member.size));
+    effect_bytes_commit(encoder, effect_bytes_put(at, member.at, member.size));
 }
 
-static char *put_other(char *at, enum other_record other) {
-    return put_varint(at, (uint64_t)other << 2 | KIND_OTHER);
+static char *effect_bytes_put_other(char *at, enum other_record other) {
+    return effect_bytes_put_varint(at, (uint64_t)other << 2 | KIND_OTHER);
 }
 
 /* ---- reading ---- */
 
 /* Each take_* advances at; false: the chunk has ended, or its content is invalid. */
-static inline bool take_varint(struct effect_decoder *decoder, uint64_t *value) {
+static inline bool effect_bytes_take_varint(struct effect_decoder *decoder, uint64_t *value) {
     const char *at = decoder->at;
     uint64_t result = 0;
     for (unsigned shift = 0; shift < 64 && at < decoder->end; shift += 7) {
@@ -180,7 +180,7 @@ static inline bool take_varint(struct effect_decoder *decoder, uint64_t *value) 
     return false;
 }
 
-static bool take_bytes(struct effect_decoder *decoder, void *to, size_t size) {
+static bool effect_bytes_take(struct effect_decoder *decoder, void *to, size_t size) {
     if ((size_t)(decoder->end - decoder->at) < size) {
         return false;
     }
@@ -189,12 +189,12 @@ static bool take_bytes(struct effect_decoder *decoder, void *to, size_t size) {
     return true;
 }
 
-static bool take_byte(struct effect_decoder *decoder, uint8_t *byte) {
-    return take_bytes(decoder, byte, 1);
+static bool effect_bytes_take_byte(struct effect_decoder *decoder, uint8_t *byte) {
+    return effect_bytes_take(decoder, byte, 1);
 }
 
-static inline bool take_text(struct effect_decoder *decoder, uint64_t size, uint64_t size_max,
-                             struct bytes *text) {
+static inline bool effect_bytes_take_text(struct effect_decoder *decoder, uint64_t size,
+                                          uint64_t size_max, struct bytes *text) {
     if (size == 0 || size > size_max || size > (uint64_t)(decoder->end - decoder->at)) {
         return false;
     }
@@ -203,7 +203,7 @@ static inline bool take_text(struct effect_decoder *decoder, uint64_t size, uint
     return true;
 }
 
-static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
+static inline bool effect_bytes_take_key(struct effect_decoder *decoder, uint64_t *key) {
     if (decoder->at == decoder->end) {
         return false;
     }
@@ -224,18 +224,19 @@ static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
     return true;
 }
 
-static bool take_database(struct effect_decoder *decoder, uint32_t limit, uint32_t *database) {
+static bool effect_bytes_take_database(struct effect_decoder *decoder, uint32_t limit,
+                                       uint32_t *database) {
     uint8_t byte;
-    if (!take_byte(decoder, &byte) || byte >= limit) {
+    if (!effect_bytes_take_byte(decoder, &byte) || byte >= limit) {
         return false;
     }
     *database = byte;
     return true;
 }
 
-static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
+static bool effect_bytes_take_u32(struct effect_decoder *decoder, uint32_t *value) {
     uint64_t wide;
-    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
+    if (!effect_bytes_take_varint(decoder, &wide) || wide > UINT32_MAX) {
         return false;
     }
     *value = (uint32_t)wide;
@@ -250,41 +251,41 @@ struct rules_coder {
     char *to;
 };
 
-static bool code_bytes(struct rules_coder *coder, void *value, size_t size) {
+static bool effect_bytes_code(struct rules_coder *coder, void *value, size_t size) {
     if (coder->from != NULL) {
-        return take_bytes(coder->from, value, size);
+        return effect_bytes_take(coder->from, value, size);
     }
-    coder->to = put_bytes(coder->to, value, size);
+    coder->to = effect_bytes_put(coder->to, value, size);
     return true;
 }
 
-static bool code_byte(struct rules_coder *coder, uint8_t *value, unsigned value_max) {
-    return code_bytes(coder, value, 1) && *value <= value_max;
+static bool effect_bytes_code_byte(struct rules_coder *coder, uint8_t *value, unsigned value_max) {
+    return effect_bytes_code(coder, value, 1) && *value <= value_max;
 }
 
-static bool code_flags(struct rules_coder *coder, bool *first, bool *second) {
+static bool effect_bytes_code_flags(struct rules_coder *coder, bool *first, bool *second) {
     uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
-    bool is_good = code_byte(coder, &flags, 3);
+    bool is_good = effect_bytes_code_byte(coder, &flags, 3);
     *first = (flags & 1) != 0;
     *second = (flags & 2) != 0;
     return is_good;
 }
 
-static bool code_u32(struct rules_coder *coder, uint32_t *value) {
+static bool effect_bytes_code_u32(struct rules_coder *coder, uint32_t *value) {
     if (coder->from != NULL) {
-        return take_u32(coder->from, value);
+        return effect_bytes_take_u32(coder->from, value);
     }
-    coder->to = put_varint(coder->to, *value);
+    coder->to = effect_bytes_put_varint(coder->to, *value);
     return true;
 }
 
 /* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
-static bool code_options(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_options(struct rules_coder *coder, struct rules *rules) {
     bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable;
     uint8_t flags =
         (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
                   (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0));
-    if (!code_byte(coder, &flags, OPTIONS_FURTHER | 7)) {
+    if (!effect_bytes_code_byte(coder, &flags, OPTIONS_FURTHER | 7)) {
         return false;
     }
     rules->keeps_best = (flags & 1) != 0;
@@ -293,19 +294,21 @@ static bool code_options(struct rules_coder *coder, struct rules *rules) {
     if ((flags & OPTIONS_FURTHER) == 0) {
         return true;
     }
-    return code_u32(coder, &rules->limit) && code_byte(coder, &rules->guards, UINT8_MAX) &&
-           code_bytes(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
-           code_bytes(coder, &rules->closes_ms, sizeof rules->closes_ms);
+    return effect_bytes_code_u32(coder, &rules->limit) &&
+           effect_bytes_code_byte(coder, &rules->guards, UINT8_MAX) &&
+           effect_bytes_code(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
+           effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms);
 }
 
-static bool code_zone(struct rules_coder *coder, const struct zone **zone) {
+static bool effect_bytes_code_zone(struct rules_coder *coder, const struct zone **zone) {
     char name[ZONE_NAME_MAX];
     uint8_t size = 0;
     if (*zone != NULL) {
         size = (uint8_t)strlen(zone_name(*zone));
         memcpy(name, zone_name(*zone), size);
     }
-    if (!code_byte(coder, &size, ZONE_NAME_MAX) || !code_bytes(coder, name, size)) {
+    if (!effect_bytes_code_byte(coder, &size, ZONE_NAME_MAX) ||
+        !effect_bytes_code(coder, name, size)) {
         return false;
     }
     if (size > 0 && coder->from != NULL) {
@@ -315,20 +318,20 @@ static bool code_zone(struct rules_coder *coder, const struct zone **zone) {
 }
 
 /* What periods before 1.1 did not have. */
-static bool code_period_further(struct rules_coder *coder, struct period *period) {
-    return code_bytes(coder, &period->every, sizeof period->every) &&
-           code_bytes(coder, &period->weekday, sizeof period->weekday) &&
-           code_bytes(coder, &period->hour, sizeof period->hour) &&
-           code_bytes(coder, &period->from_day, sizeof period->from_day) &&
-           code_zone(coder, &period->zone);
+static bool effect_bytes_code_period_further(struct rules_coder *coder, struct period *period) {
+    return effect_bytes_code(coder, &period->every, sizeof period->every) &&
+           effect_bytes_code(coder, &period->weekday, sizeof period->weekday) &&
+           effect_bytes_code(coder, &period->hour, sizeof period->hour) &&
+           effect_bytes_code(coder, &period->from_day, sizeof period->from_day) &&
+           effect_bytes_code_zone(coder, &period->zone);
 }
 
-static bool code_period(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_period(struct rules_coder *coder, struct rules *rules) {
     struct period *period = &rules->period;
     bool has_further =
         period->every > 1 || period->weekday > 0 || period->hour > 0 || period->zone != NULL;
     uint8_t head = (uint8_t)(period->unit | (has_further ? PERIOD_FURTHER : 0));
-    if (!code_byte(coder, &head, PERIOD_FURTHER | (PERIOD_UNITS - 1))) {
+    if (!effect_bytes_code_byte(coder, &head, PERIOD_FURTHER | (PERIOD_UNITS - 1))) {
         return false;
     }
     uint8_t unit = head & (uint8_t)~PERIOD_FURTHER;
@@ -339,47 +342,48 @@ static bool code_period(struct rules_coder *coder, struct rules *rules) {
     period->unit = (enum period_unit)unit;
     period->every = has_further ? period->every : unit != PERIOD_NONE;
     return period->unit == PERIOD_NONE ||
-           ((!has_further || code_period_further(coder, period)) &&
-            code_bytes(coder, &period->zone_minutes, sizeof period->zone_minutes) &&
-            code_bytes(coder, &rules->archives_max, sizeof rules->archives_max) &&
-            code_bytes(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
-            code_bytes(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
+           ((!has_further || effect_bytes_code_period_further(coder, period)) &&
+            effect_bytes_code(coder, &period->zone_minutes, sizeof period->zone_minutes) &&
+            effect_bytes_code(coder, &rules->archives_max, sizeof rules->archives_max) &&
+            effect_bytes_code(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
+            effect_bytes_code(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
 }
 
-static bool code_time(struct rules_coder *coder, struct layout_time *time) {
+static bool effect_bytes_code_time(struct rules_coder *coder, struct layout_time *time) {
     uint8_t unit = (uint8_t)time->unit;
-    if (!code_byte(coder, &time->bits, 63)) {
+    if (!effect_bytes_code_byte(coder, &time->bits, 63)) {
         return false;
     }
     if (time->bits == 0) {
         return true;
     }
-    bool is_good = code_byte(coder, &unit, LAYOUT_UNIT_D) &&
-                   code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
-                   code_bytes(coder, &time->start_us, sizeof time->start_us);
+    bool is_good = effect_bytes_code_byte(coder, &unit, LAYOUT_UNIT_D) &&
+                   effect_bytes_code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
+                   effect_bytes_code(coder, &time->start_us, sizeof time->start_us);
     time->unit = (enum layout_unit)unit;
     return is_good;
 }
 
-static bool code_field(struct rules_coder *coder, struct layout_field *field, unsigned bits_max) {
+static bool effect_bytes_code_field(struct rules_coder *coder, struct layout_field *field,
+                                    unsigned bits_max) {
     uint8_t name_size = (uint8_t)strlen(field->name);
-    return code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
-           code_byte(coder, &field->scale, UINT8_MAX) &&
-           code_flags(coder, &field->is_signed, &field->is_ascending) &&
-           code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
-           code_bytes(coder, field->name, name_size);
+    return effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
+           effect_bytes_code_byte(coder, &field->scale, UINT8_MAX) &&
+           effect_bytes_code_flags(coder, &field->is_signed, &field->is_ascending) &&
+           effect_bytes_code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
+           effect_bytes_code(coder, field->name, name_size);
 }
 
-static bool code_rules(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_rules(struct rules_coder *coder, struct rules *rules) {
     struct layout *layout = &rules->layout;
-    if (!code_options(coder, rules) || !code_u32(coder, &rules->cap) ||
-        !code_period(coder, rules) || !code_time(coder, &layout->time) ||
-        !code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
+    if (!effect_bytes_code_options(coder, rules) || !effect_bytes_code_u32(coder, &rules->cap) ||
+        !effect_bytes_code_period(coder, rules) || !effect_bytes_code_time(coder, &layout->time) ||
+        !effect_bytes_code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
         return false;
     }
     unsigned bits_left = 64U - layout->time.bits;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!code_field(coder, &layout->fields[i], bits_left)) {
+        if (!effect_bytes_code_field(coder, &layout->fields[i], bits_left)) {
             return false;
         }
         bits_left -= layout->fields[i].bits;
@@ -388,19 +392,19 @@ static bool code_rules(struct rules_coder *coder, struct rules *rules) {
 }
 
 /* out: EFFECT_RULES_SIZE_MAX; returns the size. */
-static uint32_t print_rules(const struct rules *rules, char *out) {
+static uint32_t effect_bytes_print_rules(const struct rules *rules, char *out) {
     struct rules copy;
     struct rules_coder coder = {.to = out};
     rules_copy(rules, &copy);
-    CHECK(code_rules(&coder, &copy));
+    CHECK(effect_bytes_code_rules(&coder, &copy));
     return (uint32_t)(coder.to - out);
 }
 
-static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
+static bool effect_bytes_define_rules(struct effect_decoder *decoder, struct rules *rules) {
     struct rules_coder coder = {.from = decoder};
     const char *reason;
     memset(rules, 0, sizeof *rules);
-    if (!code_rules(&coder, rules)) {
+    if (!effect_bytes_code_rules(&coder, rules)) {
         return false;
     }
     layout_complete(&rules->layout);
@@ -415,9 +419,10 @@ static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
 }
 
 /* Find or choose the slot for these rules; is_new: its content must be written, too. */
-static uint32_t find_slot(struct effect_encoder *encoder, const struct rules *rules, bool *is_new) {
+static uint32_t effect_bytes_find_slot(struct effect_encoder *encoder, const struct rules *rules,
+                                       bool *is_new) {
     char text[EFFECT_RULES_SIZE_MAX];
-    uint32_t size = print_rules(rules, text);
+    uint32_t size = effect_bytes_print_rules(rules, text);
     *is_new = false;
     for (uint32_t i = 0; i < encoder->slots_used; i++) {
         const struct effect_rules_text *slot = &encoder->slots[i];
@@ -437,33 +442,34 @@ static uint32_t find_slot(struct effect_encoder *encoder, const struct rules *ru
 }
 
 /* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *put_rules(struct effect_encoder *encoder, char *at, const struct rules *rules) {
+static char *effect_bytes_put_rules(struct effect_encoder *encoder, char *at,
+                                    const struct rules *rules) {
     bool is_new;
-    uint32_t index = find_slot(encoder, rules, &is_new);
+    uint32_t index = effect_bytes_find_slot(encoder, rules, &is_new);
     *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
     if (is_new) {
-        at = put_bytes(at, encoder->slots[index].at, encoder->slots[index].size);
+        at = effect_bytes_put(at, encoder->slots[index].at, encoder->slots[index].size);
     }
     return at;
 }
 
 /* ---- writing records ---- */
 
-static char *put_text(char *at, struct bytes text) {
-    return text.size > 0 ? put_bytes(at, text.at, text.size) : at;
+static char *effect_bytes_put_text(char *at, struct bytes text) {
+    return text.size > 0 ? effect_bytes_put(at, text.at, text.size) : at;
 }
 
-static char *put_field(char *at, const struct effect *effect, bool has_value) {
-    at = put_varint(at, effect->member.size);
+static char *effect_bytes_put_field(char *at, const struct effect *effect, bool has_value) {
+    at = effect_bytes_put_varint(at, effect->member.size);
     if (has_value) {
-        at = put_varint(at, effect->value.size);
+        at = effect_bytes_put_varint(at, effect->value.size);
     }
-    at = put_text(at, effect->member);
-    return has_value ? put_text(at, effect->value) : at;
+    at = effect_bytes_put_text(at, effect->member);
+    return has_value ? effect_bytes_put_text(at, effect->value) : at;
 }
 
-static void encode_other(struct effect_encoder *encoder, enum other_record other,
-                         const struct effect *effect) {
+static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other_record other,
+                                      const struct effect *effect) {
     unsigned operands = others[other].operands;
     size_t text_size = (operands & HAS_FIELD) != 0 ? effect->member.size + effect->value.size
                                                    : effect->to_name.size;
@@ -472,37 +478,37 @@ static void encode_other(struct effect_encoder *encoder, enum other_record other
     if (at == NULL) {
         return;
     }
-    at = put_other(at, other);
+    at = effect_bytes_put_other(at, other);
     if ((operands & HAS_DATABASE) != 0) {
         *at++ = (char)effect->database;
     }
     if ((operands & HAS_DESTINATION) != 0) {
         CHECK(effect->to_name.at != NULL);
         *at++ = (char)effect->to_database;
-        at = put_varint(at, effect->to_name.size);
-        at = put_bytes(at, effect->to_name.at, effect->to_name.size);
+        at = effect_bytes_put_varint(at, effect->to_name.size);
+        at = effect_bytes_put(at, effect->to_name.at, effect->to_name.size);
     }
     if ((operands & HAS_RULES) != 0) {
-        at = put_rules(encoder, at, effect->rules);
+        at = effect_bytes_put_rules(encoder, at, effect->rules);
     }
     if ((operands & HAS_TIME) != 0) {
-        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+        at = effect_bytes_put(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
     }
     if ((operands & HAS_RANGE) != 0) {
-        at = put_varint(at, effect->rank);
-        at = put_varint(at, effect->count);
+        at = effect_bytes_put_varint(at, effect->rank);
+        at = effect_bytes_put_varint(at, effect->count);
     }
     if ((operands & HAS_KIND) != 0) {
         *at++ = (char)key_kind_hash.number;
     }
     if ((operands & HAS_FIELD) != 0) {
-        at = put_field(at, effect, (operands & HAS_VALUE) != 0);
+        at = effect_bytes_put_field(at, effect, (operands & HAS_VALUE) != 0);
     }
-    commit(encoder, at);
+    effect_bytes_commit(encoder, at);
 }
 
 /* The record of this kind of effect among those from begin on; end: there is none. */
-static unsigned find_other(enum effect_kind kind, unsigned begin, unsigned end) {
+static unsigned effect_bytes_find_other(enum effect_kind kind, unsigned begin, unsigned end) {
     unsigned other = begin;
     while (other < end && others[other].kind != kind) {
         other++;
@@ -511,11 +517,12 @@ static unsigned find_other(enum effect_kind kind, unsigned begin, unsigned end) 
 }
 
 /* What is not special to hashes is the same for all keys. */
-static enum other_record other_of(const struct effect *effect, bool is_of_hash) {
-    unsigned other =
-        is_of_hash ? find_other(effect->kind, OTHER_HASH_CREATE, OTHER_COUNT) : OTHER_COUNT;
+static enum other_record effect_bytes_other_of(const struct effect *effect, bool is_of_hash) {
+    unsigned other = is_of_hash
+                         ? effect_bytes_find_other(effect->kind, OTHER_HASH_CREATE, OTHER_COUNT)
+                         : OTHER_COUNT;
     if (other == OTHER_COUNT) {
-        other = find_other(effect->kind, 0, OTHER_OPEN);
+        other = effect_bytes_find_other(effect->kind, 0, OTHER_OPEN);
         CHECK(other < OTHER_OPEN);
     }
     return (enum other_record)other;
@@ -523,23 +530,23 @@ static enum other_record other_of(const struct effect *effect, bool is_of_hash) 
 
 void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
     if (effect->kind != EFFECT_FLUSH) {
-        encode_board(encoder, effect->database, effect->name);
+        effect_bytes_encode_board(encoder, effect->database, effect->name);
     }
     bool is_of_hash = effect->key_kind == &key_kind_hash;
     if (effect->kind == EFFECT_PUT && !is_of_hash) {
-        encode_member(encoder, KIND_PUT, effect);
+        effect_bytes_encode_member(encoder, KIND_PUT, effect);
     } else if (effect->kind == EFFECT_TAKE && !is_of_hash) {
-        encode_member(encoder, KIND_TAKE, effect);
+        effect_bytes_encode_member(encoder, KIND_TAKE, effect);
     } else {
-        encode_other(encoder, other_of(effect, is_of_hash), effect);
+        effect_bytes_encode_other(encoder, effect_bytes_other_of(effect, is_of_hash), effect);
     }
 }
 
 void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                         int64_t expire_at_ms) {
     const struct effect effect = {.rules = registry_rules(key), .expire_at_ms = expire_at_ms};
-    encode_board(encoder, key->database, registry_name(key));
-    encode_other(encoder, OTHER_OPEN, &effect);
+    effect_bytes_encode_board(encoder, key->database, registry_name(key));
+    effect_bytes_encode_other(encoder, OTHER_OPEN, &effect);
 }
 
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
@@ -548,16 +555,17 @@ void effect_encode_piece(struct effect_encoder *encoder, const struct board_entr
     if (at == NULL) {
         return;
     }
-    at = put_other(at, OTHER_PIECE);
-    commit(encoder, put_varint(at, count));
+    at = effect_bytes_put_other(at, OTHER_PIECE);
+    effect_bytes_commit(encoder, effect_bytes_put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
         at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + entries[i].member.size);
         if (at == NULL) {
             return;
         }
-        at = put_varint(at, entries[i].member.size);
-        at = put_key(encoder, at, entries[i].key);
-        commit(encoder, put_bytes(at, entries[i].member.at, entries[i].member.size));
+        at = effect_bytes_put_varint(at, entries[i].member.size);
+        at = effect_bytes_put_key(encoder, at, entries[i].key);
+        effect_bytes_commit(encoder,
+                            effect_bytes_put(at, entries[i].member.at, entries[i].member.size));
     }
 }
 
@@ -577,18 +585,18 @@ bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_curso
 static const struct effect no_operands;
 
 void effect_encode_close(struct effect_encoder *encoder) {
-    encode_other(encoder, OTHER_CLOSE, &no_operands);
+    effect_bytes_encode_other(encoder, OTHER_CLOSE, &no_operands);
 }
 
 void effect_encode_reopen(struct effect_encoder *encoder) {
-    encode_other(encoder, OTHER_REOPEN, &no_operands);
+    effect_bytes_encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
 /* ---- reading records ---- */
 
-static bool take_rules(struct effect_decoder *decoder, const struct rules **rules) {
+static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct rules **rules) {
     uint8_t slot;
-    if (!take_byte(decoder, &slot)) {
+    if (!effect_bytes_take_byte(decoder, &slot)) {
         return false;
     }
     unsigned index = slot & ~(unsigned)SLOT_DEFINED;
@@ -596,44 +604,48 @@ static bool take_rules(struct effect_decoder *decoder, const struct rules **rule
         return false;
     }
     if ((slot & SLOT_DEFINED) != 0) {
-        decoder->has_slot[index] = define_rules(decoder, &decoder->slots[index]);
+        decoder->has_slot[index] = effect_bytes_define_rules(decoder, &decoder->slots[index]);
     }
     *rules = &decoder->slots[index];
     return decoder->has_slot[index];
 }
 
 /* A text of a hash, which may be empty. */
-static bool take_hash_text(struct effect_decoder *decoder, uint64_t size, struct bytes *text) {
+static bool effect_bytes_take_hash_text(struct effect_decoder *decoder, uint64_t size,
+                                        struct bytes *text) {
     *text = (struct bytes){.at = decoder->at, .size = 0};
-    return size == 0 || take_text(decoder, size, HASH_TEXT_MAX, text);
+    return size == 0 || effect_bytes_take_text(decoder, size, HASH_TEXT_MAX, text);
 }
 
-static bool take_field(struct effect_decoder *decoder, bool has_value) {
+static bool effect_bytes_take_field(struct effect_decoder *decoder, bool has_value) {
     struct effect *effect = &decoder->effect;
     uint64_t field_size;
     uint64_t value_size = 0;
-    return take_varint(decoder, &field_size) && (!has_value || take_varint(decoder, &value_size)) &&
-           take_hash_text(decoder, field_size, &effect->member) &&
-           take_hash_text(decoder, value_size, &effect->value);
+    return effect_bytes_take_varint(decoder, &field_size) &&
+           (!has_value || effect_bytes_take_varint(decoder, &value_size)) &&
+           effect_bytes_take_hash_text(decoder, field_size, &effect->member) &&
+           effect_bytes_take_hash_text(decoder, value_size, &effect->value);
 }
 
-static bool take_operands(struct effect_decoder *decoder, unsigned operands) {
+static bool effect_bytes_take_operands(struct effect_decoder *decoder, unsigned operands) {
     struct effect *effect = &decoder->effect;
     uint64_t size;
     uint8_t kind = REGISTRY_HASH;
     return ((operands & HAS_DATABASE) == 0 ||
-            take_database(decoder, REGISTRY_DATABASES, &effect->database)) &&
+            effect_bytes_take_database(decoder, REGISTRY_DATABASES, &effect->database)) &&
            ((operands & HAS_DESTINATION) == 0 ||
-            (take_database(decoder, REGISTRY_DATABASES, &effect->to_database) &&
-             take_varint(decoder, &size) &&
-             take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
-           ((operands & HAS_RULES) == 0 || take_rules(decoder, &effect->rules)) &&
+            (effect_bytes_take_database(decoder, REGISTRY_DATABASES, &effect->to_database) &&
+             effect_bytes_take_varint(decoder, &size) &&
+             effect_bytes_take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
+           ((operands & HAS_RULES) == 0 || effect_bytes_take_rules(decoder, &effect->rules)) &&
            ((operands & HAS_TIME) == 0 ||
-            take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
-           ((operands & HAS_RANGE) == 0 ||
-            (take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count))) &&
-           ((operands & HAS_KIND) == 0 || take_byte(decoder, &kind)) && kind == REGISTRY_HASH &&
-           ((operands & HAS_FIELD) == 0 || take_field(decoder, (operands & HAS_VALUE) != 0));
+            effect_bytes_take(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
+           ((operands & HAS_RANGE) == 0 || (effect_bytes_take_u32(decoder, &effect->rank) &&
+                                            effect_bytes_take_u32(decoder, &effect->count))) &&
+           ((operands & HAS_KIND) == 0 || effect_bytes_take_byte(decoder, &kind)) &&
+           kind == REGISTRY_HASH &&
+           ((operands & HAS_FIELD) == 0 ||
+            effect_bytes_take_field(decoder, (operands & HAS_VALUE) != 0));
 }
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
@@ -649,14 +661,15 @@ void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     memset(decoder->has_slot, 0, sizeof decoder->has_slot);
 }
 
-static enum effect_record decode_entries(struct effect_decoder *decoder) {
+static enum effect_record effect_bytes_decode_entries(struct effect_decoder *decoder) {
     uint64_t count =
         decoder->piece_left < EFFECT_ENTRIES_MAX ? decoder->piece_left : EFFECT_ENTRIES_MAX;
     for (uint64_t i = 0; i < count; i++) {
         struct board_entry *entry = &decoder->entries[i];
         uint64_t size;
-        if (!take_varint(decoder, &size) || !take_key(decoder, &entry->key) ||
-            !take_text(decoder, size, BOARD_MEMBER_MAX, &entry->member)) {
+        if (!effect_bytes_take_varint(decoder, &size) ||
+            !effect_bytes_take_key(decoder, &entry->key) ||
+            !effect_bytes_take_text(decoder, size, BOARD_MEMBER_MAX, &entry->member)) {
             return EFFECT_RECORD_BAD;
         }
     }
@@ -665,12 +678,13 @@ static enum effect_record decode_entries(struct effect_decoder *decoder) {
     return EFFECT_RECORD_ENTRIES;
 }
 
-static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t other) {
+static enum effect_record effect_bytes_decode_other(struct effect_decoder *decoder,
+                                                    uint64_t other) {
     bool is_of_hash = other >= OTHER_HASH_CREATE;
     bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash);
     decoder->effect.rules = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
-        !take_operands(decoder, others[other].operands)) {
+        !effect_bytes_take_operands(decoder, others[other].operands)) {
         return EFFECT_RECORD_BAD;
     }
     decoder->effect.kind = others[other].kind;
@@ -681,28 +695,28 @@ static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t 
     if (other != OTHER_PIECE) {
         return others[other].record;
     }
-    return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
-               ? decode_entries(decoder)
+    return effect_bytes_take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
+               ? effect_bytes_decode_entries(decoder)
                : EFFECT_RECORD_BAD;
 }
 
-static bool decode_board(struct effect_decoder *decoder, uint64_t name_size) {
-    return take_database(decoder, REGISTRY_ALL_DATABASES, &decoder->database) &&
-           take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
+static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t name_size) {
+    return effect_bytes_take_database(decoder, REGISTRY_ALL_DATABASES, &decoder->database) &&
+           effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
 enum effect_record effect_decode(struct effect_decoder *decoder) {
     uint64_t head;
     struct effect *effect = &decoder->effect;
     if (decoder->piece_left > 0) {
-        return decode_entries(decoder);
+        return effect_bytes_decode_entries(decoder);
     }
     do {
         if (decoder->at == decoder->end) {
             return EFFECT_RECORD_END;
         }
-        if (!take_varint(decoder, &head) ||
-            ((head & 3) == KIND_BOARD && !decode_board(decoder, head >> 2))) {
+        if (!effect_bytes_take_varint(decoder, &head) ||
+            ((head & 3) == KIND_BOARD && !effect_bytes_decode_board(decoder, head >> 2))) {
             return EFFECT_RECORD_BAD;
         }
     } while ((head & 3) == KIND_BOARD);
@@ -710,12 +724,13 @@ enum effect_record effect_decode(struct effect_decoder *decoder) {
     effect->name = decoder->name;
     effect->key = NULL;
     if ((head & 3) == KIND_OTHER) {
-        return decode_other(decoder, head >> 2);
+        return effect_bytes_decode_other(decoder, head >> 2);
     }
     effect->key_kind = NULL;
     bool is_put = (head & 3) == KIND_PUT;
-    bool is_good = decoder->name.size > 0 && (!is_put || take_key(decoder, &effect->member_key)) &&
-                   take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
+    bool is_good = decoder->name.size > 0 &&
+                   (!is_put || effect_bytes_take_key(decoder, &effect->member_key)) &&
+                   effect_bytes_take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
     effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
     return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
 }

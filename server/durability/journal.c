@@ -25,14 +25,15 @@ enum {
     HOLD_US_MAX = 500,
 };
 
-static void tell_tap(struct journal *journal, const struct journal_group_head *head,
-                     const char *payload) {
+static void journal_tell_tap(struct journal *journal, const struct journal_group_head *head,
+                             const char *payload) {
     if (journal->tap != NULL) {
         journal->tap(journal->tap_context, head, payload);
     }
 }
 
-static void lose(struct journal *journal, enum journal_loss loss, const char *what, int error) {
+static void journal_lose(struct journal *journal, enum journal_loss loss, const char *what,
+                         int error) {
     if (journal->state == JOURNAL_OFF) {
         return; /* not needed any more */
     }
@@ -44,14 +45,14 @@ static void lose(struct journal *journal, enum journal_loss loss, const char *wh
     journal->state = JOURNAL_LOST;
     journal->rotation = JOURNAL_ROTATION_NONE;
     if (journal->is_growing) {
-        tell_tap(journal, NULL, NULL);
+        journal_tell_tap(journal, NULL, NULL);
     }
     journal->is_growing = false;
 }
 
 /* ---- buffering ---- */
 
-static void begin_group(struct journal *journal) {
+static void journal_begin_group(struct journal *journal) {
     struct buffer *filling = &journal->filling;
     journal->group_at = filling->size;
     if (filling->at == NULL) {
@@ -67,13 +68,14 @@ static void begin_group(struct journal *journal) {
 /* Complete the open group. Its head is sealed by the writer, which knows what is synced. A linked
  * group has time_us 0: the next one holds the time. It is completed only when another effect
  * follows, so that the last group of a tick is never empty. */
-static void complete_group(struct journal *journal, uint64_t time_us, bool is_linked) {
+static void journal_complete_group(struct journal *journal, uint64_t time_us, bool is_linked) {
     struct buffer *filling = &journal->filling;
     journal->group++;
     journal->is_growing = false;
     if (filling->is_broken) {
-        tell_tap(journal, NULL, NULL);
-        lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for the effects of a command", ENOMEM);
+        journal_tell_tap(journal, NULL, NULL);
+        journal_lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for the effects of a command",
+                     ENOMEM);
         if (journal->state == JOURNAL_OFF) {
             buffer_clear(filling);
         }
@@ -86,7 +88,7 @@ static void complete_group(struct journal *journal, uint64_t time_us, bool is_li
         .is_linked = is_linked,
     };
     _Static_assert(sizeof head <= JOURNAL_GROUP_HEAD, "it stays there until the group is sealed");
-    tell_tap(journal, &head, filling->at + journal->group_at + JOURNAL_GROUP_HEAD);
+    journal_tell_tap(journal, &head, filling->at + journal->group_at + JOURNAL_GROUP_HEAD);
     if (journal_keeps(journal)) {
         memcpy(filling->at + journal->group_at, &head, sizeof head);
     } else {
@@ -99,11 +101,12 @@ void journal_add_group(struct journal *journal, const struct journal_group_head 
     struct buffer *filling = &journal->filling;
     CHECK(!journal->has_group && head->sequence == journal->group + 1);
     journal->group = head->sequence;
-    tell_tap(journal, head, payload);
+    journal_tell_tap(journal, head, payload);
     if (journal_keeps(journal)) {
         char *at = buffer_reserve(filling, JOURNAL_GROUP_HEAD + (size_t)head->size);
         if (at == NULL) {
-            lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for a group of the master", ENOMEM);
+            journal_lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for a group of the master",
+                         ENOMEM);
         } else {
             memcpy(at, head, sizeof *head);
             memcpy(at + JOURNAL_GROUP_HEAD, payload, head->size);
@@ -120,13 +123,13 @@ void journal_add_group(struct journal *journal, const struct journal_group_head 
 bool journal_add_effect(struct journal *journal, const struct effect *effect) {
     journal->has_group = true;
     if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {
-        complete_group(journal, 0, true);
+        journal_complete_group(journal, 0, true);
     }
     if (!journal_gathers(journal)) {
         return false;
     }
     if (!journal->is_growing) {
-        begin_group(journal);
+        journal_begin_group(journal);
     }
     effect_encode(&journal->encoder, effect);
     journal->filling_count++;
@@ -169,7 +172,7 @@ void journal_each_waiting(const struct journal *journal,
 
 /* ---- the writer's jobs ---- */
 
-static void seal_groups(struct journal *journal) {
+static void journal_seal_groups(struct journal *journal) {
     for (size_t at = 0; at < journal->writing.size;) {
         struct journal_group_head head;
         memcpy(&head, journal->writing.at + at, sizeof head);
@@ -179,79 +182,82 @@ static void seal_groups(struct journal *journal) {
     }
 }
 
-static void fail_job(struct journal *journal, enum journal_job_status status, const char *what) {
+static void journal_fail_job(struct journal *journal, enum journal_job_status status,
+                             const char *what) {
     journal->result.error = errno;
     journal->result.status = status;
     journal->result.what = what;
 }
 
 /* Is the last group of the batch linked to one that does not exist yet? */
-static bool ends_linked(const struct journal *journal) {
+static bool journal_ends_linked(const struct journal *journal) {
     return journal->writing_ended < journal->writing.size;
 }
 
 /* Is the last group in the file linked to the next? Only while the writer is idle, or by it. */
-static bool is_linked(const struct journal *journal) {
+static bool journal_is_linked(const struct journal *journal) {
     return journal->file.kept_size < journal->file.size;
 }
 
 /* Also to retry a batch, which is sealed already. */
-static void run_write(void *context) {
+static void journal_run_write(void *context) {
     struct journal *journal = context;
     struct journal_result *result = &journal->result;
     struct journal_file *file = &journal->file;
     bool is_whole = true;
-    bool was_linked = is_linked(journal);
+    bool was_linked = journal_is_linked(journal);
     *result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!journal_file_append(file, journal->writing.at, journal->writing.size,
                              journal->writing_ended, &is_whole)) {
         bool is_full = is_whole && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
-        fail_job(journal,
-                 !is_full     ? JOURNAL_RESULT_LOST
-                 : was_linked ? JOURNAL_RESULT_CUT
-                              : JOURNAL_RESULT_FULL,
-                 is_full ? "the disk is full, and the effects of a command are too long to wait"
-                         : "cannot write");
+        journal_fail_job(journal,
+                         !is_full     ? JOURNAL_RESULT_LOST
+                         : was_linked ? JOURNAL_RESULT_CUT
+                                      : JOURNAL_RESULT_FULL,
+                         is_full
+                             ? "the disk is full, and the effects of a command are too long to wait"
+                             : "cannot write");
         return;
     }
     /* Nobody waits for a sync of incomplete linked groups. */
-    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !ends_linked(journal)) {
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal_ends_linked(journal)) {
         uint64_t begin_us = clock_monotonic_us();
         if (!disk_sync_contents(file->fd)) {
-            fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+            journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         }
         result->sync_us = clock_monotonic_us() - begin_us;
     }
 }
 
-static void run_seal_and_write(void *context) {
-    seal_groups(context);
-    run_write(context);
+static void journal_run_seal_and_write(void *context) {
+    journal_seal_groups(context);
+    journal_run_write(context);
 }
 
 /* The old file is synced as a whole before anything is written to the new one: only the last
  * journal may have a torn tail. */
-static void run_rotate(void *context) {
+static void journal_run_rotate(void *context) {
     struct journal *journal = context;
     struct store_state *state = &journal->rotated;
     struct journal_file file;
     journal->result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!disk_sync_contents(journal->file.fd)) {
-        fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         return;
     }
     uint64_t number = state->journals[state->journal_count - 1].number;
     if (!journal_file_create(&file, journal->store->directory,
                              store_name(STORE_JOURNAL, number).text, journal->written_group + 1)) {
-        fail_job(journal, JOURNAL_RESULT_FULL, "cannot make its file");
+        journal_fail_job(journal, JOURNAL_RESULT_FULL, "cannot make its file");
         return;
     }
     enum store_set_status status = store_set(journal->store, state);
     if (status != STORE_SET) {
         /* STORE_SET_UNKNOWN: a restart may find the new file as the last one, so nothing more may
          * be appended to the old file. */
-        fail_job(journal, status == STORE_SET_FAILED ? JOURNAL_RESULT_FULL : JOURNAL_RESULT_LOST,
-                 "cannot change the manifest");
+        journal_fail_job(journal,
+                         status == STORE_SET_FAILED ? JOURNAL_RESULT_FULL : JOURNAL_RESULT_LOST,
+                         "cannot change the manifest");
         journal_file_close(&file);
         if (status == STORE_SET_FAILED) {
             (void)store_remove(journal->store, STORE_JOURNAL, number);
@@ -262,7 +268,7 @@ static void run_rotate(void *context) {
     journal->file = file;
 }
 
-static void run_sync(void *context) {
+static void journal_run_sync(void *context) {
     struct journal *journal = context;
     uint64_t begin_us = clock_monotonic_us();
     journal->sync_result.error = disk_sync_contents(journal->file.fd) ? 0 : errno;
@@ -271,7 +277,7 @@ static void run_sync(void *context) {
 
 /* ---- the loop's side of the jobs ---- */
 
-static void note_sync_time(struct journal *journal, uint64_t sync_us) {
+static void journal_note_sync_time(struct journal *journal, uint64_t sync_us) {
     if (sync_us > journal->sync_longest_us) {
         journal->sync_longest_us = sync_us;
     }
@@ -279,7 +285,7 @@ static void note_sync_time(struct journal *journal, uint64_t sync_us) {
 }
 
 /* Empty a buffer; do not keep one that has grown large. */
-static void empty(struct buffer *buffer) {
+static void journal_empty(struct buffer *buffer) {
     buffer_clear(buffer);
     if (buffer->capacity > KEPT_MAX) {
         buffer_deinit(buffer);
@@ -287,37 +293,37 @@ static void empty(struct buffer *buffer) {
 }
 
 /* Before the writer's next job, which owns the file. */
-static void end_rotation(struct journal *journal) {
+static void journal_end_rotation(struct journal *journal) {
     journal->rotation = JOURNAL_ROTATION_DONE;
     journal->rotated_size = journal->file_size_sum - journal->file.size;
 }
 
 /* If there is no room for a file, that many snapshots have failed, each after a journal was begun
  * for it: the next one uses the current file and replaces them all. */
-static void begin_rotation(struct journal *journal) {
+static void journal_begin_rotation(struct journal *journal) {
     struct store_state *state = &journal->rotated;
     *state = journal->store->state;
     if (state->journal_count >= STORE_JOURNALS_MAX - 1) { /* one more for a start */
-        end_rotation(journal);
+        journal_end_rotation(journal);
         return;
     }
     journal->rotation = JOURNAL_ROTATION_RUNS;
     state->journals[state->journal_count++] = (struct store_journal){
         .number = store_take_number(journal->store), .first_sequence = journal->written_group + 1};
-    worker_start(&journal->writer, run_rotate);
+    worker_start(&journal->writer, journal_run_rotate);
 }
 
 /* A sync has answered many clients, which will send their next commands in a moment. One sync for
  * all of them is better than one now for the few effects that have arrived and another for the
  * rest. Wait no longer than the last sync took. */
-static bool is_worth_holding(const struct journal *journal) {
+static bool journal_is_worth_holding(const struct journal *journal) {
     return journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
            journal->rotation != JOURNAL_ROTATION_ASKED &&
            journal->filling_count < journal->writing_count &&
            clock_monotonic_us() < journal->hold_until_us;
 }
 
-static void take_batch(struct journal *journal) {
+static void journal_take_batch(struct journal *journal) {
     struct buffer spare = journal->writing;
     journal->taken_size += journal->filling.size;
     journal->writing = journal->filling;
@@ -332,33 +338,33 @@ static void take_batch(struct journal *journal) {
 
 /* When two syncs of a file run at the same time, an error may be reported to only one of them. With
  * appendfsync always the writer syncs, so it waits for a running everysec sync. */
-static bool is_sync_in_the_way(const struct journal *journal) {
+static bool journal_is_sync_in_the_way(const struct journal *journal) {
     return journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->syncer.is_busy;
 }
 
 /* The writer owns the policy while it is busy. */
-static void follow_policy(struct journal *journal) {
+static void journal_follow_policy(struct journal *journal) {
     if (!journal->writer.is_busy) {
         journal->policy = journal->policy_next;
     }
 }
 
-static void write_batch(struct journal *journal) {
-    take_batch(journal);
-    worker_start(&journal->writer, run_seal_and_write);
+static void journal_write_batch(struct journal *journal) {
+    journal_take_batch(journal);
+    worker_start(&journal->writer, journal_run_seal_and_write);
 }
 
 /* Give the writer its next job, if there is one. true: the batch is held back. */
-static bool go_on(struct journal *journal) {
-    follow_policy(journal);
+static bool journal_go_on(struct journal *journal) {
+    journal_follow_policy(journal);
     if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled ||
-        is_sync_in_the_way(journal)) {
+        journal_is_sync_in_the_way(journal)) {
         return false;
     }
     if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->writing.size == 0 &&
-        !is_linked(journal)) {
+        !journal_is_linked(journal)) {
         if (!journal->syncer.is_busy) {
-            begin_rotation(journal);
+            journal_begin_rotation(journal);
         }
         if (journal->rotation != JOURNAL_ROTATION_DONE) {
             return false;
@@ -367,44 +373,44 @@ static bool go_on(struct journal *journal) {
     if (journal->filling.size == 0 || journal->has_group) {
         return false; /* the end of the tick does it */
     }
-    if (is_worth_holding(journal)) {
+    if (journal_is_worth_holding(journal)) {
         return true;
     }
-    write_batch(journal);
+    journal_write_batch(journal);
     return false;
 }
 
-static void finish_write(struct journal *journal) {
+static void journal_finish_write(struct journal *journal) {
     journal->file_size_sum += journal->writing.size;
-    empty(&journal->writing);
+    journal_empty(&journal->writing);
     if (journal->is_stalled) {
         log_write(LOG_NOTICE, "journal: the disk takes what is written again");
         journal->is_stalled = false;
     }
     journal->written_group = journal->writing_group;
-    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !is_linked(journal)) {
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal_is_linked(journal)) {
         journal->synced_group = journal->writing_group;
-        note_sync_time(journal, journal->result.sync_us);
+        journal_note_sync_time(journal, journal->result.sync_us);
         uint64_t hold_us = journal->result.sync_us;
         journal->hold_until_us =
             clock_monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
     }
 }
 
-static void finish_rotation(struct journal *journal) {
+static void journal_finish_rotation(struct journal *journal) {
     bool is_done = journal->result.status == JOURNAL_RESULT_OK;
     journal->rotation = JOURNAL_ROTATION_FAILED;
     if (is_done) {
         journal->synced_group = journal->written_group;
         journal->file_size_sum += JOURNAL_FILE_HEAD;
-        end_rotation(journal);
+        journal_end_rotation(journal);
     } else {
         log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
                   strerror(journal->result.error));
     }
 }
 
-static void stall(struct journal *journal) {
+static void journal_stall(struct journal *journal) {
     journal->error = journal->result.error;
     if (!journal->is_stalled) {
         log_write(LOG_WARNING,
@@ -415,35 +421,35 @@ static void stall(struct journal *journal) {
     journal->is_stalled = true;
 }
 
-static void on_written(void *context) {
+static void journal_on_written(void *context) {
     struct journal *journal = context;
     const struct journal_result *result = &journal->result;
     if (result->status == JOURNAL_RESULT_LOST || result->status == JOURNAL_RESULT_CUT) {
         bool is_cut = result->status == JOURNAL_RESULT_CUT;
-        lose(journal, is_cut ? JOURNAL_LOSS_OF_EFFECTS : JOURNAL_LOSS_OF_DISK, result->what,
-             result->error);
+        journal_lose(journal, is_cut ? JOURNAL_LOSS_OF_EFFECTS : JOURNAL_LOSS_OF_DISK, result->what,
+                     result->error);
     } else if (journal->rotation == JOURNAL_ROTATION_RUNS) {
-        finish_rotation(journal);
+        journal_finish_rotation(journal);
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        stall(journal);
+        journal_stall(journal);
     } else {
-        finish_write(journal);
+        journal_finish_write(journal);
     }
-    (void)go_on(journal);
+    (void)journal_go_on(journal);
     journal->changed(journal->context);
 }
 
-static void on_synced(void *context) {
+static void journal_on_synced(void *context) {
     struct journal *journal = context;
     if (journal->sync_result.error != 0) {
-        lose(journal, JOURNAL_LOSS_OF_DISK, "cannot sync", journal->sync_result.error);
+        journal_lose(journal, JOURNAL_LOSS_OF_DISK, "cannot sync", journal->sync_result.error);
     } else {
-        note_sync_time(journal, journal->sync_result.sync_us);
+        journal_note_sync_time(journal, journal->sync_result.sync_us);
         if (journal->synced_group < journal->syncing_group) {
             journal->synced_group = journal->syncing_group;
         }
     }
-    (void)go_on(journal); /* a rotation may be waiting */
+    (void)journal_go_on(journal); /* a rotation may be waiting */
     journal->changed(journal->context);
 }
 
@@ -453,8 +459,8 @@ bool journal_init(struct journal *journal, uv_loop_t *loop) {
     journal->file.fd = -1;
     buffer_init(&journal->filling, 0);
     buffer_init(&journal->writing, 0);
-    return worker_init(&journal->writer, loop, WORKER_AS_THE_LOOP, on_written, journal) &&
-           worker_init(&journal->syncer, loop, WORKER_AS_THE_LOOP, on_synced, journal);
+    return worker_init(&journal->writer, loop, WORKER_AS_THE_LOOP, journal_on_written, journal) &&
+           worker_init(&journal->syncer, loop, WORKER_AS_THE_LOOP, journal_on_synced, journal);
 }
 
 void journal_deinit(struct journal *journal) {
@@ -463,30 +469,31 @@ void journal_deinit(struct journal *journal) {
     worker_deinit(&journal->syncer);
 }
 
-static void close_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+static void journal_close_group(struct journal *journal, int64_t now_us,
+                                enum setting_appendfsync policy) {
     journal->policy_next = policy;
-    follow_policy(journal);
+    journal_follow_policy(journal);
     if (!journal->has_group) {
         return;
     }
     journal->has_group = false;
     if (journal->is_growing) {
-        complete_group(journal, (uint64_t)now_us, false);
+        journal_complete_group(journal, (uint64_t)now_us, false);
     } else {
         journal->group++; /* for effects that are discarded */
-        tell_tap(journal, NULL, NULL);
+        journal_tell_tap(journal, NULL, NULL);
     }
     journal->ended_group = journal->group;
     journal->ended_size = journal->filling.size;
 }
 
 void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
-    close_group(journal, now_us, policy);
-    (void)go_on(journal);
+    journal_close_group(journal, now_us, policy);
+    (void)journal_go_on(journal);
 }
 
 /* Is it a small batch, with no other work on the file? During a sync the write might block. */
-static bool is_written_here(const struct journal *journal) {
+static bool journal_is_written_here(const struct journal *journal) {
     return journal->state == JOURNAL_WRITES && journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
            !journal->writer.is_busy && !journal->syncer.is_busy && !journal->is_stalled &&
            journal->rotation != JOURNAL_ROTATION_ASKED && journal->filling.size > 0 &&
@@ -494,13 +501,13 @@ static bool is_written_here(const struct journal *journal) {
 }
 
 bool journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
-    close_group(journal, now_us, policy);
-    if (!is_written_here(journal)) {
-        return go_on(journal);
+    journal_close_group(journal, now_us, policy);
+    if (!journal_is_written_here(journal)) {
+        return journal_go_on(journal);
     }
-    take_batch(journal);
-    run_seal_and_write(journal);
-    on_written(journal);
+    journal_take_batch(journal);
+    journal_run_seal_and_write(journal);
+    journal_on_written(journal);
     return false;
 }
 
@@ -508,8 +515,8 @@ void journal_second(struct journal *journal) {
     if (journal->state != JOURNAL_WRITES) {
         return;
     }
-    if (journal->is_stalled && !journal->writer.is_busy && !is_sync_in_the_way(journal)) {
-        worker_start(&journal->writer, run_write);
+    if (journal->is_stalled && !journal->writer.is_busy && !journal_is_sync_in_the_way(journal)) {
+        worker_start(&journal->writer, journal_run_write);
     }
     if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->writer.is_busy) {
         return; /* it also syncs what was written before */
@@ -521,21 +528,21 @@ void journal_second(struct journal *journal) {
         journal->delayed_sync_count++;
     } else if (is_due) {
         journal->syncing_group = journal->written_group;
-        worker_start(&journal->syncer, run_sync);
+        worker_start(&journal->syncer, journal_run_sync);
     }
 }
 
 /* Within a tick: hand over filling to make room for the effects that follow. */
-static void hand_over(struct journal *journal) {
+static void journal_hand_over(struct journal *journal) {
     if (journal->is_growing) {
-        complete_group(journal, 0, true);
+        journal_complete_group(journal, 0, true);
     }
     worker_wait(&journal->writer);
-    if (is_sync_in_the_way(journal)) {
+    if (journal_is_sync_in_the_way(journal)) {
         worker_wait(&journal->syncer);
     }
     if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
-        write_batch(journal);
+        journal_write_batch(journal);
     }
 }
 
@@ -543,12 +550,13 @@ void journal_make_room(struct journal *journal) {
     CHECK(journal->state == JOURNAL_WRITES);
     if (journal->is_stalled && !journal->writer.is_busy) {
         worker_wait(&journal->syncer);
-        worker_start(&journal->writer, run_write);
+        worker_start(&journal->writer, journal_run_write);
     }
-    hand_over(journal);
+    journal_hand_over(journal);
     if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {
-        lose(journal, JOURNAL_LOSS_OF_EFFECTS,
-             "the disk is full, and the effects of a command are too long to wait", journal->error);
+        journal_lose(journal, JOURNAL_LOSS_OF_EFFECTS,
+                     "the disk is full, and the effects of a command are too long to wait",
+                     journal->error);
     }
 }
 
@@ -559,7 +567,7 @@ void journal_begin(struct journal *journal) {
 
 void journal_end(struct journal *journal) {
     if (journal->is_growing && journal->tap != NULL) {
-        complete_group(journal, 0, true); /* which the tap would miss */
+        journal_complete_group(journal, 0, true); /* which the tap would miss */
     }
     journal->state = JOURNAL_OFF; /* no further job starts */
     worker_wait(&journal->writer);
@@ -580,13 +588,13 @@ void journal_take_file(struct journal *journal, const struct journal_file *file)
     journal->state = JOURNAL_WRITES;
     journal->file = *file;
     journal->file_size_sum = file->size;
-    (void)go_on(journal);
+    (void)journal_go_on(journal);
 }
 
 void journal_rotate(struct journal *journal) {
     CHECK(journal->state == JOURNAL_WRITES && journal->rotation == JOURNAL_ROTATION_NONE);
     journal->rotation = JOURNAL_ROTATION_ASKED;
-    (void)go_on(journal);
+    (void)journal_go_on(journal);
 }
 
 void journal_cancel_rotation(struct journal *journal) {
@@ -629,18 +637,18 @@ void journal_note_base(struct journal *journal, uint64_t group) {
 }
 
 /* Write everything that is buffered, batch after batch. A batch may be held back for others
- * (is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
-static bool flush_writes(struct journal *journal) {
+ * (journal_is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
+static bool journal_flush_writes(struct journal *journal) {
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
-        worker_start(&journal->writer, run_write);
+        worker_start(&journal->writer, journal_run_write);
         worker_wait(&journal->writer);
     }
     while (journal->state == JOURNAL_WRITES && !journal->is_stalled &&
            (journal->writer.is_busy || journal->filling.size > 0)) {
         journal->hold_until_us = 0;
-        (void)go_on(journal);
+        (void)journal_go_on(journal);
         worker_wait(&journal->writer);
     }
     return journal->state == JOURNAL_WRITES && !journal->is_stalled;
@@ -648,12 +656,12 @@ static bool flush_writes(struct journal *journal) {
 
 bool journal_flush(struct journal *journal, bool is_synced) {
     CHECK(!journal->has_group);
-    if (!flush_writes(journal)) {
+    if (!journal_flush_writes(journal)) {
         return false;
     }
     if (is_synced && journal->synced_group < journal->written_group) {
         journal->syncing_group = journal->written_group;
-        worker_start(&journal->syncer, run_sync);
+        worker_start(&journal->syncer, journal_run_sync);
         worker_wait(&journal->syncer);
     }
     return journal->state == JOURNAL_WRITES;

@@ -126,7 +126,7 @@ void journal_file_close(struct journal_file *file) {
 /* ---- errors ---- */
 
 __attribute__((format(printf, 3, 4))) static enum journal_status
-refuse(struct journal_reader *reader, uint64_t offset, const char *format, ...) {
+journal_file_refuse(struct journal_reader *reader, uint64_t offset, const char *format, ...) {
     char reason[512];
     va_list arguments;
     va_start(arguments, format);
@@ -138,13 +138,14 @@ refuse(struct journal_reader *reader, uint64_t offset, const char *format, ...) 
 }
 
 /* errno has the cause. */
-static enum journal_status fail(struct journal_reader *reader, uint64_t offset) {
+static enum journal_status journal_file_fail(struct journal_reader *reader, uint64_t offset) {
     snprintf(reader->error, sizeof reader->error, "cannot read %s at offset %" PRIu64 ": %s",
              reader->path, offset, errno == ENODATA ? "the file was truncated" : strerror(errno));
     return JOURNAL_FAILED;
 }
 
-static enum journal_status fail_without_memory(struct journal_reader *reader, size_t size) {
+static enum journal_status journal_file_fail_without_memory(struct journal_reader *reader,
+                                                            size_t size) {
     snprintf(reader->error, sizeof reader->error,
              "out of memory: reading %s at offset %" PRIu64 " takes %zu bytes", reader->path,
              reader->offset, size);
@@ -174,52 +175,55 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
     *reader = (struct journal_reader){
         .window = {.fd = fd}, .path = path, .is_last = is_last, .next_sequence = first_sequence};
     if (disk->size(fd, &reader->window.file_size) != 0) {
-        return fail(reader, 0);
+        return journal_file_fail(reader, 0);
     }
     if (reader->window.file_size < JOURNAL_FILE_HEAD) {
-        return refuse(reader, reader->window.file_size, "the file ends within its head");
+        return journal_file_refuse(reader, reader->window.file_size,
+                                   "the file ends within its head");
     }
     reader->window.buffer = memory_allocate(JOURNAL_READ_SIZE);
     if (reader->window.buffer == NULL) {
-        return fail_without_memory(reader, JOURNAL_READ_SIZE);
+        return journal_file_fail_without_memory(reader, JOURNAL_READ_SIZE);
     }
     reader->window.buffer_size = JOURNAL_READ_SIZE;
     const char *head = disk_window_get(&reader->window, 0, JOURNAL_FILE_HEAD, JOURNAL_READ_SIZE);
     if (head == NULL) {
-        return fail(reader, 0);
+        return journal_file_fail(reader, 0);
     }
     reader->format = file_format_of(head, journal_prefix);
     if (reader->format == 0) {
-        return refuse(reader, 0, "it does not begin as a journal of this version does");
+        return journal_file_refuse(reader, 0,
+                                   "it does not begin as a journal of this version does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
-        return refuse(reader, 0, "the checksum of its head is wrong");
+        return journal_file_refuse(reader, 0, "the checksum of its head is wrong");
     }
     uint64_t sequence = little_get_u64(head + FILE_SEQUENCE);
     if (sequence != first_sequence) {
-        return refuse(reader, FILE_SEQUENCE,
-                      "it begins with group %" PRIu64 ", but group %" PRIu64 " is expected",
-                      sequence, first_sequence);
+        return journal_file_refuse(reader, FILE_SEQUENCE,
+                                   "it begins with group %" PRIu64 ", but group %" PRIu64
+                                   " is expected",
+                                   sequence, first_sequence);
     }
     reader->id = little_get_u64(head + FILE_ID);
     reader->offset = JOURNAL_FILE_HEAD;
     return JOURNAL_GROUP;
 }
 
-static uint32_t size_in(const struct journal_reader *reader, const char *head) {
+static uint32_t journal_file_size_in(const struct journal_reader *reader, const char *head) {
     uint32_t word = little_get_u32(head + GROUP_SIZE);
     return reader->format < FILE_FORMAT_LINKED ? word : word & ~GROUP_IS_LINKED;
 }
 
-static bool is_linked(const struct journal_reader *reader, const char *head) {
+static bool journal_file_is_linked(const struct journal_reader *reader, const char *head) {
     return reader->format >= FILE_FORMAT_LINKED &&
            (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
 /* Is the group at offset whole, if its payload has this size, whatever its head says? JOURNAL_TORN: it is not. Reads it
  * piece by piece: it may be large, and the size may be wrong. */
-static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t offset,
-                                         uint32_t size) {
+static enum journal_status journal_file_check_on_disk(struct journal_reader *reader,
+                                                      uint64_t offset, uint32_t size) {
     char piece[32768];
     XXH3_state_t state = {0};
     XXH3_64bits_reset_withSeed(&state, reader->id);
@@ -228,7 +232,7 @@ static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t
     for (uint64_t at = offset; at < end;) {
         size_t wanted = end - at < sizeof piece ? (size_t)(end - at) : sizeof piece;
         if (!disk_read_whole(reader->window.fd, piece, wanted, at)) {
-            return fail(reader, offset);
+            return journal_file_fail(reader, offset);
         }
         size_t skipped = at == offset ? GROUP_SIZE : 0;
         if (skipped != 0) {
@@ -244,10 +248,10 @@ static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t
 
 /* Can this be the head of a group after the broken one? The sequence alone nearly decides it,
  * because the id is in it. Every group takes at least one byte. */
-static bool may_be_later_group(const struct journal_reader *reader, const char *head,
-                               uint64_t offset) {
+static bool journal_file_may_be_later_group(const struct journal_reader *reader, const char *head,
+                                            uint64_t offset) {
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
-    uint32_t size = size_in(reader, head);
+    uint32_t size = journal_file_size_in(reader, head);
     return sequence - reader->next_sequence - 1 < offset - reader->offset && size > 0 &&
            size <= JOURNAL_GROUP_SIZE_MAX &&
            size <= reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
@@ -256,21 +260,21 @@ static bool may_be_later_group(const struct journal_reader *reader, const char *
 /* Look for a whole group at offset. If there is one, count it and set *size to its size with the
  * head; otherwise to 0. The first one that proves that the broken group had been on disk makes the
  * file damaged. */
-static enum journal_status look_for_group(struct journal_reader *reader, uint64_t offset,
-                                          uint64_t *size) {
+static enum journal_status journal_file_look_for_group(struct journal_reader *reader,
+                                                       uint64_t offset, uint64_t *size) {
     *size = 0;
     const char *head =
         disk_window_get(&reader->window, offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
     if (head == NULL) {
-        return fail(reader, offset);
+        return journal_file_fail(reader, offset);
     }
-    if (!may_be_later_group(reader, head, offset)) {
+    if (!journal_file_may_be_later_group(reader, head, offset)) {
         return JOURNAL_TORN;
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
-    uint32_t payload_size = size_in(reader, head);
-    enum journal_status status = check_on_disk(reader, offset, payload_size);
+    uint32_t payload_size = journal_file_size_in(reader, head);
+    enum journal_status status = journal_file_check_on_disk(reader, offset, payload_size);
     if (status != JOURNAL_GROUP) {
         return status;
     }
@@ -279,18 +283,19 @@ static enum journal_status look_for_group(struct journal_reader *reader, uint64_
     if (synced < reader->next_sequence || reader->error[0] != '\0') {
         return JOURNAL_TORN;
     }
-    return refuse(reader, reader->offset,
-                  "%s, and group %" PRIu64 " at offset %" PRIu64 " shows that group %" PRIu64
-                  " had been on disk as a whole",
-                  reader->torn.description, sequence, offset, reader->next_sequence);
+    return journal_file_refuse(reader, reader->offset,
+                               "%s, and group %" PRIu64 " at offset %" PRIu64
+                               " shows that group %" PRIu64 " had been on disk as a whole",
+                               reader->torn.description, sequence, offset, reader->next_sequence);
 }
 
 /* The bytes at reader->offset are not a whole group: is this a torn tail, or damage? cut_at: the offset of a group whose
  * end is missing; 0: there is none. */
-static enum journal_status judge(struct journal_reader *reader, uint64_t cut_at,
-                                 const char *description) {
+static enum journal_status journal_file_judge(struct journal_reader *reader, uint64_t cut_at,
+                                              const char *description) {
     if (!reader->is_last) {
-        return refuse(reader, reader->offset, "%s, and increments follow this file", description);
+        return journal_file_refuse(reader, reader->offset, "%s, and increments follow this file",
+                                   description);
     }
     uint64_t file_size = reader->window.file_size;
     reader->torn = (struct journal_torn){
@@ -300,7 +305,7 @@ static enum journal_status judge(struct journal_reader *reader, uint64_t cut_at,
     uint64_t at = reader->offset + 1;
     while (at < file_size && file_size - at > JOURNAL_GROUP_HEAD) {
         uint64_t size;
-        enum journal_status status = look_for_group(reader, at, &size);
+        enum journal_status status = journal_file_look_for_group(reader, at, &size);
         if (status == JOURNAL_FAILED) {
             return status;
         }
@@ -312,37 +317,39 @@ static enum journal_status judge(struct journal_reader *reader, uint64_t cut_at,
     return judgement;
 }
 
-static enum journal_status judge_tail(struct journal_reader *reader, const char *description) {
-    return judge(reader, 0, description);
+static enum journal_status journal_file_judge_tail(struct journal_reader *reader,
+                                                   const char *description) {
+    return journal_file_judge(reader, 0, description);
 }
 
 /* The same where the file ends before the group at offset does, by the size that its head gives. That may be wrong. */
-static enum journal_status judge_end(struct journal_reader *reader, uint64_t offset,
-                                     const char *description) {
+static enum journal_status journal_file_judge_end(struct journal_reader *reader, uint64_t offset,
+                                                  const char *description) {
     uint64_t left = reader->window.file_size - offset;
     enum journal_status status = JOURNAL_TORN;
     if (left > JOURNAL_GROUP_HEAD && left - JOURNAL_GROUP_HEAD < GROUP_IS_LINKED) {
-        status = check_on_disk(reader, offset, (uint32_t)(left - JOURNAL_GROUP_HEAD));
+        status = journal_file_check_on_disk(reader, offset, (uint32_t)(left - JOURNAL_GROUP_HEAD));
     }
     return status == JOURNAL_FAILED
                ? status
-               : judge(reader, status == JOURNAL_GROUP ? 0 : offset, description);
+               : journal_file_judge(reader, status == JOURNAL_GROUP ? 0 : offset, description);
 }
 
 /* Allocate room for a verified group that is larger than the buffer. */
-static enum journal_status make_room(struct journal_reader *reader, uint32_t size) {
+static enum journal_status journal_file_make_room(struct journal_reader *reader, uint32_t size) {
     size_t room = (size_t)size + JOURNAL_GROUP_HEAD;
     if (room <= reader->window.buffer_size) {
         return JOURNAL_GROUP;
     }
-    enum journal_status status = check_on_disk(reader, reader->offset, size);
+    enum journal_status status = journal_file_check_on_disk(reader, reader->offset, size);
     if (status != JOURNAL_GROUP) {
-        return status == JOURNAL_TORN ? judge_tail(reader, "the checksum of a group is wrong")
-                                      : status;
+        return status == JOURNAL_TORN
+                   ? journal_file_judge_tail(reader, "the checksum of a group is wrong")
+                   : status;
     }
     char *buffer = memory_resize(reader->window.buffer, room);
     if (buffer == NULL) {
-        return fail_without_memory(reader, room);
+        return journal_file_fail_without_memory(reader, room);
     }
     reader->window.buffer = buffer;
     reader->window.buffer_size = room;
@@ -350,94 +357,99 @@ static enum journal_status make_room(struct journal_reader *reader, uint32_t siz
 }
 
 /* Get the size of the payload from the head of the group at reader->offset. */
-static enum journal_status read_size(struct journal_reader *reader, uint32_t *size) {
+static enum journal_status journal_file_read_size(struct journal_reader *reader, uint32_t *size) {
     uint64_t left = reader->window.file_size - reader->offset;
     if (left == 0) {
         return JOURNAL_END;
     }
     if (left <= JOURNAL_GROUP_HEAD) {
-        return judge_end(reader, reader->offset, "the file ends within the head of a group");
+        return journal_file_judge_end(reader, reader->offset,
+                                      "the file ends within the head of a group");
     }
     const char *head =
         disk_window_get(&reader->window, reader->offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
     if (head == NULL) {
-        return fail(reader, reader->offset);
+        return journal_file_fail(reader, reader->offset);
     }
-    *size = size_in(reader, head);
+    *size = journal_file_size_in(reader, head);
     if (*size == 0 || *size > JOURNAL_GROUP_SIZE_MAX) {
-        return judge_tail(reader, "no group has the size that is written here");
+        return journal_file_judge_tail(reader, "no group has the size that is written here");
     }
     if (*size > left - JOURNAL_GROUP_HEAD) {
-        return judge_end(reader, reader->offset, "the file ends within a group");
+        return journal_file_judge_end(reader, reader->offset, "the file ends within a group");
     }
-    return make_room(reader, *size);
+    return journal_file_make_room(reader, *size);
 }
 
-static bool is_whole(const struct journal_reader *reader, const char *head, size_t whole_size) {
+static bool journal_file_is_whole(const struct journal_reader *reader, const char *head,
+                                  size_t whole_size) {
     return XXH3_64bits_withSeed(head + GROUP_SIZE, whole_size - GROUP_SIZE, reader->id) ==
            little_get_u64(head + GROUP_CHECKSUM);
 }
 
 /* Is the group not linked, or is its whole chain verified? */
-static bool is_sure_of_next(const struct journal_reader *reader, const char *head) {
-    return !is_linked(reader, head) || reader->offset < reader->whole_until;
+static bool journal_file_is_sure_of_next(const struct journal_reader *reader, const char *head) {
+    return !journal_file_is_linked(reader, head) || reader->offset < reader->whole_until;
 }
 
-static enum journal_status refuse_sequence(struct journal_reader *reader, uint64_t offset,
-                                           uint64_t sequence, uint64_t expected) {
-    return refuse(reader, offset, "group %" PRIu64 " stands where group %" PRIu64 " is expected",
-                  sequence, expected);
+static enum journal_status journal_file_refuse_sequence(struct journal_reader *reader,
+                                                        uint64_t offset, uint64_t sequence,
+                                                        uint64_t expected) {
+    return journal_file_refuse(reader, offset,
+                               "group %" PRIu64 " stands where group %" PRIu64 " is expected",
+                               sequence, expected);
 }
 
 /* Read the head of the group at offset, which is in the chain of the one at reader->offset. Is it
  * whole, with this sequence? */
-static enum journal_status check_linked(struct journal_reader *reader, uint64_t offset,
-                                        uint64_t expected, char *head) {
+static enum journal_status journal_file_check_linked(struct journal_reader *reader, uint64_t offset,
+                                                     uint64_t expected, char *head) {
     uint64_t left = reader->window.file_size - offset;
     if (left <= JOURNAL_GROUP_HEAD) {
-        return judge_end(reader, offset, "the file ends before the last of linked groups");
+        return journal_file_judge_end(reader, offset,
+                                      "the file ends before the last of linked groups");
     }
     if (!disk_read_whole(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset)) {
-        return fail(reader, offset);
+        return journal_file_fail(reader, offset);
     }
-    uint32_t size = size_in(reader, head);
+    uint32_t size = journal_file_size_in(reader, head);
     if (size == 0) {
-        return judge_tail(reader, "a linked group has a size that no group has");
+        return journal_file_judge_tail(reader, "a linked group has a size that no group has");
     }
     if (size > left - JOURNAL_GROUP_HEAD) {
-        return judge_end(reader, offset, "the file ends within a linked group");
+        return journal_file_judge_end(reader, offset, "the file ends within a linked group");
     }
-    enum journal_status status = check_on_disk(reader, offset, size);
+    enum journal_status status = journal_file_check_on_disk(reader, offset, size);
     if (status == JOURNAL_TORN) {
-        return judge_tail(reader, "the checksum of a linked group is wrong");
+        return journal_file_judge_tail(reader, "the checksum of a linked group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     return status == JOURNAL_GROUP && sequence != expected
-               ? refuse_sequence(reader, offset, sequence, expected)
+               ? journal_file_refuse_sequence(reader, offset, sequence, expected)
                : status;
 }
 
 /* The group at reader->offset, which ends at end, is whole and linked: verify the rest of its
  * chain. It is read from disk, because the chain may be larger than memory. */
-static enum journal_status look_ahead(struct journal_reader *reader, uint64_t end) {
+static enum journal_status journal_file_look_ahead(struct journal_reader *reader, uint64_t end) {
     char head[JOURNAL_GROUP_HEAD];
     uint64_t expected = reader->next_sequence;
     bool has_more = true;
     while (has_more) {
-        enum journal_status status = check_linked(reader, end, ++expected, head);
+        enum journal_status status = journal_file_check_linked(reader, end, ++expected, head);
         if (status != JOURNAL_GROUP) {
             return status;
         }
-        has_more = is_linked(reader, head);
-        end += JOURNAL_GROUP_HEAD + (uint64_t)size_in(reader, head);
+        has_more = journal_file_is_linked(reader, head);
+        end += JOURNAL_GROUP_HEAD + (uint64_t)journal_file_size_in(reader, head);
     }
     reader->chain_us = little_get_u64(head + GROUP_TIME);
     reader->whole_until = end;
     return JOURNAL_GROUP;
 }
 
-static void take_group(struct journal_reader *reader, const char *head, uint32_t size,
-                       struct journal_group *group) {
+static void journal_file_take_group(struct journal_reader *reader, const char *head, uint32_t size,
+                                    struct journal_group *group) {
     uint64_t time_us = little_get_u64(head + GROUP_TIME);
     *group = (struct journal_group){
         .payload = head + JOURNAL_GROUP_HEAD,
@@ -460,20 +472,21 @@ bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_g
     if (left <= JOURNAL_GROUP_HEAD) {
         return false;
     }
-    uint32_t size = size_in(reader, head);
-    if (size == 0 || size > left - JOURNAL_GROUP_HEAD || !is_sure_of_next(reader, head) ||
-        !is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||
+    uint32_t size = journal_file_size_in(reader, head);
+    if (size == 0 || size > left - JOURNAL_GROUP_HEAD ||
+        !journal_file_is_sure_of_next(reader, head) ||
+        !journal_file_is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||
         (little_get_u64(head + GROUP_SEQUENCE) ^ reader->id) != reader->next_sequence) {
         return false;
     }
-    take_group(reader, head, size, group);
+    journal_file_take_group(reader, head, size, group);
     return true;
 }
 
 enum journal_status journal_reader_next(struct journal_reader *reader,
                                         struct journal_group *group) {
     uint32_t size = 0;
-    enum journal_status status = read_size(reader, &size);
+    enum journal_status status = journal_file_read_size(reader, &size);
     if (status != JOURNAL_GROUP) {
         return status;
     }
@@ -481,22 +494,23 @@ enum journal_status journal_reader_next(struct journal_reader *reader,
     const char *head =
         disk_window_get(&reader->window, reader->offset, whole_size, JOURNAL_READ_SIZE);
     if (head == NULL) {
-        return fail(reader, reader->offset);
+        return journal_file_fail(reader, reader->offset);
     }
-    if (!is_whole(reader, head, whole_size)) {
-        return judge_tail(reader, "the checksum of a group is wrong");
+    if (!journal_file_is_whole(reader, head, whole_size)) {
+        return journal_file_judge_tail(reader, "the checksum of a group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     if (sequence != reader->next_sequence) {
-        return refuse_sequence(reader, reader->offset, sequence, reader->next_sequence);
+        return journal_file_refuse_sequence(reader, reader->offset, sequence,
+                                            reader->next_sequence);
     }
-    if (!is_sure_of_next(reader, head)) {
-        status = look_ahead(reader, reader->offset + whole_size);
+    if (!journal_file_is_sure_of_next(reader, head)) {
+        status = journal_file_look_ahead(reader, reader->offset + whole_size);
         if (status != JOURNAL_GROUP) {
             return status;
         }
     }
-    take_group(reader, head, size, group);
+    journal_file_take_group(reader, head, size, group);
     return JOURNAL_GROUP;
 }
 

@@ -26,8 +26,8 @@ enum {
 
 /* ---- failing ---- */
 
-__attribute__((format(printf, 2, 3))) static enum loading_status fail(struct loading *loading,
-                                                                      const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static enum loading_status
+loading_fail(struct loading *loading, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(loading->error, sizeof loading->error, format, arguments);
@@ -35,55 +35,56 @@ __attribute__((format(printf, 2, 3))) static enum loading_status fail(struct loa
     return LOADING_FAILED;
 }
 
-static enum loading_status fail_memory(struct loading *loading) {
+static enum loading_status loading_fail_memory(struct loading *loading) {
     loading->is_out_of_memory = true;
-    return fail(loading,
-                "no memory to load %s: %llu members are loaded; give the server more, or "
-                "start it where there is more",
-                loading->path, (unsigned long long)loading->member_count);
+    return loading_fail(loading,
+                        "no memory to load %s: %llu members are loaded; give the server more, or "
+                        "start it where there is more",
+                        loading->path, (unsigned long long)loading->member_count);
 }
 
 /* Report a reader's error, with advice. */
-static enum loading_status fail_reading(struct loading *loading, const char *error,
-                                        bool is_damaged) {
-    return fail(loading, "%s%s", error, is_damaged && !loading->is_copy ? "; " STORE_ADVICE : "");
+static enum loading_status loading_fail_reading(struct loading *loading, const char *error,
+                                                bool is_damaged) {
+    return loading_fail(loading, "%s%s", error,
+                        is_damaged && !loading->is_copy ? "; " STORE_ADVICE : "");
 }
 
 /* File offset of the chunk that is being decoded. */
-static uint64_t chunk_offset(const struct loading *loading) {
+static uint64_t loading_chunk_offset(const struct loading *loading) {
     return loading->phase == LOADING_BASE ? loading->block.offset : loading->group.offset;
 }
 
-static enum loading_status fail_meaning_at(struct loading *loading, uint64_t offset,
-                                           const char *what) {
-    return fail(loading,
-                "%s is damaged at offset %llu: %s, though the checksum is right; it was written by "
-                "another version, or by a server with a fault%s",
-                loading->path, (unsigned long long)offset, what,
-                loading->is_copy
-                    ? ""
-                    : ". Look at it with leaderboard-server --check, and restore a backup");
+static enum loading_status loading_fail_meaning_at(struct loading *loading, uint64_t offset,
+                                                   const char *what) {
+    return loading_fail(
+        loading,
+        "%s is damaged at offset %llu: %s, though the checksum is right; it was written by "
+        "another version, or by a server with a fault%s",
+        loading->path, (unsigned long long)offset, what,
+        loading->is_copy ? ""
+                         : ". Look at it with leaderboard-server --check, and restore a backup");
 }
 
-static enum loading_status fail_meaning(struct loading *loading, const char *what) {
-    return fail_meaning_at(loading, chunk_offset(loading), what);
+static enum loading_status loading_fail_meaning(struct loading *loading, const char *what) {
+    return loading_fail_meaning_at(loading, loading_chunk_offset(loading), what);
 }
 
 /* ---- effects ---- */
 
-static void add_to_batch(struct loading *loading, const struct effect *effect) {
-    loading->batch_offsets[loading->batch_count] = chunk_offset(loading);
+static void loading_add_to_batch(struct loading *loading, const struct effect *effect) {
+    loading->batch_offsets[loading->batch_count] = loading_chunk_offset(loading);
     loading->batch[loading->batch_count++] = *effect;
 }
 
 /* A member, or a field of a hash, that was removed before the walk reached it is in no piece. */
-static bool may_be_missing(const struct loading *loading, const struct effect *effect) {
+static bool loading_may_be_missing(const struct loading *loading, const struct effect *effect) {
     return effect->kind == EFFECT_TAKE &&
            (loading->applies_kept ||
             (loading->phase == LOADING_BASE && effect->key_kind == &key_kind_hash));
 }
 
-static enum loading_status apply_batch(struct loading *loading) {
+static enum loading_status loading_apply_batch(struct loading *loading) {
     uint32_t count = loading->batch_count;
     uint32_t done = 0;
     loading->batch_count = 0;
@@ -93,26 +94,27 @@ static enum loading_status apply_batch(struct loading *loading) {
         case EFFECT_OK:
             return LOADING_MORE;
         case EFFECT_OUT_OF_MEMORY:
-            return fail_memory(loading);
+            return loading_fail_memory(loading);
         case EFFECT_IMPOSSIBLE:
             break;
         }
         done += applied;
-        if (!may_be_missing(loading, &loading->batch[done])) {
-            return fail_meaning_at(loading, loading->batch_offsets[done],
-                                   "a change does not fit the keys");
+        if (!loading_may_be_missing(loading, &loading->batch[done])) {
+            return loading_fail_meaning_at(loading, loading->batch_offsets[done],
+                                           "a change does not fit the keys");
         }
         done++;
     }
 }
 
-static bool is_open_board(const struct loading *loading, uint32_t database, struct bytes name) {
+static bool loading_is_open_board(const struct loading *loading, uint32_t database,
+                                  struct bytes name) {
     const struct loading_board *open = &loading->open;
     return open->is_open && open->database == database &&
            bytes_equal((struct bytes){.at = open->name, .size = open->name_size}, name);
 }
 
-static void drop_open(struct loading *loading) {
+static void loading_drop_open(struct loading *loading) {
     struct loading_board *open = &loading->open;
     registry_discard_board(loading->registry, &open->board);
     board_deinit(&open->touched);
@@ -121,29 +123,30 @@ static void drop_open(struct loading *loading) {
     open->is_ending = false;
 }
 
-static void name_open(struct loading_board *open, uint32_t database, struct bytes name) {
+static void loading_name_open(struct loading_board *open, uint32_t database, struct bytes name) {
     open->database = database;
     open->name_size = (uint32_t)name.size;
     memcpy(open->name, name.at, name.size);
 }
 
 /* Keep an effect on a member of the open board. */
-static enum loading_status keep_effect(struct loading *loading, const struct effect *effect) {
+static enum loading_status loading_keep_effect(struct loading *loading,
+                                               const struct effect *effect) {
     struct loading_board *open = &loading->open;
     effect_encode(&open->encoder, effect);
     if (open->kept.is_broken || board_put(&open->touched, effect->member, 0) != BOARD_OK) {
-        return fail_memory(loading);
+        return loading_fail_memory(loading);
     }
     return LOADING_MORE;
 }
 
 /* Give the open board these rules, whose layout packs keys the same way: swap layouts with a board
  * created for that. */
-static enum loading_status behave_like(struct loading *loading, const struct rules *rules) {
+static enum loading_status loading_behave_like(struct loading *loading, const struct rules *rules) {
     struct board *board = &loading->open.board;
     struct board other;
     if (!registry_create_board_like(loading->registry, rules, &other)) {
-        return fail_memory(loading);
+        return loading_fail_memory(loading);
     }
     const struct layout *layout = board_layout(board);
     board_set_layout(board, board_layout(&other));
@@ -153,45 +156,48 @@ static enum loading_status behave_like(struct loading *loading, const struct rul
     return LOADING_MORE;
 }
 
-static enum loading_status rename_open(struct loading *loading, const struct effect *effect) {
+static enum loading_status loading_rename_open(struct loading *loading,
+                                               const struct effect *effect) {
     struct loading_board *open = &loading->open;
     if (!rules_are_akin(&open->rules, effect->rules) ||
         !registry_may_put(loading->registry, effect->to_database, effect->to_name, effect->rules)) {
-        return fail_meaning(loading, "a board that is being read cannot be renamed so");
+        return loading_fail_meaning(loading, "a board that is being read cannot be renamed so");
     }
     open->expire_at_ms = effect->expire_at_ms;
-    name_open(open, effect->to_database, effect->to_name);
-    return behave_like(loading, effect->rules);
+    loading_name_open(open, effect->to_database, effect->to_name);
+    return loading_behave_like(loading, effect->rules);
 }
 
-static enum loading_status change_open_rules(struct loading *loading, const struct effect *effect) {
+static enum loading_status loading_change_open_rules(struct loading *loading,
+                                                     const struct effect *effect) {
     const struct rules *rules = &loading->open.rules;
     if (!rules_are_akin(rules, effect->rules)) {
-        return fail_meaning(loading, "a board that is being read cannot behave so");
+        return loading_fail_meaning(loading, "a board that is being read cannot behave so");
     }
-    return behave_like(loading, effect->rules);
+    return loading_behave_like(loading, effect->rules);
 }
 
 /* Handle an effect on the open board. */
-static enum loading_status change_open(struct loading *loading, const struct effect *effect) {
+static enum loading_status loading_change_open(struct loading *loading,
+                                               const struct effect *effect) {
     struct loading_board *open = &loading->open;
     if (effect->key_kind != NULL) {
-        return fail_meaning(loading, "a change of a hash cannot happen to a board");
+        return loading_fail_meaning(loading, "a change of a hash cannot happen to a board");
     }
     switch (effect->kind) {
     case EFFECT_PUT:
     case EFFECT_TAKE:
-        return keep_effect(loading, effect);
+        return loading_keep_effect(loading, effect);
     case EFFECT_EXPIRE:
         open->expire_at_ms = effect->expire_at_ms;
         return LOADING_MORE;
     case EFFECT_REMOVE:
-        drop_open(loading);
+        loading_drop_open(loading);
         return LOADING_MORE;
     case EFFECT_RENAME:
-        return rename_open(loading, effect);
+        return loading_rename_open(loading, effect);
     case EFFECT_RULES:
-        return change_open_rules(loading, effect);
+        return loading_change_open_rules(loading, effect);
     case EFFECT_CUT:
     case EFFECT_CREATE:
     case EFFECT_COPY:
@@ -199,37 +205,38 @@ static enum loading_status change_open(struct loading *loading, const struct eff
     case EFFECT_FILL:
         break;
     }
-    return fail_meaning(loading, "a change cannot happen to a board that is being read");
+    return loading_fail_meaning(loading, "a change cannot happen to a board that is being read");
 }
 
 /* Does the effect give a board the open board's name? */
-static bool is_for_open_name(const struct loading *loading, const struct effect *effect) {
+static bool loading_is_for_open_name(const struct loading *loading, const struct effect *effect) {
     return (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) &&
-           is_open_board(loading, effect->to_database, effect->to_name);
+           loading_is_open_board(loading, effect->to_database, effect->to_name);
 }
 
-static enum loading_status take_effect(struct loading *loading) {
+static enum loading_status loading_take_effect(struct loading *loading) {
     const struct effect *effect = &loading->decoder.effect;
     loading->effect_count++;
     if (effect->kind == EFFECT_FLUSH) {
         if (loading->open.is_open && loading->open.database == effect->database) {
-            drop_open(loading);
+            loading_drop_open(loading);
         }
-    } else if (is_open_board(loading, effect->database, effect->name)) {
-        return change_open(loading, effect);
-    } else if (is_for_open_name(loading, effect)) {
-        return fail_meaning(loading, "two boards have the same name");
+    } else if (loading_is_open_board(loading, effect->database, effect->name)) {
+        return loading_change_open(loading, effect);
+    } else if (loading_is_for_open_name(loading, effect)) {
+        return loading_fail_meaning(loading, "two boards have the same name");
     }
-    add_to_batch(loading, effect);
+    loading_add_to_batch(loading, effect);
     /* Of a hash: without rules. */
     bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
     bool may_wait = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
-    return may_wait && loading->batch_count < LOADING_BATCH ? LOADING_MORE : apply_batch(loading);
+    return may_wait && loading->batch_count < LOADING_BATCH ? LOADING_MORE
+                                                            : loading_apply_batch(loading);
 }
 
 /* ---- boards of the base ---- */
 
-static bool begin_open(struct loading *loading) {
+static bool loading_begin_open(struct loading *loading) {
     struct loading_board *open = &loading->open;
     static const struct rules plain; /* its layout is never used: all keys are equal */
     if (!registry_create_board_like(loading->registry, &open->rules, &open->board)) {
@@ -243,25 +250,25 @@ static bool begin_open(struct loading *loading) {
     return true;
 }
 
-static enum loading_status open_board(struct loading *loading) {
+static enum loading_status loading_open_board(struct loading *loading) {
     const struct effect *effect = &loading->decoder.effect;
     struct loading_board *open = &loading->open;
     if (open->is_open) {
-        return fail_meaning(loading, "a board begins within another one");
+        return loading_fail_meaning(loading, "a board begins within another one");
     }
     if (!registry_may_put(loading->registry, effect->database, effect->name, effect->rules)) {
-        return fail_meaning(loading, "two boards have the same name, or it is too long");
+        return loading_fail_meaning(loading, "two boards have the same name, or it is too long");
     }
     loading->base_boards++;
-    name_open(open, effect->database, effect->name);
+    loading_name_open(open, effect->database, effect->name);
     open->expire_at_ms = effect->expire_at_ms;
     rules_copy(effect->rules, &open->rules);
-    return begin_open(loading) ? LOADING_MORE : fail_memory(loading);
+    return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 
 /* Remove the entries whose members have changed since; returns how many remain. */
-static uint32_t leave_out_touched(const struct loading_board *open, struct board_entry *entries,
-                                  uint32_t count) {
+static uint32_t loading_leave_out_touched(const struct loading_board *open,
+                                          struct board_entry *entries, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct board_member member;
@@ -273,8 +280,8 @@ static uint32_t leave_out_touched(const struct loading_board *open, struct board
     return kept;
 }
 
-static bool is_in_order(const struct loading_board *open, const struct board_entry *entries,
-                        uint32_t count) {
+static bool loading_is_in_order(const struct loading_board *open, const struct board_entry *entries,
+                                uint32_t count) {
     uint32_t before = board_count(&open->board);
     uint64_t last = before > 0 ? open->last_key : UINT64_MAX;
     for (uint32_t i = 0; i < count; i++) {
@@ -286,28 +293,29 @@ static bool is_in_order(const struct loading_board *open, const struct board_ent
     return true;
 }
 
-static enum loading_status append_entries(struct loading *loading) {
+static enum loading_status loading_append_entries(struct loading *loading) {
     struct loading_board *open = &loading->open;
     struct board_entry *entries = loading->decoder.entries;
     uint32_t count = loading->decoder.entry_count;
     if (!open->is_open) {
-        return fail_meaning(loading, "members outside a board");
+        return loading_fail_meaning(loading, "members outside a board");
     }
     loading->base_members += count;
     if (board_count(&open->touched) > 0) {
-        count = leave_out_touched(open, entries, count);
+        count = loading_leave_out_touched(open, entries, count);
     }
     if (count == 0) {
         return LOADING_MORE;
     }
-    if (!is_in_order(open, entries, count)) {
-        return fail_meaning(loading, "members of a board are out of order");
+    if (!loading_is_in_order(open, entries, count)) {
+        return loading_fail_meaning(loading, "members of a board are out of order");
     }
     if (!layout_has_room(board_layout(&open->board), entries[0].key)) {
-        return fail_meaning(loading, "a member's key is larger than its board's layout allows");
+        return loading_fail_meaning(loading,
+                                    "a member's key is larger than its board's layout allows");
     }
     if (board_append(&open->board, entries, count) != BOARD_OK) {
-        return fail_memory(loading);
+        return loading_fail_memory(loading);
     }
     open->last_key = entries[count - 1].key;
     loading->member_count += count;
@@ -315,7 +323,7 @@ static enum loading_status append_entries(struct loading *loading) {
 }
 
 /* Apply the kept effects, now that the board is in the registry. */
-static enum loading_status apply_kept(struct loading *loading) {
+static enum loading_status loading_apply_kept(struct loading *loading) {
     struct loading_board *open = &loading->open;
     struct effect_decoder *decoder = &loading->kept_decoder;
     if (open->kept.size == 0) {
@@ -326,29 +334,29 @@ static enum loading_status apply_kept(struct loading *loading) {
         struct effect effect = decoder->effect;
         effect.database = open->database;
         effect.name = (struct bytes){.at = open->name, .size = open->name_size};
-        add_to_batch(loading, &effect);
+        loading_add_to_batch(loading, &effect);
         if (loading->batch_count == LOADING_BATCH) {
-            enum loading_status status = apply_batch(loading);
+            enum loading_status status = loading_apply_batch(loading);
             if (status != LOADING_MORE) {
                 return status;
             }
         }
     }
-    return loading->batch_count > 0 ? apply_batch(loading) : LOADING_MORE;
+    return loading->batch_count > 0 ? loading_apply_batch(loading) : LOADING_MORE;
 }
 
-static enum loading_status close_board(struct loading *loading) {
+static enum loading_status loading_close_board(struct loading *loading) {
     struct loading_board *open = &loading->open;
     struct bytes name = {.at = open->name, .size = open->name_size};
     if (registry_put_loaded(loading->registry, open->database, name, &open->board,
                             open->expire_at_ms) != REGISTRY_OK) {
-        return fail_memory(loading);
+        return loading_fail_memory(loading);
     }
     open->is_open = false;
     open->is_ending = false;
     loading->board_count++;
     loading->applies_kept = true;
-    enum loading_status status = apply_kept(loading);
+    enum loading_status status = loading_apply_kept(loading);
     loading->applies_kept = false;
     board_deinit(&open->touched);
     buffer_deinit(&open->kept);
@@ -356,89 +364,90 @@ static enum loading_status close_board(struct loading *loading) {
 }
 
 /* Build the index of the board once all its pieces are read. */
-static enum loading_status end_board(struct loading *loading) {
+static enum loading_status loading_end_board(struct loading *loading) {
     bool is_done = false;
     if (board_append_end_step(&loading->open.board, &loading->open.indexing, APPEND_END_WORK,
                               &is_done) != BOARD_OK) {
-        return fail_memory(loading);
+        return loading_fail_memory(loading);
     }
-    return is_done ? close_board(loading) : LOADING_MORE;
+    return is_done ? loading_close_board(loading) : LOADING_MORE;
 }
 
-static enum loading_status reopen_board(struct loading *loading) {
+static enum loading_status loading_reopen_board(struct loading *loading) {
     if (!loading->open.is_open) {
-        return fail_meaning(loading, "no board is there to begin anew");
+        return loading_fail_meaning(loading, "no board is there to begin anew");
     }
-    drop_open(loading);
-    return begin_open(loading) ? LOADING_MORE : fail_memory(loading);
+    loading_drop_open(loading);
+    return loading_begin_open(loading) ? LOADING_MORE : loading_fail_memory(loading);
 }
 
 /* ---- records ---- */
 
-static enum loading_status fail_zone(struct loading *loading) {
+static enum loading_status loading_fail_zone(struct loading *loading) {
     char error[TZDATA_ERROR_MAX];
     tzdata_explain(loading->decoder.missing_zone, error);
-    return fail(loading, "a board's PERIOD needs a time zone that is missing: %s", error);
+    return loading_fail(loading, "a board's PERIOD needs a time zone that is missing: %s", error);
 }
 
-static enum loading_status take_record(struct loading *loading) {
+static enum loading_status loading_take_record(struct loading *loading) {
     enum effect_record record = effect_decode(&loading->decoder);
     bool is_base = loading->phase == LOADING_BASE;
     bool is_end_of_group = !is_base && record == EFFECT_RECORD_END;
     if (record != EFFECT_RECORD_EFFECT && !is_end_of_group && loading->batch_count > 0) {
-        enum loading_status status = apply_batch(loading);
+        enum loading_status status = loading_apply_batch(loading);
         if (status != LOADING_MORE) {
             return status;
         }
     }
     if (loading->decoder.missing_zone != NULL) {
-        return fail_zone(loading);
+        return loading_fail_zone(loading);
     }
     switch (record) {
     case EFFECT_RECORD_END:
         loading->is_decoding = false;
         return LOADING_MORE;
     case EFFECT_RECORD_EFFECT:
-        return take_effect(loading);
+        return loading_take_effect(loading);
     case EFFECT_RECORD_OPEN:
-        return is_base ? open_board(loading) : fail_meaning(loading, "a board of a snapshot");
+        return is_base ? loading_open_board(loading)
+                       : loading_fail_meaning(loading, "a board of a snapshot");
     case EFFECT_RECORD_ENTRIES:
-        return append_entries(loading);
+        return loading_append_entries(loading);
     case EFFECT_RECORD_CLOSE:
         if (!loading->open.is_open) {
-            return fail_meaning(loading, "the end of a board that was not begun");
+            return loading_fail_meaning(loading, "the end of a board that was not begun");
         }
         loading->open.is_ending = true;
         return LOADING_MORE;
     case EFFECT_RECORD_REOPEN:
-        return reopen_board(loading);
+        return loading_reopen_board(loading);
     case EFFECT_RECORD_BAD:
         break;
     }
-    return fail_meaning(loading, "it holds an unknown record");
+    return loading_fail_meaning(loading, "it holds an unknown record");
 }
 
 /* ---- the base ---- */
 
-static void run_read(void *context) {
+static void loading_run_read(void *context) {
     struct loading *loading = context;
     loading->next.offset = loading->base.offset;
     loading->next_status = snapshot_reader_next(&loading->base, loading->next.raw,
                                                 loading->next.room, &loading->next.size);
 }
 
-static void on_read(void *context) {
+static void loading_on_read(void *context) {
     struct loading *loading = context;
     loading->has_next = true;
     loading->changed(loading->context);
 }
 
-static void read_next(struct loading *loading) {
+static void loading_read_next(struct loading *loading) {
     loading->has_next = false;
-    worker_start(&loading->worker, run_read);
+    worker_start(&loading->worker, loading_run_read);
 }
 
-static bool grow(struct loading_block *block, size_t room) {
+static bool loading_grow(struct loading_block *block, size_t room) {
     char *grown = memory_allocate(room);
     if (grown == NULL) {
         return false;
@@ -449,29 +458,30 @@ static bool grow(struct loading_block *block, size_t room) {
     return true;
 }
 
-static int open_file(struct loading *loading, enum store_kind kind, uint64_t number) {
+static int loading_open_file(struct loading *loading, enum store_kind kind, uint64_t number) {
     return store_open_file(loading->store, kind, number, loading->path);
 }
 
-static enum loading_status open_base(struct loading *loading) {
-    int fd = open_file(loading, STORE_BASE, loading->store->state.base_number);
+static enum loading_status loading_open_base(struct loading *loading) {
+    int fd = loading_open_file(loading, STORE_BASE, loading->store->state.base_number);
     if (fd < 0) {
-        return fail(loading, "cannot open %s, which the manifest names: %s", loading->path,
-                    strerror(errno));
+        return loading_fail(loading, "cannot open %s, which the manifest names: %s", loading->path,
+                            strerror(errno));
     }
     loading->is_base_open = true;
     enum snapshot_status status = snapshot_reader_open(&loading->base, fd, loading->path);
     if (status != SNAPSHOT_BLOCK) {
-        return fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
+        return loading_fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
     }
-    if (!grow(&loading->block, SNAPSHOT_BLOCK_SIZE) || !grow(&loading->next, SNAPSHOT_BLOCK_SIZE)) {
-        return fail_memory(loading);
+    if (!loading_grow(&loading->block, SNAPSHOT_BLOCK_SIZE) ||
+        !loading_grow(&loading->next, SNAPSHOT_BLOCK_SIZE)) {
+        return loading_fail_memory(loading);
     }
-    read_next(loading);
+    loading_read_next(loading);
     return LOADING_WAITS;
 }
 
-static void close_base(struct loading *loading) {
+static void loading_close_base(struct loading *loading) {
     worker_wait(&loading->worker);
     if (loading->is_base_open) {
         loading->size_before += loading->base.window.file_size;
@@ -485,70 +495,72 @@ static void close_base(struct loading *loading) {
 }
 
 /* At the end of the base: compare its totals with what was found. */
-static enum loading_status end_base(struct loading *loading) {
+static enum loading_status loading_end_base(struct loading *loading) {
     const struct snapshot_footer *footer = &loading->base.footer;
     if (loading->open.is_open) {
-        return fail_meaning(loading, "it ends within a board");
+        return loading_fail_meaning(loading, "it ends within a board");
     }
     if (footer->sequence != loading->store->state.base_sequence) {
-        return fail_meaning(loading, "it is not the snapshot that the manifest means");
+        return loading_fail_meaning(loading, "it is not the snapshot that the manifest means");
     }
     if (footer->board_count != loading->base_boards ||
         footer->member_count != loading->base_members) {
-        return fail_meaning(loading, "it does not hold as many boards and members as it says");
+        return loading_fail_meaning(loading,
+                                    "it does not hold as many boards and members as it says");
     }
     loading->sequence = footer->sequence;
     loading->time_us = footer->time_us;
-    close_base(loading);
+    loading_close_base(loading);
     loading->size_done = loading->size_before;
     loading->phase = LOADING_JOURNALS;
     return LOADING_MORE;
 }
 
-static enum loading_status take_block(struct loading *loading) {
+static enum loading_status loading_take_block(struct loading *loading) {
     struct loading_block taken = loading->next;
     switch (loading->next_status) {
     case SNAPSHOT_BLOCK:
         loading->next = loading->block;
         loading->block = taken;
         loading->size_done = taken.offset;
-        read_next(loading);
+        loading_read_next(loading);
         effect_decode_begin(&loading->decoder, (struct bytes){.at = taken.raw, .size = taken.size});
         loading->is_decoding = true;
         return LOADING_MORE;
     case SNAPSHOT_LARGER:
-        if (!grow(&loading->next, taken.size)) {
-            return fail_memory(loading);
+        if (!loading_grow(&loading->next, taken.size)) {
+            return loading_fail_memory(loading);
         }
-        read_next(loading);
+        loading_read_next(loading);
         return LOADING_WAITS;
     case SNAPSHOT_END:
         loading->block.offset = taken.offset;
-        return end_base(loading);
+        return loading_end_base(loading);
     case SNAPSHOT_DAMAGED:
     case SNAPSHOT_FAILED:
         break;
     }
-    return fail_reading(loading, loading->base.error, loading->next_status == SNAPSHOT_DAMAGED);
+    return loading_fail_reading(loading, loading->base.error,
+                                loading->next_status == SNAPSHOT_DAMAGED);
 }
 
-static enum loading_status step_base(struct loading *loading) {
+static enum loading_status loading_step_base(struct loading *loading) {
     if (loading->open.is_ending) {
-        return end_board(loading);
+        return loading_end_board(loading);
     }
     if (loading->is_decoding) {
-        return take_record(loading);
+        return loading_take_record(loading);
     }
     if (!loading->is_base_open) {
-        return open_base(loading);
+        return loading_open_base(loading);
     }
-    return loading->has_next ? take_block(loading) : LOADING_WAITS;
+    return loading->has_next ? loading_take_block(loading) : LOADING_WAITS;
 }
 
 /* ---- the journals ---- */
 
 /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
-static enum loading_status fail_gap(struct loading *loading, uint64_t first_sequence) {
+static enum loading_status loading_fail_gap(struct loading *loading, uint64_t first_sequence) {
     const struct store_state *state = &loading->store->state;
     struct store_name before = {.text = "what is before it"};
     if (loading->journal_index > 0) {
@@ -556,35 +568,36 @@ static enum loading_status fail_gap(struct loading *loading, uint64_t first_sequ
     } else if (state->base_number != 0) {
         before = store_name(STORE_BASE, state->base_number);
     }
-    return fail(loading,
-                "%s begins with change %llu, but %s ends with %llu: the changes between them are "
-                "missing. Restore a backup",
-                loading->path, (unsigned long long)first_sequence, before.text,
-                (unsigned long long)loading->sequence);
+    return loading_fail(
+        loading,
+        "%s begins with change %llu, but %s ends with %llu: the changes between them are "
+        "missing. Restore a backup",
+        loading->path, (unsigned long long)first_sequence, before.text,
+        (unsigned long long)loading->sequence);
 }
 
-static enum loading_status open_journal(struct loading *loading) {
+static enum loading_status loading_open_journal(struct loading *loading) {
     const struct store_state *state = &loading->store->state;
     const struct store_journal *journal = &state->journals[loading->journal_index];
     bool is_last = loading->journal_index + 1 == state->journal_count;
-    int fd = open_file(loading, STORE_JOURNAL, journal->number);
+    int fd = loading_open_file(loading, STORE_JOURNAL, journal->number);
     if (fd < 0) {
-        return fail(loading, "cannot open %s, which the manifest names: %s", loading->path,
-                    strerror(errno));
+        return loading_fail(loading, "cannot open %s, which the manifest names: %s", loading->path,
+                            strerror(errno));
     }
     if (journal->first_sequence > loading->sequence + 1) {
         close(fd);
-        return fail_gap(loading, journal->first_sequence);
+        return loading_fail_gap(loading, journal->first_sequence);
     }
     loading->is_journal_open = true;
     enum journal_status status =
         journal_reader_open(&loading->journal, fd, loading->path, journal->first_sequence, is_last);
     return status == JOURNAL_GROUP
                ? LOADING_MORE
-               : fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
+               : loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
-static enum loading_status close_journal(struct loading *loading) {
+static enum loading_status loading_close_journal(struct loading *loading) {
     loading->size_before += loading->journal.window.file_size;
     loading->size_done = loading->size_before;
     journal_reader_close(&loading->journal);
@@ -593,12 +606,12 @@ static enum loading_status close_journal(struct loading *loading) {
     return LOADING_MORE;
 }
 
-static enum loading_status take_group(struct loading *loading) {
+static enum loading_status loading_take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
     enum journal_status status = JOURNAL_GROUP;
     if (!journal_reader_next_at_hand(&loading->journal, group)) {
         if (loading->batch_count > 0) {
-            return apply_batch(loading);
+            return loading_apply_batch(loading);
         }
         status = journal_reader_next(&loading->journal, group);
     }
@@ -617,23 +630,23 @@ static enum loading_status take_group(struct loading *loading) {
         return LOADING_MORE;
     case JOURNAL_END:
     case JOURNAL_TORN:
-        return close_journal(loading);
+        return loading_close_journal(loading);
     case JOURNAL_DAMAGED:
     case JOURNAL_FAILED:
         break;
     }
-    return fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
+    return loading_fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
-static enum loading_status step_journals(struct loading *loading) {
+static enum loading_status loading_step_journals(struct loading *loading) {
     if (loading->is_decoding) {
-        return take_record(loading);
+        return loading_take_record(loading);
     }
     if (loading->is_journal_open) {
-        return take_group(loading);
+        return loading_take_group(loading);
     }
     if (loading->journal_index < loading->store->state.journal_count) {
-        return open_journal(loading);
+        return loading_open_journal(loading);
     }
     loading->phase = LOADING_END;
     return LOADING_MORE;
@@ -641,9 +654,9 @@ static enum loading_status step_journals(struct loading *loading) {
 
 /* ---- the interface ---- */
 
-static uint64_t size_of(struct loading *loading, enum store_kind kind, uint64_t number) {
+static uint64_t loading_size_of(struct loading *loading, enum store_kind kind, uint64_t number) {
     uint64_t size = 0;
-    int fd = open_file(loading, kind, number);
+    int fd = loading_open_file(loading, kind, number);
     if (fd >= 0) {
         (void)disk->size(fd, &size);
         disk_close(fd);
@@ -654,20 +667,20 @@ static uint64_t size_of(struct loading *loading, enum store_kind kind, uint64_t 
 bool loading_init(struct loading *loading, uv_loop_t *loop) {
     const struct store_state *state = &loading->store->state;
     if (state->base_number != 0) {
-        loading->size_total = size_of(loading, STORE_BASE, state->base_number);
+        loading->size_total = loading_size_of(loading, STORE_BASE, state->base_number);
     }
     for (uint32_t i = 0; i < state->journal_count; i++) {
-        loading->size_total += size_of(loading, STORE_JOURNAL, state->journals[i].number);
+        loading->size_total += loading_size_of(loading, STORE_JOURNAL, state->journals[i].number);
     }
     loading->phase = state->base_number != 0 ? LOADING_BASE : LOADING_JOURNALS;
-    return worker_init(&loading->worker, loop, WORKER_AS_THE_LOOP, on_read, loading);
+    return worker_init(&loading->worker, loop, WORKER_AS_THE_LOOP, loading_on_read, loading);
 }
 
 void loading_deinit(struct loading *loading) {
-    close_base(loading);
+    loading_close_base(loading);
     worker_deinit(&loading->worker);
     if (loading->open.is_open) {
-        drop_open(loading);
+        loading_drop_open(loading);
     }
     if (loading->is_journal_open) {
         journal_reader_close(&loading->journal);
@@ -675,12 +688,12 @@ void loading_deinit(struct loading *loading) {
     }
 }
 
-static enum loading_status step(struct loading *loading) {
+static enum loading_status loading_step_once(struct loading *loading) {
     switch (loading->phase) {
     case LOADING_BASE:
-        return step_base(loading);
+        return loading_step_base(loading);
     case LOADING_JOURNALS:
-        return step_journals(loading);
+        return loading_step_journals(loading);
     case LOADING_END:
         break;
     }
@@ -691,7 +704,7 @@ enum loading_status loading_step(struct loading *loading, uint64_t budget_ns) {
     uint64_t begin = clock_ticks();
     enum loading_status status;
     do {
-        status = step(loading);
+        status = loading_step_once(loading);
     } while (status == LOADING_MORE && clock_ticks_to_ns(clock_ticks() - begin) < budget_ns);
     (void)registry_free_step(loading->registry, FREE_WORK);
     return status;

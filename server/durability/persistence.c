@@ -141,46 +141,47 @@ struct persistence {
     char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
 };
 
-static double seconds_since(uint64_t begin_us) {
+static double persistence_seconds_since(uint64_t begin_us) {
     return (double)(clock_monotonic_us() - begin_us) / 1e6;
 }
 
-static enum setting_appendfsync policy_of(const struct persistence *persistence) {
+static enum setting_appendfsync persistence_policy_of(const struct persistence *persistence) {
     return (enum setting_appendfsync)persistence->settings->appendfsync;
 }
 
-static bool is_on(const struct persistence *persistence) {
+static bool persistence_is_on(const struct persistence *persistence) {
     return persistence->journal.state == JOURNAL_WRITES;
 }
 
-static bool is_saving(const struct persistence *persistence) {
+static bool persistence_is_saving(const struct persistence *persistence) {
     return persistence->saving != IDLE;
 }
 
 /* Does the journal wait for its file? */
-static bool is_awaiting_base(const struct persistence *persistence) {
+static bool persistence_is_awaiting_base(const struct persistence *persistence) {
     return persistence->journaling == STARTING || persistence->journaling == RESTARTING;
 }
 
 /* Do replies wait for the journal? */
-static bool is_gating(const struct persistence *persistence) {
+static bool persistence_is_gating(const struct persistence *persistence) {
     return persistence->journaling == ON || persistence->journaling == BROKEN ||
            persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
 }
 
 /* ---- transitions ---- */
 
-static void move(struct persistence *persistence, enum state *machine, enum event event);
+static void persistence_move(struct persistence *persistence, enum state *machine,
+                             enum event event);
 
-static void begin_journal(struct persistence *persistence) {
+static void persistence_begin_journal(struct persistence *persistence) {
     journal_begin(&persistence->journal);
 }
 
-static void end_journal(struct persistence *persistence) {
+static void persistence_end_journal(struct persistence *persistence) {
     journal_end(&persistence->journal);
 }
 
-static void take_new_file(struct persistence *persistence) {
+static void persistence_take_new_file(struct persistence *persistence) {
     struct snapshot *snapshot = &persistence->snapshot;
     journal_note_base(&persistence->journal, snapshot->footer.sequence);
     journal_take_file(&persistence->journal, &snapshot->journal);
@@ -189,11 +190,11 @@ static void take_new_file(struct persistence *persistence) {
               snapshot->footer.sequence);
 }
 
-static void rotate_journal(struct persistence *persistence) {
+static void persistence_rotate_journal(struct persistence *persistence) {
     journal_rotate(&persistence->journal);
 }
 
-static void note_begin(struct persistence *persistence) {
+static void persistence_note_begin(struct persistence *persistence) {
     if (persistence->is_streaming) {
         return;
     }
@@ -201,7 +202,7 @@ static void note_begin(struct persistence *persistence) {
     persistence->jumps_before = persistence->clock->jump_count;
 }
 
-static void begin_end(struct persistence *persistence) {
+static void persistence_begin_end(struct persistence *persistence) {
     enum snapshot_journal journal_after = SNAPSHOT_NO_JOURNAL;
     if (persistence->is_streaming) {
         /* the journal goes on as it is */
@@ -209,12 +210,12 @@ static void begin_end(struct persistence *persistence) {
         journal_after = SNAPSHOT_KEEPS_JOURNAL;
     } else if (persistence->settings->appendonly || persistence->journaling == BROKEN) {
         journal_after = SNAPSHOT_MAKES_JOURNAL;
-        move(persistence, &persistence->journaling, JOURNAL_WANTED);
+        persistence_move(persistence, &persistence->journaling, JOURNAL_WANTED);
     }
     snapshot_finish(&persistence->snapshot, journal_after);
 }
 
-static void note_failed(struct persistence *persistence) {
+static void persistence_note_failed(struct persistence *persistence) {
     if (persistence->is_streaming) {
         persistence->is_streaming = false;
         return;
@@ -222,36 +223,37 @@ static void note_failed(struct persistence *persistence) {
     persistence->is_save_ok = false;
     persistence->save_seconds =
         (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
-    if (is_awaiting_base(persistence)) {
-        move(persistence, &persistence->journaling, BASE_FAILED);
+    if (persistence_is_awaiting_base(persistence)) {
+        persistence_move(persistence, &persistence->journaling, BASE_FAILED);
     }
 }
 
 /* No thread has the store. */
-static void note_files(struct persistence *persistence) {
+static void persistence_note_files(struct persistence *persistence) {
     persistence->files = persistence->store.state;
 }
 
-static void print_snapshot(const char *what, const struct snapshot *snapshot) {
+static void persistence_print_snapshot(const char *what, const struct snapshot *snapshot) {
     log_write(LOG_NOTICE,
               "%s boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64 " group=%" PRIu64
               " seconds=%.2f",
               what, snapshot->footer.board_count, snapshot->footer.member_count,
-              snapshot->file_size, snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+              snapshot->file_size, snapshot->footer.sequence,
+              persistence_seconds_since(snapshot->begin_us));
 }
 
-static void note_saved(struct persistence *persistence) {
+static void persistence_note_saved(struct persistence *persistence) {
     struct snapshot *snapshot = &persistence->snapshot;
     if (persistence->is_streaming) {
         persistence->is_streaming = false;
         persistence->is_streamed = true;
-        print_snapshot("backup: sent", snapshot);
+        persistence_print_snapshot("backup: sent", snapshot);
         return;
     }
     if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
         persistence->journal.file_size_sum -= persistence->journal.rotated_size;
-    } else if (is_awaiting_base(persistence)) {
-        move(persistence, &persistence->journaling, BASE_DONE);
+    } else if (persistence_is_awaiting_base(persistence)) {
+        persistence_move(persistence, &persistence->journaling, BASE_DONE);
     } else {
         journal_file_close(&snapshot->journal); /* the journal has failed meanwhile, if any */
     }
@@ -264,20 +266,20 @@ static void note_saved(struct persistence *persistence) {
     persistence->save_seconds = (persistence->save_end_ms - persistence->save_begin_ms) / 1000;
     persistence->base_size = snapshot->file_size;
     persistence->journal_size_at_base = persistence->journal.file_size_sum;
-    print_snapshot("snapshot: on disk", snapshot);
+    persistence_print_snapshot("snapshot: on disk", snapshot);
 }
 
 /* What was received has replaced the files; now it replaces the keys, and the journal goes on behind it. */
-static void take_received(struct persistence *persistence) {
+static void persistence_take_received(struct persistence *persistence) {
     struct received *received = persistence->received;
     struct journal *journal = &persistence->journal;
     bool was_off = persistence->journaling == OFF;
     if (received->has_journal || !was_off) {
-        move(persistence, &persistence->journaling, FILES_REPLACED);
+        persistence_move(persistence, &persistence->journaling, FILES_REPLACED);
     }
     journal_go_to(journal, received->group);
     if (received->has_journal) {
-        journal->policy_next = policy_of(persistence);
+        journal->policy_next = persistence_policy_of(persistence);
         journal_take_file(journal, &received->journal);
         received->journal.fd = -1;
         journal->rotated_size = 0;
@@ -291,7 +293,7 @@ static void take_received(struct persistence *persistence) {
     received->state = RECEIVED_ADOPTED;
 }
 
-static void drop_received(struct persistence *persistence) {
+static void persistence_drop_received(struct persistence *persistence) {
     persistence->received->state = RECEIVED_FAILED;
 }
 
@@ -310,36 +312,36 @@ static const struct transition transitions[] = {
     ROW(LOADING, LOADED, OFF, NULL),
     ROW(LOADING, LOADED_JOURNAL, ON, NULL),
     ROW(LOADING, FATAL, STOPPED, NULL),
-    ROW(OFF, JOURNAL_WANTED, STARTING, begin_journal),
-    ROW(OFF, FILES_REPLACED, ON, end_journal),
-    ROW(STARTING, BASE_DONE, ON, take_new_file),
-    ROW(STARTING, BASE_FAILED, OFF, end_journal),
-    ROW(STARTING, JOURNAL_GONE, OFF, end_journal),
-    ROW(ON, FILES_REPLACED, ON, end_journal),
-    ROW(ON, JOURNAL_UNWANTED, OFF, end_journal),
-    ROW(ON, JOURNAL_GONE, BROKEN, end_journal),
+    ROW(OFF, JOURNAL_WANTED, STARTING, persistence_begin_journal),
+    ROW(OFF, FILES_REPLACED, ON, persistence_end_journal),
+    ROW(STARTING, BASE_DONE, ON, persistence_take_new_file),
+    ROW(STARTING, BASE_FAILED, OFF, persistence_end_journal),
+    ROW(STARTING, JOURNAL_GONE, OFF, persistence_end_journal),
+    ROW(ON, FILES_REPLACED, ON, persistence_end_journal),
+    ROW(ON, JOURNAL_UNWANTED, OFF, persistence_end_journal),
+    ROW(ON, JOURNAL_GONE, BROKEN, persistence_end_journal),
     ROW(ON, FATAL, STOPPED, NULL),
-    ROW(BROKEN, FILES_REPLACED, ON, end_journal),
+    ROW(BROKEN, FILES_REPLACED, ON, persistence_end_journal),
     ROW(BROKEN, JOURNAL_UNWANTED, OFF, NULL),
-    ROW(BROKEN, JOURNAL_WANTED, RESTARTING, begin_journal),
-    ROW(RESTARTING, BASE_DONE, ON, take_new_file),
-    ROW(RESTARTING, BASE_FAILED, BROKEN, end_journal),
-    ROW(RESTARTING, JOURNAL_GONE, BROKEN, end_journal),
+    ROW(BROKEN, JOURNAL_WANTED, RESTARTING, persistence_begin_journal),
+    ROW(RESTARTING, BASE_DONE, ON, persistence_take_new_file),
+    ROW(RESTARTING, BASE_FAILED, BROKEN, persistence_end_journal),
+    ROW(RESTARTING, JOURNAL_GONE, BROKEN, persistence_end_journal),
 
     ROW(IDLE, SAVE_ASKED, DUE, NULL),
-    ROW(IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, rotate_journal),
-    ROW(IDLE, SAVE_FAILED, IDLE, note_failed), /* there is no directory for it */
+    ROW(IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, persistence_rotate_journal),
+    ROW(IDLE, SAVE_FAILED, IDLE, persistence_note_failed), /* there is no directory for it */
     ROW(ROTATING, ROTATED, DUE, NULL),
-    ROW(ROTATING, SAVE_FAILED, IDLE, note_failed),
-    ROW(DUE, WALK_BEGUN, WALKING, note_begin),
-    ROW(DUE, SAVE_FAILED, IDLE, note_failed),
-    ROW(WALKING, WALKED, ENDING, begin_end),
-    ROW(WALKING, SAVE_FAILED, IDLE, note_failed),
-    ROW(ENDING, SAVED, IDLE, note_saved),
-    ROW(ENDING, SAVE_FAILED, IDLE, note_failed),
+    ROW(ROTATING, SAVE_FAILED, IDLE, persistence_note_failed),
+    ROW(DUE, WALK_BEGUN, WALKING, persistence_note_begin),
+    ROW(DUE, SAVE_FAILED, IDLE, persistence_note_failed),
+    ROW(WALKING, WALKED, ENDING, persistence_begin_end),
+    ROW(WALKING, SAVE_FAILED, IDLE, persistence_note_failed),
+    ROW(ENDING, SAVED, IDLE, persistence_note_saved),
+    ROW(ENDING, SAVE_FAILED, IDLE, persistence_note_failed),
     ROW(IDLE, ADOPTION_ASKED, ADOPTING, NULL),
-    ROW(ADOPTING, ADOPTED, IDLE, take_received),
-    ROW(ADOPTING, ADOPTION_FAILED, IDLE, drop_received),
+    ROW(ADOPTING, ADOPTED, IDLE, persistence_take_received),
+    ROW(ADOPTING, ADOPTION_FAILED, IDLE, persistence_drop_received),
 };
 enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
 
@@ -348,7 +350,8 @@ const char *persistence_transition(uint32_t index) {
 }
 
 /* machine: journaling or saving. */
-static void move(struct persistence *persistence, enum state *machine, enum event event) {
+static void persistence_move(struct persistence *persistence, enum state *machine,
+                             enum event event) {
     const struct transition *row = transitions;
     while (row->from != *machine || row->event != event) {
         row++;
@@ -363,23 +366,24 @@ static void move(struct persistence *persistence, enum state *machine, enum even
 }
 
 /* From now on threads may change what the store says of its files. */
-static void begin_saving(struct persistence *persistence, enum event event) {
+static void persistence_begin_saving(struct persistence *persistence, enum event event) {
     persistence->had_manifest = persistence->store.has_manifest;
-    move(persistence, &persistence->saving, event);
+    persistence_move(persistence, &persistence->saving, event);
 }
 
-static bool has_manifest(const struct persistence *persistence) {
-    return is_saving(persistence) ? persistence->had_manifest : persistence->store.has_manifest;
+static bool persistence_has_manifest(const struct persistence *persistence) {
+    return persistence_is_saving(persistence) ? persistence->had_manifest
+                                              : persistence->store.has_manifest;
 }
 
 /* The process must end before anything more is answered. */
-__attribute__((format(printf, 2, 3))) static void stop_at_once(struct persistence *persistence,
-                                                               const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void
+persistence_stop_at_once(struct persistence *persistence, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(persistence->error, sizeof persistence->error, format, arguments);
     va_end(arguments);
-    move(persistence, &persistence->journaling, FATAL);
+    persistence_move(persistence, &persistence->journaling, FATAL);
 }
 
 const char *persistence_fatal_error(const struct persistence *persistence) {
@@ -388,18 +392,18 @@ const char *persistence_fatal_error(const struct persistence *persistence) {
 
 /* ---- passing effects on ---- */
 
-static void settle(struct persistence *persistence);
-static const char *find_refusal(struct persistence *persistence);
+static void persistence_settle(struct persistence *persistence);
+static const char *persistence_find_refusal(struct persistence *persistence);
 
 /* Within a command: wait until the buffers have room for more effects. A journal that waits for its
  * file gets it when the snapshot before it is complete. */
-static void make_room(struct persistence *persistence) {
+static void persistence_make_room_for_effects(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
     while (journal->state == JOURNAL_WAITS && persistence->saving == ENDING) {
         worker_wait(&persistence->snapshot.worker);
-        settle(persistence);
+        persistence_settle(persistence);
     }
     if (journal->state == JOURNAL_WRITES) {
         journal_make_room(journal);
@@ -409,26 +413,27 @@ static void make_room(struct persistence *persistence) {
 
 void persistence_make_room(struct persistence *persistence) {
     if (journal_is_full(&persistence->journal)) {
-        make_room(persistence);
+        persistence_make_room_for_effects(persistence);
     }
 }
 
-static bool knows_unwritten(const struct persistence *persistence) {
+static bool persistence_knows_unwritten(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
     return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
 }
 
-static void add_one_effect(struct persistence *persistence, const struct effect *effect) {
+static void persistence_add_one_effect(struct persistence *persistence,
+                                       const struct effect *effect) {
     struct journal *journal = &persistence->journal;
     if (journal_gathers(journal) && !persistence->is_applying) {
         if (journal_is_full(journal)) {
-            make_room(persistence);
+            persistence_make_room_for_effects(persistence);
         }
-        if (knows_unwritten(persistence)) {
+        if (persistence_knows_unwritten(persistence)) {
             unwritten_add_effect(&persistence->unwritten, effect);
         }
         if (!journal_add_effect(journal, effect)) {
-            persistence->state->write_refusal = find_refusal(persistence);
+            persistence->state->write_refusal = persistence_find_refusal(persistence);
         }
     }
     if (persistence->saving == WALKING) {
@@ -439,18 +444,18 @@ static void add_one_effect(struct persistence *persistence, const struct effect 
     }
 }
 
-static void on_effect(void *context, const struct effect *effect) {
+static void persistence_on_effect(void *context, const struct effect *effect) {
     struct persistence *persistence = context;
     persistence->state->effect_count++;
     if (effect->kind != EFFECT_FILL) {
-        add_one_effect(persistence, effect);
+        persistence_add_one_effect(persistence, effect);
         return;
     }
     struct effect_fill fill;
     struct effect part;
     fill = (struct effect_fill){.whole = *effect};
     while (effect_fill_next(&fill, &part)) {
-        add_one_effect(persistence, &part);
+        persistence_add_one_effect(persistence, &part);
     }
 }
 
@@ -466,11 +471,11 @@ bool persistence_is_full(const struct persistence *persistence) {
     return journal_is_full(&persistence->journal) || persistence_is_behind(persistence);
 }
 
-static void set_listening(struct persistence *persistence) {
+static void persistence_set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;
     persistence->has_gap |= !is_recorded && !persistence->is_following;
-    persistence->listener.receive = on_effect;
+    persistence->listener.receive = persistence_on_effect;
     persistence->listener.context = persistence;
     if (is_needed) {
         effect_listener_add(persistence->registry, &persistence->listener);
@@ -482,14 +487,14 @@ static void set_listening(struct persistence *persistence) {
 /* ---- refusing writes ---- */
 
 /* Has a snapshot failed, so that writes are refused until one succeeds? */
-static bool is_stopped_by_save(const struct persistence *persistence) {
+static bool persistence_is_stopped_by_save(const struct persistence *persistence) {
     const struct settings *settings = persistence->settings;
     return !persistence->is_save_ok && settings->stop_writes_on_bgsave_error &&
            settings->save_point_count > 0 && !settings->appendonly;
 }
 
 /* The error for refused writes; NULL: they are allowed. */
-static const char *find_refusal(struct persistence *persistence) {
+static const char *persistence_find_refusal(struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
     if (journal->state == JOURNAL_LOST || journal->is_stalled ||
         persistence->journaling == BROKEN || persistence->journaling == RESTARTING) {
@@ -497,7 +502,7 @@ static const char *find_refusal(struct persistence *persistence) {
                  "MISCONF Errors writing to the AOF file: %s", strerror(journal->error));
         return persistence->refusal;
     }
-    if (is_stopped_by_save(persistence)) {
+    if (persistence_is_stopped_by_save(persistence)) {
         return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "
                "persist to disk. Commands that may modify the data set are disabled, because this "
                "instance is configured to report errors during writes if RDB snapshotting fails "
@@ -512,14 +517,15 @@ static const char *find_refusal(struct persistence *persistence) {
 /* With appendfsync always a reply means that the change is on disk, so changes that cannot be
  * stored must not be acknowledged. The same holds for effects that found no room, until a snapshot
  * contains them. */
-static void handle_loss(struct persistence *persistence) {
+static void persistence_handle_loss(struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
     bool is_disk = journal->loss == JOURNAL_LOSS_OF_DISK;
     if (is_disk && journal->policy == SETTING_APPENDFSYNC_ALWAYS) {
-        stop_at_once(persistence,
-                     "journal: %s: %s. With appendfsync always no write can be confirmed: stopping "
-                     "at once. Everything answered is on disk; restart once the disk works",
-                     journal->what, strerror(journal->error));
+        persistence_stop_at_once(
+            persistence,
+            "journal: %s: %s. With appendfsync always no write can be confirmed: stopping "
+            "at once. Everything answered is on disk; restart once the disk works",
+            journal->what, strerror(journal->error));
         log_write(LOG_WARNING, "%s", persistence->error);
         return;
     }
@@ -534,51 +540,51 @@ static void handle_loss(struct persistence *persistence) {
                   "and a new journal are on disk",
                   journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
     }
-    move(persistence, &persistence->journaling, JOURNAL_GONE);
+    persistence_move(persistence, &persistence->journaling, JOURNAL_GONE);
     if (persistence->saving == ROTATING) {
-        move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
     }
     persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS; /* retry at once */
 }
 
 /* false: there was nothing to handle. */
-static bool handle_journal(struct persistence *persistence) {
+static bool persistence_handle_journal(struct persistence *persistence) {
     switch (journal_take_outcome(&persistence->journal)) {
     case JOURNAL_NOTHING:
         return false;
     case JOURNAL_ROTATED:
-        note_files(persistence);
-        move(persistence, &persistence->saving, ROTATED);
+        persistence_note_files(persistence);
+        persistence_move(persistence, &persistence->saving, ROTATED);
         break;
     case JOURNAL_NOT_ROTATED:
-        move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
         break;
     case JOURNAL_IS_LOST:
-        handle_loss(persistence);
+        persistence_handle_loss(persistence);
     }
     return true;
 }
 
-static bool handle_snapshot(struct persistence *persistence) {
+static bool persistence_handle_snapshot(struct persistence *persistence) {
     switch (snapshot_take_outcome(&persistence->snapshot)) {
     case SNAPSHOT_NOTHING:
         return false;
     case SNAPSHOT_IS_WALKED:
-        move(persistence, &persistence->saving, WALKED);
+        persistence_move(persistence, &persistence->saving, WALKED);
         break;
     case SNAPSHOT_DONE:
         if (!persistence->is_streaming) {
-            note_files(persistence);
+            persistence_note_files(persistence);
         }
-        move(persistence, &persistence->saving, SAVED);
+        persistence_move(persistence, &persistence->saving, SAVED);
         break;
     case SNAPSHOT_ABORTED:
-        move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
     }
     return true;
 }
 
-static bool handle_received(struct persistence *persistence) {
+static bool persistence_handle_received(struct persistence *persistence) {
     const struct received *received = persistence->received;
     if (persistence->saving != ADOPTING || received->worker.is_busy) {
         return false;
@@ -586,54 +592,55 @@ static bool handle_received(struct persistence *persistence) {
     if (received->is_kept && !received->is_adopted && !received->is_given_up) {
         return false; /* the manifest may name it: tried again each second */
     }
-    note_files(persistence);
-    move(persistence, &persistence->saving, received->is_adopted ? ADOPTED : ADOPTION_FAILED);
+    persistence_note_files(persistence);
+    persistence_move(persistence, &persistence->saving,
+                     received->is_adopted ? ADOPTED : ADOPTION_FAILED);
     return true;
 }
 
 /* Handle what the journal and the snapshot report, the only place that does. Not within a command,
- * except where it waits for a base (make_room). */
-static void settle(struct persistence *persistence) {
+ * except where it waits for a base (persistence_make_room_for_effects). */
+static void persistence_settle(struct persistence *persistence) {
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
-           (handle_journal(persistence) || handle_snapshot(persistence) ||
-            handle_received(persistence))) {}
+           (persistence_handle_journal(persistence) || persistence_handle_snapshot(persistence) ||
+            persistence_handle_received(persistence))) {}
     persistence->is_blocking = was_blocking;
     if (persistence->has_news) {
-        persistence->state->write_refusal = find_refusal(persistence);
+        persistence->state->write_refusal = persistence_find_refusal(persistence);
     }
 }
 
 /* Let replies be sent, and pass effects to the modules that need them now. Not within a command:
  * changed may close the command's own client when only part of its effects are recorded. */
-static void publish(struct persistence *persistence) {
-    settle(persistence);
+static void persistence_publish(struct persistence *persistence) {
+    persistence_settle(persistence);
     if (persistence->has_news && !persistence->is_blocking) {
         persistence->has_news = false;
-        set_listening(persistence);
+        persistence_set_listening(persistence);
         persistence->changed(persistence->context);
     }
 }
 
 /* A thread is done. */
-static void on_progress(void *context) {
+static void persistence_on_progress(void *context) {
     struct persistence *persistence = context;
     persistence->has_news = true;
     if (!persistence->is_blocking) {
-        publish(persistence);
+        persistence_publish(persistence);
     }
 }
 
 /* ---- saving ---- */
 
-static bool has_store(const struct persistence *persistence) {
+static bool persistence_has_store(const struct persistence *persistence) {
     return persistence->store.directory >= 0;
 }
 
-static bool open_store(struct persistence *persistence, const struct settings *settings,
-                       char *error) {
-    return has_store(persistence) ||
+static bool persistence_open_store(struct persistence *persistence, const struct settings *settings,
+                                   char *error) {
+    return persistence_has_store(persistence) ||
            store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
                       error) == STORE_OK;
 }
@@ -641,10 +648,10 @@ static bool open_store(struct persistence *persistence, const struct settings *s
 const char *persistence_prepare_settings(struct persistence *persistence,
                                          const struct settings *wanted, char *reason) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (!wanted->appendonly || has_store(persistence)) {
+    if (!wanted->appendonly || persistence_has_store(persistence)) {
         return NULL;
     }
-    if (!open_store(persistence, wanted, error)) {
+    if (!persistence_open_store(persistence, wanted, error)) {
         snprintf(reason, SETTING_ERROR_MAX, "%.*s", SETTING_ERROR_MAX - 1, error);
         return "appendonly";
     }
@@ -664,7 +671,7 @@ void persistence_abandon_settings(struct persistence *persistence) {
 }
 
 /* false: no memory, or the reader of a stream is gone. */
-static bool begin_snapshot(struct persistence *persistence) {
+static bool persistence_open_snapshot(struct persistence *persistence) {
     struct stream *stream = &persistence->stream;
     int64_t now_us = persistence->clock->now_us;
     if (!persistence->is_streaming) {
@@ -680,41 +687,42 @@ static bool begin_snapshot(struct persistence *persistence) {
 }
 
 /* Not while a thread has the store. */
-static void follow_keep(struct store *store, const struct settings *settings) {
+static void persistence_follow_keep(struct store *store, const struct settings *settings) {
     enum { DAY_SECONDS = 24 * 60 * 60 };
     store->keep = (struct store_keep){.seconds = settings->appendonly_keep_days * DAY_SECONDS,
                                       .size_max = settings->appendonly_keep_size};
 }
 
-static void begin_walk(struct persistence *persistence) {
-    if (!begin_snapshot(persistence)) {
+static void persistence_begin_walk(struct persistence *persistence) {
+    if (!persistence_open_snapshot(persistence)) {
         log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
-        move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
         return;
     }
-    move(persistence, &persistence->saving, WALK_BEGUN);
-    set_listening(persistence);
+    persistence_move(persistence, &persistence->saving, WALK_BEGUN);
+    persistence_set_listening(persistence);
 }
 
 enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
-    settle(persistence);
+    persistence_settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
         return PERSISTENCE_FAILED;
     }
-    if (is_saving(persistence)) {
+    if (persistence_is_saving(persistence)) {
         return PERSISTENCE_BUSY;
     }
     persistence->attempt_ms = persistence->clock->monotonic_ms;
     persistence->save_begin_ms = persistence->clock->monotonic_ms;
-    if (!open_store(persistence, persistence->settings, error)) {
+    if (!persistence_open_store(persistence, persistence->settings, error)) {
         log_write(LOG_WARNING, "snapshot: %s", error);
-        move(persistence, &persistence->saving, SAVE_FAILED);
-        settle(persistence);
+        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
+        persistence_settle(persistence);
         return PERSISTENCE_FAILED;
     }
-    follow_keep(&persistence->store, persistence->settings);
-    begin_saving(persistence, is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
+    persistence_follow_keep(&persistence->store, persistence->settings);
+    persistence_begin_saving(persistence,
+                             persistence_is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -727,7 +735,7 @@ bool persistence_may_stream(const struct persistence *persistence) {
 
 enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
                                                  char *error) {
-    settle(persistence);
+    persistence_settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
         return PERSISTENCE_FAILED;
@@ -745,11 +753,11 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
     persistence->is_streamed = false;
     persistence->end_reader = NULL;
     persistence->snapshot.is_overrun = false;
-    begin_saving(persistence, SAVE_ASKED);
+    persistence_begin_saving(persistence, SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
-static void explain_stream(const struct persistence *persistence, char *error) {
+static void persistence_explain_stream(const struct persistence *persistence, char *error) {
     const struct snapshot *snapshot = &persistence->snapshot;
     const char *what = snapshot->is_overrun
                            ? "the backup was read more slowly than boards changed: try again with "
@@ -758,14 +766,14 @@ static void explain_stream(const struct persistence *persistence, char *error) {
     snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
 }
 
-static bool is_stream_lost(const struct persistence *persistence) {
+static bool persistence_is_stream_lost(const struct persistence *persistence) {
     return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
            (!persistence->is_streaming && !persistence->is_streamed);
 }
 
 enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
                                                 size_t room, size_t *size, char *error) {
-    enum stream_status status = is_stream_lost(persistence)
+    enum stream_status status = persistence_is_stream_lost(persistence)
                                     ? STREAM_FAILED
                                     : stream_read(&persistence->stream, at, room, size);
     switch (status) {
@@ -781,7 +789,7 @@ enum persistence_stream persistence_read_stream(struct persistence *persistence,
     case STREAM_FAILED:
         break;
     }
-    explain_stream(persistence, error);
+    persistence_explain_stream(persistence, error);
     return PERSISTENCE_STREAM_FAILED;
 }
 
@@ -798,8 +806,8 @@ int persistence_share_stream(struct persistence *persistence, void (*end_reader)
 
 enum persistence_stream persistence_look_stream(const struct persistence *persistence,
                                                 char *error) {
-    if (is_stream_lost(persistence)) {
-        explain_stream(persistence, error);
+    if (persistence_is_stream_lost(persistence)) {
+        persistence_explain_stream(persistence, error);
         return PERSISTENCE_STREAM_FAILED;
     }
     return persistence->is_streamed ? PERSISTENCE_STREAM_END : PERSISTENCE_STREAM_WAITS;
@@ -825,41 +833,42 @@ uint64_t persistence_stream_group(const struct persistence *persistence) {
     return is_walked ? persistence->snapshot.footer.sequence : 0;
 }
 
-static void close_stream(struct persistence *persistence) {
+static void persistence_close_stream(struct persistence *persistence) {
     stream_close(&persistence->stream);
     if (persistence->is_streaming) {
         /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
         if (persistence->end_reader != NULL) {
             persistence->end_reader(persistence->reader_context);
         }
-        snapshot_give_up(&persistence->snapshot); /* in state DUE, begin_walk finds it closed */
+        snapshot_give_up(
+            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
         persistence->has_news = true;
     }
 }
 
 void persistence_end_stream(struct persistence *persistence) {
     persistence->has_reader = false;
-    close_stream(persistence);
+    persistence_close_stream(persistence);
 }
 
 /* Before something that cannot wait for a stream's reader. */
-static void abort_stream(struct persistence *persistence) {
+static void persistence_abort_stream(struct persistence *persistence) {
     if (!persistence->is_streaming) {
         return;
     }
-    close_stream(persistence);
+    persistence_close_stream(persistence);
     persistence->is_blocking = true;
     while (persistence->is_streaming) {
         if (persistence->saving == DUE) {
-            begin_walk(persistence);
+            persistence_begin_walk(persistence);
         }
         worker_wait(&persistence->snapshot.worker);
-        settle(persistence);
+        persistence_settle(persistence);
     }
     persistence->is_blocking = false;
 }
 
-static void finish_rotation(struct persistence *persistence) {
+static void persistence_finish_rotation(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
@@ -872,7 +881,7 @@ static void finish_rotation(struct persistence *persistence) {
 }
 
 /* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
-static void finish_adoption(struct persistence *persistence) {
+static void persistence_finish_adoption(struct persistence *persistence) {
     struct received *received = persistence->received;
     if (!received->worker.is_busy) {
         received_adopt(received, received->has_journal);
@@ -883,31 +892,32 @@ static void finish_adoption(struct persistence *persistence) {
 }
 
 /* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
-static bool close_group(struct persistence *persistence, bool is_saved) {
+static bool persistence_close_tick_group(struct persistence *persistence, bool is_saved) {
     bool is_closed = persistence->close_group == NULL ||
                      persistence->close_group(persistence->close_context, is_saved);
-    journal_end_group(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
+    journal_end_group(&persistence->journal, persistence->clock->now_us,
+                      persistence_policy_of(persistence));
     return is_closed && !(is_saved && persistence->is_walk_held);
 }
 
 /* Continue the snapshot until it is over. The keys are those of a whole group. */
-static void finish_snapshot(struct persistence *persistence) {
+static void persistence_finish_snapshot(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     CHECK(!persistence->is_walk_held);
     persistence->is_blocking = true;
-    while (is_saving(persistence) && persistence->journaling != STOPPED) {
+    while (persistence_is_saving(persistence) && persistence->journaling != STOPPED) {
         if (persistence->saving == ROTATING) {
-            finish_rotation(persistence);
+            persistence_finish_rotation(persistence);
         } else if (persistence->saving == ADOPTING) {
-            finish_adoption(persistence);
+            persistence_finish_adoption(persistence);
         } else if (persistence->saving == DUE) {
-            begin_walk(persistence);
+            persistence_begin_walk(persistence);
         } else {
             (void)!snapshot_step(&persistence->snapshot, UINT64_MAX, journal->group,
                                  persistence->clock->now_us);
             worker_wait(&persistence->snapshot.worker);
         }
-        settle(persistence);
+        persistence_settle(persistence);
         service_ping(); /* the loop stands still, but not for a fault */
     }
     persistence->is_blocking = false;
@@ -915,7 +925,7 @@ static void finish_snapshot(struct persistence *persistence) {
 
 enum persistence_status persistence_save(struct persistence *persistence, char *error) {
     uint64_t count_before = persistence->save_count;
-    if (persistence->journal.is_stalled || !close_group(persistence, true)) {
+    if (persistence->journal.is_stalled || !persistence_close_tick_group(persistence, true)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s",
                  persistence->journal.is_stalled
                      ? "the disk is full: nothing can be saved"
@@ -927,7 +937,7 @@ enum persistence_status persistence_save(struct persistence *persistence, char *
     if (status != PERSISTENCE_OK) {
         return status;
     }
-    finish_snapshot(persistence);
+    persistence_finish_snapshot(persistence);
     if (persistence->save_count > count_before) {
         return PERSISTENCE_OK;
     }
@@ -941,16 +951,16 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     if (persistence->state->is_loading) {
         return PERSISTENCE_OK;
     }
-    abort_stream(persistence);
+    persistence_abort_stream(persistence);
     persistence_abandon_receive(persistence);
-    (void)close_group(persistence, false);
+    (void)persistence_close_tick_group(persistence, false);
     bool is_changed = persistence->state->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
-                    (ending == PERSISTENCE_END_AS_SET && !is_on(persistence) && is_changed &&
-                     persistence->settings->save_point_count > 0);
+                    (ending == PERSISTENCE_END_AS_SET && !persistence_is_on(persistence) &&
+                     is_changed && persistence->settings->save_point_count > 0);
     if (is_asked) {
-        if (is_saving(persistence) && close_group(persistence, true)) {
-            finish_snapshot(persistence); /* it may have begun before the last change */
+        if (persistence_is_saving(persistence) && persistence_close_tick_group(persistence, true)) {
+            persistence_finish_snapshot(persistence); /* it may have begun before the last change */
         }
         enum persistence_status status = persistence_save(persistence, error);
         if (status != PERSISTENCE_OK) {
@@ -958,9 +968,9 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         }
     }
     persistence->is_blocking = true;
-    bool is_flushed = !is_gating(persistence) || journal_flush(journal, true);
+    bool is_flushed = !persistence_is_gating(persistence) || journal_flush(journal, true);
     persistence->is_blocking = false;
-    settle(persistence);
+    persistence_settle(persistence);
     if (!is_flushed) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "the journal could not be written: see the log");
         return PERSISTENCE_FAILED;
@@ -970,11 +980,11 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
 
 /* ---- loading ---- */
 
-static void print_progress(struct persistence *persistence) {
+static void persistence_print_progress(struct persistence *persistence) {
     const struct loading *loading = persistence->loading;
     struct persistence_info info;
     persistence_describe(persistence, &info);
-    double seconds = seconds_since(persistence->loading_begin_us);
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
     log_write(
         LOG_NOTICE, "loading: %.1f%% members=%llu effects=%llu members/s=%.0f remaining=%llds",
         info.loading_percent, (unsigned long long)loading->member_count,
@@ -982,7 +992,7 @@ static void print_progress(struct persistence *persistence) {
         seconds > 0 ? (double)loading->member_count / seconds : 0.0, (long long)info.loading_eta_s);
 }
 
-static void print_torn(const struct persistence *persistence) {
+static void persistence_print_torn(const struct persistence *persistence) {
     const struct loading *loading = persistence->loading;
     const struct journal_torn *torn = &loading->journal.torn;
     if (torn->size > 0) {
@@ -995,7 +1005,7 @@ static void print_torn(const struct persistence *persistence) {
 }
 
 /* Create a new journal after everything loaded; it replaces the journals that end earlier. */
-static bool make_journal(struct persistence *persistence, char *error) {
+static bool persistence_make_journal(struct persistence *persistence, char *error) {
     struct store *store = &persistence->store;
     struct journal_file file;
     struct store_state state = store->state;
@@ -1033,12 +1043,12 @@ static bool make_journal(struct persistence *persistence, char *error) {
 /* Continue after the last whole group. A new journal is needed if the current one ends before the
  * base does (its tail was torn, and the base is younger), because its groups would have a gap; and
  * if it is of an earlier version, once its tail is cut. */
-static bool continue_journal(struct persistence *persistence, char *error) {
+static bool persistence_continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
     uint32_t count = store->state.journal_count;
     if (count == 0 || loading->journal.next_sequence != persistence->journal.group + 1) {
-        return make_journal(persistence, error);
+        return persistence_make_journal(persistence, error);
     }
     struct journal_file file;
     const struct store_name name =
@@ -1051,30 +1061,30 @@ static bool continue_journal(struct persistence *persistence, char *error) {
     }
     if (loading->journal.format < FILE_FORMAT) {
         journal_file_close(&file);
-        return make_journal(persistence, error);
+        return persistence_make_journal(persistence, error);
     }
     journal_take_file(&persistence->journal, &file);
     return true;
 }
 
-static void update_time(const struct persistence *persistence) {
+static void persistence_update_time(const struct persistence *persistence) {
     clock_update(persistence->clock);
     registry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
 }
 
 /* Stamps continue after the last one on disk, or (--reset-clock) from the machine's clock. Must run
  * before the server makes its first stamp. */
-static void set_clock(struct persistence *persistence) {
+static void persistence_set_clock(struct persistence *persistence) {
     struct clock *clock = persistence->clock;
     int64_t floor_us = (int64_t)persistence->loading->time_us;
     clock_raise(clock, floor_us);
-    update_time(persistence);
+    persistence_update_time(persistence);
     if (persistence->clock->is_to_be_reset) {
         log_write(LOG_WARNING,
                   "clock: reset to the machine's clock, as asked (--reset-clock) back_seconds=%.3f",
                   (double)clock->lead_us / 1e6);
         clock_reset(clock);
-        update_time(persistence);
+        persistence_update_time(persistence);
     } else if (clock->state == CLOCK_AHEAD) {
         log_write(LOG_WARNING,
                   "clock: the last stamp on disk is ahead of the machine's clock: the server's "
@@ -1084,7 +1094,7 @@ static void set_clock(struct persistence *persistence) {
 }
 
 /* After a clock reset: no board may be in a period that has not begun. */
-static void roll_ahead(struct persistence *persistence) {
+static void persistence_roll_ahead(struct persistence *persistence) {
     if (persistence->clock->is_to_be_reset) {
         persistence->clock->is_to_be_reset = false;
         uint32_t count = registry_roll_ahead(persistence->registry, persistence->clock->now_ms);
@@ -1097,10 +1107,10 @@ static void roll_ahead(struct persistence *persistence) {
     }
 }
 
-static bool begin_service(struct persistence *persistence, char *error) {
+static bool persistence_begin_service(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct journal *journal = &persistence->journal;
-    set_clock(persistence);
+    persistence_set_clock(persistence);
     journal->group = loading->sequence;
     journal->ended_group = loading->sequence;
     journal->written_group = loading->sequence;
@@ -1108,19 +1118,19 @@ static bool begin_service(struct persistence *persistence, char *error) {
     persistence->changes_saved = persistence->state->change_count;
     persistence->base_size = loading->base.window.file_size;
     if (persistence->settings->appendonly) {
-        journal->policy_next = policy_of(persistence);
-        if (!continue_journal(persistence, error)) {
+        journal->policy_next = persistence_policy_of(persistence);
+        if (!persistence_continue_journal(persistence, error)) {
             return false;
         }
         journal->file_size_sum = loading->size_total - persistence->base_size;
-        note_files(persistence);
+        persistence_note_files(persistence);
     }
-    move(persistence, &persistence->journaling,
-         persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
+    persistence_move(persistence, &persistence->journaling,
+                     persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
     return true;
 }
 
-static void end_loading(struct persistence *persistence) {
+static void persistence_end_loading(struct persistence *persistence) {
     struct loading *loading = persistence->loading;
     loading_deinit(loading);
     persistence->loading = NULL;
@@ -1128,11 +1138,11 @@ static void end_loading(struct persistence *persistence) {
 }
 
 /* false: error says why. */
-static bool finish_loading(struct persistence *persistence, char *error) {
+static bool persistence_finish_loading(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
-    double seconds = seconds_since(persistence->loading_begin_us);
-    print_torn(persistence);
-    if (!begin_service(persistence, error)) {
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
+    persistence_print_torn(persistence);
+    if (!persistence_begin_service(persistence, error)) {
         return false;
     }
     if (loading->size_total > 0) {
@@ -1145,40 +1155,40 @@ static bool finish_loading(struct persistence *persistence, char *error) {
                   loading->group_count, loading->size_total, seconds,
                   (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
     }
-    end_loading(persistence);
+    persistence_end_loading(persistence);
     persistence->state->is_loading = false;
-    publish(persistence);
-    roll_ahead(persistence);
+    persistence_publish(persistence);
+    persistence_roll_ahead(persistence);
     return true;
 }
 
 /* The server must not run with only a part of the boards. */
-static void refuse_to_start(struct persistence *persistence, const char *error) {
+static void persistence_refuse_to_start(struct persistence *persistence, const char *error) {
     log_write(LOG_WARNING, "cannot start: %s", error);
-    stop_at_once(persistence, "%s", error);
-    publish(persistence);
+    persistence_stop_at_once(persistence, "%s", error);
+    persistence_publish(persistence);
 }
 
 /* true: there is more to do at once. */
-static bool step_loading(struct persistence *persistence) {
+static bool persistence_step_loading(struct persistence *persistence) {
     char error[PERSISTENCE_ERROR_MAX];
     int64_t now_ms = persistence->clock->monotonic_ms;
     switch (loading_step(persistence->loading, LOAD_BUDGET_NS)) {
     case LOADING_MORE:
         if (now_ms - persistence->progress_ms >= PROGRESS_MS) {
             persistence->progress_ms = now_ms;
-            print_progress(persistence);
+            persistence_print_progress(persistence);
         }
         return true;
     case LOADING_WAITS:
         return false;
     case LOADING_DONE:
-        if (!finish_loading(persistence, error)) {
-            refuse_to_start(persistence, error);
+        if (!persistence_finish_loading(persistence, error)) {
+            persistence_refuse_to_start(persistence, error);
         }
         return true;
     case LOADING_FAILED:
-        refuse_to_start(persistence, persistence->loading->error);
+        persistence_refuse_to_start(persistence, persistence->loading->error);
     }
     return false;
 }
@@ -1189,10 +1199,10 @@ bool persistence_end_tick(struct persistence *persistence) {
     if (persistence->loading != NULL) {
         return false;
     }
-    bool is_held =
-        journal_end_tick(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
+    bool is_held = journal_end_tick(&persistence->journal, persistence->clock->now_us,
+                                    persistence_policy_of(persistence));
     persistence->tick_begin_size = journal_gathered_size(&persistence->journal);
-    publish(persistence);
+    persistence_publish(persistence);
     return is_held;
 }
 
@@ -1201,30 +1211,31 @@ bool persistence_step(struct persistence *persistence) {
         return false;
     }
     if (persistence->loading != NULL) {
-        return step_loading(persistence);
+        return persistence_step_loading(persistence);
     }
     if (persistence->saving == DUE) {
-        begin_walk(persistence);
+        persistence_begin_walk(persistence);
     }
     bool has_more = persistence->saving == WALKING && !persistence->is_walk_held &&
                     snapshot_step(&persistence->snapshot, WALK_BUDGET_NS,
                                   persistence->journal.group, persistence->clock->now_us);
-    publish(persistence);
+    persistence_publish(persistence);
     return has_more;
 }
 
-static bool has_grown(const struct persistence *persistence) {
+static bool persistence_has_grown(const struct persistence *persistence) {
     const struct settings *settings = persistence->settings;
     uint64_t base = persistence->base_size + persistence->journal_size_at_base;
     uint64_t size = persistence->base_size + persistence->journal.file_size_sum;
     uint64_t percentage = (uint64_t)settings->auto_aof_rewrite_percentage;
-    if (!is_on(persistence) || percentage == 0 || size < settings->auto_aof_rewrite_min_size) {
+    if (!persistence_is_on(persistence) || percentage == 0 ||
+        size < settings->auto_aof_rewrite_min_size) {
         return false;
     }
     return size > base && (double)(size - base) >= (double)base * (double)percentage / 100.0;
 }
 
-static bool is_save_point(const struct persistence *persistence) {
+static bool persistence_is_save_point(const struct persistence *persistence) {
     const struct settings *settings = persistence->settings;
     uint64_t changes = persistence->state->change_count - persistence->changes_saved;
     int64_t elapsed_s = (persistence->clock->monotonic_ms - persistence->save_end_ms) / 1000;
@@ -1242,30 +1253,30 @@ static bool is_save_point(const struct persistence *persistence) {
 
 /* Has the clock jumped? The expiries on disk are then from before the jump, and after a reset the
  * floor on disk is too high. true: a snapshot is due, which corrects both. */
-static bool has_jumped(const struct persistence *persistence) {
-    bool is_kept = is_on(persistence) || persistence->settings->save_point_count > 0;
+static bool persistence_has_jumped(const struct persistence *persistence) {
+    bool is_kept = persistence_is_on(persistence) || persistence->settings->save_point_count > 0;
     return is_kept && persistence->clock->jump_count != persistence->jumps_saved;
 }
 
 /* Apply CONFIG SET appendonly: turning on takes a snapshot, turning off is immediate. true: a
  * snapshot is due. */
-static bool follow_appendonly(struct persistence *persistence) {
+static bool persistence_follow_appendonly(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     bool is_wanted = persistence->settings->appendonly;
-    if (is_wanted || (is_saving(persistence) && !persistence->is_streaming)) {
-        return is_wanted && !is_on(persistence);
+    if (is_wanted || (persistence_is_saving(persistence) && !persistence->is_streaming)) {
+        return is_wanted && !persistence_is_on(persistence);
     }
     if (persistence->journaling == OFF) {
         return false;
     }
     persistence->is_blocking = true;
-    bool is_kept = !is_on(persistence) || journal_flush(journal, true);
+    bool is_kept = !persistence_is_on(persistence) || journal_flush(journal, true);
     persistence->is_blocking = false;
-    settle(persistence);
-    if (persistence->journaling == STOPPED || (!is_kept && is_on(persistence))) {
+    persistence_settle(persistence);
+    if (persistence->journaling == STOPPED || (!is_kept && persistence_is_on(persistence))) {
         return false; /* the disk is full: wait until acknowledged changes are on it */
     }
-    move(persistence, &persistence->journaling, JOURNAL_UNWANTED);
+    persistence_move(persistence, &persistence->journaling, JOURNAL_UNWANTED);
     log_write(LOG_NOTICE, "journal: off, as set");
     return false;
 }
@@ -1280,24 +1291,27 @@ void persistence_second(struct persistence *persistence) {
         memory_free(persistence->ended_loading);
         persistence->ended_loading = NULL;
     }
-    journal_end_group(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
+    journal_end_group(&persistence->journal, persistence->clock->now_us,
+                      persistence_policy_of(persistence));
     journal_second(&persistence->journal);
     if (persistence->saving == ADOPTING && !persistence->received->worker.is_busy) {
         received_adopt(persistence->received, persistence->received->has_journal);
     }
-    settle(persistence);
-    bool is_due = follow_appendonly(persistence);
-    /* is_stopped_by_save: while writes are refused, no save point is ever reached. */
-    is_due = is_due || has_grown(persistence) || is_save_point(persistence) ||
-             has_jumped(persistence) || is_stopped_by_save(persistence);
-    publish(persistence);
-    persistence->state->write_refusal = find_refusal(persistence);
+    persistence_settle(persistence);
+    bool is_due = persistence_follow_appendonly(persistence);
+    /* persistence_is_stopped_by_save: while writes are refused, no save point is ever reached. */
+    is_due = is_due || persistence_has_grown(persistence) ||
+             persistence_is_save_point(persistence) || persistence_has_jumped(persistence) ||
+             persistence_is_stopped_by_save(persistence);
+    persistence_publish(persistence);
+    persistence->state->write_refusal = persistence_find_refusal(persistence);
     bool may_try = persistence->is_save_ok ||
                    persistence->clock->monotonic_ms - persistence->attempt_ms >= RETRY_MS;
     if (persistence->journaling == BROKEN && persistence->is_streaming) {
-        abort_stream(persistence); /* writes are refused until a snapshot is on disk */
+        persistence_abort_stream(persistence); /* writes are refused until a snapshot is on disk */
     }
-    if (is_due && may_try && !is_saving(persistence) && !persistence->journal.is_stalled) {
+    if (is_due && may_try && !persistence_is_saving(persistence) &&
+        !persistence->journal.is_stalled) {
         (void)!persistence_begin_snapshot(persistence, error);
     }
 }
@@ -1307,18 +1321,18 @@ void persistence_second(struct persistence *persistence) {
 void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context) {
     persistence->journal.tap = tap;
     persistence->journal.tap_context = context;
-    set_listening(persistence);
+    persistence_set_listening(persistence);
 }
 
 uint64_t persistence_written_group(const struct persistence *persistence) {
-    return is_on(persistence) ? persistence->journal.written_group : 0;
+    return persistence_is_on(persistence) ? persistence->journal.written_group : 0;
 }
 
 bool persistence_find_group(const struct persistence *persistence, uint64_t group, char *path,
                             size_t path_size) {
     const struct store_state *files = &persistence->files;
     uint32_t i = files->journal_count;
-    if (!is_on(persistence) || group > persistence->journal.group + 1) {
+    if (!persistence_is_on(persistence) || group > persistence->journal.group + 1) {
         return false;
     }
     while (i > 0 && files->journals[i - 1].first_sequence > group) {
@@ -1342,22 +1356,22 @@ void persistence_clear_gap(struct persistence *persistence) {
 
 void persistence_set_following(struct persistence *persistence, bool is_following) {
     persistence->is_following = is_following;
-    set_listening(persistence);
+    persistence_set_listening(persistence);
 }
 
 void persistence_begin_apply(struct persistence *persistence) {
     persistence->is_applying = true;
-    set_listening(persistence);
+    persistence_set_listening(persistence);
 }
 
 void persistence_end_apply(struct persistence *persistence) {
     persistence->is_applying = false;
-    set_listening(persistence);
+    persistence_set_listening(persistence);
 }
 
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload) {
-    if (knows_unwritten(persistence)) {
+    if (persistence_knows_unwritten(persistence)) {
         unwritten_add_group(&persistence->unwritten,
                             (struct bytes){.at = payload, .size = head->size});
     }
@@ -1378,12 +1392,12 @@ void persistence_set_close_group(struct persistence *persistence, persistence_cl
     persistence->close_context = context;
 }
 
-static void explain_out_of_memory(char *error) {
+static void persistence_explain_out_of_memory(char *error) {
     snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
 }
 
 enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
-    settle(persistence);
+    persistence_settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
         return PERSISTENCE_FAILED;
@@ -1392,11 +1406,11 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
         (persistence->received->state != RECEIVED_NONE || persistence->received->is_clearing)) {
         return PERSISTENCE_BUSY;
     }
-    if (!open_store(persistence, persistence->settings, error)) {
+    if (!persistence_open_store(persistence, persistence->settings, error)) {
         return PERSISTENCE_FAILED;
     }
-    if (!has_manifest(persistence)) {
-        if (is_saving(persistence)) {
+    if (!persistence_has_manifest(persistence)) {
+        if (persistence_is_saving(persistence)) {
             return PERSISTENCE_BUSY;
         }
         if (!store_begin(&persistence->store)) {
@@ -1406,11 +1420,12 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
         }
     }
     if (persistence->received == NULL) {
-        persistence->received = received_create(persistence->loop, on_progress, persistence);
+        persistence->received =
+            received_create(persistence->loop, persistence_on_progress, persistence);
     }
     if (persistence->received == NULL ||
         !received_begin(persistence->received, &persistence->store, persistence->registry)) {
-        explain_out_of_memory(error);
+        persistence_explain_out_of_memory(error);
         return PERSISTENCE_FAILED;
     }
     return PERSISTENCE_OK;
@@ -1429,17 +1444,17 @@ void persistence_end_receive(struct persistence *persistence) {
 }
 
 /* Let it take the place of everything. Not while the files are in use. */
-static void adopt_received(struct persistence *persistence) {
+static void persistence_adopt_received(struct persistence *persistence) {
     struct received *received = persistence->received;
-    settle(persistence);
+    persistence_settle(persistence);
     if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
         return;
     }
     if (persistence->journaling == ON && !journal_is_idle(&persistence->journal)) {
         return; /* its threads wake the loop */
     }
-    follow_keep(&persistence->store, persistence->settings);
-    begin_saving(persistence, ADOPTION_ASKED);
+    persistence_follow_keep(&persistence->store, persistence->settings);
+    persistence_begin_saving(persistence, ADOPTION_ASKED);
     received_adopt(received,
                    persistence->settings->appendonly || persistence->journaling == BROKEN);
 }
@@ -1450,7 +1465,7 @@ bool persistence_step_receive(struct persistence *persistence, uint64_t budget_n
     }
     bool has_more = received_step(persistence->received, budget_ns);
     if (persistence->received->state == RECEIVED_LOADED) {
-        adopt_received(persistence);
+        persistence_adopt_received(persistence);
     }
     return has_more;
 }
@@ -1474,8 +1489,8 @@ void persistence_abandon_receive(struct persistence *persistence) {
     }
     persistence->is_blocking = true;
     while (persistence->saving == ADOPTING) {
-        finish_adoption(persistence);
-        settle(persistence);
+        persistence_finish_adoption(persistence);
+        persistence_settle(persistence);
     }
     persistence->is_blocking = false;
     received_clear(persistence->received);
@@ -1493,22 +1508,22 @@ uint64_t persistence_complete_group(const struct persistence *persistence) {
 
 uint64_t persistence_safe_group(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
-    if (!is_gating(persistence)) {
+    if (!persistence_is_gating(persistence)) {
         return UINT64_MAX;
     }
     return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
 }
 
 uint64_t persistence_synced_group(const struct persistence *persistence) {
-    return is_on(persistence) ? persistence->journal.synced_group : 0;
+    return persistence_is_on(persistence) ? persistence->journal.synced_group : 0;
 }
 
 bool persistence_holds_readers(const struct persistence *persistence) {
-    return is_gating(persistence) &&
+    return persistence_is_gating(persistence) &&
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
-static void add_waiting(void *context, struct bytes payload) {
+static void persistence_add_waiting(void *context, struct bytes payload) {
     unwritten_add_group(context, payload);
 }
 
@@ -1520,9 +1535,9 @@ bool persistence_is_stuck(struct persistence *persistence) {
         !persistence_holds_readers(persistence)) {
         return false;
     }
-    if (!knows_unwritten(persistence)) {
+    if (!persistence_knows_unwritten(persistence)) {
         unwritten_clear(&persistence->unwritten);
-        journal_each_waiting(journal, add_waiting, &persistence->unwritten);
+        journal_each_waiting(journal, persistence_add_waiting, &persistence->unwritten);
         persistence->unwritten_stall = journal->stall_count;
     }
     return true;
@@ -1555,11 +1570,11 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
     if (status == STORE_MISSING) { /* so no other server keeps anything there, either */
         log_write(LOG_WARNING, "nothing can be kept: %s", error);
     }
-    follow_keep(&persistence->store, settings);
+    persistence_follow_keep(&persistence->store, settings);
     return persistence;
 }
 
-static bool start_loading(struct persistence *persistence, char *error) {
+static bool persistence_start_loading(struct persistence *persistence, char *error) {
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
     if (loading == NULL) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
@@ -1567,7 +1582,7 @@ static bool start_loading(struct persistence *persistence, char *error) {
     }
     loading->registry = persistence->registry;
     loading->store = &persistence->store;
-    loading->changed = on_progress;
+    loading->changed = persistence_on_progress;
     loading->context = persistence;
     persistence->loading = loading;
     persistence->loading_begin_us = clock_monotonic_us();
@@ -1604,22 +1619,22 @@ bool persistence_start(struct persistence *persistence, const struct persistence
     persistence->save_end_ms = persistence->clock->monotonic_ms;
     persistence->save_seconds = -1;
     persistence->journal.store = &persistence->store;
-    persistence->journal.changed = on_progress;
+    persistence->journal.changed = persistence_on_progress;
     persistence->journal.context = persistence;
     persistence->snapshot.registry = persistence->registry;
     persistence->snapshot.store = &persistence->store;
-    persistence->snapshot.changed = on_progress;
+    persistence->snapshot.changed = persistence_on_progress;
     persistence->snapshot.context = persistence;
     if (!journal_init(&persistence->journal, loop) ||
         !snapshot_init(&persistence->snapshot, loop)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot start a thread");
         return false;
     }
-    if (has_store(persistence)) {
+    if (persistence_has_store(persistence)) {
         store_note_process(&persistence->store); /* the process may have daemonized since */
     }
-    return start_loading(persistence, error) &&
-           (persistence->loading->size_total > 0 || finish_loading(persistence, error));
+    return persistence_start_loading(persistence, error) &&
+           (persistence->loading->size_total > 0 || persistence_finish_loading(persistence, error));
 }
 
 void persistence_stop(struct persistence *persistence) {
@@ -1629,11 +1644,11 @@ void persistence_stop(struct persistence *persistence) {
     persistence->is_blocking = true;
     effect_listener_remove(persistence->registry, &persistence->listener);
     if (persistence->loading != NULL) {
-        end_loading(persistence);
+        persistence_end_loading(persistence);
     }
     if (persistence->journaling == ON && !persistence->journal.has_group) {
         (void)!journal_flush(&persistence->journal, true);
-        settle(persistence); /* it may be fatal */
+        persistence_settle(persistence); /* it may be fatal */
     }
     stream_close(&persistence->stream);
     if (persistence->received != NULL) {
@@ -1660,9 +1675,10 @@ void persistence_destroy(struct persistence *persistence) {
 
 /* ---- describing ---- */
 
-static void describe_loading(const struct persistence *persistence, struct persistence_info *info) {
+static void persistence_describe_loading(const struct persistence *persistence,
+                                         struct persistence_info *info) {
     const struct loading *loading = persistence->loading;
-    double seconds = seconds_since(persistence->loading_begin_us);
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
     double part =
         loading->size_total > 0 ? (double)loading->size_done / (double)loading->size_total : 0.0;
     info->loading_start_s = persistence->loading_start_s;
@@ -1673,9 +1689,10 @@ static void describe_loading(const struct persistence *persistence, struct persi
     info->loading_eta_s = part > 0.0 ? (int64_t)(seconds * (1.0 - part) / part) + 1 : -1;
 }
 
-static void describe_journal(const struct persistence *persistence, struct persistence_info *info) {
+static void persistence_describe_journal(const struct persistence *persistence,
+                                         struct persistence_info *info) {
     const struct journal *journal = &persistence->journal;
-    info->is_journal_on = is_on(persistence);
+    info->is_journal_on = persistence_is_on(persistence);
     info->is_journal_ok =
         journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
     info->journal_size = persistence->base_size + journal->file_size_sum;
@@ -1692,7 +1709,7 @@ static void describe_journal(const struct persistence *persistence, struct persi
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
     *info = (struct persistence_info){
         .changes = persistence->state->change_count - persistence->changes_saved,
-        .is_saving = is_saving(persistence) && !persistence->is_streaming,
+        .is_saving = persistence_is_saving(persistence) && !persistence->is_streaming,
         .is_last_save_ok = persistence->is_save_ok,
         .last_save_s = persistence->save_end_s,
         .last_save_seconds = persistence->save_seconds,
@@ -1706,7 +1723,7 @@ void persistence_describe(const struct persistence *persistence, struct persiste
         info->saved_members = persistence->snapshot.footer.member_count;
     }
     if (persistence->loading != NULL) {
-        describe_loading(persistence, info);
+        persistence_describe_loading(persistence, info);
     }
-    describe_journal(persistence, info);
+    persistence_describe_journal(persistence, info);
 }

@@ -25,48 +25,48 @@ enum {
 
 /* ---- the thread's jobs ---- */
 
-static void fail_job(struct received *received, const char *what) {
+static void received_fail_job(struct received *received, const char *what) {
     received->error_number = errno != 0 ? errno : EIO;
     received->what = what;
 }
 
-static bool write_pieces(struct received *received) {
+static bool received_write_pieces(struct received *received) {
     if (received->fd < 0) {
         received->fd =
             disk_open(received->store->directory, store_name(STORE_BASE, received->number).text,
                       O_WRONLY | O_CREAT | O_EXCL, 0640);
     }
     if (received->fd < 0) {
-        fail_job(received, "cannot make its file");
+        received_fail_job(received, "cannot make its file");
         return false;
     }
     if (received->writing.size > 0 &&
         !disk_write_all(received->fd, received->writing.at, received->writing.size)) {
-        fail_job(received, "cannot write");
+        received_fail_job(received, "cannot write");
         return false;
     }
     received->size += received->writing.size;
     return true;
 }
 
-static void run_write(void *context) {
-    (void)write_pieces(context);
+static void received_run_write(void *context) {
+    (void)received_write_pieces(context);
 }
 
-static void run_sync(void *context) {
+static void received_run_sync(void *context) {
     struct received *received = context;
-    if (!write_pieces(received)) {
+    if (!received_write_pieces(received)) {
         return;
     }
     if (!disk_sync(received->fd)) {
-        fail_job(received, "cannot sync");
+        received_fail_job(received, "cannot sync");
     }
     disk_close(received->fd);
     received->fd = -1;
 }
 
 /* The journal that follows it, then the manifest. */
-static void run_adopt(void *context) {
+static void received_run_adopt(void *context) {
     struct received *received = context;
     struct store *store = received->store;
     if (received->has_journal && received->journal.fd < 0 &&
@@ -74,7 +74,7 @@ static void run_adopt(void *context) {
                              store_name(STORE_JOURNAL, received->journal_number).text,
                              received->group + 1)) {
         received->journal.fd = -1;
-        fail_job(received, "cannot make a journal");
+        received_fail_job(received, "cannot make a journal");
         return;
     }
     switch (store_set(store, &received->new_state)) {
@@ -87,12 +87,12 @@ static void run_adopt(void *context) {
     case STORE_SET_UNKNOWN:
         received->is_kept = true;
     }
-    fail_job(received, "cannot change the manifest");
+    received_fail_job(received, "cannot change the manifest");
 }
 
 /* ---- the loop ---- */
 
-static void fail(struct received *received, const char *what, int error) {
+static void received_fail(struct received *received, const char *what, int error) {
     if (received->state == RECEIVED_FAILED || received->state == RECEIVED_NONE) {
         return;
     }
@@ -103,14 +103,14 @@ static void fail(struct received *received, const char *what, int error) {
     }
 }
 
-static void start(struct received *received, worker_run *run) {
+static void received_start(struct received *received, worker_run *run) {
     received->error_number = 0;
     received->what = NULL;
     worker_start(&received->worker, run);
 }
 
 /* Give the thread what has come. */
-static void go_on(struct received *received) {
+static void received_go_on(struct received *received) {
     bool is_writing = received->state == RECEIVED_RECEIVING || received->state == RECEIVED_SYNCING;
     if (received->worker.is_busy || !is_writing) {
         return;
@@ -122,11 +122,11 @@ static void go_on(struct received *received) {
     struct buffer spare = received->writing;
     received->writing = received->filling;
     received->filling = spare;
-    start(received, is_last ? run_sync : run_write);
+    received_start(received, is_last ? received_run_sync : received_run_write);
 }
 
 /* Begin to load the file, which is whole and on disk. */
-static void begin_loading(struct received *received) {
+static void received_begin_loading(struct received *received) {
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
     const struct store_name name = store_name(STORE_BASE, received->number);
     snprintf(path, sizeof path, "%s/%s", received->store->path, name.text);
@@ -138,7 +138,7 @@ static void begin_loading(struct received *received) {
     }
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
     if (loading == NULL) {
-        fail(received, "out of memory", 0);
+        received_fail(received, "out of memory", 0);
         return;
     }
     loading->registry = received->registry;
@@ -149,21 +149,21 @@ static void begin_loading(struct received *received) {
     received->loading = loading;
     if (!loading_init(loading, received->worker.async.loop)) {
         loading->worker.is_closed = true; /* by the time it is freed, in a later turn of the loop */
-        fail(received, "cannot start a thread", 0);
+        received_fail(received, "cannot start a thread", 0);
         return;
     }
     received->state = RECEIVED_LOADING;
 }
 
-static void on_done(void *context) {
+static void received_on_done(void *context) {
     struct received *received = context;
     buffer_clear(&received->writing);
     if (received->what != NULL) {
-        fail(received, received->what, received->error_number);
-    } else if (received->worker.run == run_sync && received->state == RECEIVED_SYNCING) {
-        begin_loading(received);
+        received_fail(received, received->what, received->error_number);
+    } else if (received->worker.run == received_run_sync && received->state == RECEIVED_SYNCING) {
+        received_begin_loading(received);
     }
-    go_on(received);
+    received_go_on(received);
     received->changed(received->context);
 }
 
@@ -182,7 +182,7 @@ struct received *received_create(uv_loop_t *loop, void (*changed)(void *context)
     received->source.lock = -1;
     buffer_init(&received->filling, 0);
     buffer_init(&received->writing, 0);
-    if (!worker_init(&received->worker, loop, WORKER_AS_THE_LOOP, on_done, received)) {
+    if (!worker_init(&received->worker, loop, WORKER_AS_THE_LOOP, received_on_done, received)) {
         memory_free(received);
         return NULL;
     }
@@ -218,9 +218,9 @@ void received_add(struct received *received, const char *at, size_t size) {
     }
     buffer_append(&received->filling, at, size);
     if (received->filling.is_broken) {
-        fail(received, "no memory for what has come", 0);
+        received_fail(received, "no memory for what has come", 0);
     } else if (received->filling.size >= PIECE_SIZE / 4) {
-        go_on(received);
+        received_go_on(received);
     }
 }
 
@@ -231,12 +231,12 @@ bool received_is_full(const struct received *received) {
 void received_end(struct received *received) {
     if (received->state == RECEIVED_RECEIVING) {
         received->state = RECEIVED_SYNCING;
-        go_on(received);
+        received_go_on(received);
     }
 }
 
 /* Whose memory the loop has given up its handle of. */
-static void free_loading(struct received *received) {
+static void received_free_loading(struct received *received) {
     if (received->loading != NULL && received->loading->worker.is_closed) {
         memory_free(received->loading);
         received->loading = NULL;
@@ -244,9 +244,9 @@ static void free_loading(struct received *received) {
 }
 
 /* true: there is more to do at once. */
-static bool free_some(struct received *received, uint64_t budget_ns) {
+static bool received_free_some(struct received *received, uint64_t budget_ns) {
     uint64_t begin = clock_ticks();
-    free_loading(received);
+    received_free_loading(received);
     while (received->registry != NULL) {
         if (!registry_free_step(received->registry, FREE_WORK)) {
             registry_destroy(received->registry);
@@ -261,7 +261,7 @@ static bool free_some(struct received *received, uint64_t budget_ns) {
     return false;
 }
 
-static void note_loaded(struct received *received) {
+static void received_note_loaded(struct received *received) {
     const struct loading *loading = received->loading;
     received->group = loading->sequence;
     received->time_us = loading->time_us;
@@ -274,7 +274,7 @@ static void note_loaded(struct received *received) {
 
 bool received_step(struct received *received, uint64_t budget_ns) {
     if (received->is_clearing) {
-        return free_some(received, budget_ns);
+        return received_free_some(received, budget_ns);
     }
     if (received->state != RECEIVED_LOADING) {
         return false;
@@ -285,7 +285,7 @@ bool received_step(struct received *received, uint64_t budget_ns) {
     case LOADING_WAITS:
         return false;
     case LOADING_DONE:
-        note_loaded(received);
+        received_note_loaded(received);
         return true;
     case LOADING_FAILED:
         break;
@@ -316,10 +316,10 @@ void received_adopt(struct received *received, bool has_journal) {
         state->journals[state->journal_count++] = (struct store_journal){
             .number = received->journal_number, .first_sequence = received->group + 1};
     }
-    start(received, run_adopt);
+    received_start(received, received_run_adopt);
 }
 
-static void remove_files(struct received *received) {
+static void received_remove_files(struct received *received) {
     if (received->fd >= 0) {
         disk_close(received->fd);
         received->fd = -1;
@@ -348,7 +348,7 @@ void received_clear(struct received *received) {
         store_close(&received->source);
         received->source.is_file = false;
     }
-    remove_files(received);
+    received_remove_files(received);
     buffer_deinit(&received->filling);
     buffer_deinit(&received->writing);
     if (received->registry != NULL) {

@@ -35,24 +35,24 @@ enum {
 
 /* ---- chunks ---- */
 
-static void begin_chunk(struct snapshot *snapshot) {
+static void snapshot_begin_chunk(struct snapshot *snapshot) {
     snapshot->chunk_at = snapshot->filling.size;
     effect_encode_begin(&snapshot->encoder, &snapshot->filling);
 }
 
-static void close_chunk(struct snapshot *snapshot) {
+static void snapshot_close_chunk(struct snapshot *snapshot) {
     size_t size = snapshot->filling.size - snapshot->chunk_at;
     if (size > 0) {
         snapshot->chunk_sizes[snapshot->chunk_count++] = (uint32_t)size;
-        begin_chunk(snapshot);
+        snapshot_begin_chunk(snapshot);
     }
 }
 
 /* Called after each record. */
-static void check_chunk(struct snapshot *snapshot) {
+static void snapshot_check_chunk(struct snapshot *snapshot) {
     if (snapshot->filling.size - snapshot->chunk_at >= CHUNK_END &&
         snapshot->chunk_count < SNAPSHOT_CHUNKS_MAX - 1) {
-        close_chunk(snapshot);
+        snapshot_close_chunk(snapshot);
     }
     if (snapshot->filling.is_broken) {
         snapshot->is_failed = true;
@@ -61,57 +61,57 @@ static void check_chunk(struct snapshot *snapshot) {
 
 /* ---- the thread's jobs ---- */
 
-static bool fail(struct snapshot *snapshot, const char *what) {
+static bool snapshot_fail(struct snapshot *snapshot, const char *what) {
     snapshot->error = errno;
     snapshot->what = what;
     return false;
 }
 
-static void run_begin(void *context) {
+static void snapshot_run_begin(void *context) {
     struct snapshot *snapshot = context;
     if (!store_begin(snapshot->store)) {
-        (void)fail(snapshot, "cannot make a manifest");
+        (void)snapshot_fail(snapshot, "cannot make a manifest");
     } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
                                      store_name(STORE_BASE, snapshot->number).text,
                                      snapshot->created_ms)) {
-        (void)fail(snapshot, "cannot make its file");
+        (void)snapshot_fail(snapshot, "cannot make its file");
     }
 }
 
-static void run_begin_stream(void *context) {
+static void snapshot_run_begin_stream(void *context) {
     struct snapshot *snapshot = context;
     if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms,
                                    snapshot->file.format)) {
-        (void)fail(snapshot, "cannot write");
+        (void)snapshot_fail(snapshot, "cannot write");
     }
 }
 
-static bool write_chunks(struct snapshot *snapshot) {
+static bool snapshot_write_chunks(struct snapshot *snapshot) {
     const char *at = snapshot->writing.at;
     for (uint32_t i = 0; i < snapshot->writing_count; i++) {
         if (!snapshot_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
-            return fail(snapshot, "cannot write");
+            return snapshot_fail(snapshot, "cannot write");
         }
         at += snapshot->writing_sizes[i];
     }
     return true;
 }
 
-static void run_write(void *context) {
-    (void)write_chunks(context);
+static void snapshot_run_write(void *context) {
+    (void)snapshot_write_chunks(context);
 }
 
-static bool make_journal(struct snapshot *snapshot) {
+static bool snapshot_make_journal(struct snapshot *snapshot) {
     if (!journal_file_create(&snapshot->journal, snapshot->store->directory,
                              store_name(STORE_JOURNAL, snapshot->journal_number).text,
                              snapshot->footer.sequence + 1)) {
         snapshot->journal.fd = -1;
-        return fail(snapshot, "cannot make a journal");
+        return snapshot_fail(snapshot, "cannot make a journal");
     }
     return true;
 }
 
-static bool adopt(struct snapshot *snapshot) {
+static bool snapshot_adopt(struct snapshot *snapshot) {
     switch (store_set(snapshot->store, &snapshot->new_state)) {
     case STORE_SET:
         (void)store_remove_old(snapshot->store, &snapshot->old_state);
@@ -121,27 +121,27 @@ static bool adopt(struct snapshot *snapshot) {
     case STORE_SET_UNKNOWN:
         snapshot->is_kept = true;
     }
-    return fail(snapshot, "cannot change the manifest");
+    return snapshot_fail(snapshot, "cannot change the manifest");
 }
 
-static void run_end(void *context) {
+static void snapshot_run_end(void *context) {
     struct snapshot *snapshot = context;
-    if (!write_chunks(snapshot)) {
+    if (!snapshot_write_chunks(snapshot)) {
         return;
     }
     if (!snapshot_writer_finish(&snapshot->file, &snapshot->footer)) {
-        (void)fail(snapshot, "cannot write");
+        (void)snapshot_fail(snapshot, "cannot write");
         return;
     }
     if (!snapshot->is_streamed &&
-        (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || make_journal(snapshot))) {
-        (void)adopt(snapshot);
+        (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || snapshot_make_journal(snapshot))) {
+        (void)snapshot_adopt(snapshot);
     }
 }
 
 /* ---- the loop's side ---- */
 
-static void hand_over(struct snapshot *snapshot, worker_run *run) {
+static void snapshot_hand_over(struct snapshot *snapshot, worker_run *run) {
     struct buffer spare = snapshot->writing;
     snapshot->writing = snapshot->filling;
     snapshot->filling = spare;
@@ -150,18 +150,18 @@ static void hand_over(struct snapshot *snapshot, worker_run *run) {
            snapshot->chunk_count * sizeof snapshot->chunk_sizes[0]);
     snapshot->chunk_count = 0;
     snapshot->walked_size = 0;
-    begin_chunk(snapshot);
+    snapshot_begin_chunk(snapshot);
     worker_start(&snapshot->worker, run);
 }
 
-static void close_files(struct snapshot *snapshot) {
+static void snapshot_close_files(struct snapshot *snapshot) {
     snapshot_writer_close(&snapshot->file);
     snapshot->file.fd = -1;
     buffer_deinit(&snapshot->filling);
     buffer_deinit(&snapshot->writing);
 }
 
-static void abort_snapshot(struct snapshot *snapshot) {
+static void snapshot_abort(struct snapshot *snapshot) {
     if (snapshot->state == SNAPSHOT_WALKS) {
         registry_walk_end(snapshot->registry);
     }
@@ -180,7 +180,7 @@ static void abort_snapshot(struct snapshot *snapshot) {
 }
 
 /* Compute the manifest's state that will include the file. */
-static void prepare_state(struct snapshot *snapshot) {
+static void snapshot_prepare_state(struct snapshot *snapshot) {
     struct store *store = snapshot->store;
     struct store_state *state = &snapshot->new_state;
     snapshot->old_state = store->state;
@@ -197,24 +197,24 @@ static void prepare_state(struct snapshot *snapshot) {
 }
 
 /* Give the thread its next job, if it is free. */
-static void go_on(struct snapshot *snapshot) {
+static void snapshot_go_on(struct snapshot *snapshot) {
     if (snapshot->worker.is_busy || snapshot->is_failed) {
         return;
     }
     if (snapshot->state == SNAPSHOT_ENDS) {
-        close_chunk(snapshot);
+        snapshot_close_chunk(snapshot);
         if (!snapshot->is_streamed) {
-            prepare_state(snapshot);
+            snapshot_prepare_state(snapshot);
         }
-        hand_over(snapshot, run_end);
+        snapshot_hand_over(snapshot, snapshot_run_end);
     } else if (snapshot->state == SNAPSHOT_WALKS && snapshot->chunk_count > 0) {
         /* Hand over whole chunks only: records that follow open a new one. */
-        close_chunk(snapshot);
-        hand_over(snapshot, run_write);
+        snapshot_close_chunk(snapshot);
+        snapshot_hand_over(snapshot, snapshot_run_write);
     }
 }
 
-static void on_done(void *context) {
+static void snapshot_on_done(void *context) {
     struct snapshot *snapshot = context;
     buffer_clear(&snapshot->writing);
     if (snapshot->writing.capacity > KEPT_MAX) {
@@ -222,10 +222,10 @@ static void on_done(void *context) {
     }
     if (snapshot->what != NULL) {
         snapshot->is_failed = true;
-    } else if (snapshot->worker.run == run_end) {
+    } else if (snapshot->worker.run == snapshot_run_end) {
         snapshot->state = SNAPSHOT_ADOPTED;
     }
-    go_on(snapshot);
+    snapshot_go_on(snapshot);
     if (snapshot->is_failed || snapshot->state == SNAPSHOT_ADOPTED) {
         snapshot->changed(snapshot->context);
     }
@@ -236,7 +236,7 @@ bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
     snapshot->journal.fd = -1;
     buffer_init(&snapshot->filling, 0);
     buffer_init(&snapshot->writing, 0);
-    return worker_init(&snapshot->worker, loop, WORKER_BEHIND, on_done, snapshot);
+    return worker_init(&snapshot->worker, loop, WORKER_BEHIND, snapshot_on_done, snapshot);
 }
 
 void snapshot_deinit(struct snapshot *snapshot) {
@@ -248,13 +248,13 @@ void snapshot_deinit(struct snapshot *snapshot) {
     worker_deinit(&snapshot->worker);
 }
 
-static bool begin(struct snapshot *snapshot, int64_t now_us, bool is_streamed) {
+static bool snapshot_begin_any(struct snapshot *snapshot, int64_t now_us, bool is_streamed) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
     /* Reserve now: growing later would move large buffers and touch many pages at once. */
     if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
         buffer_reserve(&snapshot->filling, BUFFER_SIZE) == NULL ||
         buffer_reserve(&snapshot->writing, BUFFER_SIZE) == NULL) {
-        close_files(snapshot);
+        snapshot_close_files(snapshot);
         return false;
     }
     snapshot->is_streamed = is_streamed;
@@ -272,27 +272,27 @@ static bool begin(struct snapshot *snapshot, int64_t now_us, bool is_streamed) {
     snapshot->chunk_count = 0;
     snapshot->walked_size = 0;
     snapshot->begin_us = clock_monotonic_us();
-    begin_chunk(snapshot);
+    snapshot_begin_chunk(snapshot);
     registry_walk_begin(snapshot->registry);
     return true;
 }
 
 bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
-    if (!begin(snapshot, now_us, false)) {
+    if (!snapshot_begin_any(snapshot, now_us, false)) {
         return false;
     }
     snapshot->number = store_take_number(snapshot->store);
-    worker_start(&snapshot->worker, run_begin);
+    worker_start(&snapshot->worker, snapshot_run_begin);
     return true;
 }
 
 bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, unsigned format, int64_t now_us) {
-    if (!begin(snapshot, now_us, true)) {
+    if (!snapshot_begin_any(snapshot, now_us, true)) {
         return false;
     }
     snapshot->file.fd = pipe;
     snapshot->file.format = format;
-    worker_start(&snapshot->worker, run_begin_stream);
+    worker_start(&snapshot->worker, snapshot_run_begin_stream);
     return true;
 }
 
@@ -307,10 +307,10 @@ bool snapshot_is_full(const struct snapshot *snapshot) {
            snapshot->filling.size >= FILLING_MAX;
 }
 
-static void write_effect(struct snapshot *snapshot, const struct effect *effect) {
+static void snapshot_write_effect(struct snapshot *snapshot, const struct effect *effect) {
     if (snapshot_is_full(snapshot)) {
         worker_wait(&snapshot->worker);
-        go_on(snapshot); /* unless the thread has taken the buffer already */
+        snapshot_go_on(snapshot); /* unless the thread has taken the buffer already */
     }
     if (snapshot->is_streamed && snapshot->filling.size >= STREAM_FILLING_MAX) {
         snapshot->is_overrun = true;
@@ -318,19 +318,19 @@ static void write_effect(struct snapshot *snapshot, const struct effect *effect)
     }
     if (!snapshot->is_failed) {
         effect_encode(&snapshot->encoder, effect);
-        check_chunk(snapshot);
+        snapshot_check_chunk(snapshot);
     }
 }
 
 /* Members cut from a half-walked board are recorded by name: ranks mean nothing to a loader whose
  * pieces are from different times. For very many members it is cheaper to restart the board;
  * REOPEN_MAX limits this so that the walk ends. */
-static void add_cut(struct snapshot *snapshot, const struct effect *effect) {
+static void snapshot_add_cut(struct snapshot *snapshot, const struct effect *effect) {
     if (effect->count > CUT_NAMED_MAX && snapshot->reopen_count < REOPEN_MAX) {
         snapshot->reopen_count++;
         registry_walk_reopen(snapshot->registry);
         effect_encode_reopen(&snapshot->encoder);
-        check_chunk(snapshot);
+        snapshot_check_chunk(snapshot);
         return;
     }
     struct effect take = *effect;
@@ -340,7 +340,7 @@ static void add_cut(struct snapshot *snapshot, const struct effect *effect) {
     board_seek(&effect->key->board, effect->rank, &cursor);
     for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
         take.member = entry.member;
-        write_effect(snapshot, &take);
+        snapshot_write_effect(snapshot, &take);
         board_cursor_next(&cursor);
     }
 }
@@ -353,16 +353,16 @@ void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect)
         return;
     }
     if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
-        add_cut(snapshot, effect);
+        snapshot_add_cut(snapshot, effect);
     } else {
-        write_effect(snapshot, effect);
+        snapshot_write_effect(snapshot, effect);
     }
 }
 
 /* ---- walking ---- */
 
 /* How many of these entries fit into one record, so that chunks do not get much too long. */
-static uint32_t count_together(const struct board_entry *entries, uint32_t entries_max) {
+static uint32_t snapshot_count_together(const struct board_entry *entries, uint32_t entries_max) {
     size_t size = 0;
     uint32_t count = 0;
     while (count < entries_max && size < RECORD_SIZE) {
@@ -371,8 +371,9 @@ static uint32_t count_together(const struct board_entry *entries, uint32_t entri
     return count;
 }
 
-static void write_board_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                              const struct board_entry *entries) {
+static void snapshot_write_board_piece(struct snapshot *snapshot,
+                                       const struct registry_walk_piece *piece,
+                                       const struct board_entry *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
     if (piece->is_first) {
         snapshot->reopen_count = 0;
@@ -380,59 +381,60 @@ static void write_board_piece(struct snapshot *snapshot, const struct registry_w
         snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
-        uint32_t count = count_together(entries + done, piece->count - done);
+        uint32_t count = snapshot_count_together(entries + done, piece->count - done);
         effect_encode_piece(encoder, entries + done, count);
-        check_chunk(snapshot);
+        snapshot_check_chunk(snapshot);
         done += count;
     }
     snapshot->footer.member_count += piece->count;
     if (piece->is_last) {
         effect_encode_close(encoder);
     }
-    check_chunk(snapshot);
+    snapshot_check_chunk(snapshot);
 }
 
-static void write_hash_effect(struct snapshot *snapshot, const struct effect *effect) {
+static void snapshot_write_hash_effect(struct snapshot *snapshot, const struct effect *effect) {
     effect_encode(&snapshot->encoder, effect);
-    check_chunk(snapshot);
+    snapshot_check_chunk(snapshot);
 }
 
 /* A hash is written as the effects that make it. */
-static void write_hash_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                             const struct hash_pair *pairs) {
+static void snapshot_write_hash_piece(struct snapshot *snapshot,
+                                      const struct registry_walk_piece *piece,
+                                      const struct hash_pair *pairs) {
     struct effect effect = {.kind = EFFECT_CREATE,
                             .key_kind = &key_kind_hash,
                             .database = piece->key->database,
                             .name = registry_name(piece->key)};
     if (piece->is_first) {
-        write_hash_effect(snapshot, &effect);
+        snapshot_write_hash_effect(snapshot, &effect);
         effect.kind = EFFECT_EXPIRE;
         effect.expire_at_ms = registry_expiry(snapshot->registry, piece->key);
         if (effect.expire_at_ms != REGISTRY_NO_EXPIRY) {
-            write_hash_effect(snapshot, &effect);
+            snapshot_write_hash_effect(snapshot, &effect);
         }
     }
     effect.kind = EFFECT_PUT;
     for (uint32_t i = 0; i < piece->count; i++) {
         effect.member = pairs[i].field;
         effect.value = pairs[i].value;
-        write_hash_effect(snapshot, &effect);
+        snapshot_write_hash_effect(snapshot, &effect);
     }
 }
 
-static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                        const void *entries) {
+static void snapshot_write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                                 const void *entries) {
     size_t size_before = snapshot->filling.size;
     if (piece->key->kind == REGISTRY_HASH) {
-        write_hash_piece(snapshot, piece, entries);
+        snapshot_write_hash_piece(snapshot, piece, entries);
     } else {
-        write_board_piece(snapshot, piece, entries);
+        snapshot_write_board_piece(snapshot, piece, entries);
     }
     snapshot->walked_size += snapshot->filling.size - size_before;
 }
 
 /* Everything is walked: the file will hold the state of this moment. */
-static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
+static void snapshot_end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
     registry_walk_end(snapshot->registry);
     snapshot->state = SNAPSHOT_WALKED;
     snapshot->footer.sequence = group;
@@ -442,7 +444,7 @@ static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) 
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and
  * nothing else would end the step of SAVE. Effects do not count, or a client that makes many could
  * stop the walk. */
-static bool has_room(const struct snapshot *snapshot) {
+static bool snapshot_has_room(const struct snapshot *snapshot) {
     return snapshot->walked_size < AHEAD_MAX;
 }
 
@@ -453,25 +455,26 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
     } entries;
     struct registry_walk_piece piece;
     uint64_t begin = clock_ticks();
-    while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed && has_room(snapshot)) {
+    while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
+           snapshot_has_room(snapshot)) {
         if (!registry_walk_next(snapshot->registry, &entries, STEP_ENTRIES, &piece)) {
-            end_walk(snapshot, group, now_us);
+            snapshot_end_walk(snapshot, group, now_us);
         } else if (piece.key != NULL) {
-            write_piece(snapshot, &piece, &entries);
+            snapshot_write_piece(snapshot, &piece, &entries);
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             break;
         }
     }
-    go_on(snapshot);
-    return snapshot->state == SNAPSHOT_WALKS && has_room(snapshot);
+    snapshot_go_on(snapshot);
+    return snapshot->state == SNAPSHOT_WALKS && snapshot_has_room(snapshot);
 }
 
 void snapshot_finish(struct snapshot *snapshot, enum snapshot_journal journal_after) {
     CHECK(snapshot->state == SNAPSHOT_WALKED);
     snapshot->journal_after = journal_after;
     snapshot->state = SNAPSHOT_ENDS;
-    go_on(snapshot);
+    snapshot_go_on(snapshot);
 }
 
 enum snapshot_outcome snapshot_take_outcome(struct snapshot *snapshot) {
@@ -484,10 +487,10 @@ enum snapshot_outcome snapshot_take_outcome(struct snapshot *snapshot) {
         return SNAPSHOT_NOTHING;
     }
     if (!is_done) {
-        abort_snapshot(snapshot);
+        snapshot_abort(snapshot);
     }
     snapshot->state = SNAPSHOT_IDLE;
     snapshot->file_size = snapshot->file.size;
-    close_files(snapshot);
+    snapshot_close_files(snapshot);
     return is_done ? SNAPSHOT_DONE : SNAPSHOT_ABORTED;
 }

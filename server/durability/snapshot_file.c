@@ -33,21 +33,22 @@ enum {
 };
 
 /* Begin the checksum of a block with the rest of its head. */
-static void begin_checksum(XXH3_state_t *state, uint64_t seed, const char *head) {
+static void snapshot_file_begin_checksum(XXH3_state_t *state, uint64_t seed, const char *head) {
     XXH3_64bits_reset_withSeed(state, seed);
     XXH3_64bits_update(state, head + BLOCK_RAW_SIZE, SNAPSHOT_BLOCK_HEAD - BLOCK_RAW_SIZE);
 }
 
-static uint64_t checksum_of(uint64_t seed, const char *head, const char *stored, size_t size) {
+static uint64_t snapshot_file_checksum_of(uint64_t seed, const char *head, const char *stored,
+                                          size_t size) {
     XXH3_state_t state = {0};
-    begin_checksum(&state, seed, head);
+    snapshot_file_begin_checksum(&state, seed, head);
     XXH3_64bits_update(&state, stored, size);
     return XXH3_64bits_digest(&state);
 }
 
 /* ---- writing ---- */
 
-static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
+static bool snapshot_file_write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
     char head[SNAPSHOT_FILE_HEAD];
     file_format_put(head, snapshot_prefix, writer->format);
     little_put_u64(head + FILE_ID, writer->id);
@@ -72,7 +73,7 @@ bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const c
     if (writer->fd < 0) {
         return false;
     }
-    if (!write_file_head(writer, created_ms)) {
+    if (!snapshot_file_write_file_head(writer, created_ms)) {
         int error = errno;
         disk->unlink_at(directory, name);
         errno = error;
@@ -86,11 +87,11 @@ bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t 
     writer->fd = fd;
     writer->format = format;
     writer->is_stream = true;
-    return write_file_head(writer, created_ms);
+    return snapshot_file_write_file_head(writer, created_ms);
 }
 
 /* Keep the disk writing about as fast as blocks arrive. */
-static bool write_back(struct snapshot_writer *writer) {
+static bool snapshot_file_write_back(struct snapshot_writer *writer) {
     uint64_t begin = writer->write_back_begin;
     uint64_t end = writer->write_back_end;
     if (writer->size - end < WRITE_BACK_SIZE) {
@@ -105,13 +106,14 @@ static bool write_back(struct snapshot_writer *writer) {
            errno == EINTR;
 }
 
-static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const char *stored,
-                        uint32_t stored_size) {
+static bool snapshot_file_write_block(struct snapshot_writer *writer, uint32_t raw_size,
+                                      const char *stored, uint32_t stored_size) {
     char head[SNAPSHOT_BLOCK_HEAD];
     little_put_u32(head + BLOCK_RAW_SIZE, raw_size);
     little_put_u32(head + BLOCK_STORED_SIZE, stored_size);
-    little_put_u64(head + BLOCK_CHECKSUM,
-                   checksum_of(writer->id + writer->block_number, head, stored, stored_size));
+    little_put_u64(
+        head + BLOCK_CHECKSUM,
+        snapshot_file_checksum_of(writer->id + writer->block_number, head, stored, stored_size));
     if (!disk_write_all(writer->fd, head, sizeof head) ||
         !disk_write_all(writer->fd, stored, stored_size)) {
         return false;
@@ -119,7 +121,7 @@ static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const
     writer->block_number++;
     writer->raw_size += raw_size;
     writer->size += SNAPSHOT_BLOCK_HEAD + (uint64_t)stored_size;
-    return writer->is_stream || write_back(writer);
+    return writer->is_stream || snapshot_file_write_back(writer);
 }
 
 bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint32_t raw_size) {
@@ -132,14 +134,14 @@ bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint
                                  writer->level);
     }
     bool is_raw = size == 0 || ZSTD_isError(size);
-    return is_raw ? write_block(writer, raw_size, raw, raw_size)
-                  : write_block(writer, raw_size, writer->stored, (uint32_t)size);
+    return is_raw ? snapshot_file_write_block(writer, raw_size, raw, raw_size)
+                  : snapshot_file_write_block(writer, raw_size, writer->stored, (uint32_t)size);
 }
 
 bool snapshot_writer_finish(struct snapshot_writer *writer, struct snapshot_footer *footer) {
     footer->raw_size = writer->raw_size;
     footer->offset = writer->size;
-    return write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) &&
+    return snapshot_file_write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) &&
            (writer->is_stream || disk_sync(writer->fd));
 }
 
@@ -156,31 +158,32 @@ void snapshot_writer_close(struct snapshot_writer *writer) {
 
 /* ---- reading ---- */
 
-static enum snapshot_status refuse(struct snapshot_reader *reader, uint64_t offset,
-                                   const char *reason) {
+static enum snapshot_status snapshot_file_refuse(struct snapshot_reader *reader, uint64_t offset,
+                                                 const char *reason) {
     snprintf(reader->error, sizeof reader->error, "%s is damaged at offset %" PRIu64 ": %s",
              reader->path, offset, reason);
     return SNAPSHOT_DAMAGED;
 }
 
 /* errno has the cause. */
-static enum snapshot_status fail(struct snapshot_reader *reader, uint64_t offset) {
+static enum snapshot_status snapshot_file_fail(struct snapshot_reader *reader, uint64_t offset) {
     snprintf(reader->error, sizeof reader->error, "cannot read %s at offset %" PRIu64 ": %s",
              reader->path, offset, errno == ENODATA ? "the file was truncated" : strerror(errno));
     return SNAPSHOT_FAILED;
 }
 
-static enum snapshot_status read_file_head(struct snapshot_reader *reader) {
+static enum snapshot_status snapshot_file_read_file_head(struct snapshot_reader *reader) {
     const char *head = disk_window_get(&reader->window, 0, SNAPSHOT_FILE_HEAD, READ_SIZE);
     if (head == NULL) {
-        return fail(reader, 0);
+        return snapshot_file_fail(reader, 0);
     }
     reader->format = file_format_of(head, snapshot_prefix);
     if (reader->format == 0) {
-        return refuse(reader, 0, "it does not begin as a snapshot of this version does");
+        return snapshot_file_refuse(reader, 0,
+                                    "it does not begin as a snapshot of this version does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
-        return refuse(reader, 0, "the checksum of its head is wrong");
+        return snapshot_file_refuse(reader, 0, "the checksum of its head is wrong");
     }
     reader->id = little_get_u64(head + FILE_ID);
     reader->created_ms = little_get_u64(head + FILE_CREATED);
@@ -192,10 +195,11 @@ enum snapshot_status snapshot_reader_open(struct snapshot_reader *reader, int fd
                                           const char *path) {
     *reader = (struct snapshot_reader){.window = {.fd = fd}, .path = path};
     if (disk->size(fd, &reader->window.file_size) != 0) {
-        return fail(reader, 0);
+        return snapshot_file_fail(reader, 0);
     }
     if (reader->window.file_size < SNAPSHOT_FILE_HEAD) {
-        return refuse(reader, reader->window.file_size, "the file ends within its head");
+        return snapshot_file_refuse(reader, reader->window.file_size,
+                                    "the file ends within its head");
     }
     reader->window.buffer = memory_allocate(READ_SIZE);
     reader->window.buffer_size = READ_SIZE;
@@ -205,7 +209,7 @@ enum snapshot_status snapshot_reader_open(struct snapshot_reader *reader, int fd
                  path, READ_SIZE);
         return SNAPSHOT_FAILED;
     }
-    return read_file_head(reader);
+    return snapshot_file_read_file_head(reader);
 }
 
 bool snapshot_file_peek(int fd, struct snapshot_footer *footer) {
@@ -232,15 +236,17 @@ struct block {
 };
 
 /* Read and check the head of the next block. */
-static enum snapshot_status read_block_head(struct snapshot_reader *reader, struct block *block) {
+static enum snapshot_status snapshot_file_read_block_head(struct snapshot_reader *reader,
+                                                          struct block *block) {
     uint64_t left = reader->window.file_size - reader->offset;
     if (left < SNAPSHOT_BLOCK_HEAD) {
-        return refuse(reader, reader->window.file_size, "the file ends before its end mark");
+        return snapshot_file_refuse(reader, reader->window.file_size,
+                                    "the file ends before its end mark");
     }
     const char *head =
         disk_window_get(&reader->window, reader->offset, SNAPSHOT_BLOCK_HEAD, READ_SIZE);
     if (head == NULL) {
-        return fail(reader, reader->offset);
+        return snapshot_file_fail(reader, reader->offset);
     }
     block->checksum = little_get_u64(head + BLOCK_CHECKSUM);
     block->raw_size = little_get_u32(head + BLOCK_RAW_SIZE);
@@ -252,28 +258,30 @@ static enum snapshot_status read_block_head(struct snapshot_reader *reader, stru
                                     block->raw_size <= SNAPSHOT_RAW_SIZE_MAX &&
                                     (is_raw || block->raw_size <= SNAPSHOT_BLOCK_SIZE);
     if (!is_possible) {
-        return refuse(reader, reader->offset, "no block has the sizes that are written here");
+        return snapshot_file_refuse(reader, reader->offset,
+                                    "no block has the sizes that are written here");
     }
     if (block->stored_size > left - SNAPSHOT_BLOCK_HEAD) {
-        return refuse(reader, reader->offset, "the file ends within a block");
+        return snapshot_file_refuse(reader, reader->offset, "the file ends within a block");
     }
     return SNAPSHOT_BLOCK;
 }
 
-static void step_over(struct snapshot_reader *reader, const struct block *block) {
+static void snapshot_file_step_over(struct snapshot_reader *reader, const struct block *block) {
     reader->offset += SNAPSHOT_BLOCK_HEAD + (uint64_t)block->stored_size;
     reader->raw_size += block->raw_size;
     reader->block_number++;
 }
 
 /* Verify the checksum of a block that is larger than the buffer, reading it into raw if it fits. */
-static enum snapshot_status read_huge(struct snapshot_reader *reader, const struct block *block,
-                                      char *raw, size_t room) {
+static enum snapshot_status snapshot_file_read_huge(struct snapshot_reader *reader,
+                                                    const struct block *block, char *raw,
+                                                    size_t room) {
     char head[SNAPSHOT_BLOCK_HEAD];
     little_put_u32(head + BLOCK_RAW_SIZE, block->raw_size);
     little_put_u32(head + BLOCK_STORED_SIZE, block->stored_size);
     XXH3_state_t state = {0};
-    begin_checksum(&state, reader->id + reader->block_number, head);
+    snapshot_file_begin_checksum(&state, reader->id + reader->block_number, head);
     uint64_t offset = reader->offset + SNAPSHOT_BLOCK_HEAD;
     bool is_kept = room >= block->raw_size;
     char piece[32768];
@@ -283,32 +291,35 @@ static enum snapshot_status read_huge(struct snapshot_reader *reader, const stru
         uint32_t wanted = left < sizeof piece ? left : (uint32_t)sizeof piece;
         char *to = is_kept ? raw + done : piece;
         if (!disk_read_whole(reader->window.fd, to, wanted, offset + done)) {
-            return fail(reader, offset + done);
+            return snapshot_file_fail(reader, offset + done);
         }
         XXH3_64bits_update(&state, to, wanted);
         done += wanted;
     }
     if (XXH3_64bits_digest(&state) != block->checksum) {
-        return refuse(reader, reader->offset, "the checksum of a block is wrong");
+        return snapshot_file_refuse(reader, reader->offset, "the checksum of a block is wrong");
     }
     return is_kept ? SNAPSHOT_BLOCK : SNAPSHOT_LARGER;
 }
 
-static enum snapshot_status read_footer(struct snapshot_reader *reader, const char *stored) {
+static enum snapshot_status snapshot_file_read_footer(struct snapshot_reader *reader,
+                                                      const char *stored) {
     memcpy(&reader->footer, stored, SNAPSHOT_FOOTER);
     uint64_t end = reader->offset + SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER;
     if (reader->footer.raw_size != reader->raw_size || reader->footer.offset != reader->offset) {
-        return refuse(reader, reader->offset, "blocks before the end mark are missing");
+        return snapshot_file_refuse(reader, reader->offset,
+                                    "blocks before the end mark are missing");
     }
     if (end != reader->window.file_size) {
-        return refuse(reader, end, "the file continues after its end mark");
+        return snapshot_file_refuse(reader, end, "the file continues after its end mark");
     }
     return SNAPSHOT_END;
 }
 
 /* Decompress a block whose checksum is verified. */
-static enum snapshot_status unpack(struct snapshot_reader *reader, const struct block *block,
-                                   const char *stored, char *raw) {
+static enum snapshot_status snapshot_file_unpack(struct snapshot_reader *reader,
+                                                 const struct block *block, const char *stored,
+                                                 char *raw) {
     if (block->stored_size == block->raw_size) {
         memcpy(raw, stored, block->raw_size);
         return SNAPSHOT_BLOCK;
@@ -316,47 +327,49 @@ static enum snapshot_status unpack(struct snapshot_reader *reader, const struct 
     size_t size =
         ZSTD_decompressDCtx(reader->zstd, raw, block->raw_size, stored, block->stored_size);
     if (size != block->raw_size) {
-        return refuse(reader, reader->offset, "a block cannot be unpacked");
+        return snapshot_file_refuse(reader, reader->offset, "a block cannot be unpacked");
     }
     return SNAPSHOT_BLOCK;
 }
 
 /* Handle a block that is completely in the buffer, or the end. */
-static enum snapshot_status read_usual(struct snapshot_reader *reader, const struct block *block,
-                                       char *raw, size_t room) {
+static enum snapshot_status snapshot_file_read_usual(struct snapshot_reader *reader,
+                                                     const struct block *block, char *raw,
+                                                     size_t room) {
     size_t whole_size = SNAPSHOT_BLOCK_HEAD + (size_t)block->stored_size;
     const char *head = disk_window_get(&reader->window, reader->offset, whole_size, READ_SIZE);
     if (head == NULL) {
-        return fail(reader, reader->offset);
+        return snapshot_file_fail(reader, reader->offset);
     }
     const char *stored = head + SNAPSHOT_BLOCK_HEAD;
-    if (checksum_of(reader->id + reader->block_number, head, stored, block->stored_size) !=
-        block->checksum) {
-        return refuse(reader, reader->offset, "the checksum of a block is wrong");
+    if (snapshot_file_checksum_of(reader->id + reader->block_number, head, stored,
+                                  block->stored_size) != block->checksum) {
+        return snapshot_file_refuse(reader, reader->offset, "the checksum of a block is wrong");
     }
     if (block->raw_size == 0) {
-        return read_footer(reader, stored);
+        return snapshot_file_read_footer(reader, stored);
     }
     if (block->raw_size > room) {
         return SNAPSHOT_LARGER;
     }
-    return unpack(reader, block, stored, raw);
+    return snapshot_file_unpack(reader, block, stored, raw);
 }
 
 enum snapshot_status snapshot_reader_next(struct snapshot_reader *reader, char *raw, size_t room,
                                           size_t *size) {
     struct block block;
-    enum snapshot_status status = read_block_head(reader, &block);
+    enum snapshot_status status = snapshot_file_read_block_head(reader, &block);
     if (status != SNAPSHOT_BLOCK) {
         return status;
     }
     bool is_usual = block.raw_size <= SNAPSHOT_BLOCK_SIZE;
-    status = (is_usual ? read_usual : read_huge)(reader, &block, raw, room);
+    status =
+        (is_usual ? snapshot_file_read_usual : snapshot_file_read_huge)(reader, &block, raw, room);
     if (status == SNAPSHOT_BLOCK || status == SNAPSHOT_LARGER) {
         *size = block.raw_size;
     }
     if (status == SNAPSHOT_BLOCK) {
-        step_over(reader, &block);
+        snapshot_file_step_over(reader, &block);
     }
     return status;
 }

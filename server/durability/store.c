@@ -48,7 +48,7 @@ struct cursor {
     size_t at;
 };
 
-static bool take_text(struct cursor *cursor, const char *wanted) {
+static bool store_take_text(struct cursor *cursor, const char *wanted) {
     size_t size = strlen(wanted);
     if (cursor->text.size - cursor->at < size ||
         memcmp(cursor->text.at + cursor->at, wanted, size) != 0) {
@@ -58,7 +58,7 @@ static bool take_text(struct cursor *cursor, const char *wanted) {
     return true;
 }
 
-static bool take_number(struct cursor *cursor, uint64_t *number) {
+static bool store_parse_number(struct cursor *cursor, uint64_t *number) {
     size_t end = cursor->at;
     while (end < cursor->text.size && cursor->text.at[end] >= '0' && cursor->text.at[end] <= '9') {
         end++;
@@ -68,16 +68,16 @@ static bool take_number(struct cursor *cursor, uint64_t *number) {
     return bytes_parse_u64(digits, number);
 }
 
-static bool take_name(struct cursor *cursor, enum store_kind kind, uint64_t *number) {
-    return take_text(cursor, "leaderboard.") && take_number(cursor, number) && *number > 0 &&
-           take_text(cursor, ".") && take_text(cursor, kind_names[kind]);
+static bool store_take_name(struct cursor *cursor, enum store_kind kind, uint64_t *number) {
+    return store_take_text(cursor, "leaderboard.") && store_parse_number(cursor, number) &&
+           *number > 0 && store_take_text(cursor, ".") && store_take_text(cursor, kind_names[kind]);
 }
 
 bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number) {
     for (int i = STORE_BASE; i <= STORE_JOURNAL; i++) {
         struct cursor cursor = {.text = bytes_from_text(name)};
         *kind = (enum store_kind)i;
-        if (take_name(&cursor, *kind, number) && cursor.at == cursor.text.size) {
+        if (store_take_name(&cursor, *kind, number) && cursor.at == cursor.text.size) {
             return true;
         }
     }
@@ -98,7 +98,7 @@ bool store_is_named(const struct store_state *state, enum store_kind kind, uint6
 
 /* ---- the manifest's text ---- */
 
-static size_t print_checksum(char *out, struct bytes lines) {
+static size_t store_print_checksum(char *out, struct bytes lines) {
     return (size_t)snprintf(out, 32, "checksum %016" PRIx64 "\n",
                             XXH3_64bits(lines.at, lines.size));
 }
@@ -118,15 +118,16 @@ size_t store_print_manifest(char *out, const struct store_state *state) {
             out + size, STORE_MANIFEST_MAX - size, "journal %s first %" PRIu64 "\n",
             store_name(STORE_JOURNAL, journal->number).text, journal->first_sequence);
     }
-    return size + print_checksum(out + size, (struct bytes){.at = out, .size = size});
+    return size + store_print_checksum(out + size, (struct bytes){.at = out, .size = size});
 }
 
 /* Parse the line of a journal; it must be valid after the journals parsed so far. */
-static bool take_journal(struct cursor *cursor, struct store_state *state) {
+static bool store_take_journal(struct cursor *cursor, struct store_state *state) {
     struct store_journal journal;
     if (state->journal_count == STORE_JOURNALS_MAX ||
-        !take_name(cursor, STORE_JOURNAL, &journal.number) || !take_text(cursor, " first ") ||
-        !take_number(cursor, &journal.first_sequence) || !take_text(cursor, "\n")) {
+        !store_take_name(cursor, STORE_JOURNAL, &journal.number) ||
+        !store_take_text(cursor, " first ") ||
+        !store_parse_number(cursor, &journal.first_sequence) || !store_take_text(cursor, "\n")) {
         return false;
     }
     if (state->journal_count > 0) {
@@ -140,22 +141,22 @@ static bool take_journal(struct cursor *cursor, struct store_state *state) {
 }
 
 /* Parse all lines before the checksum. *at: offset of the first bad line, or of the checksum. */
-static bool take_lines(struct cursor *cursor, struct store_state *state, size_t *at) {
+static bool store_take_lines(struct cursor *cursor, struct store_state *state, size_t *at) {
     *at = 0;
-    if (!take_text(cursor, MANIFEST_TITLE)) {
+    if (!store_take_text(cursor, MANIFEST_TITLE)) {
         return false;
     }
     *at = cursor->at;
-    if (take_text(cursor, "base ")) {
-        if (!take_name(cursor, STORE_BASE, &state->base_number) ||
-            !take_text(cursor, " sequence ") || !take_number(cursor, &state->base_sequence) ||
-            !take_text(cursor, "\n")) {
+    if (store_take_text(cursor, "base ")) {
+        if (!store_take_name(cursor, STORE_BASE, &state->base_number) ||
+            !store_take_text(cursor, " sequence ") ||
+            !store_parse_number(cursor, &state->base_sequence) || !store_take_text(cursor, "\n")) {
             return false;
         }
         *at = cursor->at;
     }
-    while (take_text(cursor, "journal ")) {
-        if (!take_journal(cursor, state)) {
+    while (store_take_text(cursor, "journal ")) {
+        if (!store_take_journal(cursor, state)) {
             return false;
         }
         *at = cursor->at;
@@ -167,13 +168,13 @@ bool store_parse_manifest(struct bytes text, struct store_state *state, char *er
     struct cursor cursor = {.text = text};
     size_t at;
     *state = (struct store_state){0};
-    if (!take_lines(&cursor, state, &at)) {
+    if (!store_take_lines(&cursor, state, &at)) {
         snprintf(error, DISK_ERROR_MAX, "is damaged at offset %zu: not a manifest line", at);
         return false;
     }
     char checksum[32];
-    print_checksum(checksum, (struct bytes){.at = text.at, .size = at});
-    if (!take_text(&cursor, checksum) || cursor.at != text.size) {
+    store_print_checksum(checksum, (struct bytes){.at = text.at, .size = at});
+    if (!store_take_text(&cursor, checksum) || cursor.at != text.size) {
         snprintf(error, DISK_ERROR_MAX,
                  "is damaged at offset %zu: the checksum of the lines before should be here", at);
         return false;
@@ -183,7 +184,7 @@ bool store_parse_manifest(struct bytes text, struct store_state *state, char *er
 
 /* ---- setting ---- */
 
-static bool write_new_manifest(const struct store *store, const struct store_state *state) {
+static bool store_write_new_manifest(const struct store *store, const struct store_state *state) {
     char text[STORE_MANIFEST_MAX];
     size_t size = store_print_manifest(text, state);
     int fd = disk_open(store->directory, MANIFEST_NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
@@ -192,7 +193,7 @@ static bool write_new_manifest(const struct store *store, const struct store_sta
     return is_written && disk_sync_directory(store->directory);
 }
 
-static bool rename_manifest(const struct store *store) {
+static bool store_rename_manifest(const struct store *store) {
     int result;
     do {
         result = disk->rename_at(store->directory, MANIFEST_NEW_NAME, STORE_MANIFEST_NAME);
@@ -201,7 +202,7 @@ static bool rename_manifest(const struct store *store) {
 }
 
 enum store_set_status store_set(struct store *store, const struct store_state *state) {
-    if (!write_new_manifest(store, state) || !rename_manifest(store)) {
+    if (!store_write_new_manifest(store, state) || !store_rename_manifest(store)) {
         int error = errno;
         disk->unlink_at(store->directory, MANIFEST_NEW_NAME);
         errno = error;
@@ -215,7 +216,7 @@ enum store_set_status store_set(struct store *store, const struct store_state *s
     return STORE_SET;
 }
 
-static bool remove_name(const struct store *store, const char *name) {
+static bool store_remove_name(const struct store *store, const char *name) {
     int result;
     do {
         result = disk->unlink_at(store->directory, name);
@@ -225,11 +226,11 @@ static bool remove_name(const struct store *store, const char *name) {
 
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
     CHECK(!store_is_named(&store->state, kind, number));
-    return remove_name(store, store_name(kind, number).text);
+    return store_remove_name(store, store_name(kind, number).text);
 }
 
 bool store_discard(const struct store *store, enum store_kind kind, uint64_t number) {
-    return remove_name(store, store_name(kind, number).text);
+    return store_remove_name(store, store_name(kind, number).text);
 }
 
 /* ---- keeping ---- */
@@ -237,14 +238,14 @@ bool store_discard(const struct store *store, enum store_kind kind, uint64_t num
 struct kept_name {
     char text[sizeof STORE_KEPT_NAME "/" + STORE_NAME_MAX];
 };
-static struct kept_name kept_name(const char *name) {
+static struct kept_name store_kept_name(const char *name) {
     struct kept_name kept;
     snprintf(kept.text, sizeof kept.text, STORE_KEPT_NAME "/%.*s", STORE_NAME_MAX - 1, name);
     return kept;
 }
 
-static bool move_to_kept(const struct store *store, const char *name) {
-    const struct kept_name kept = kept_name(name);
+static bool store_move_to_kept(const struct store *store, const char *name) {
+    const struct kept_name kept = store_kept_name(name);
     int result = disk->rename_at(store->directory, name, kept.text);
     if (result != 0 && errno == ENOENT) {
         (void)disk->make_directory_at(store->directory, STORE_KEPT_NAME, 0750);
@@ -262,12 +263,12 @@ struct kept_files {
     struct kept_name name;
 };
 
-static void see_kept(void *context, const char *name) {
+static void store_see_kept(void *context, const char *name) {
     struct kept_files *files = context;
     enum store_kind kind;
     uint64_t number;
     struct stat status;
-    const struct kept_name kept = kept_name(name);
+    const struct kept_name kept = store_kept_name(name);
     if (!store_parse_name(name, &kind, &number) ||
         fstatat(files->store->directory, kept.text, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return;
@@ -281,42 +282,44 @@ static void see_kept(void *context, const char *name) {
 }
 
 /* -1: there is no such directory. */
-static int open_kept(const struct store *store) {
+static int store_open_kept(const struct store *store) {
     return disk_open(store->directory, STORE_KEPT_NAME, O_RDONLY | O_DIRECTORY, 0);
 }
 
 /* Remove the oldest, until the rest is within the limits. */
-static void trim_kept(const struct store *store) {
-    int kept = open_kept(store);
+static void store_trim_kept(const struct store *store) {
+    int kept = store_open_kept(store);
     struct kept_files files;
     bool is_over = kept >= 0;
     while (is_over) {
         files = (struct kept_files){.store = store};
-        is_over = disk->list(kept, see_kept, &files) == 0 && files.oldest != 0 &&
+        is_over = disk->list(kept, store_see_kept, &files) == 0 && files.oldest != 0 &&
                   ((store->keep.size_max > 0 && files.size > store->keep.size_max) ||
                    time(NULL) - files.written > store->keep.seconds) &&
-                  remove_name(store, files.name.text);
+                  store_remove_name(store, files.name.text);
     }
     disk_close(kept);
 }
 
-static bool retire(const struct store *store, const char *name) {
-    return store->keep.seconds > 0 ? move_to_kept(store, name) : remove_name(store, name);
+static bool store_retire(const struct store *store, const char *name) {
+    return store->keep.seconds > 0 ? store_move_to_kept(store, name)
+                                   : store_remove_name(store, name);
 }
 
 /* Unless the manifest names it. 0: there is no such file. */
-static bool remove_old(const struct store *store, enum store_kind kind, uint64_t number) {
+static bool store_remove_unless_named(const struct store *store, enum store_kind kind,
+                                      uint64_t number) {
     return number == 0 || store_is_named(&store->state, kind, number) ||
-           retire(store, store_name(kind, number).text);
+           store_retire(store, store_name(kind, number).text);
 }
 
 bool store_remove_old(struct store *store, const struct store_state *before) {
-    bool is_done = remove_old(store, STORE_BASE, before->base_number);
+    bool is_done = store_remove_unless_named(store, STORE_BASE, before->base_number);
     for (uint32_t i = 0; i < before->journal_count; i++) {
-        is_done &= remove_old(store, STORE_JOURNAL, before->journals[i].number);
+        is_done &= store_remove_unless_named(store, STORE_JOURNAL, before->journals[i].number);
     }
     if (store->keep.seconds > 0) {
-        trim_kept(store);
+        store_trim_kept(store);
     }
     return is_done;
 }
@@ -334,13 +337,14 @@ struct opening {
 };
 
 /* errno has the cause. */
-static enum store_status fail(const struct opening *opening, const char *what, const char *name) {
+static enum store_status store_fail(const struct opening *opening, const char *what,
+                                    const char *name) {
     snprintf(opening->error, DISK_ERROR_MAX, "cannot %s %s%s%s: %s", what, opening->store->path,
              name[0] != '\0' ? "/" : "", name, strerror(errno));
     return STORE_FAILED;
 }
 
-static bool make_directory(int above, const char *name) {
+static bool store_make_directory(int above, const char *name) {
     int result;
     do {
         result = disk->make_directory_at(above, name, 0750);
@@ -348,8 +352,8 @@ static bool make_directory(int above, const char *name) {
     return result == 0;
 }
 
-static enum store_status open_directory(const struct opening *opening, const char *parent,
-                                        const char *name) {
+static enum store_status store_open_directory(const struct opening *opening, const char *parent,
+                                              const char *name) {
     struct store *store = opening->store;
     int flags = O_RDONLY | O_DIRECTORY;
     int above = disk_open(AT_FDCWD, parent, flags, 0);
@@ -360,7 +364,7 @@ static enum store_status open_directory(const struct opening *opening, const cha
     }
     store->directory = disk_open(above, name, flags, 0);
     bool is_wanted = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
-    bool is_made = is_wanted && make_directory(above, name);
+    bool is_made = is_wanted && store_make_directory(above, name);
     if (is_made ||
         (is_wanted && errno == EEXIST)) { /* another server may make it at the same time */
         store->directory = disk_open(above, name, flags, 0);
@@ -373,11 +377,11 @@ static enum store_status open_directory(const struct opening *opening, const cha
     bool is_forbidden = errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT;
     bool is_missing = is_wanted ? is_forbidden && opening->mode == STORE_CLAIM : errno == ENOENT;
     enum store_status status =
-        fail(opening, is_wanted ? "make the directory" : "open the directory", "");
+        store_fail(opening, is_wanted ? "make the directory" : "open the directory", "");
     return is_missing ? STORE_MISSING : status;
 }
 
-static enum store_status say_in_use(const struct opening *opening) {
+static enum store_status store_say_in_use(const struct opening *opening) {
     char text[BYTES_INTEGER_TEXT_MAX + 1];
     size_t size;
     uint64_t pid;
@@ -410,7 +414,7 @@ void store_note_process(const struct store *store) {
 
 /* Does the name in the directory still stand for the file that is locked? Who abandons a directory removes both, and a
  * lock on what is gone holds off nobody. */
-static bool is_lock_there(const struct store *store) {
+static bool store_is_lock_there(const struct store *store) {
     struct stat held, named;
     return fstat(store->lock, &held) == 0 &&
            fstatat(store->directory, STORE_LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -418,20 +422,22 @@ static bool is_lock_there(const struct store *store) {
 }
 
 /* *is_gone: the directory or the lock was removed meanwhile, and all is to be opened again. */
-static enum store_status take_lock(const struct opening *opening, bool *is_gone) {
+static enum store_status store_take_lock(const struct opening *opening, bool *is_gone) {
     struct store *store = opening->store;
     bool is_reading = opening->mode == STORE_READ;
     store->lock = disk_open(store->directory, STORE_LOCK_NAME,
                             is_reading ? O_RDONLY : O_RDWR | O_CREAT, 0640);
     if (store->lock < 0) {
         *is_gone = !is_reading && errno == ENOENT;
-        return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
+        return is_reading && errno == ENOENT ? STORE_OK
+                                             : store_fail(opening, "open", STORE_LOCK_NAME);
     }
     if (!disk_lock(store->lock)) {
-        return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
+        return errno == EWOULDBLOCK ? store_say_in_use(opening)
+                                    : store_fail(opening, "lock", STORE_LOCK_NAME);
     }
     store->is_locked = true;
-    *is_gone = !is_lock_there(store);
+    *is_gone = !store_is_lock_there(store);
     if (!is_reading && !*is_gone) {
         store_note_process(store);
     }
@@ -439,18 +445,18 @@ static enum store_status take_lock(const struct opening *opening, bool *is_gone)
 }
 
 /* Open the directory and lock it. */
-static enum store_status hold_directory(const struct opening *opening, const char *parent,
-                                        const char *name) {
+static enum store_status store_hold_directory(const struct opening *opening, const char *parent,
+                                              const char *name) {
     enum { ATTEMPTS_MAX = 100 };
     enum store_status status = STORE_OK;
     bool is_gone = true;
     for (int i = 0; i < ATTEMPTS_MAX && is_gone; i++) {
         is_gone = false;
         store_close(opening->store);
-        status = open_directory(opening, parent, name);
-        status = status == STORE_OK ? take_lock(opening, &is_gone) : status;
+        status = store_open_directory(opening, parent, name);
+        status = status == STORE_OK ? store_take_lock(opening, &is_gone) : status;
     }
-    return is_gone && status == STORE_OK ? say_in_use(opening) : status;
+    return is_gone && status == STORE_OK ? store_say_in_use(opening) : status;
 }
 
 /* ---- what is in the directory ---- */
@@ -465,7 +471,7 @@ struct sighting {
     void *context;
 };
 
-static void see_name(void *context, const char *name) {
+static void store_see_name(void *context, const char *name) {
     struct sighting *sighting = context;
     enum store_kind kind;
     uint64_t number;
@@ -486,24 +492,24 @@ static void see_name(void *context, const char *name) {
 
 bool store_list_unnamed(const struct store *store, disk_visit_name *visit, void *context) {
     struct sighting sighting = {.state = &store->state, .visit_unnamed = visit, .context = context};
-    return disk->list(store->directory, see_name, &sighting) == 0;
+    return disk->list(store->directory, store_see_name, &sighting) == 0;
 }
 
 /* A crash may have come between a manifest and the keeping of what it replaced. */
-static bool keep_unnamed(const struct store *store, const char *name) {
+static bool store_keep_unnamed(const struct store *store, const char *name) {
     enum store_kind kind;
     uint64_t number;
-    int kept = store_parse_name(name, &kind, &number) ? open_kept(store) : -1;
+    int kept = store_parse_name(name, &kind, &number) ? store_open_kept(store) : -1;
     disk_close(kept);
-    return kept >= 0 && move_to_kept(store, name);
+    return kept >= 0 && store_move_to_kept(store, name);
 }
 
-static void remove_unnamed(void *context, const char *name) {
+static void store_remove_unnamed(void *context, const char *name) {
     const struct store *store = context;
-    if (keep_unnamed(store, name)) {
+    if (store_keep_unnamed(store, name)) {
         return;
     }
-    if (remove_name(store, name)) {
+    if (store_remove_name(store, name)) {
         log_write(LOG_NOTICE, "removed a file that no manifest names path=%s/%s", store->path,
                   name);
     } else {
@@ -514,7 +520,7 @@ static void remove_unnamed(void *context, const char *name) {
 }
 
 /* Report the first file that the manifest names and that cannot be opened. */
-static enum store_status say_missing(const struct opening *opening) {
+static enum store_status store_say_missing(const struct opening *opening) {
     const struct store *store = opening->store;
     for (uint32_t i = 0; i <= store->state.journal_count; i++) {
         bool is_base = i == store->state.journal_count;
@@ -531,13 +537,13 @@ static enum store_status say_missing(const struct opening *opening) {
         }
     }
     errno = EAGAIN;
-    return fail(opening, "list", "");
+    return store_fail(opening, "list", "");
 }
 
 /* ---- the manifest at opening ---- */
 
 /* Sync the directory's own entry in its parent: it may be new. */
-static bool sync_entry(const struct store *store) {
+static bool store_sync_entry(const struct store *store) {
     int above = disk_open(store->directory, "..", O_RDONLY | O_DIRECTORY, 0);
     bool is_synced = above >= 0 && disk_sync_directory(above);
     disk_close(above);
@@ -546,7 +552,8 @@ static bool sync_entry(const struct store *store) {
 
 bool store_begin(struct store *store) {
     struct store_state empty = {0};
-    return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
+    return store->has_manifest ||
+           (store_sync_entry(store) && store_set(store, &empty) == STORE_SET);
 }
 
 enum store_status store_read_manifest(int directory, struct store_state *state, char *reason) {
@@ -569,7 +576,7 @@ enum store_status store_read_manifest(int directory, struct store_state *state, 
                : STORE_DAMAGED;
 }
 
-static enum store_status read_manifest(const struct opening *opening) {
+static enum store_status store_read_own_manifest(const struct opening *opening) {
     struct store *store = opening->store;
     char reason[DISK_ERROR_MAX];
     enum store_status status = store_read_manifest(store->directory, &store->state, reason);
@@ -582,7 +589,7 @@ static enum store_status read_manifest(const struct opening *opening) {
 }
 
 /* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */
-static enum store_status say_empty(const struct opening *opening, const char *first) {
+static enum store_status store_say_empty(const struct opening *opening, const char *first) {
     const char *path = opening->store->path;
     if (first[0] != '\0') {
         snprintf(opening->error, DISK_ERROR_MAX,
@@ -594,33 +601,33 @@ static enum store_status say_empty(const struct opening *opening, const char *fi
     return STORE_MISSING;
 }
 
-static enum store_status look_around(const struct opening *opening) {
+static enum store_status store_look_around(const struct opening *opening) {
     struct store *store = opening->store;
     struct sighting sighting = {.state = &store->state};
-    if (disk->list(store->directory, see_name, &sighting) != 0) {
-        return fail(opening, "list", "");
+    if (disk->list(store->directory, store_see_name, &sighting) != 0) {
+        return store_fail(opening, "list", "");
     }
     if (!store->has_manifest && (sighting.first.text[0] != '\0' || opening->mode < STORE_CLAIM)) {
-        return say_empty(opening, sighting.first.text);
+        return store_say_empty(opening, sighting.first.text);
     }
     if (sighting.found_count < store->state.journal_count + (store->state.base_number != 0)) {
-        return say_missing(opening);
+        return store_say_missing(opening);
     }
-    int kept = open_kept(store);
+    int kept = store_open_kept(store);
     struct sighting sighting_kept = {.state = &store->state};
-    bool is_listed = kept < 0 || disk->list(kept, see_name, &sighting_kept) == 0;
+    bool is_listed = kept < 0 || disk->list(kept, store_see_name, &sighting_kept) == 0;
     disk_close(kept);
     if (!is_listed) {
-        return fail(opening, "list", STORE_KEPT_NAME);
+        return store_fail(opening, "list", STORE_KEPT_NAME);
     }
     uint64_t number_max = sighting_kept.number_max > sighting.number_max ? sighting_kept.number_max
                                                                          : sighting.number_max;
     store->next_number = number_max + 1;
-    if (opening->mode >= STORE_CLAIM && !store_list_unnamed(store, remove_unnamed, store)) {
-        return fail(opening, "list", "");
+    if (opening->mode >= STORE_CLAIM && !store_list_unnamed(store, store_remove_unnamed, store)) {
+        return store_fail(opening, "list", "");
     }
     bool is_begun = opening->mode != STORE_CREATE || store_begin(store);
-    return is_begun ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
+    return is_begun ? STORE_OK : store_fail(opening, "write", STORE_MANIFEST_NAME);
 }
 
 enum store_status store_open(struct store *store, const char *parent, const char *name,
@@ -632,9 +639,9 @@ enum store_status store_open(struct store *store, const char *parent, const char
         snprintf(error, DISK_ERROR_MAX, "the path of the directory %.100s is too long", name);
         return STORE_FAILED;
     }
-    enum store_status status = hold_directory(&opening, parent, name);
-    status = status == STORE_OK ? read_manifest(&opening) : status;
-    status = status == STORE_OK ? look_around(&opening) : status;
+    enum store_status status = store_hold_directory(&opening, parent, name);
+    status = status == STORE_OK ? store_read_own_manifest(&opening) : status;
+    status = status == STORE_OK ? store_look_around(&opening) : status;
     if (status != STORE_OK) {
         store_abandon(store);
     }
@@ -664,8 +671,8 @@ enum store_status store_open_base(struct store *store, const char *path, char *e
 
 void store_abandon(struct store *store) {
     /* Only who holds the lock may remove it: another server may have taken it in the directory that this one made. */
-    if (store->is_made && store->is_locked && is_lock_there(store)) {
-        (void)remove_name(store, STORE_LOCK_NAME);
+    if (store->is_made && store->is_locked && store_is_lock_there(store)) {
+        (void)store_remove_name(store, STORE_LOCK_NAME);
     }
     if (store->is_made) {
         (void)!rmdir(store->path); /* unless it is in use meanwhile */

@@ -9,7 +9,7 @@
 
 enum { PIPE_SIZE = 1 << 20 };
 
-static void on_readable(uv_poll_t *poll, int status, int events) {
+static void stream_on_readable(uv_poll_t *poll, int status, int events) {
     struct stream *stream = poll->data;
     (void)status;
     (void)events;
@@ -17,7 +17,7 @@ static void on_readable(uv_poll_t *poll, int status, int events) {
     uv_poll_stop(poll);
 }
 
-static void on_closed(uv_handle_t *handle) {
+static void stream_on_closed(uv_handle_t *handle) {
     struct stream *stream = handle->data;
     stream->state = STREAM_UNUSED;
 }
@@ -59,7 +59,7 @@ enum stream_status stream_read(struct stream *stream, char *at, size_t room, siz
         return STREAM_END;
     }
     if (errno != EAGAIN ||
-        uv_poll_start(&stream->poll, UV_READABLE | UV_DISCONNECT, on_readable) != 0) {
+        uv_poll_start(&stream->poll, UV_READABLE | UV_DISCONNECT, stream_on_readable) != 0) {
         return STREAM_FAILED;
     }
     stream->is_waiting = true;
@@ -79,7 +79,7 @@ void stream_close(struct stream *stream) {
         return;
     }
     stream->state = STREAM_CLOSING;
-    uv_close((uv_handle_t *)&stream->poll, on_closed);
+    uv_close((uv_handle_t *)&stream->poll, stream_on_closed);
     disk_close(stream->reader);
     disk_close(stream->writer);
     stream->reader = -1;

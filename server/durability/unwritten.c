@@ -22,7 +22,7 @@ void unwritten_clear(struct unwritten *unwritten) {
 }
 
 /* The key's slot, or the free one that it would take. */
-static uint64_t *find_slot(const struct unwritten *unwritten, uint64_t key) {
+static uint64_t *unwritten_find_slot(const struct unwritten *unwritten, uint64_t key) {
     uint32_t at = (uint32_t)key & (unwritten->room - 1);
     while (unwritten->slots[at] != 0 && unwritten->slots[at] != key) {
         at = (at + 1) & (unwritten->room - 1);
@@ -31,7 +31,7 @@ static uint64_t *find_slot(const struct unwritten *unwritten, uint64_t key) {
 }
 
 /* false: no memory, or too many. */
-static bool make_room(struct unwritten *unwritten) {
+static bool unwritten_make_room(struct unwritten *unwritten) {
     struct unwritten larger = *unwritten;
     if (2 * unwritten->count < unwritten->room) {
         return true;
@@ -45,7 +45,7 @@ static bool make_room(struct unwritten *unwritten) {
     }
     for (uint32_t i = 0; i < unwritten->room; i++) {
         if (unwritten->slots[i] != 0) {
-            *find_slot(&larger, unwritten->slots[i]) = unwritten->slots[i];
+            *unwritten_find_slot(&larger, unwritten->slots[i]) = unwritten->slots[i];
         }
     }
     memory_free(unwritten->slots);
@@ -53,13 +53,13 @@ static bool make_room(struct unwritten *unwritten) {
     return true;
 }
 
-static void add_key(struct unwritten *unwritten, uint32_t database, struct bytes name) {
-    if (unwritten->has_all || !make_room(unwritten)) {
+static void unwritten_add_key(struct unwritten *unwritten, uint32_t database, struct bytes name) {
+    if (unwritten->has_all || !unwritten_make_room(unwritten)) {
         unwritten->has_all = true;
         return;
     }
     uint64_t key = unwritten_key(database, name);
-    uint64_t *slot = find_slot(unwritten, key);
+    uint64_t *slot = unwritten_find_slot(unwritten, key);
     unwritten->count += *slot == 0;
     *slot = key;
 }
@@ -76,7 +76,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
         break;
     case EFFECT_RENAME:
     case EFFECT_COPY:
-        add_key(unwritten, effect->to_database, effect->to_name);
+        unwritten_add_key(unwritten, effect->to_database, effect->to_name);
         unwritten->has_names = true;
         break;
     case EFFECT_FLUSH:
@@ -90,7 +90,7 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
         unwritten->has_names = true;
     }
     unwritten->has_names |= effect->database >= REGISTRY_SYSTEM;
-    add_key(unwritten, effect->database, effect->name);
+    unwritten_add_key(unwritten, effect->database, effect->name);
 }
 
 void unwritten_add_group(struct unwritten *unwritten, struct bytes payload) {
@@ -113,5 +113,6 @@ void unwritten_add_group(struct unwritten *unwritten, struct bytes payload) {
 }
 
 bool unwritten_has(const struct unwritten *unwritten, uint64_t key) {
-    return unwritten->has_all || (unwritten->count > 0 && *find_slot(unwritten, key) == key);
+    return unwritten->has_all ||
+           (unwritten->count > 0 && *unwritten_find_slot(unwritten, key) == key);
 }

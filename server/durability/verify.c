@@ -31,7 +31,8 @@ struct checking {
 /* ---- the directory ---- */
 
 /* Open DIRECTORY, or the store inside it that has the usual name. */
-static enum store_status open_store(struct checking *checking, const char *directory, char *error) {
+static enum store_status verify_open_store(struct checking *checking, const char *directory,
+                                           char *error) {
     char parent[STORE_PATH_MAX];
     enum store_mode mode = checking->is_fixing ? STORE_FIX : STORE_READ;
     struct stat file;
@@ -61,7 +62,7 @@ static enum store_status open_store(struct checking *checking, const char *direc
 }
 
 /* Open a file that the manifest names, and set checking->path. */
-static int open_file(struct checking *checking, enum store_kind kind, uint64_t number) {
+static int verify_open_file(struct checking *checking, enum store_kind kind, uint64_t number) {
     int fd = store_open_file(&checking->store, kind, number, checking->path);
     if (fd < 0) {
         fprintf(checking->out, "cannot open %s: %s\n", checking->path, strerror(errno));
@@ -69,13 +70,13 @@ static int open_file(struct checking *checking, enum store_kind kind, uint64_t n
     return fd;
 }
 
-static void print_unnamed(void *context, const char *name) {
+static void verify_print_unnamed(void *context, const char *name) {
     const struct checking *checking = context;
     fprintf(checking->out, "%s/%s: not named by the manifest, the next start removes it\n",
             checking->store.path, name);
 }
 
-static void print_manifest(struct checking *checking) {
+static void verify_print_manifest(struct checking *checking) {
     const struct store_state *state = &checking->store.state;
     if (checking->store.is_file) {
         return;
@@ -83,21 +84,21 @@ static void print_manifest(struct checking *checking) {
     fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
             checking->store.path, state->base_number != 0 ? "a base" : "no base",
             state->journal_count);
-    if (!store_list_unnamed(&checking->store, print_unnamed, checking)) {
+    if (!store_list_unnamed(&checking->store, verify_print_unnamed, checking)) {
         fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
     }
 }
 
 /* ---- the base ---- */
 
-static enum check_result result_of_snapshot(enum snapshot_status status) {
+static enum check_result verify_result_of_snapshot(enum snapshot_status status) {
     return status == SNAPSHOT_END       ? CHECK_IS_WHOLE
            : status == SNAPSHOT_DAMAGED ? CHECK_IS_DAMAGED
                                         : CHECK_IS_UNKNOWN;
 }
 
 /* Read every block without decoding it. */
-static enum snapshot_status read_blocks(struct snapshot_reader *reader) {
+static enum snapshot_status verify_read_blocks(struct snapshot_reader *reader) {
     size_t room = SNAPSHOT_BLOCK_SIZE;
     size_t size = 0;
     char *raw = memory_allocate(room);
@@ -120,15 +121,15 @@ static enum snapshot_status read_blocks(struct snapshot_reader *reader) {
     return status;
 }
 
-static enum check_result check_base(struct checking *checking) {
+static enum check_result verify_check_base(struct checking *checking) {
     struct snapshot_reader reader;
     uint64_t number = checking->store.state.base_number;
-    int fd = number != 0 ? open_file(checking, STORE_BASE, number) : -1;
+    int fd = number != 0 ? verify_open_file(checking, STORE_BASE, number) : -1;
     if (fd < 0) {
         return number == 0 ? CHECK_IS_WHOLE : CHECK_IS_UNKNOWN;
     }
     enum snapshot_status status = snapshot_reader_open(&reader, fd, checking->path);
-    status = status == SNAPSHOT_BLOCK ? read_blocks(&reader) : status;
+    status = status == SNAPSHOT_BLOCK ? verify_read_blocks(&reader) : status;
     if (status == SNAPSHOT_END) {
         fprintf(checking->out,
                 "%s: whole, %" PRIu64 " bytes, %" PRIu64 " boards, %" PRIu64
@@ -145,14 +146,15 @@ static enum check_result check_base(struct checking *checking) {
                     ? "a backup cannot be repaired: take another one"
                     : "a base cannot be repaired: restore the directory from a backup");
     }
-    return result_of_snapshot(status);
+    return verify_result_of_snapshot(status);
 }
 
 /* ---- a journal ---- */
 
 /* Count groups and their changes. A change that cannot be decoded is found later, by loading. */
-static enum journal_status read_groups(struct checking *checking, struct journal_reader *reader,
-                                       uint64_t *change_count) {
+static enum journal_status verify_read_groups(struct checking *checking,
+                                              struct journal_reader *reader,
+                                              uint64_t *change_count) {
     struct journal_group group;
     enum journal_status status;
     while ((status = journal_reader_next(reader, &group)) == JOURNAL_GROUP) {
@@ -165,8 +167,9 @@ static enum journal_status read_groups(struct checking *checking, struct journal
     return status;
 }
 
-static void print_groups(const struct checking *checking, const struct journal_reader *reader,
-                         uint64_t change_count, enum journal_status status) {
+static void verify_print_groups(const struct checking *checking,
+                                const struct journal_reader *reader, uint64_t change_count,
+                                enum journal_status status) {
     uint64_t count = reader->group_count;
     fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
             status == JOURNAL_END ? "whole" : "whole so far", reader->offset, count);
@@ -177,8 +180,8 @@ static void print_groups(const struct checking *checking, const struct journal_r
     fprintf(checking->out, ", %" PRIu64 " changes\n", change_count);
 }
 
-static void print_tail(const struct checking *checking, const struct journal_reader *reader,
-                       enum journal_status status) {
+static void verify_print_tail(const struct checking *checking, const struct journal_reader *reader,
+                              enum journal_status status) {
     const struct journal_torn *torn = &reader->torn;
     if (status == JOURNAL_TORN) {
         fprintf(checking->out, "%s is torn at offset %" PRIu64 ": %s\n", checking->path,
@@ -194,8 +197,8 @@ static void print_tail(const struct checking *checking, const struct journal_rea
 }
 
 /* Print what to do about a tail that was not cut. */
-static void print_advice(const struct checking *checking, const struct journal_reader *reader,
-                         enum journal_status status) {
+static void verify_print_advice(const struct checking *checking,
+                                const struct journal_reader *reader, enum journal_status status) {
     const char *advice = "restore the directory from a backup";
     if (status == JOURNAL_FAILED) {
         advice = "nothing is known of the rest of the file; check again once it can be read";
@@ -209,8 +212,8 @@ static void print_advice(const struct checking *checking, const struct journal_r
     fprintf(checking->out, "    %s\n", advice);
 }
 
-static enum check_result fix_tail(const struct checking *checking, uint64_t number,
-                                  const struct journal_reader *reader) {
+static enum check_result verify_fix_tail(const struct checking *checking, uint64_t number,
+                                         const struct journal_reader *reader) {
     const struct journal_torn *torn = &reader->torn;
     struct journal_file file;
     if (!journal_file_continue(&file, checking->store.directory,
@@ -227,28 +230,28 @@ static enum check_result fix_tail(const struct checking *checking, uint64_t numb
     return CHECK_IS_WHOLE;
 }
 
-static enum check_result check_tail(const struct checking *checking, uint64_t number,
-                                    const struct journal_reader *reader, enum journal_status status,
-                                    bool may_fix) {
+static enum check_result verify_check_tail(const struct checking *checking, uint64_t number,
+                                           const struct journal_reader *reader,
+                                           enum journal_status status, bool may_fix) {
     bool is_cuttable = reader->torn.size > 0 && status != JOURNAL_FAILED;
-    print_tail(checking, reader, status);
+    verify_print_tail(checking, reader, status);
     if (may_fix && is_cuttable) {
-        return fix_tail(checking, number, reader);
+        return verify_fix_tail(checking, number, reader);
     }
-    print_advice(checking, reader, status);
+    verify_print_advice(checking, reader, status);
     return status == JOURNAL_FAILED ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
 }
 
 /* may_fix: everything before this journal is intact, and the tail may be cut. *is_loadable: the
  * server can start with it. */
-static enum check_result check_journal(struct checking *checking, uint32_t index, bool may_fix,
-                                       bool *is_loadable) {
+static enum check_result verify_check_journal(struct checking *checking, uint32_t index,
+                                              bool may_fix, bool *is_loadable) {
     const struct store_state *state = &checking->store.state;
     const struct store_journal *journal = &state->journals[index];
     bool is_last = index + 1 == state->journal_count;
     struct journal_reader reader;
     uint64_t change_count = 0;
-    int fd = open_file(checking, STORE_JOURNAL, journal->number);
+    int fd = verify_open_file(checking, STORE_JOURNAL, journal->number);
     if (fd < 0) {
         *is_loadable = false;
         return CHECK_IS_UNKNOWN;
@@ -256,12 +259,12 @@ static enum check_result check_journal(struct checking *checking, uint32_t index
     enum journal_status status =
         journal_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
     if (status == JOURNAL_GROUP) {
-        status = read_groups(checking, &reader, &change_count);
-        print_groups(checking, &reader, change_count, status);
+        status = verify_read_groups(checking, &reader, &change_count);
+        verify_print_groups(checking, &reader, change_count, status);
     }
     enum check_result result = CHECK_IS_WHOLE;
     if (status != JOURNAL_END) {
-        result = check_tail(checking, journal->number, &reader, status, may_fix && is_last);
+        result = verify_check_tail(checking, journal->number, &reader, status, may_fix && is_last);
     }
     *is_loadable = result == CHECK_IS_WHOLE || status == JOURNAL_TORN;
     journal_reader_close(&reader);
@@ -270,7 +273,7 @@ static enum check_result check_journal(struct checking *checking, uint32_t index
 
 /* ---- the boards ---- */
 
-static void ignore(void *context) {
+static void verify_ignore(void *context) {
     (void)context;
 }
 
@@ -279,7 +282,7 @@ struct counts {
     uint64_t hashes, fields;
 };
 
-static void count_key(void *context, const struct registry_key *key) {
+static void verify_count_key(void *context, const struct registry_key *key) {
     struct counts *counts = context;
     if (key->kind == REGISTRY_HASH) {
         counts->hashes++;
@@ -290,11 +293,11 @@ static void count_key(void *context, const struct registry_key *key) {
     }
 }
 
-static void print_counts(const struct checking *checking, const struct loading *loading) {
+static void verify_print_counts(const struct checking *checking, const struct loading *loading) {
     struct counts counts = {.boards = 0};
     char time[TIMESTAMP_TEXT_MAX];
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        registry_each(loading->registry, database, INT64_MIN, count_key, &counts);
+        registry_each(loading->registry, database, INT64_MIN, verify_count_key, &counts);
     }
     size_t size = timestamp_print(time, (int64_t)loading->time_us);
     fprintf(checking->out,
@@ -307,7 +310,7 @@ static void print_counts(const struct checking *checking, const struct loading *
 }
 
 /* Load everything as the server does, and validate the result. */
-static enum check_result load(struct checking *checking, struct loading *loading) {
+static enum check_result verify_load(struct checking *checking, struct loading *loading) {
     if (!loading_run(loading)) {
         fprintf(checking->out, "%s\n", loading->error);
         return loading->is_out_of_memory ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
@@ -320,19 +323,19 @@ static enum check_result load(struct checking *checking, struct loading *loading
                 reason);
         return CHECK_IS_DAMAGED;
     }
-    print_counts(checking, loading);
+    verify_print_counts(checking, loading);
     return CHECK_IS_WHOLE;
 }
 
-static enum check_result load_into(struct checking *checking, struct loading *loading) {
+static enum check_result verify_load_into(struct checking *checking, struct loading *loading) {
     uv_loop_t loop;
     if (uv_loop_init(&loop) != 0) {
         return CHECK_IS_UNKNOWN;
     }
     loading->store = &checking->store;
-    loading->changed = ignore;
+    loading->changed = verify_ignore;
     bool is_begun = loading_init(loading, &loop);
-    enum check_result result = is_begun ? load(checking, loading) : CHECK_IS_UNKNOWN;
+    enum check_result result = is_begun ? verify_load(checking, loading) : CHECK_IS_UNKNOWN;
     if (is_begun) {
         loading_deinit(loading);
     }
@@ -341,7 +344,7 @@ static enum check_result load_into(struct checking *checking, struct loading *lo
     return result;
 }
 
-static enum check_result check_boards(struct checking *checking) {
+static enum check_result verify_check_boards(struct checking *checking) {
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
     if (loading == NULL) {
         return CHECK_IS_UNKNOWN;
@@ -349,7 +352,7 @@ static enum check_result check_boards(struct checking *checking) {
     loading->registry = registry_create(disk_random_id(), settings_rules_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
-        result = load_into(checking, loading);
+        result = verify_load_into(checking, loading);
     }
     if (result == CHECK_IS_UNKNOWN) {
         fprintf(checking->out, "the boards could not be loaded: too little memory or no thread\n");
@@ -366,7 +369,7 @@ bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char
         return false;
     }
     enum snapshot_status status = snapshot_reader_open(&reader, fd, path);
-    status = status == SNAPSHOT_BLOCK ? read_blocks(&reader) : status;
+    status = status == SNAPSHOT_BLOCK ? verify_read_blocks(&reader) : status;
     *footer = reader.footer;
     snprintf(error, DISK_ERROR_MAX, "%s", reader.error);
     snapshot_reader_close(&reader);
@@ -375,7 +378,7 @@ bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char
 
 /* ---- the interface ---- */
 
-static bool run_loading(struct loading *loading, uint64_t *time_us, char *error) {
+static bool verify_run_loading(struct loading *loading, uint64_t *time_us, char *error) {
     uv_loop_t loop;
     if (uv_loop_init(&loop) != 0) {
         snprintf(error, DISK_ERROR_MAX, "cannot make a loop");
@@ -400,11 +403,11 @@ bool check_load(const char *path, struct registry *registry, uint64_t *time_us, 
     bool is_done = false;
     if (checking == NULL || loading == NULL) {
         snprintf(error, DISK_ERROR_MAX, "out of memory");
-    } else if (open_store(checking, path, error) == STORE_OK) {
+    } else if (verify_open_store(checking, path, error) == STORE_OK) {
         loading->registry = registry;
         loading->store = &checking->store;
-        loading->changed = ignore;
-        is_done = run_loading(loading, time_us, error);
+        loading->changed = verify_ignore;
+        is_done = verify_run_loading(loading, time_us, error);
         store_close(&checking->store);
     }
     memory_free(loading);
@@ -412,33 +415,34 @@ bool check_load(const char *path, struct registry *registry, uint64_t *time_us, 
     return is_done;
 }
 
-static enum check_result worse_of(enum check_result a, enum check_result b) {
+static enum check_result verify_worse_of(enum check_result a, enum check_result b) {
     /* Damage outweighs unknown: it is certain. */
     return a == CHECK_IS_DAMAGED || b == CHECK_IS_DAMAGED ? CHECK_IS_DAMAGED : a > b ? a : b;
 }
 
-static enum check_result check_files(struct checking *checking) {
-    print_manifest(checking);
-    enum check_result result = check_base(checking);
+static enum check_result verify_check_files(struct checking *checking) {
+    verify_print_manifest(checking);
+    enum check_result result = verify_check_base(checking);
     bool is_loadable = result == CHECK_IS_WHOLE;
     for (uint32_t i = 0; i < checking->store.state.journal_count; i++) {
         bool may_fix = checking->is_fixing && result == CHECK_IS_WHOLE;
         bool is_journal_loadable = false;
-        result = worse_of(result, check_journal(checking, i, may_fix, &is_journal_loadable));
+        result = verify_worse_of(result,
+                                 verify_check_journal(checking, i, may_fix, &is_journal_loadable));
         is_loadable = is_loadable && is_journal_loadable;
     }
-    return is_loadable ? worse_of(result, check_boards(checking)) : result;
+    return is_loadable ? verify_worse_of(result, verify_check_boards(checking)) : result;
 }
 
-static enum check_result check_store(struct checking *checking, const char *directory) {
+static enum check_result verify_check_store(struct checking *checking, const char *directory) {
     static const char *const words[] = {[CHECK_IS_WHOLE] = "whole",
                                         [CHECK_IS_DAMAGED] = "not whole",
                                         [CHECK_IS_UNKNOWN] = "not checked"};
     char error[DISK_ERROR_MAX];
     enum check_result result = CHECK_IS_UNKNOWN;
-    enum store_status status = open_store(checking, directory, error);
+    enum store_status status = verify_open_store(checking, directory, error);
     if (status == STORE_OK) {
-        result = check_files(checking);
+        result = verify_check_files(checking);
         store_close(&checking->store);
     } else {
         result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
@@ -457,7 +461,7 @@ enum check_result check_run(const char *directory, bool is_fixing, FILE *out) {
     }
     checking->out = out;
     checking->is_fixing = is_fixing;
-    enum check_result result = check_store(checking, directory);
+    enum check_result result = verify_check_store(checking, directory);
     settings_deinit(&checking->settings);
     memory_free(checking);
     return result;

@@ -32,7 +32,7 @@ struct http {
 
 /* ---- routes ---- */
 
-static void ask_route(struct http *http, struct route *route) {
+static void http_ask_route(struct http *http, struct route *route) {
     int64_t now_ms = http_server_now(http->server);
     if (route->is_asked || now_ms - route->asked_ms < HTTP_GATHER_MS) {
         return;
@@ -47,14 +47,14 @@ static void ask_route(struct http *http, struct route *route) {
     }
 }
 
-static bool answer_route(void *context, struct ask *ask) {
+static bool http_answer_route(void *context, struct ask *ask) {
     const struct http *http = context;
     const struct route *route = (struct route *)ask;
     route->is->look(http->options.context, route->is->view);
     return true;
 }
 
-static void leave_route(struct request *request) {
+static void http_leave_route(struct request *request) {
     if (!request->is_gathered) {
         return;
     }
@@ -69,7 +69,7 @@ static void leave_route(struct request *request) {
     }
 }
 
-static void route_is_answered(void *context, struct ask *ask) {
+static void http_route_is_answered(void *context, struct ask *ask) {
     struct http *http = context;
     struct route *route = (struct route *)ask;
     struct request *next;
@@ -77,7 +77,7 @@ static void route_is_answered(void *context, struct ask *ask) {
     for (struct request *request = route->first; request != NULL; request = next) {
         next = request->next;
         if (request->is_asked) {
-            leave_route(request);
+            http_leave_route(request);
             if (request->exchange->stage == HTTP_WAITS) {
                 route->is->write(route->is->view, http_exchange_header(request->exchange, "Accept"),
                                  &request->exchange->reply);
@@ -85,11 +85,11 @@ static void route_is_answered(void *context, struct ask *ask) {
             }
         }
     }
-    ask_route(http, route);
+    http_ask_route(http, route);
 }
 
 /* The user may. */
-static void run_route(struct http *http, struct request *request) {
+static void http_run_route(struct http *http, struct request *request) {
     struct route *route = request->route;
     if (route->is->look == NULL) {
         route->is->write(route->is->view, NULL, &request->exchange->reply);
@@ -103,12 +103,12 @@ static void run_route(struct http *http, struct request *request) {
     }
     route->first = request;
     http_exchange_wait(request->exchange, HTTP_ASK_LIMIT_MS);
-    ask_route(http, route);
+    http_ask_route(http, route);
 }
 
 /* ---- logging in ---- */
 
-static void refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
+static void http_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
     if (login->verdict == HTTP_LOGIN_TOO_SOON) {
         http_exchange_refuse(exchange, 429,
                              "too many wrong passwords from this address: try again in %lld "
@@ -134,7 +134,7 @@ static void refuse_login(struct http_exchange *exchange, const struct http_login
     }
 }
 
-static void login_is_answered(void *context, struct http_login_ask *login) {
+static void http_login_is_answered(void *context, struct http_login_ask *login) {
     struct http_exchange *exchange = login->exchange;
     struct request *request = exchange->own;
     request->login = NULL;
@@ -142,18 +142,18 @@ static void login_is_answered(void *context, struct http_login_ask *login) {
         return; /* it has waited too long */
     }
     if (login->verdict == HTTP_LOGIN_OK) {
-        run_route(context, request);
+        http_run_route(context, request);
     } else {
-        refuse_login(exchange, login);
+        http_refuse_login(exchange, login);
     }
 }
 
-static enum http_verdict check_login(void *context, struct http_login *login) {
+static enum http_verdict http_check_login(void *context, struct http_login *login) {
     const struct http *http = context;
     return http->options.login(http->options.context, login);
 }
 
-static void ask_login(struct request *request) {
+static void http_ask_login(struct request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login = http_login_create(exchange);
     if (login == NULL) {
@@ -162,19 +162,19 @@ static void ask_login(struct request *request) {
     }
     if (!http_login_take_basic(exchange, &login->given)) {
         login->verdict = HTTP_LOGIN_NEEDED;
-        refuse_login(exchange, login);
+        http_refuse_login(exchange, login);
         http_login_destroy(login);
         return;
     }
-    login->check = check_login;
-    login->done = login_is_answered;
+    login->check = http_check_login;
+    login->done = http_login_is_answered;
     request->login = login;
     http_login_ask(login, exchange);
 }
 
 /* ---- what comes ---- */
 
-static struct route *find_route(struct http *http, const char *path) {
+static struct route *http_find_route(struct http *http, const char *path) {
     for (unsigned i = 0; i < http->route_count; i++) {
         if (strcmp(http->routes[i].is->path, path) == 0) {
             return &http->routes[i];
@@ -183,9 +183,9 @@ static struct route *find_route(struct http *http, const char *path) {
     return NULL;
 }
 
-static void handle(void *context, struct http_exchange *exchange) {
+static void http_handle(void *context, struct http_exchange *exchange) {
     struct http *http = context;
-    struct route *route = find_route(http, exchange->path);
+    struct route *route = http_find_route(http, exchange->path);
     if (route == NULL) {
         http_exchange_fill(exchange, 404, "there is no such page\n");
         for (unsigned i = 0; i < http->route_count; i++) {
@@ -205,31 +205,31 @@ static void handle(void *context, struct http_exchange *exchange) {
     request->exchange = exchange;
     request->route = route;
     if (route->is->needs_user) {
-        ask_login(request);
+        http_ask_login(request);
     } else {
-        run_route(http, request);
+        http_run_route(http, request);
     }
 }
 
-static void leave(void *context, struct http_exchange *exchange) {
+static void http_leave(void *context, struct http_exchange *exchange) {
     struct request *request = exchange->own;
     (void)context;
     if (request != NULL) {
-        leave_route(request);
+        http_leave_route(request);
         http_login_leave(request->login);
         memory_free(request);
     }
 }
 
-static void step(void *context, int64_t now_ms) {
+static void http_step(void *context, int64_t now_ms) {
     struct http *http = context;
     (void)now_ms;
     for (unsigned i = 0; i < http->route_count; i++) {
-        ask_route(http, &http->routes[i]);
+        http_ask_route(http, &http->routes[i]);
     }
 }
 
-static void drop(void *context, struct ask *ask) {
+static void http_drop(void *context, struct ask *ask) {
     (void)context;
     (void)http_login_drop(ask);
 }
@@ -248,7 +248,7 @@ struct http *http_start(int fd, uv_loop_t *engine_loop, const struct http_option
     for (const struct http_route *route = options->routes; route->path != NULL; route++) {
         CHECK(http->route_count < HTTP_ROUTES_MAX);
         http->routes[http->route_count++] = (struct route){
-            .ask = {.answer = answer_route, .done = route_is_answered},
+            .ask = {.answer = http_answer_route, .done = http_route_is_answered},
             .is = route,
             .asked_ms = -HTTP_GATHER_MS,
         };
@@ -256,10 +256,10 @@ struct http *http_start(int fd, uv_loop_t *engine_loop, const struct http_option
     http->handler = (struct http_handler){
         .context = http,
         .engine_context = http,
-        .handle = handle,
-        .leave = leave,
-        .step = step,
-        .drop = drop,
+        .handle = http_handle,
+        .leave = http_leave,
+        .step = http_step,
+        .drop = http_drop,
     };
     const struct http_server_options server = {
         .handler = &http->handler,

@@ -6,7 +6,8 @@
 /* ---- replies ---- */
 
 __attribute__((format(printf, 3, 0))) static void
-fill(struct http_exchange *exchange, unsigned status, const char *format, va_list arguments) {
+http_exchange_fill_block(struct http_exchange *exchange, unsigned status, const char *format,
+                         va_list arguments) {
     char text[HTTP_ERROR_MAX];
     struct http_reply *reply = &exchange->reply;
     int size = vsnprintf(text, sizeof text, format, arguments);
@@ -26,7 +27,7 @@ fill(struct http_exchange *exchange, unsigned status, const char *format, va_lis
 void http_exchange_fill(struct http_exchange *exchange, unsigned status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fill(exchange, status, format, arguments);
+    http_exchange_fill_block(exchange, status, format, arguments);
     va_end(arguments);
 }
 
@@ -34,7 +35,7 @@ void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const
                           ...) {
     va_list arguments;
     va_start(arguments, format);
-    fill(exchange, status, format, arguments);
+    http_exchange_fill_block(exchange, status, format, arguments);
     va_end(arguments);
     http_exchange_ready(exchange);
 }
@@ -70,14 +71,14 @@ void http_exchange_add_headers(const struct http_exchange *exchange,
 }
 
 /* Those who ask for much and read little do not take all memory. */
-static bool has_room_to_send(const struct http_server *server, size_t size) {
+static bool http_exchange_has_room_to_send(const struct http_server *server, size_t size) {
     return server->options.sending_max == 0 ||
            server->sending_size + size <= server->options.sending_max;
 }
 
 /* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
  * parameters are not const. */
-static struct MHD_Response *create_response(const struct http_reply *reply) {
+static struct MHD_Response *http_exchange_create_response(const struct http_reply *reply) {
     return reply->fixed.at != NULL
                ? MHD_create_response_from_buffer(
                      reply->fixed.size, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT)
@@ -91,14 +92,14 @@ enum MHD_Result http_exchange_send(struct http_exchange *exchange) {
         http_exchange_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
                            "the reply is too long, or out of memory\n");
     }
-    if (!has_room_to_send(exchange->server, reply->body.size)) {
+    if (!http_exchange_has_room_to_send(exchange->server, reply->body.size)) {
         buffer_deinit(&reply->body);
         http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
                            "busy: too many long replies are being sent\n");
     }
     exchange->counted = reply->body.size;
     exchange->server->sending_size += exchange->counted;
-    struct MHD_Response *response = create_response(reply);
+    struct MHD_Response *response = http_exchange_create_response(reply);
     if (response == NULL) {
         return MHD_NO;
     }
@@ -138,7 +139,8 @@ bool http_exchange_is_waiting(const struct http_exchange *exchange) {
     return exchange->stage == HTTP_WAITS || exchange->stage == HTTP_DELAYED;
 }
 
-static void wait_in(struct http_exchange *exchange, enum http_stage stage, int64_t wait_ms) {
+static void http_exchange_wait_in(struct http_exchange *exchange, enum http_stage stage,
+                                  int64_t wait_ms) {
     struct http_server *server = exchange->server;
     bool was_waiting = http_exchange_is_waiting(exchange);
     CHECK(exchange->stage == HTTP_NEW || was_waiting);
@@ -152,11 +154,11 @@ static void wait_in(struct http_exchange *exchange, enum http_stage stage, int64
 }
 
 void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms) {
-    wait_in(exchange, HTTP_WAITS, wait_ms);
+    http_exchange_wait_in(exchange, HTTP_WAITS, wait_ms);
 }
 
 void http_exchange_delay(struct http_exchange *exchange, int64_t delay_ms) {
-    wait_in(exchange, HTTP_DELAYED, delay_ms);
+    http_exchange_wait_in(exchange, HTTP_DELAYED, delay_ms);
 }
 
 void http_exchange_resume(struct http_exchange *exchange) {

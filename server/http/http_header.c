@@ -10,7 +10,7 @@
 
 enum { HOST_MAX = 256 };
 
-static bool is_listed(const char *host, const char *names) {
+static bool http_header_is_listed(const char *host, const char *names) {
     size_t size = strlen(host);
     while (*(names += strspn(names, " ")) != '\0') {
         size_t word = strcspn(names, " ");
@@ -24,7 +24,7 @@ static bool is_listed(const char *host, const char *names) {
 }
 
 /* Copy the host without its port; the brackets of an IPv6 address go. false: it is none. */
-static bool take_host(const char *header, char *host) {
+static bool http_header_take_host(const char *header, char *host) {
     bool is_bracketed = header[0] == '[';
     const char *begin = header + is_bracketed;
     size_t size = strcspn(begin, is_bracketed ? "]" : ":");
@@ -48,11 +48,11 @@ bool http_header_allows_host(const char *host, const char *names) {
     if (host == NULL) {
         return true;
     }
-    if (!take_host(host, name)) {
+    if (!http_header_take_host(host, name)) {
         return false;
     }
     return host[0] == '[' || inet_pton(AF_INET, name, &address) == 1 ||
-           (name[0] != '\0' && strchr(name, '.') == NULL) || is_listed(name, names);
+           (name[0] != '\0' && strchr(name, '.') == NULL) || http_header_is_listed(name, names);
 }
 
 /* ---- Accept ---- */
@@ -60,7 +60,7 @@ bool http_header_allows_host(const char *host, const char *names) {
 enum { QUALITY_MAX = 1000 };
 
 /* "1", "0.25": up to three digits. */
-static unsigned parse_quality(const char *text) {
+static unsigned http_header_parse_quality(const char *text) {
     if (text[0] == '1') {
         return QUALITY_MAX;
     }
@@ -75,21 +75,21 @@ static unsigned parse_quality(const char *text) {
 }
 
 /* The q of a range, up to the end of it. */
-static unsigned quality_of(const char *range, size_t size) {
+static unsigned http_header_quality_of(const char *range, size_t size) {
     for (const char *at = range; at + 2 < range + size; at++) {
         if (*at != ';') {
             continue;
         }
         const char *name = at + 1 + strspn(at + 1, " \t");
         if ((name[0] == 'q' || name[0] == 'Q') && name[1] == '=') {
-            return parse_quality(name + 2);
+            return http_header_parse_quality(name + 2);
         }
     }
     return QUALITY_MAX;
 }
 
 /* How exactly the range names the type: 3 itself, 2 "text/" + "*", 1 anything, 0 not at all. */
-static unsigned match(const char *range, size_t size, const char *type) {
+static unsigned http_header_match(const char *range, size_t size, const char *type) {
     size_t kind = strcspn(type, "/") + 1;
     if (size == 3 && memcmp(range, "*/*", 3) == 0) {
         return 1;
@@ -109,8 +109,8 @@ unsigned http_header_quality(const char *accept, const char *type) {
     while (*(accept += strspn(accept, ", \t")) != '\0') {
         size_t size = strcspn(accept, ",");
         size_t name = strcspn(accept, ";, \t");
-        unsigned how = match(accept, name < size ? name : size, type);
-        unsigned how_welcome = quality_of(accept, size);
+        unsigned how = http_header_match(accept, name < size ? name : size, type);
+        unsigned how_welcome = http_header_quality_of(accept, size);
         if (how > best || (how == best && how > 0 && how_welcome > quality)) {
             best = how;
             quality = how_welcome;
@@ -122,7 +122,7 @@ unsigned http_header_quality(const char *accept, const char *type) {
 
 /* ---- X-Forwarded-For ---- */
 
-static struct bytes trim(struct bytes text) {
+static struct bytes http_header_trim(struct bytes text) {
     while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
     }
@@ -133,7 +133,7 @@ static struct bytes trim(struct bytes text) {
 }
 
 /* "192.0.2.7:5000", "[fd00::1]:5000", "[fd00::1]" without what is not the address. */
-static struct bytes without_port(struct bytes text) {
+static struct bytes http_header_without_port(struct bytes text) {
     const char *colon = memchr(text.at, ':', text.size);
     if (text.size > 0 && text.at[0] == '[') {
         const char *end = memchr(text.at, ']', text.size);
@@ -156,8 +156,8 @@ bool http_header_take_forwarded(const char *header, size_t *size,
     if (*size == 0) {
         return false;
     }
-    struct bytes word =
-        without_port(trim((struct bytes){.at = header + begin, .size = *size - begin}));
+    struct bytes word = http_header_without_port(
+        http_header_trim((struct bytes){.at = header + begin, .size = *size - begin}));
     *size = begin > 0 ? begin - 1 : 0;
     if (word.size == 0 || memchr(word.at, '/', word.size) != NULL || !subnet_parse(word, &taken)) {
         return false;

@@ -17,13 +17,13 @@ bool http_login_take_basic(const struct http_exchange *exchange, struct http_log
     return http_exchange_credentials(exchange, given->user, given->password, &given->has_password);
 }
 
-static bool answer(void *context, struct ask *ask) {
+static bool http_login_answer(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;
     login->verdict = login->check(context, &login->given);
     return true;
 }
 
-static void done(void *context, struct ask *ask) {
+static void http_login_done(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;
     if (login->exchange != NULL) {
         login->done(context, login);
@@ -32,7 +32,7 @@ static void done(void *context, struct ask *ask) {
 }
 
 void http_login_ask(struct http_login_ask *login, struct http_exchange *exchange) {
-    login->ask = (struct ask){.answer = answer, .done = done};
+    login->ask = (struct ask){.answer = http_login_answer, .done = http_login_done};
     login->exchange = exchange;
     http_exchange_wait(exchange, HTTP_ASK_LIMIT_MS);
     http_server_ask(exchange->server, &login->ask);
@@ -50,7 +50,7 @@ void http_login_destroy(struct http_login_ask *login) {
 }
 
 bool http_login_drop(struct ask *ask) {
-    if (ask->done != done) {
+    if (ask->done != http_login_done) {
         return false;
     }
     http_login_destroy((struct http_login_ask *)ask);

@@ -24,7 +24,8 @@ void http_peer_begin_phase(struct http_server *server, struct http_peer *peer, i
 /* ---- addresses ---- */
 
 /* false: it has none that counts. */
-static bool take_address(const struct sockaddr *from, uint8_t address[SUBNET_ADDRESS_SIZE]) {
+static bool http_peer_take_address(const struct sockaddr *from,
+                                   uint8_t address[SUBNET_ADDRESS_SIZE]) {
     memset(address, 0, SUBNET_ADDRESS_SIZE);
     if (from == NULL) {
         return false;
@@ -40,22 +41,22 @@ static bool take_address(const struct sockaddr *from, uint8_t address[SUBNET_ADD
     return true;
 }
 
-static bool is_v4(const uint8_t *address) {
+static bool http_peer_is_v4(const uint8_t *address) {
     static const uint8_t prefix[V4_PREFIX_SIZE] = {[10] = 0xff, [11] = 0xff};
     return memcmp(address, prefix, sizeof prefix) == 0;
 }
 
-static bool is_of_this_machine(const uint8_t *address) {
+static bool http_peer_is_of_this_machine(const uint8_t *address) {
     static const uint8_t loopback[SUBNET_ADDRESS_SIZE] = {[15] = 1};
-    return is_v4(address) ? address[V4_PREFIX_SIZE] == 127
-                          : memcmp(address, loopback, sizeof loopback) == 0;
+    return http_peer_is_v4(address) ? address[V4_PREFIX_SIZE] == 127
+                                    : memcmp(address, loopback, sizeof loopback) == 0;
 }
 
-static bool is_same_client(const uint8_t *a, const uint8_t *b) {
-    return memcmp(a, b, is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
+static bool http_peer_is_same_client(const uint8_t *a, const uint8_t *b) {
+    return memcmp(a, b, http_peer_is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
 }
 
-static bool is_proxy(const struct http_server *server, const uint8_t *address) {
+static bool http_peer_is_proxy(const struct http_server *server, const uint8_t *address) {
     const struct http_server_options *options = &server->options;
     for (unsigned i = 0; i < options->proxy_count; i++) {
         if (subnet_has(&options->proxies[i], address)) {
@@ -66,23 +67,24 @@ static bool is_proxy(const struct http_server *server, const uint8_t *address) {
 }
 
 /* Of those that count; excess: of those that do not, in place of that. */
-static unsigned count_of(const struct http_server *server, const uint8_t *client, bool is_excess) {
+static unsigned http_peer_count_of(const struct http_server *server, const uint8_t *client,
+                                   bool is_excess) {
     unsigned count = 0;
     for (const struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
         bool is_wanted = is_excess ? peer->is_excess : peer->is_counted;
-        count += is_wanted && is_same_client(peer->client, client);
+        count += is_wanted && http_peer_is_same_client(peer->client, client);
     }
     return count;
 }
 
-static bool is_limited(const struct http_server *server, const uint8_t *client) {
-    return server->options.address_connections_max > 0 && !is_of_this_machine(client) &&
-           !is_proxy(server, client);
+static bool http_peer_is_limited(const struct http_server *server, const uint8_t *client) {
+    return server->options.address_connections_max > 0 && !http_peer_is_of_this_machine(client) &&
+           !http_peer_is_proxy(server, client);
 }
 
-static bool has_enough(const struct http_server *server, const uint8_t *client) {
-    return is_limited(server, client) &&
-           count_of(server, client, false) >= server->options.address_connections_max;
+static bool http_peer_has_enough(const struct http_server *server, const uint8_t *client) {
+    return http_peer_is_limited(server, client) &&
+           http_peer_count_of(server, client, false) >= server->options.address_connections_max;
 }
 
 /* ---- coming and going ---- */
@@ -91,12 +93,14 @@ enum MHD_Result http_peer_accept(void *context, const struct sockaddr *from, soc
     const struct http_server *server = context;
     uint8_t address[SUBNET_ADDRESS_SIZE];
     (void)size;
-    bool is_refused = take_address(from, address) && has_enough(server, address) &&
-                      count_of(server, address, true) >= HTTP_EXCESS_MAX;
+    bool is_refused = http_peer_take_address(from, address) &&
+                      http_peer_has_enough(server, address) &&
+                      http_peer_count_of(server, address, true) >= HTTP_EXCESS_MAX;
     return is_refused ? MHD_NO : MHD_YES;
 }
 
-static void begin(struct http_server *server, struct MHD_Connection *connection, void **own) {
+static void http_peer_begin(struct http_server *server, struct MHD_Connection *connection,
+                            void **own) {
     struct http_peer *peer = memory_allocate_zeroed(sizeof *peer);
     const union MHD_ConnectionInfo *socket =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -107,10 +111,11 @@ static void begin(struct http_server *server, struct MHD_Connection *connection,
         return;
     }
     peer->fd = socket->connect_fd;
-    bool has_address = take_address(from != NULL ? from->client_addr : NULL, peer->address);
+    bool has_address =
+        http_peer_take_address(from != NULL ? from->client_addr : NULL, peer->address);
     memcpy(peer->client, peer->address, sizeof peer->client);
-    peer->is_proxy = has_address && is_proxy(server, peer->address);
-    peer->is_excess = has_address && has_enough(server, peer->address);
+    peer->is_proxy = has_address && http_peer_is_proxy(server, peer->address);
+    peer->is_excess = has_address && http_peer_has_enough(server, peer->address);
     peer->is_counted = !peer->is_excess && !peer->is_proxy;
     http_peer_begin_phase(server, peer, HTTP_REQUEST_LIMIT_MS);
     peer->next = server->peer_first;
@@ -123,7 +128,7 @@ static void begin(struct http_server *server, struct MHD_Connection *connection,
     http_server_set_timer(server);
 }
 
-static void end(struct http_server *server, struct http_peer *peer) {
+static void http_peer_end(struct http_server *server, struct http_peer *peer) {
     if (peer->previous != NULL) {
         peer->previous->next = peer->next;
     } else {
@@ -139,9 +144,9 @@ static void end(struct http_server *server, struct http_peer *peer) {
 void http_peer_notify(void *context, struct MHD_Connection *connection, void **own,
                       enum MHD_ConnectionNotificationCode code) {
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        begin(context, connection, own);
+        http_peer_begin(context, connection, own);
     } else if (*own != NULL) {
-        end(context, *own);
+        http_peer_end(context, *own);
         *own = NULL;
     }
 }
@@ -149,8 +154,8 @@ void http_peer_notify(void *context, struct MHD_Connection *connection, void **o
 /* ---- behind proxies ---- */
 
 /* Proxies add a header of their own behind those that came, or their word to the last one. */
-static enum MHD_Result keep_last(void *own, enum MHD_ValueKind kind, const char *name,
-                                 const char *value) {
+static enum MHD_Result http_peer_keep_last(void *own, enum MHD_ValueKind kind, const char *name,
+                                           const char *value) {
     const char **last = own;
     (void)kind;
     if (value != NULL && strcasecmp(name, HTTP_FORWARDED_FOR) == 0) {
@@ -160,15 +165,17 @@ static enum MHD_Result keep_last(void *own, enum MHD_ValueKind kind, const char 
 }
 
 /* The last address that is no proxy's. Those before it are what somebody says. */
-static void take_client(const struct http_server *server, struct http_exchange *exchange) {
+static void http_peer_take_client(const struct http_server *server,
+                                  struct http_exchange *exchange) {
     const char *value = NULL;
     uint8_t address[SUBNET_ADDRESS_SIZE];
     struct http_peer *peer = exchange->peer;
-    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, keep_last, &value);
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_peer_keep_last,
+                                    &value);
     size_t size = value != NULL ? strlen(value) : 0;
     while (http_header_take_forwarded(value, &size, address)) {
         memcpy(peer->client, address, sizeof peer->client);
-        if (!is_proxy(server, address)) {
+        if (!http_peer_is_proxy(server, address)) {
             return;
         }
     }
@@ -181,8 +188,8 @@ bool http_peer_begin_request(struct http_exchange *exchange) {
         return peer == NULL || !peer->is_excess;
     }
     memcpy(peer->client, peer->address, sizeof peer->client);
-    take_client(server, exchange);
-    peer->is_counted = !has_enough(server, peer->client);
+    http_peer_take_client(server, exchange);
+    peer->is_counted = !http_peer_has_enough(server, peer->client);
     return peer->is_counted;
 }
 
@@ -204,14 +211,15 @@ bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
     memcpy(client.address, peer->client, sizeof client.address);
     subnet_print(&client, shown);
     snprintf(text, HTTP_ADDRESS_MAX, "%s", shown);
-    return is_of_this_machine(peer->address);
+    return http_peer_is_of_this_machine(peer->address);
 }
 
 bool http_exchange_is_local(const struct http_exchange *exchange) {
     static const char *const names[] = {HTTP_FORWARDED_FOR, "Forwarded", "X-Real-IP",
                                         "X-Forwarded-Host"};
     const struct http_peer *peer = exchange->peer;
-    if (peer == NULL || !is_of_this_machine(peer->address) || !is_of_this_machine(peer->client)) {
+    if (peer == NULL || !http_peer_is_of_this_machine(peer->address) ||
+        !http_peer_is_of_this_machine(peer->client)) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
@@ -226,7 +234,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
 
 /* Nothing has come for so long that it may go where there are many: so those who connect and say
  * nothing do not keep others out. */
-static bool is_silent(const struct http_peer *peer, int64_t now_ms) {
+static bool http_peer_is_silent(const struct http_peer *peer, int64_t now_ms) {
     return (peer->limit_ms == HTTP_REQUEST_LIMIT_MS || peer->limit_ms == HTTP_IDLE_LIMIT_MS) &&
            now_ms - peer->since_ms >= SILENT_MS;
 }
@@ -242,7 +250,7 @@ void http_peer_sweep(struct http_server *server, int64_t now_ms) {
     bool is_full = server->peer_count > server->options.connections_max * 3 / 4;
     for (struct http_peer *peer = server->peer_first; peer != NULL; peer = peer->next) {
         bool is_over = peer->limit_ms > 0 && now_ms - peer->since_ms >= peer->limit_ms;
-        if (is_over || (is_full && is_silent(peer, now_ms))) {
+        if (is_over || (is_full && http_peer_is_silent(peer, now_ms))) {
             http_peer_cut(peer);
         }
     }

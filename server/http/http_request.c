@@ -4,7 +4,7 @@
 #include "server/http/http_header.h"
 #include "server/http/http_server_parts.h"
 
-static bool is_too_long(const struct http_exchange *exchange) {
+static bool http_request_is_too_long(const struct http_exchange *exchange) {
     const char *size = http_exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t bytes = 0;
     if (http_exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
@@ -19,8 +19,8 @@ struct doubled {
     bool is_odd;
 };
 
-static enum MHD_Result look_at(void *own, enum MHD_ValueKind kind, const char *name,
-                               const char *value) {
+static enum MHD_Result http_request_look_at(void *own, enum MHD_ValueKind kind, const char *name,
+                                            const char *value) {
     struct doubled *seen = own;
     (void)kind;
     (void)value;
@@ -31,20 +31,21 @@ static enum MHD_Result look_at(void *own, enum MHD_ValueKind kind, const char *n
 }
 
 /* What another program on the way may read otherwise: where the request ends, or whom it is for. */
-static bool is_ambiguous(const struct http_exchange *exchange) {
+static bool http_request_is_ambiguous(const struct http_exchange *exchange) {
     struct doubled seen = {.hosts = 0};
-    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, look_at, &seen);
+    (void)MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, http_request_look_at,
+                                    &seen);
     return seen.hosts > 1 || seen.sizes > 1 || seen.is_odd;
 }
 
 /* Fill in why the request is refused. false: it is not. */
-static bool refuse(struct http_exchange *exchange, const char *method) {
+static bool http_request_refuse(struct http_exchange *exchange, const char *method) {
     const struct http_server_options *options = &exchange->server->options;
     bool is_post = options->takes_posts && strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     exchange->method = is_post                                     ? HTTP_POST
                        : strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? HTTP_HEAD
                                                                    : HTTP_GET;
-    if (is_ambiguous(exchange)) {
+    if (http_request_is_ambiguous(exchange)) {
         http_exchange_fill(exchange, MHD_HTTP_BAD_REQUEST,
                            "a header must not be there twice, or have blanks in its name\n");
         exchange->reply.is_last = true;
@@ -58,7 +59,7 @@ static bool refuse(struct http_exchange *exchange, const char *method) {
                exchange->method != HTTP_HEAD) {
         http_exchange_fill(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD%s\n",
                            options->takes_posts ? " and POST" : "");
-    } else if (is_too_long(exchange)) {
+    } else if (http_request_is_too_long(exchange)) {
         if (is_post) {
             http_exchange_fill(exchange, 413, "a body has at most %d bytes, not in chunks\n",
                                HTTP_BODY_MAX);
@@ -105,7 +106,7 @@ void *http_request_begin(void *context, const char *target, struct MHD_Connectio
 }
 
 /* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
-static enum MHD_Result send_or_suspend(struct http_exchange *exchange) {
+static enum MHD_Result http_request_send_or_suspend(struct http_exchange *exchange) {
     if (exchange->stage == HTTP_STREAMS) {
         return http_stream_send(exchange);
     }
@@ -132,7 +133,7 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
     exchange->path = path;
     if (!exchange->is_begun) {
         exchange->is_begun = true;
-        bool is_refused = refuse(exchange, method);
+        bool is_refused = http_request_refuse(exchange, method);
         /* From here on it waits for us, unless a body is to come. */
         http_peer_begin_phase(server, exchange->peer,
                               exchange->method == HTTP_POST && !is_refused ? HTTP_REQUEST_LIMIT_MS
@@ -148,7 +149,7 @@ enum MHD_Result http_request_take(void *context, struct MHD_Connection *connecti
         http_peer_begin_phase(server, exchange->peer, 0);
         server->options.handler->handle(server->options.handler->context, exchange);
     }
-    return send_or_suspend(exchange);
+    return http_request_send_or_suspend(exchange);
 }
 
 void http_request_end(void *context, struct MHD_Connection *connection, void **own,

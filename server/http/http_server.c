@@ -41,17 +41,17 @@ bool http_server_is_secure(const struct http_server *server) {
 }
 /* ---- the thread ---- */
 
-static void on_idle(uv_idle_t *idle) {
+static void http_server_on_idle(uv_idle_t *idle) {
     (void)idle; /* an active idle handle only keeps poll from blocking */
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events) {
+static void http_server_on_poll(uv_poll_t *poll, int status, int events) {
     (void)poll; /* the work is done in check */
     (void)status;
     (void)events;
 }
 
-static void on_timer(uv_timer_t *timer) {
+static void http_server_on_timer(uv_timer_t *timer) {
     struct http_server *server = timer->data;
     const struct http_handler *handler = server->options.handler;
     int64_t now_ms = http_server_now(server);
@@ -75,13 +75,13 @@ void http_server_set_timer(struct http_server *server) {
     }
     server->timer_ms = step_ms;
     if (step_ms > 0) {
-        uv_timer_start(&server->timer, on_timer, step_ms, step_ms);
+        uv_timer_start(&server->timer, http_server_on_timer, step_ms, step_ms);
     } else {
         uv_timer_stop(&server->timer);
     }
 }
 
-static void close_handles(struct http_server *server) {
+static void http_server_close_handles(struct http_server *server) {
     uv_close((uv_handle_t *)&server->poll, NULL);
     uv_close((uv_handle_t *)&server->timer, NULL);
     uv_close((uv_handle_t *)&server->idle, NULL);
@@ -89,7 +89,7 @@ static void close_handles(struct http_server *server) {
     asks_detach(&server->asks);
 }
 
-static void end(struct http_server *server) {
+static void http_server_end(struct http_server *server) {
     const struct http_handler *handler = server->options.handler;
     server->is_ended = true;
     while (server->waiting_first != NULL) {
@@ -106,17 +106,17 @@ static void end(struct http_server *server) {
     if (handler->end != NULL) {
         handler->end(handler->context);
     }
-    close_handles(server);
+    http_server_close_handles(server);
 }
 
-static void on_check(uv_check_t *check) {
+static void http_server_on_check(uv_check_t *check) {
     struct http_server *server = check->data;
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     if (server->is_ended) {
         return;
     }
     if (atomic_load_explicit(&server->is_stopping, memory_order_acquire)) {
-        end(server);
+        http_server_end(server);
         return;
     }
     unsigned count;
@@ -125,14 +125,14 @@ static void on_check(uv_check_t *check) {
         MHD_run(server->daemon);
     } while (server->peer_count < count);
     if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms == 0) {
-        uv_idle_start(&server->idle, on_idle);
+        uv_idle_start(&server->idle, http_server_on_idle);
     } else {
         uv_idle_stop(&server->idle);
     }
     http_server_set_timer(server);
 }
 
-static void run_thread(void *context) {
+static void http_server_run_thread(void *context) {
     struct http_server *server = context;
     thread_signals_begin();
     (void)pthread_setname_np(pthread_self(), "leaderboard-web");
@@ -142,7 +142,7 @@ static void run_thread(void *context) {
 /* ---- beginning and end ---- */
 
 /* The target is kept as it was sent, and the path that the library shows is decoded. */
-static struct MHD_Daemon *start_daemon(struct http_server *server, int fd) {
+static struct MHD_Daemon *http_server_start_daemon(struct http_server *server, int fd) {
     const struct http_server_options *options = &server->options;
     const struct MHD_OptionItem with_tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate},
@@ -163,7 +163,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int fd) {
         options->certificate != NULL ? with_tls : without_tls, MHD_OPTION_END);
 }
 
-static bool init_handles(struct http_server *server) {
+static bool http_server_init_handles(struct http_server *server) {
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     server->poll.data = server->timer.data = server->check.data = server;
@@ -171,8 +171,8 @@ static bool init_handles(struct http_server *server) {
         uv_timer_init(&server->loop, &server->timer) != 0 ||
         uv_idle_init(&server->loop, &server->idle) != 0 ||
         uv_check_init(&server->loop, &server->check) != 0 ||
-        uv_poll_start(&server->poll, UV_READABLE, on_poll) != 0 ||
-        uv_check_start(&server->check, on_check) != 0) {
+        uv_poll_start(&server->poll, UV_READABLE, http_server_on_poll) != 0 ||
+        uv_check_start(&server->check, http_server_on_check) != 0) {
         return false;
     }
     http_server_set_timer(server);
@@ -181,12 +181,12 @@ static bool init_handles(struct http_server *server) {
 
 /* What a program can do nothing about, and that happens to none: out of memory or descriptors in the
  * middle of the start. */
-static struct http_server *fail(const char *what, char *error) {
+static struct http_server *http_server_fail(const char *what, char *error) {
     snprintf(error, HTTP_ERROR_MAX, "cannot serve HTTP: %s", what);
     return NULL;
 }
 
-static struct http_server *create(const struct http_server_options *options) {
+static struct http_server *http_server_create(const struct http_server_options *options) {
     struct http_server *server = memory_allocate_zeroed(sizeof *server);
     struct pollfd *streams = memory_allocate_zeroed((options->streams_max + 1) * sizeof *streams);
     if (server == NULL || streams == NULL) {
@@ -201,33 +201,35 @@ static struct http_server *create(const struct http_server_options *options) {
 
 struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
                                       const struct http_server_options *options, char *error) {
-    struct http_server *server = create(options);
+    struct http_server *server = http_server_create(options);
     if (server == NULL) {
         close(fd);
-        return fail("out of memory", error);
+        return http_server_fail("out of memory", error);
     }
-    server->daemon = start_daemon(server, fd);
+    server->daemon = http_server_start_daemon(server, fd);
     if (server->daemon == NULL) {
         close(fd);
         memory_free(server->streams);
         memory_free(server);
-        return fail(options->certificate != NULL ? "the certificate and its key do not fit"
-                                                 : "out of memory or descriptors",
-                    error);
+        return http_server_fail(options->certificate != NULL
+                                    ? "the certificate and its key do not fit"
+                                    : "out of memory or descriptors",
+                                error);
     }
     *options->place = server;
     if (uv_loop_init(&server->loop) != 0 ||
         !asks_init(&server->asks, engine_loop, options->handler->engine_context,
                    options->handler->context) ||
-        !init_handles(server) || uv_thread_create(&server->thread, run_thread, server) != 0) {
+        !http_server_init_handles(server) ||
+        uv_thread_create(&server->thread, http_server_run_thread, server) != 0) {
         /* The handles cannot be taken back without turning the engine's loop: the server does not start,
          * and the process ends. */
-        return fail("out of memory, descriptors or threads", error);
+        return http_server_fail("out of memory, descriptors or threads", error);
     }
     return server;
 }
 
-static void drop_nothing(void *context, struct ask *ask) {
+static void http_server_drop_nothing(void *context, struct ask *ask) {
     (void)context;
     (void)ask;
 }
@@ -238,7 +240,7 @@ void http_server_stop(struct http_server *server) {
     asks_wake_asker(&server->asks);
     uv_thread_join(&server->thread);
     CHECK(uv_loop_close(&server->loop) == 0);
-    asks_close(&server->asks, handler->drop != NULL ? handler->drop : drop_nothing);
+    asks_close(&server->asks, handler->drop != NULL ? handler->drop : http_server_drop_nothing);
 }
 
 void http_server_destroy(struct http_server *server) {

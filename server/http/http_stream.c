@@ -46,7 +46,7 @@ bool http_exchange_stream(struct http_exchange *exchange) {
 }
 
 /* What the library asks for when the socket takes more. */
-static ssize_t read_stream(void *own, uint64_t position, char *out, size_t size_max) {
+static ssize_t http_stream_read(void *own, uint64_t position, char *out, size_t size_max) {
     struct http_exchange *exchange = own;
     (void)position;
     if (exchange->sending != NULL && exchange->sent == exchange->sending->bytes.size) {
@@ -90,8 +90,8 @@ void http_stream_end(struct http_exchange *exchange) {
 }
 
 enum MHD_Result http_stream_send(struct http_exchange *exchange) {
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_MAX, read_stream, exchange, NULL);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, PIECE_MAX, http_stream_read, exchange, NULL);
     if (response == NULL) {
         return MHD_NO;
     }

@@ -1,7 +1,7 @@
 /* See http_target.h. */
 #include "server/http/http_target.h"
 
-static int hex_digit(char digit) {
+static int http_target_hex_digit(char digit) {
     if (digit >= '0' && digit <= '9') {
         return digit - '0';
     }
@@ -10,13 +10,13 @@ static int hex_digit(char digit) {
 }
 
 /* Decode in place. false: a percent sign without two digits. */
-static bool decode(struct bytes *text, char *at, bool is_query) {
+static bool http_target_decode(struct bytes *text, char *at, bool is_query) {
     size_t size = 0;
     for (size_t i = 0; i < text->size; i++) {
         char byte = at[i];
         if (byte == '%') {
-            int high = text->size - i > 2 ? hex_digit(at[i + 1]) : -1;
-            int low = text->size - i > 2 ? hex_digit(at[i + 2]) : -1;
+            int high = text->size - i > 2 ? http_target_hex_digit(at[i + 1]) : -1;
+            int low = text->size - i > 2 ? http_target_hex_digit(at[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 return false;
             }
@@ -32,27 +32,28 @@ static bool decode(struct bytes *text, char *at, bool is_query) {
 }
 
 /* The part up to one of the stops; *at is then at the stop. */
-static struct bytes take(char **at, const char *stops) {
+static struct bytes http_target_take(char **at, const char *stops) {
     size_t size = strcspn(*at, stops);
     struct bytes part = {.at = *at, .size = size};
     *at += size;
     return part;
 }
 
-static const char *parse_query(char *at, struct http_target *target) {
+static const char *http_target_parse_query(char *at, struct http_target *target) {
     while (*at != '\0') {
         char *name_at = ++at; /* behind ? or & */
-        struct bytes name = take(&at, "=&");
+        struct bytes name = http_target_take(&at, "=&");
         char *value_at = at + (*at == '=');
         at = value_at;
-        struct bytes value = take(&at, "&");
+        struct bytes value = http_target_take(&at, "&");
         if (name.size == 0 && value.size == 0) {
             continue;
         }
         if (target->parameter_count == HTTP_PARAMETERS_MAX) {
             return "the query has too many parameters";
         }
-        if (!decode(&name, name_at, true) || !decode(&value, value_at, true)) {
+        if (!http_target_decode(&name, name_at, true) ||
+            !http_target_decode(&value, value_at, true)) {
             return "a % in the query is not followed by two hexadecimal digits";
         }
         target->parameters[target->parameter_count++] =
@@ -69,16 +70,16 @@ const char *http_target_parse(char *text, struct http_target *target) {
     }
     while (*at == '/') {
         char *segment_at = ++at;
-        struct bytes segment = take(&at, "/?");
+        struct bytes segment = http_target_take(&at, "/?");
         if (target->segment_count == HTTP_SEGMENTS_MAX) {
             return "the path has too many parts";
         }
-        if (!decode(&segment, segment_at, false)) {
+        if (!http_target_decode(&segment, segment_at, false)) {
             return "a % in the path is not followed by two hexadecimal digits";
         }
         target->segments[target->segment_count++] = segment;
     }
-    return parse_query(at, target);
+    return http_target_parse_query(at, target);
 }
 
 struct bytes http_target_find(const struct http_target *target, const char *name) {

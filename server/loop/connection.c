@@ -25,13 +25,13 @@ enum {
 };
 
 /* Unauthenticated clients get smaller limits. */
-static bool is_known_client(const struct connection *connection) {
+static bool connection_is_known_client(const struct connection *connection) {
     return server_is_authenticated(connection->tick->server, &connection->session);
 }
 
 /* ---- waiting for the disk ---- */
 
-static void leave_gate(struct connection *connection) {
+static void connection_leave_gate(struct connection *connection) {
     struct connection_gate *gate = &connection->gate;
     struct tick *tick = connection->tick;
     if (gate->mark_group == 0) {
@@ -77,7 +77,7 @@ void connection_open_gate(struct connection *connection, uint64_t group) {
     struct connection_gate *gate = &connection->gate;
     while (gate->mark_group != 0 && gate->mark_group <= group) {
         if (gate->rest_group == 0) {
-            leave_gate(connection);
+            connection_leave_gate(connection);
             return;
         }
         gate->free_size = gate->mark_end;
@@ -89,7 +89,7 @@ void connection_open_gate(struct connection *connection, uint64_t group) {
 
 /* ---- waiting to authenticate ---- */
 
-static void leave_auth_wait(struct connection *connection) {
+static void connection_leave_auth_wait(struct connection *connection) {
     struct tick *tick = connection->tick;
     struct connection *previous = connection->auth_previous;
     struct connection *next = connection->auth_next;
@@ -105,14 +105,14 @@ static void leave_auth_wait(struct connection *connection) {
 
 /* The user of HELLO's AUTH, in the forms that clients send: HELLO n AUTH name password [SETNAME x].
  * In any other form a later AUTH may count, so that the name is empty, which no user has. */
-static struct bytes hello_name(const struct request *request) {
+static struct bytes connection_hello_name(const struct request *request) {
     bool is_plain =
         request->count == 5 || (request->count == 7 && bytes_is(request->args[5], "SETNAME"));
     return is_plain && bytes_is(request->args[2], "AUTH") ? request->args[3] : BYTES("");
 }
 
 /* Does the request give a password, and for which user? */
-static bool has_password(const struct queue_entry *entry, struct bytes *name) {
+static bool connection_has_password(const struct queue_entry *entry, struct bytes *name) {
     const unsigned wanted = COMMAND_NO_AUTH | COMMAND_SECRET;
     const struct request *request = &entry->request;
     unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
@@ -121,7 +121,7 @@ static bool has_password(const struct queue_entry *entry, struct bytes *name) {
     if ((flags & wanted) != wanted || (is_hello && request->count < HELLO_AUTH_COUNT)) {
         return false;
     }
-    *name = is_hello              ? hello_name(request)
+    *name = is_hello              ? connection_hello_name(request)
             : request->count == 2 ? BYTES("default")
                                   : request->args[1];
     return true;
@@ -132,7 +132,7 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     struct tick *tick = connection->tick;
     struct server *server = tick->server;
     struct bytes name;
-    if (!has_password(entry, &name) || tick->is_draining) {
+    if (!connection_has_password(entry, &name) || tick->is_draining) {
         return false;
     }
     if (connection->auth_due_ms != 0) {
@@ -169,7 +169,7 @@ void connection_end_auth_waits(struct tick *tick) {
     while (connection != NULL) {
         struct connection *next = connection->auth_next;
         if (connection->auth_due_ms <= now_ms || tick->is_draining) {
-            leave_auth_wait(connection);
+            connection_leave_auth_wait(connection);
             connection_resume(connection);
         } else if (connection->auth_due_ms < tick->auth_due_ms) {
             tick->auth_due_ms = connection->auth_due_ms;
@@ -181,7 +181,7 @@ void connection_end_auth_waits(struct tick *tick) {
 /* ---- telling the transport ---- */
 
 /* What it holds for input, wherever that is. */
-static void count_input(struct connection *connection) {
+static void connection_count_input(struct connection *connection) {
     struct session *session = &connection->session;
     session->query_buffer_size = connection->unfinished_size + connection->held.memory_size;
     session->input_memory_size = sizeof *connection - sizeof *session +
@@ -189,38 +189,39 @@ static void count_input(struct connection *connection) {
                                  (connection->is_tls ? TLS_MEMORY_SIZE : 0);
 }
 
-static bool is_stopped(const struct connection *connection) {
+static bool connection_is_stopped(const struct connection *connection) {
     return connection->session.is_close_after_reply;
 }
 
 /* What the transport is to know besides its output. */
-static void fill_message(const struct connection *connection, struct transport_message *message) {
+static void connection_fill_message(const struct connection *connection,
+                                    struct transport_message *message) {
     message->done = connection->done;
     message->is_authenticated = connection->session.is_authenticated;
-    message->is_stopped = is_stopped(connection);
-    message->is_report_wanted = is_stopped(connection) || connection->tick->is_draining;
+    message->is_stopped = connection_is_stopped(connection);
+    message->is_report_wanted = connection_is_stopped(connection) || connection->tick->is_draining;
 }
 
 /* It knows what was filled in. */
-static void note_told(struct connection *connection) {
+static void connection_note_told(struct connection *connection) {
     connection->done = 0;
     connection->was_authenticated = connection->session.is_authenticated;
-    connection->was_stopped = is_stopped(connection);
+    connection->was_stopped = connection_is_stopped(connection);
     connection->was_draining = connection->tick->is_draining;
     if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
         connection->transport_memory_size = 0; /* it frees what its requests were in */
-        count_input(connection);
+        connection_count_input(connection);
     }
 }
 
-static bool has_news(const struct connection *connection) {
-    return connection->done > 0 || connection->was_stopped != is_stopped(connection) ||
+static bool connection_has_news(const struct connection *connection) {
+    return connection->done > 0 || connection->was_stopped != connection_is_stopped(connection) ||
            connection->was_draining != connection->tick->is_draining ||
            connection->was_authenticated != connection->session.is_authenticated;
 }
 
 /* Without output. false: no memory. */
-static bool send_message(const struct transport_message *message) {
+static bool connection_send_message(const struct transport_message *message) {
     struct network *network = message->transport->network;
     if (!network->has_thread) {
         transport_apply(message->transport, message, NULL);
@@ -234,53 +235,53 @@ static bool send_message(const struct transport_message *message) {
 }
 
 /* No memory for a message: it is tried again in the next tick. */
-static void try_again(struct connection *connection) {
+static void connection_try_again(struct connection *connection) {
     connection->tick->has_more = true;
     tick_mark_dirty(connection->tick, connection);
 }
 
-static void tell(struct connection *connection) {
+static void connection_tell(struct connection *connection) {
     struct transport_message message = {.transport = &connection->transport};
-    if (!has_news(connection)) {
+    if (!connection_has_news(connection)) {
         return;
     }
-    fill_message(connection, &message);
+    connection_fill_message(connection, &message);
     message.is_report_wanted &= connection->transport.network->has_thread;
-    if (send_message(&message)) {
-        note_told(connection);
+    if (connection_send_message(&message)) {
+        connection_note_told(connection);
     } else {
-        try_again(connection);
+        connection_try_again(connection);
     }
 }
 
-static void tell_close(struct connection *connection) {
+static void connection_tell_close(struct connection *connection) {
     const struct transport_message message = {
         .transport = &connection->transport,
         .is_closed = true,
     };
-    connection->is_close_told = send_message(&message);
+    connection->is_close_told = connection_send_message(&message);
     if (!connection->is_close_told) {
-        try_again(connection);
+        connection_try_again(connection);
     }
 }
 
 bool connection_end(struct connection *connection) {
     struct transport_message message = {.transport = &connection->transport, .is_ending = true};
-    fill_message(connection, &message);
-    bool is_told = send_message(&message);
+    connection_fill_message(connection, &message);
+    bool is_told = connection_send_message(&message);
     if (is_told) {
-        note_told(connection);
+        connection_note_told(connection);
     }
     return is_told;
 }
 
 /* false: no memory. */
-static bool tell_open(struct connection *connection) {
+static bool connection_tell_open(struct connection *connection) {
     struct transport_message message = {.transport = &connection->transport, .is_opened = true};
-    fill_message(connection, &message);
-    bool is_told = send_message(&message);
+    connection_fill_message(connection, &message);
+    bool is_told = connection_send_message(&message);
     if (is_told) {
-        note_told(connection);
+        connection_note_told(connection);
     }
     return is_told;
 }
@@ -301,7 +302,7 @@ void connection_print_address(const union socket_address *address, char out[SESS
     }
 }
 
-static bool is_loopback(const union socket_address *address) {
+static bool connection_is_loopback(const union socket_address *address) {
     if (address->any.sa_family == AF_INET) {
         return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
     }
@@ -312,21 +313,23 @@ static bool is_loopback(const union socket_address *address) {
     return true;
 }
 
-static bool is_full(const struct server *server) {
+static bool connection_is_full(const struct server *server) {
     return server->session_count >= (uint64_t)server->settings.maxclients;
 }
 
 /* Is the client on this machine? Through a balancer: so must that be. */
-static bool is_local(const struct accepted *accepted) {
-    return (accepted->is_unix_socket || is_loopback(&accepted->peer)) &&
-           (!accepted->is_proxied || is_loopback(&accepted->proxy));
+static bool connection_is_local(const struct accepted *accepted) {
+    return (accepted->is_unix_socket || connection_is_loopback(&accepted->peer)) &&
+           (!accepted->is_proxied || connection_is_loopback(&accepted->proxy));
 }
 
-static const char *refusal(const struct server *server, const struct accepted *accepted) {
-    if (is_full(server)) {
+static const char *connection_refusal(const struct server *server,
+                                      const struct accepted *accepted) {
+    if (connection_is_full(server)) {
         return "-ERR max number of clients reached\r\n";
     }
-    if (server->settings.protected_mode && !server_has_password(server) && !is_local(accepted)) {
+    if (server->settings.protected_mode && !server_has_password(server) &&
+        !connection_is_local(accepted)) {
         return "-DENIED This server is in protected mode: no password is set, so only clients on "
                "the same machine are let in. To accept clients from elsewhere, set one "
                "('requirepass' in the configuration file, or CONFIG SET requirepass from this "
@@ -336,8 +339,8 @@ static const char *refusal(const struct server *server, const struct accepted *a
     return NULL;
 }
 
-static void fill_addresses(struct session *session, const struct accepted *accepted,
-                           const char *unix_path) {
+static void connection_fill_addresses(struct session *session, const struct accepted *accepted,
+                                      const char *unix_path) {
     if (accepted->is_unix_socket) {
         snprintf(session->address, SESSION_ADDRESS_MAX, "%.*s:0", SESSION_ADDRESS_MAX - 3,
                  unix_path != NULL ? unix_path : "");
@@ -348,7 +351,7 @@ static void fill_addresses(struct session *session, const struct accepted *accep
     connection_print_address(&accepted->local, session->local_address);
 }
 
-static struct connection *create(struct tick *tick, const struct accepted *accepted) {
+static struct connection *connection_create(struct tick *tick, const struct accepted *accepted) {
     struct connection *connection = memory_allocate_zeroed(sizeof *connection);
     if (connection == NULL) {
         return NULL;
@@ -366,7 +369,8 @@ static struct connection *create(struct tick *tick, const struct accepted *accep
     return connection;
 }
 
-static bool refuse(struct tick *tick, const struct accepted *accepted, const char *text) {
+static bool connection_refuse(struct tick *tick, const struct accepted *accepted,
+                              const char *text) {
     tick->server->stats.connections_rejected++;
     if (accepted->is_tls) {
         close(accepted->fd); /* before its handshake it understands nothing */
@@ -377,7 +381,7 @@ static bool refuse(struct tick *tick, const struct accepted *accepted, const cha
 }
 
 /* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
-static void refuse_later(struct connection *connection, const char *text) {
+static void connection_refuse_later(struct connection *connection, const char *text) {
     connection->tick->server->stats.connections_rejected++;
     buffer_append(&connection->session.output, text, strlen(text));
     tick_mark_dirty(connection->tick, connection);
@@ -386,40 +390,40 @@ static void refuse_later(struct connection *connection, const char *text) {
 bool connection_open(struct tick *tick, const struct accepted *accepted) {
     struct server *server = tick->server;
     server->stats.connections_received++;
-    const char *text = refusal(server, accepted);
-    if (text != NULL && (!accepted->is_tls || is_full(server))) {
-        return refuse(tick, accepted, text);
+    const char *text = connection_refusal(server, accepted);
+    if (text != NULL && (!accepted->is_tls || connection_is_full(server))) {
+        return connection_refuse(tick, accepted, text);
     }
-    struct connection *connection = create(tick, accepted);
+    struct connection *connection = connection_create(tick, accepted);
     if (connection == NULL) {
-        return refuse(tick, accepted, "-ERR out of memory\r\n");
+        return connection_refuse(tick, accepted, "-ERR out of memory\r\n");
     }
     struct session *session = &connection->session;
     session_init(session, server->session_next_id++, server->clock.monotonic_ms);
     session->fd = accepted->fd;
     session->is_unix_socket = accepted->is_unix_socket;
     session->output.size_max = server_output_limit(server, session)->hard_bytes;
-    fill_addresses(session, accepted, server->settings.unixsocket);
-    count_input(connection);
+    connection_fill_addresses(session, accepted, server->settings.unixsocket);
+    connection_count_input(connection);
     server_add_session(server, session);
     session->is_close_after_reply = text != NULL; /* from the first message on */
-    if (!tell_open(connection)) {
+    if (!connection_tell_open(connection)) {
         server_remove_session(server, session);
         session_deinit(session);
         tls_context_release(connection->transport.tls_context);
         memory_free(connection);
-        return refuse(tick, accepted, "-ERR out of memory\r\n");
+        return connection_refuse(tick, accepted, "-ERR out of memory\r\n");
     }
     connection->transport.network->client_count++;
     if (text != NULL) {
-        refuse_later(connection, text);
+        connection_refuse_later(connection, text);
     }
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
               (unsigned long long)session->id, session->address, server->session_count);
     return true;
 }
 
-static void free_if_unused(struct connection *connection) {
+static void connection_free_if_unused(struct connection *connection) {
     if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty &&
         !connection->is_pushed) {
         memory_free(connection);
@@ -429,7 +433,7 @@ static void free_if_unused(struct connection *connection) {
 void connection_release(struct connection *connection) {
     CHECK(connection->entry_count > 0);
     connection->entry_count--;
-    free_if_unused(connection);
+    connection_free_if_unused(connection);
 }
 
 void connection_close(struct connection *connection, const char *reason) {
@@ -439,9 +443,9 @@ void connection_close(struct connection *connection, const char *reason) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     session->is_closed = true;
-    leave_gate(connection);
+    connection_leave_gate(connection);
     if (connection->is_auth_waiting) {
-        leave_auth_wait(connection);
+        connection_leave_auth_wait(connection);
     }
     if (connection->tick->check_next == connection) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
@@ -453,12 +457,12 @@ void connection_close(struct connection *connection, const char *reason) {
     session_deinit(session);
     transaction_clear(&connection->held);
     connection->transport.network->client_count--;
-    tell_close(connection);
+    connection_tell_close(connection);
 }
 
 /* ---- input ---- */
 
-static bool is_over_query_limit(struct connection *connection) {
+static bool connection_is_over_query_limit(struct connection *connection) {
     uint64_t limit = connection->tick->server->settings.client_query_buffer_limit;
     size_t held_size = session_held_size(&connection->session);
     if (limit == 0 || held_size <= limit) {
@@ -473,7 +477,7 @@ static bool is_over_query_limit(struct connection *connection) {
     return true;
 }
 
-static const char *describe_failure(enum transport_failure failure) {
+static const char *connection_describe_failure(enum transport_failure failure) {
     static const char *const texts[] = {
         [TRANSPORT_LOST] = "connection lost",
         [TRANSPORT_NO_MEMORY_FOR_INPUT] = "no memory for its input",
@@ -485,7 +489,8 @@ static const char *describe_failure(enum transport_failure failure) {
 }
 
 /* Whoever only connects and leaves, as health checks do, is not worth a line. */
-static void log_tls_failure(struct connection *connection, const struct transport_note *note) {
+static void connection_log_tls_failure(struct connection *connection,
+                                       const struct transport_note *note) {
     struct tick *tick = connection->tick;
     int64_t now_ms = tick->server->clock.monotonic_ms;
     if (note->tls_error == NULL) {
@@ -496,13 +501,14 @@ static void log_tls_failure(struct connection *connection, const struct transpor
         return;
     }
     log_write(LOG_WARNING, "%s, closing the client id=%llu addr=%s error=\"%s\" more=%u",
-              describe_failure(note->failure), (unsigned long long)connection->session.id,
-              connection->session.address, note->tls_error, tick->tls_unlogged_count);
+              connection_describe_failure(note->failure),
+              (unsigned long long)connection->session.id, connection->session.address,
+              note->tls_error, tick->tls_unlogged_count);
     tick->tls_logged_at_ms = now_ms;
     tick->tls_unlogged_count = 0;
 }
 
-static void end_handshake(struct connection *connection) {
+static void connection_end_handshake(struct connection *connection) {
     const char *name = transport_peer_name(&connection->transport);
     connection->is_shaking = false;
     if (name != NULL) {
@@ -515,7 +521,7 @@ void connection_take_note(const struct transport_note *note) {
     struct connection *connection = connection_of(note->session);
     if ((note->events & TRANSPORT_CLOSED) != 0) {
         connection->is_transport_closed = true;
-        free_if_unused(connection);
+        connection_free_if_unused(connection);
         return;
     }
     if (connection->session.is_closed) {
@@ -525,14 +531,15 @@ void connection_take_note(const struct transport_note *note) {
     connection->transport_memory_size = note->memory_size;
     connection->is_input_over |= (note->events & TRANSPORT_INPUT_OVER) != 0;
     if ((note->events & TRANSPORT_SHAKEN) != 0) {
-        end_handshake(connection);
+        connection_end_handshake(connection);
     }
-    count_input(connection);
+    connection_count_input(connection);
     client_memory_count(&connection->tick->server->client_memory, &connection->session);
     if ((note->events & TRANSPORT_FAILED) != 0) {
-        log_tls_failure(connection, note);
-        connection_close(connection, describe_failure(note->failure));
-    } else if ((note->events & TRANSPORT_INPUT) == 0 || !is_over_query_limit(connection)) {
+        connection_log_tls_failure(connection, note);
+        connection_close(connection, connection_describe_failure(note->failure));
+    } else if ((note->events & TRANSPORT_INPUT) == 0 ||
+               !connection_is_over_query_limit(connection)) {
         tick_mark_dirty(connection->tick, connection);
     }
 }
@@ -562,16 +569,16 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
         connection->done_ahead++;
         connection->done++;
     }
-    count_input(connection);
+    connection_count_input(connection);
     tick_mark_dirty(connection->tick, connection);
 }
 
 /* The requests that were held back are to run: they follow what is queued. */
-static void queue_held(struct connection *connection) {
+static void connection_queue_held(struct connection *connection) {
     if (connection->hold == CONNECTION_RUNS && connection->held.count > 0 &&
         connection->queued == 0 && !connection->session.is_close_after_reply) {
         if (tick_queue_held(connection->tick, connection)) {
-            count_input(connection);
+            connection_count_input(connection);
         } else {
             connection_close(connection, "no memory for its input");
         }
@@ -588,7 +595,7 @@ void connection_resume(struct connection *connection) {
 
 /* The output that was handed over and is not yet written. A little counts as written: to know it
  * exactly, the engine would have to read what another thread writes after each request. */
-static size_t handed_size_of(struct connection *connection) {
+static size_t connection_handed_size_of(struct connection *connection) {
     if (connection->handed_total - connection->written_seen <= HANDED_UNSEEN_MAX) {
         return 0;
     }
@@ -599,10 +606,10 @@ static size_t handed_size_of(struct connection *connection) {
 
 /* The output that counts for the limits. What was just handed over does not, if it is little: it may
  * be in the socket before long, and no limit is so low that a short reply closes the client. */
-static size_t limited_size(struct connection *connection) {
+static size_t connection_limited_size(struct connection *connection) {
     const struct transport *transport = &connection->transport;
     size_t output_size = connection->session.output.size;
-    size_t handed_size = handed_size_of(connection);
+    size_t handed_size = connection_handed_size_of(connection);
     if (handed_size > 0 && handed_size <= HANDED_FREE_MAX &&
         !atomic_load_explicit(&transport->has_backlog, memory_order_relaxed)) {
         handed_size = 0;
@@ -611,17 +618,17 @@ static size_t limited_size(struct connection *connection) {
 }
 
 /* Is the unsent output over the client's limit? If so, the client is closed. */
-static bool is_over_output_limit(struct connection *connection) {
+static bool connection_is_over_output_limit(struct connection *connection) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     const struct setting_output_limit *limit = server_output_limit(server, session);
-    size_t unsent_size = limited_size(connection);
+    size_t unsent_size = connection_limited_size(connection);
     size_t fed_size = server_output_fed(session);
     const char *reason = NULL;
     unsent_size -= unsent_size < fed_size ? unsent_size : fed_size;
     if (session->output.is_broken) {
         reason = "client-output-buffer-limit";
-    } else if (!is_known_client(connection) && unsent_size > UNKNOWN_OUTPUT_MAX) {
+    } else if (!connection_is_known_client(connection) && unsent_size > UNKNOWN_OUTPUT_MAX) {
         reason = "unread replies before authentication";
     } else if (limit->hard_bytes > 0 && unsent_size > limit->hard_bytes) {
         reason = "client-output-buffer-limit";
@@ -648,7 +655,7 @@ static bool is_over_output_limit(struct connection *connection) {
 }
 
 /* size bytes are in the socket or with the transport. */
-static void drop_sent(struct connection *connection, size_t size) {
+static void connection_drop_sent(struct connection *connection, size_t size) {
     struct session *session = &connection->session;
     if (connection->gate.mark_group != 0) {
         connection->gate.free_size -= size;
@@ -659,7 +666,7 @@ static void drop_sent(struct connection *connection, size_t size) {
 }
 
 /* On the engine's own loop. false: the connection was closed. */
-static bool write_output(struct connection *connection, size_t sendable) {
+static bool connection_write_output(struct connection *connection, size_t sendable) {
     struct session *session = &connection->session;
     size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
     ssize_t written = transport_write(&connection->transport, session->output.at, size);
@@ -670,14 +677,14 @@ static bool write_output(struct connection *connection, size_t sendable) {
     }
     if (written > 0) {
         buffer_drop_front(&session->output, (size_t)written);
-        drop_sent(connection, (size_t)written);
+        connection_drop_sent(connection, (size_t)written);
         connection->tick->server->stats.output_bytes += (uint64_t)written;
     }
     return true;
 }
 
 /* The first size bytes of the output, with their buffer if these are all. NULL: no memory. */
-static struct outgoing *take_output(struct buffer *output, size_t size) {
+static struct outgoing *connection_take_output(struct buffer *output, size_t size) {
     struct outgoing *outgoing = memory_allocate_zeroed(sizeof *outgoing);
     if (outgoing == NULL) {
         return NULL;
@@ -699,7 +706,7 @@ static struct outgoing *take_output(struct buffer *output, size_t size) {
 }
 
 /* To the thread that has the socket. */
-static void hand_over(struct connection *connection, size_t sendable) {
+static void connection_hand_over(struct connection *connection, size_t sendable) {
     struct transport *transport = &connection->transport;
     struct buffer *output = &connection->session.output;
     bool is_copied = sendable <= REPLIES_COPIED_MAX;
@@ -707,24 +714,25 @@ static void hand_over(struct connection *connection, size_t sendable) {
     struct transport_message *message =
         network_message(transport->network, transport, is_copied ? sendable : 0, &bytes);
     if (message == NULL) {
-        try_again(connection);
+        connection_try_again(connection);
         return;
     }
-    fill_message(connection, message);
-    note_told(connection);
+    connection_fill_message(connection, message);
+    connection_note_told(connection);
     if (is_copied) {
         memcpy(bytes, output->at, sendable);
         buffer_drop_front(output, sendable);
     } else {
-        message->outgoing = take_output(output, sendable);
+        message->outgoing = connection_take_output(output, sendable);
         if (message->outgoing == NULL) {
-            try_again(connection);
+            connection_try_again(connection);
             return;
         }
     }
     connection->handed_total += sendable;
-    drop_sent(connection, sendable);
-    message->is_report_wanted |= handed_size_of(connection) + output->size > CONNECTION_OUTPUT_LOW;
+    connection_drop_sent(connection, sendable);
+    message->is_report_wanted |=
+        connection_handed_size_of(connection) + output->size > CONNECTION_OUTPUT_LOW;
 }
 
 bool connection_flush(struct connection *connection) {
@@ -733,19 +741,19 @@ bool connection_flush(struct connection *connection) {
     size_t sendable = connection_sendable_size(connection);
     if (sendable > 0 && !output->is_broken) {
         if (connection->transport.network->has_thread) {
-            hand_over(connection, sendable);
-        } else if (!write_output(connection, sendable)) {
+            connection_hand_over(connection, sendable);
+        } else if (!connection_write_output(connection, sendable)) {
             return false;
         }
     }
-    session->handed_size = handed_size_of(connection);
+    session->handed_size = connection_handed_size_of(connection);
     size_t unsent_size = output->size + session->handed_size;
     if (output->size == 0 && !output->is_broken) {
         tick_take_buffer(connection->tick, session);
     }
     if (unsent_size == 0 && !output->is_broken) {
         session->soft_limit_since_ms = 0;
-    } else if (is_over_output_limit(connection)) {
+    } else if (connection_is_over_output_limit(connection)) {
         return false;
     }
     if (connection->hold == CONNECTION_HELD_BY_OUTPUT && unsent_size <= CONNECTION_OUTPUT_LOW) {
@@ -759,9 +767,9 @@ bool connection_flush(struct connection *connection) {
 void connection_finish(struct connection *connection) {
     if (connection->session.is_closed) {
         if (!connection->is_close_told) {
-            tell_close(connection);
+            connection_tell_close(connection);
         }
-        free_if_unused(connection);
+        connection_free_if_unused(connection);
         return;
     }
     if (!connection_flush(connection)) {
@@ -769,10 +777,10 @@ void connection_finish(struct connection *connection) {
     }
     struct session *session = &connection->session;
     if ((session_is_subscriber(session) || connection->hold == CONNECTION_HELD_BY_WAIT) &&
-        is_over_query_limit(connection)) {
+        connection_is_over_query_limit(connection)) {
         return;
     }
-    queue_held(connection);
+    connection_queue_held(connection);
     if (connection->session.is_closed) {
         return;
     }
@@ -785,7 +793,7 @@ void connection_finish(struct connection *connection) {
         connection_close(connection, "as asked");
         return;
     }
-    tell(connection);
+    connection_tell(connection);
     client_memory_count(&connection->tick->server->client_memory, session);
     if (!connection->transport.network->has_thread) {
         transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
@@ -793,10 +801,10 @@ void connection_finish(struct connection *connection) {
 }
 
 /* Has the time to give the password expired? */
-static bool is_late_to_authenticate(struct connection *connection) {
+static bool connection_is_late_to_authenticate(struct connection *connection) {
     int64_t timeout_s = connection->tick->server->settings.auth_timeout_s;
     int64_t now_ms = connection->tick->server->clock.monotonic_ms;
-    if (is_known_client(connection) || timeout_s == 0) {
+    if (connection_is_known_client(connection) || timeout_s == 0) {
         connection->known_at_ms = now_ms;
         return false;
     }
@@ -807,7 +815,7 @@ void connection_check_time(struct connection *connection) {
     const struct session *session = &connection->session;
     const struct server *server = connection->tick->server;
     int64_t timeout_s = server->settings.timeout_s;
-    if (connection_unsent_size(connection) > 0 && is_over_output_limit(connection)) {
+    if (connection_unsent_size(connection) > 0 && connection_is_over_output_limit(connection)) {
         return;
     }
     if (connection->is_shaking &&
@@ -815,7 +823,8 @@ void connection_check_time(struct connection *connection) {
         connection_close(connection, "TLS handshake not finished in time");
         return;
     }
-    if (is_late_to_authenticate(connection) && connection->hold != CONNECTION_HELD_BY_PAUSE) {
+    if (connection_is_late_to_authenticate(connection) &&
+        connection->hold != CONNECTION_HELD_BY_PAUSE) {
         connection_close(connection, "not authenticated within auth-timeout");
         return;
     }

@@ -6,7 +6,7 @@
 /* The manager's time for a start is extended, because loading may take longer. */
 enum { PERIOD_MS = 1000, START_EXTENSION_S = 60 };
 
-static void tell_loading(const struct heartbeat *heartbeat) {
+static void heartbeat_tell_loading(const struct heartbeat *heartbeat) {
     struct persistence_info info;
     persistence_describe(heartbeat->persistence, &info);
     service_tell("STATUS=Loading boards: %.0f%%, %llu members\nEXTEND_TIMEOUT_USEC=%lld",
@@ -14,16 +14,16 @@ static void tell_loading(const struct heartbeat *heartbeat) {
                  START_EXTENSION_S * 1000000LL);
 }
 
-static void on_time(uv_timer_t *timer) {
+static void heartbeat_on_time(uv_timer_t *timer) {
     const struct heartbeat *heartbeat = timer->data;
     if (heartbeat->is_loading) {
-        tell_loading(heartbeat);
+        heartbeat_tell_loading(heartbeat);
     }
     service_ping();
 }
 
 /* Twice in the time in which a ping is expected, as sd_watchdog_enabled(3) advises. */
-static uint64_t period_ms(void) {
+static uint64_t heartbeat_period_ms(void) {
     uint64_t half_ms = service_ping_interval_us() / 2000;
     if (half_ms == 0 || half_ms > PERIOD_MS) {
         return PERIOD_MS;
@@ -44,8 +44,9 @@ bool heartbeat_start(struct heartbeat *heartbeat, uv_loop_t *loop,
     }
     heartbeat->is_running = true;
     uv_unref((uv_handle_t *)&heartbeat->timer);
-    tell_loading(heartbeat);
-    return uv_timer_start(&heartbeat->timer, on_time, period_ms(), period_ms()) == 0;
+    heartbeat_tell_loading(heartbeat);
+    return uv_timer_start(&heartbeat->timer, heartbeat_on_time, heartbeat_period_ms(),
+                          heartbeat_period_ms()) == 0;
 }
 
 void heartbeat_ready(struct heartbeat *heartbeat) {

@@ -19,7 +19,7 @@
 enum { SOCKET_MODE_MASK = 0777, PROXY_HEADER_LIMIT_MS = 5000 };
 
 /* Do its clients begin with a PROXY header? name: a word of bind, or "unixsocket". */
-static bool is_proxied(const struct settings *settings, const char *name) {
+static bool listener_is_proxied(const struct settings *settings, const char *name) {
     uint32_t i = 0;
     while (i < settings->proxied_count && strcmp(settings->proxied[i], name) != 0) {
         i++;
@@ -28,25 +28,25 @@ static bool is_proxied(const struct settings *settings, const char *name) {
 }
 
 /* Returns where its address is to be written, as shown in the log. */
-static char *add(struct listeners *listeners, int fd, const struct settings *settings,
-                 const char *name, bool is_tls) {
+static char *listener_add(struct listeners *listeners, int fd, const struct settings *settings,
+                          const char *name, bool is_tls) {
     char *address = listeners->addresses[listeners->acceptor.socket_count];
     bool is_unix_socket = strcmp(name, "unixsocket") == 0;
     struct acceptor_socket *socket = acceptor_add(&listeners->acceptor, fd, is_unix_socket);
-    socket->is_proxied = is_proxied(settings, name);
+    socket->is_proxied = listener_is_proxied(settings, name);
     socket->is_tls = is_tls;
     return address;
 }
 
 /* ---- TCP ---- */
 
-static bool is_absent_address(int code) {
+static bool listener_is_absent_address(int code) {
     return code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT ||
            code == ESOCKTNOSUPPORT || code == EPFNOSUPPORT;
 }
 
 /* Listen at one resolved address. -1: see errno. */
-static int listen_at(const struct addrinfo *info, int backlog) {
+static int listener_listen_at(const struct addrinfo *info, int backlog) {
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return -1;
@@ -66,28 +66,28 @@ static int listen_at(const struct addrinfo *info, int backlog) {
 }
 
 /* "*" and "::*" stand for all addresses of their family. */
-static const char *host_of(const char *name) {
+static const char *listener_host_of(const char *name) {
     if (strcmp(name, "*") == 0) {
         return "0.0.0.0";
     }
     return strcmp(name, "::*") == 0 ? "::" : name;
 }
 
-static void explain_tcp(const char *name, long long port, int code, char *error) {
+static void listener_explain_tcp(const char *name, long long port, int code, char *error) {
     const char *advice = "";
     if (code == EADDRINUSE) {
         advice = "; another program listens there: stop it, or choose another port";
     } else if (code == EACCES) {
         advice = "; ports below 1024 need a privilege: choose another port";
-    } else if (is_absent_address(code)) {
+    } else if (listener_is_absent_address(code)) {
         advice = "; no such address on this machine ('-' in front of it makes it optional)";
     }
     snprintf(error, SETTING_ERROR_MAX, "cannot listen on address %s port %lld: %s%s", name, port,
              strerror(code), advice);
 }
 
-static bool open_tcp(struct listeners *listeners, const char *bind, const struct settings *settings,
-                     bool is_tls, char *error) {
+static bool listener_open_tcp(struct listeners *listeners, const char *bind,
+                              const struct settings *settings, bool is_tls, char *error) {
     long long number = is_tls ? settings->tls_port : settings->port;
     bool is_optional = bind[0] == '-';
     const char *name = is_optional ? bind + 1 : bind;
@@ -95,7 +95,7 @@ static bool open_tcp(struct listeners *listeners, const char *bind, const struct
     snprintf(port, sizeof port, "%lld", number);
     struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int status = getaddrinfo(host_of(name), port, &hints, &found);
+    int status = getaddrinfo(listener_host_of(name), port, &hints, &found);
     if (status != 0) {
         snprintf(error, SETTING_ERROR_MAX, "cannot listen on address %s: %s", name,
                  gai_strerror(status));
@@ -103,23 +103,23 @@ static bool open_tcp(struct listeners *listeners, const char *bind, const struct
     }
     int fd = -1;
     for (struct addrinfo *info = found; info != NULL && fd < 0; info = info->ai_next) {
-        fd = listen_at(info, (int)settings->tcp_backlog);
+        fd = listener_listen_at(info, (int)settings->tcp_backlog);
     }
     int code = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        explain_tcp(name, number, code, error);
-        return is_optional && is_absent_address(code);
+        listener_explain_tcp(name, number, code, error);
+        return is_optional && listener_is_absent_address(code);
     }
-    snprintf(add(listeners, fd, settings, bind, is_tls), LISTENER_ADDRESS_MAX, "%.100s port %s%s",
-             name, port, is_tls ? " tls" : "");
+    snprintf(listener_add(listeners, fd, settings, bind, is_tls), LISTENER_ADDRESS_MAX,
+             "%.100s port %s%s", name, port, is_tls ? " tls" : "");
     return true;
 }
 
 /* ---- the unix socket ---- */
 
 /* Is the file a socket without a listener (left by a server that was killed)? */
-static bool is_stale_socket(const struct sockaddr_un *address) {
+static bool listener_is_stale_socket(const struct sockaddr_un *address) {
     struct stat status;
     if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
@@ -135,13 +135,14 @@ static bool is_stale_socket(const struct sockaddr_un *address) {
 }
 
 /* No client can connect before listen(), so the mode applies from the first client on. */
-static bool bind_unix(int fd, const struct sockaddr_un *address, const struct settings *settings) {
+static bool listener_bind_unix(int fd, const struct sockaddr_un *address,
+                               const struct settings *settings) {
     const struct sockaddr *any = (const struct sockaddr *)address;
     if (bind(fd, any, sizeof *address) != 0) {
         if (errno != EADDRINUSE) {
             return false;
         }
-        if (!is_stale_socket(address) || unlink(address->sun_path) != 0) {
+        if (!listener_is_stale_socket(address) || unlink(address->sun_path) != 0) {
             errno = EADDRINUSE;
             return false;
         }
@@ -160,7 +161,8 @@ static bool bind_unix(int fd, const struct sockaddr_un *address, const struct se
     return true;
 }
 
-static bool open_unix(struct listeners *listeners, const struct settings *settings, char *error) {
+static bool listener_open_unix(struct listeners *listeners, const struct settings *settings,
+                               char *error) {
     const char *path = settings->unixsocket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) {
@@ -170,7 +172,7 @@ static bool open_unix(struct listeners *listeners, const struct settings *settin
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || !bind_unix(fd, &address, settings)) {
+    if (fd < 0 || !listener_bind_unix(fd, &address, settings)) {
         int code = errno;
         const char *advice = code == EADDRINUSE ? "; another server listens there, or it is not a "
                                                   "socket: remove the file or choose another path"
@@ -182,7 +184,8 @@ static bool open_unix(struct listeners *listeners, const struct settings *settin
         }
         return false;
     }
-    snprintf(add(listeners, fd, settings, "unixsocket", false), LISTENER_ADDRESS_MAX, "%s", path);
+    snprintf(listener_add(listeners, fd, settings, "unixsocket", false), LISTENER_ADDRESS_MAX, "%s",
+             path);
     snprintf(listeners->unix_path, sizeof listeners->unix_path, "%s", path);
     return true;
 }
@@ -190,14 +193,14 @@ static bool open_unix(struct listeners *listeners, const struct settings *settin
 /* ---- sockets that the service manager has opened ---- */
 
 /* The option of a socket; -1: fd is no socket. */
-static int option_of(int fd, int option) {
+static int listener_option_of(int fd, int option) {
     int value = -1;
     socklen_t size = sizeof value;
     return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
 /* "127.0.0.1 port 6379", "::1 port 6379", the path of a unix socket. */
-static bool print_address(int fd, char *out, bool *is_unix_socket) {
+static bool listener_print_address(int fd, char *out, bool *is_unix_socket) {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
     char host[64], port[16];
@@ -221,8 +224,8 @@ static bool print_address(int fd, char *out, bool *is_unix_socket) {
 
 /* A stream socket that listens; the one named "tls" for clients with TLS. As for a socket of the
  * server's own, proxy-protocol names its address or says unixsocket. */
-static bool take_socket(struct listeners *listeners, const struct settings *settings,
-                        const struct service_socket *given, char *error) {
+static bool listener_take_socket(struct listeners *listeners, const struct settings *settings,
+                                 const struct service_socket *given, char *error) {
     char address[LISTENER_ADDRESS_MAX], name[LISTENER_ADDRESS_MAX];
     bool is_unix_socket;
     bool is_tls = strcmp(given->name, "tls") == 0;
@@ -232,8 +235,9 @@ static bool take_socket(struct listeners *listeners, const struct settings *sett
                  "configuration");
         return false;
     }
-    if (option_of(given->fd, SO_TYPE) != SOCK_STREAM || option_of(given->fd, SO_ACCEPTCONN) != 1 ||
-        !print_address(given->fd, address, &is_unix_socket)) {
+    if (listener_option_of(given->fd, SO_TYPE) != SOCK_STREAM ||
+        listener_option_of(given->fd, SO_ACCEPTCONN) != 1 ||
+        !listener_print_address(given->fd, address, &is_unix_socket)) {
         snprintf(error, SETTING_ERROR_MAX,
                  "the service manager's socket \"%s\" is no listening stream socket; set "
                  "ListenStream= and Accept=no in the socket unit",
@@ -241,15 +245,16 @@ static bool take_socket(struct listeners *listeners, const struct settings *sett
         return false;
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(address, " "), address);
-    snprintf(add(listeners, given->fd, settings, is_unix_socket ? "unixsocket" : name, is_tls),
-             LISTENER_ADDRESS_MAX, "%.120s%s", address, is_tls ? " tls" : "");
+    snprintf(
+        listener_add(listeners, given->fd, settings, is_unix_socket ? "unixsocket" : name, is_tls),
+        LISTENER_ADDRESS_MAX, "%.120s%s", address, is_tls ? " tls" : "");
     return true;
 }
 
-static bool take_all(struct listeners *listeners, const struct settings *settings,
-                     const struct service_socket *given, unsigned count, char *error) {
+static bool listener_take_all(struct listeners *listeners, const struct settings *settings,
+                              const struct service_socket *given, unsigned count, char *error) {
     for (unsigned i = 0; i < count; i++) {
-        if (!take_socket(listeners, settings, &given[i], error)) {
+        if (!listener_take_socket(listeners, settings, &given[i], error)) {
             for (; i < count; i++) {
                 close(given[i].fd);
             }
@@ -259,19 +264,20 @@ static bool take_all(struct listeners *listeners, const struct settings *setting
     return true;
 }
 
-static bool open_all(struct listeners *listeners, const struct settings *settings, char *error) {
+static bool listener_open_all(struct listeners *listeners, const struct settings *settings,
+                              char *error) {
     for (uint32_t i = 0; settings->port != 0 && i < settings->bind_count; i++) {
-        if (!open_tcp(listeners, settings->bind[i], settings, false, error)) {
+        if (!listener_open_tcp(listeners, settings->bind[i], settings, false, error)) {
             return false;
         }
     }
     for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind_count; i++) {
-        if (!open_tcp(listeners, settings->bind[i], settings, true, error)) {
+        if (!listener_open_tcp(listeners, settings->bind[i], settings, true, error)) {
             return false;
         }
     }
     if (settings->unixsocket != NULL && settings->unixsocket[0] != '\0' &&
-        !open_unix(listeners, settings, error)) {
+        !listener_open_unix(listeners, settings, error)) {
         return false;
     }
     if (listeners->acceptor.socket_count == 0) {
@@ -291,8 +297,8 @@ bool listeners_open(struct listeners *listeners, const struct settings *settings
     listeners->acceptor.header_limit_ms = PROXY_HEADER_LIMIT_MS;
     listeners->acceptor.proxy_count = settings->proxies.count;
     memcpy(listeners->acceptor.proxies, settings->proxies.at, sizeof settings->proxies.at);
-    if (count > 0 ? take_all(listeners, settings, given, count, error)
-                  : open_all(listeners, settings, error)) {
+    if (count > 0 ? listener_take_all(listeners, settings, given, count, error)
+                  : listener_open_all(listeners, settings, error)) {
         return true;
     }
     listeners_close(listeners);

@@ -9,19 +9,20 @@
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none. */
-static uint32_t member_position(const struct command *command, const struct request *request) {
+static uint32_t lookahead_member_position(const struct command *command,
+                                          const struct request *request) {
     int64_t position = command->member_arg;
     position += position < 0 ? request->count : 0;
     return position > 0 && position < request->count ? (uint32_t)position : 0;
 }
 
 /* The entry's command if it has a member or a hash to prefetch, else NULL. */
-static const struct command *command_of(const struct queue_entry *entry) {
+static const struct command *lookahead_command_of(const struct queue_entry *entry) {
     if (entry->command >= QUEUE_CLOSE || session_is_void(entry->session)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
-    if (member_position(command, &entry->request) > 0) {
+    if (lookahead_member_position(command, &entry->request) > 0) {
         return command;
     }
     bool has_hash = command->reads_hash && (uint32_t)command->first_key < entry->request.count;
@@ -29,14 +30,14 @@ static const struct command *command_of(const struct queue_entry *entry) {
 }
 
 /* Adjacent requests often name the same key; they share one look-up. */
-static void look_up_keys(const struct server *server, const struct queue_entry *entries,
-                         unsigned count, struct lookahead_group *group) {
+static void lookahead_look_up_keys(const struct server *server, const struct queue_entry *entries,
+                                   unsigned count, struct lookahead_group *group) {
     const struct registry *registry = server->registry;
     const struct registry_prefetch *last = NULL;
     group->key_count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct queue_entry *entry = &entries[i];
-        const struct command *command = command_of(entry);
+        const struct command *command = lookahead_command_of(entry);
         group->commands[i] = command;
         group->key_numbers[i] = LOOKAHEAD_NO_KEY;
         if (command == NULL) {
@@ -61,8 +62,8 @@ static void look_up_keys(const struct server *server, const struct queue_entry *
 
 /* A hash is fetched here, a board further on: a small one that was used most recently is already
  * cached. */
-static const struct board *board_to_fetch(const struct server *server,
-                                          struct registry_prefetch *state) {
+static const struct board *lookahead_board_to_fetch(const struct server *server,
+                                                    struct registry_prefetch *state) {
     const struct registry_key *key =
         registry_prefetch_end(server->registry, server->clock.now_ms, state);
     if (key != NULL && key->kind == REGISTRY_HASH) {
@@ -75,11 +76,11 @@ static const struct board *board_to_fetch(const struct server *server,
     return &key->board;
 }
 
-static void find_values(const struct server *server, unsigned count,
-                        struct lookahead_group *group) {
+static void lookahead_find_values(const struct server *server, unsigned count,
+                                  struct lookahead_group *group) {
     const struct board *boards[LOOKAHEAD_GROUP];
     for (unsigned i = 0; i < group->key_count; i++) {
-        boards[i] = board_to_fetch(server, &group->keys[i]);
+        boards[i] = lookahead_board_to_fetch(server, &group->keys[i]);
     }
     for (unsigned i = 0; i < count; i++) {
         bool has_key = group->key_numbers[i] != LOOKAHEAD_NO_KEY;
@@ -89,8 +90,8 @@ static void find_values(const struct server *server, unsigned count,
 }
 
 /* The key that a single new score will have. false: none; the handler reports the error. */
-static bool key_of_score(const struct layout *layout, struct bytes text, int64_t now_us,
-                         uint64_t *key) {
+static bool lookahead_key_of_score(const struct layout *layout, struct bytes text, int64_t now_us,
+                                   uint64_t *key) {
     struct decimal value;
     uint64_t ordinal;
     if (decimal_parse(text, layout->fields[0].scale, &value) != DECIMAL_OK ||
@@ -101,33 +102,36 @@ static bool key_of_score(const struct layout *layout, struct bytes text, int64_t
     return layout_stamp(layout, *key, now_us, key) == LAYOUT_OK;
 }
 
-static bool find_new_key(const struct command *command, const struct layout *layout,
-                         const struct request *request, int64_t now_us, uint64_t *key) {
+static bool lookahead_find_new_key(const struct command *command, const struct layout *layout,
+                                   const struct request *request, int64_t now_us, uint64_t *key) {
     return command->new_key != NULL
                ? command->new_key(layout, request, now_us, key)
-               : key_of_score(layout, request->args[command->score_arg], now_us, key);
+               : lookahead_key_of_score(layout, request->args[command->score_arg], now_us, key);
 }
 
 /* Where the request's only member will be put, if its score tells. */
-static void begin_place(const struct server *server, const struct command *command,
-                        const struct request *request, struct lookup *lookup) {
+static void lookahead_begin_place(const struct server *server, const struct command *command,
+                                  const struct request *request, struct lookup *lookup) {
     uint64_t key;
     if ((command->score_arg > 0 || command->new_key != NULL) &&
-        find_new_key(command, board_layout(lookup->board), request, server->clock.now_us, &key)) {
+        lookahead_find_new_key(command, board_layout(lookup->board), request, server->clock.now_us,
+                               &key)) {
         lookup_begin_place(lookup, key);
     }
 }
 
-static bool has_one_member(const struct command *command, const struct request *request) {
-    return command->member_step == 0 || member_position(command, request) + 1 == request->count;
+static bool lookahead_has_one_member(const struct command *command, const struct request *request) {
+    return command->member_step == 0 ||
+           lookahead_member_position(command, request) + 1 == request->count;
 }
 
 /* Those of a request that does no staged look-up of its own, at most room. */
-static unsigned begin_members(const struct command *command, const struct request *request,
-                              const struct board *board, struct lookup *members, unsigned room) {
+static unsigned lookahead_begin_members(const struct command *command,
+                                        const struct request *request, const struct board *board,
+                                        struct lookup *members, unsigned room) {
     bool is_change = (command->flags & COMMAND_WRITE) != 0;
-    bool is_only = has_one_member(command, request);
-    uint32_t at = member_position(command, request);
+    bool is_only = lookahead_has_one_member(command, request);
+    uint32_t at = lookahead_member_position(command, request);
     unsigned count = 0;
     if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
         return 0;
@@ -139,8 +143,8 @@ static unsigned begin_members(const struct command *command, const struct reques
     return count;
 }
 
-static void begin_group(const struct queue_entry *entries, unsigned count,
-                        struct lookahead_group *group) {
+static void lookahead_begin_group(const struct queue_entry *entries, unsigned count,
+                                  struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
         if (group->boards[i] == NULL) {
@@ -149,21 +153,21 @@ static void begin_group(const struct queue_entry *entries, unsigned count,
         const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
         struct lookup *members = &group->members[group->member_count];
-        unsigned begun = begin_members(command, request, group->boards[i], members,
-                                       LOOKAHEAD_MEMBERS_MAX - group->member_count);
-        group->ahead[i] = begun > 0 && has_one_member(command, request) ? members : NULL;
+        unsigned begun = lookahead_begin_members(command, request, group->boards[i], members,
+                                                 LOOKAHEAD_MEMBERS_MAX - group->member_count);
+        group->ahead[i] = begun > 0 && lookahead_has_one_member(command, request) ? members : NULL;
         group->member_count += begun;
     }
 }
 
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group) {
-    look_up_keys(server, entries, count, group);
-    find_values(server, count, group);
-    begin_group(entries, count, group);
+    lookahead_look_up_keys(server, entries, count, group);
+    lookahead_find_values(server, count, group);
+    lookahead_begin_group(entries, count, group);
     for (unsigned i = 0; i < count; i++) {
         if (group->ahead[i] != NULL) {
-            begin_place(server, group->commands[i], &entries[i].request, group->ahead[i]);
+            lookahead_begin_place(server, group->commands[i], &entries[i].request, group->ahead[i]);
         }
     }
     lookup_finish(group->members, group->member_count);
@@ -171,15 +175,15 @@ void lookahead_entries(const struct server *server, const struct queue_entry *en
 
 unsigned lookahead_begin(const struct command *command, const struct request *request,
                          const struct board *board, struct lookup *members) {
-    return member_position(command, request) > 0
-               ? begin_members(command, request, board, members, LOOKUP_OWN_MIN)
+    return lookahead_member_position(command, request) > 0
+               ? lookahead_begin_members(command, request, board, members, LOOKUP_OWN_MIN)
                : 0;
 }
 
 void lookahead_finish(const struct server *server, const struct command *command,
                       const struct request *request, struct lookup *members, unsigned count) {
-    if (has_one_member(command, request)) {
-        begin_place(server, command, request, &members[0]);
+    if (lookahead_has_one_member(command, request)) {
+        lookahead_begin_place(server, command, request, &members[0]);
     }
     lookup_finish(members, count);
 }

@@ -7,12 +7,12 @@
 #include "server/dispatch/key_spec.h"
 #include "server/durability/unwritten.h"
 
-static bool is_of_boards(const struct command *command) {
+static bool shown_is_of_boards(const struct command *command) {
     return strcmp(command->group, "leaderboard") == 0;
 }
 
 /* DATA brings values of other keys. */
-static bool has_data(const struct request *request) {
+static bool shown_has_data(const struct request *request) {
     for (uint32_t i = 1; i < request->count; i++) {
         if (bytes_equal_ignoring_case(request->args[i], BYTES("DATA"))) {
             return true;
@@ -22,25 +22,25 @@ static bool has_data(const struct request *request) {
 }
 
 /* Does the reply follow from the keys that the request names? */
-static bool is_of_its_keys(const struct queue_entry *entry) {
+static bool shown_is_of_its_keys(const struct queue_entry *entry) {
     enum { OTHER = COMMAND_WRITE | COMMAND_RUNS_QUEUE | COMMAND_BLOCKING };
     if (entry->command >= QUEUE_CLOSE || entry->command == COMMAND_NONE) {
         return false;
     }
     const struct command *command = command_by_index(entry->command);
     return (command->flags & COMMAND_READ) != 0 && (command->flags & OTHER) == 0 &&
-           !(is_of_boards(command) && has_data(&entry->request));
+           !(shown_is_of_boards(command) && shown_has_data(&entry->request));
 }
 
 bool shown_is_unwritten(const struct persistence *persistence, const struct session *session,
                         const struct queue_entry *entry) {
     const struct key_spec *specs;
-    if (!is_of_its_keys(entry)) {
+    if (!shown_is_of_its_keys(entry)) {
         return true;
     }
     const struct command *command = command_by_index(entry->command);
     bool has_names = persistence_has_unwritten_names(persistence);
-    if ((command->flags & COMMAND_NAMES) != 0 || (is_of_boards(command) && has_names)) {
+    if ((command->flags & COMMAND_NAMES) != 0 || (shown_is_of_boards(command) && has_names)) {
         return has_names; /* archives of a board, bans */
     }
     uint32_t spec_count = key_specs_of(entry->command, &specs);
@@ -61,7 +61,7 @@ bool shown_is_unwritten(const struct persistence *persistence, const struct sess
 
 uint64_t shown_key(const struct session *session, const struct queue_entry *entry) {
     const struct key_spec *specs;
-    if (!is_of_its_keys(entry) || is_of_boards(command_by_index(entry->command)) ||
+    if (!shown_is_of_its_keys(entry) || shown_is_of_boards(command_by_index(entry->command)) ||
         key_specs_of(entry->command, &specs) != 1) {
         return 0;
     }

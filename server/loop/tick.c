@@ -63,7 +63,7 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
 }
 
 /* Keep an empty buffer for lending, or free it. */
-static void keep_buffer(struct tick *tick, struct buffer *buffer) {
+static void tick_keep_buffer(struct tick *tick, struct buffer *buffer) {
     buffer_clear(buffer);
     if (tick->buffer_count < TICK_BUFFERS_MAX && buffer->capacity <= LENT_CAPACITY_MAX &&
         tick->buffer_bytes + buffer->capacity <= LENT_BYTES_MAX) {
@@ -83,12 +83,12 @@ void tick_take_buffer(struct tick *tick, struct session *session) {
         buffer_clear(&session->output);
         return; /* too small for lending */
     }
-    keep_buffer(tick, &session->output);
+    tick_keep_buffer(tick, &session->output);
 }
 
 /* Once a second: free the buffers that were not lent since the last call. They are at the bottom,
  * because lending takes from the top. */
-static void free_idle_buffers(struct tick *tick) {
+static void tick_free_idle_buffers(struct tick *tick) {
     uint32_t idle_count = tick->idle_buffer_count;
     for (uint32_t i = 0; i < idle_count; i++) {
         tick->buffer_bytes -= tick->buffers[i].capacity;
@@ -103,7 +103,7 @@ static void free_idle_buffers(struct tick *tick) {
 /* ---- the queue ---- */
 
 /* Of a batch that another thread has filled; otherwise the connections were just used. */
-static void fetch_connections(const struct batch *batch, size_t begin, size_t end) {
+static void tick_fetch_connections(const struct batch *batch, size_t begin, size_t end) {
     if (batch->network == NULL || !batch->network->has_thread) {
         return;
     }
@@ -112,16 +112,16 @@ static void fetch_connections(const struct batch *batch, size_t begin, size_t en
     }
 }
 
-static void append_batch(struct tick *tick, struct batch *batch) {
+static void tick_append_batch(struct tick *tick, struct batch *batch) {
     enum { FETCHED_AHEAD = 4 };
-    fetch_connections(batch, 0, FETCHED_AHEAD);
+    tick_fetch_connections(batch, 0, FETCHED_AHEAD);
     for (size_t i = 0; i < batch->count;) {
         struct session *session = batch->entries[i].session;
         struct connection *connection = connection_of(session);
         uint32_t count = 0;
         size_t size = 0;
         for (; i < batch->count && batch->entries[i].session == session; i++) {
-            fetch_connections(batch, i + FETCHED_AHEAD, i + FETCHED_AHEAD + 1);
+            tick_fetch_connections(batch, i + FETCHED_AHEAD, i + FETCHED_AHEAD + 1);
             size += batch->entries[i].request.size;
             count++;
         }
@@ -174,14 +174,14 @@ bool tick_queue_held(struct tick *tick, struct connection *connection) {
     requests->requests = *held;
     *held = (struct transaction){.is_open = false};
     uint64_t input_bytes = connection->session.input_bytes;
-    append_batch(tick, &requests->batch);
+    tick_append_batch(tick, &requests->batch);
     connection->session.input_bytes = input_bytes; /* they were counted when they came */
     tick->has_more = true;
     return true;
 }
 
 /* All its entries have run or were dropped. */
-static void release_batch(struct batch *batch) {
+static void tick_release_batch(struct batch *batch) {
     if (batch->network != NULL) {
         network_give_back(batch->network, batch);
         return;
@@ -191,7 +191,7 @@ static void release_batch(struct batch *batch) {
     memory_free(batch);
 }
 
-static void release_batches(struct tick *tick) {
+static void tick_release_batches(struct tick *tick) {
     while (tick->queue_first != NULL && tick->queue_first->position == tick->queue_first->count) {
         struct batch *batch = tick->queue_first;
         tick->queue_first = batch->next;
@@ -201,11 +201,11 @@ static void release_batches(struct tick *tick) {
         if (tick->queue_at == batch) {
             tick->queue_at = batch->next;
         }
-        release_batch(batch);
+        tick_release_batch(batch);
     }
 }
 
-static void log_turned_away(struct tick *tick, int error) {
+static void tick_log_turned_away(struct tick *tick, int error) {
     int64_t now_ms = tick->server->clock.monotonic_ms;
     if (tick->full_logged_at_ms != 0 && now_ms - tick->full_logged_at_ms < FULL_LOG_MS) {
         return;
@@ -217,7 +217,7 @@ static void log_turned_away(struct tick *tick, int error) {
               strerror(error));
 }
 
-static void log_proxy_refusals(struct tick *tick, const struct proxy_refusals *refusals) {
+static void tick_log_proxy_refusals(struct tick *tick, const struct proxy_refusals *refusals) {
     char address[SESSION_ADDRESS_MAX];
     int64_t now_ms = tick->server->clock.monotonic_ms;
     tick->server->stats.connections_rejected += refusals->count;
@@ -234,7 +234,7 @@ static void log_proxy_refusals(struct tick *tick, const struct proxy_refusals *r
     tick->proxy_refused_count = 0;
 }
 
-static void take_accepted(struct tick *tick, const struct batch *batch) {
+static void tick_take_accepted(struct tick *tick, const struct batch *batch) {
     for (unsigned i = 0; i < batch->accepted_count; i++) {
         if (tick->is_draining) {
             close(batch->accepted[i].fd);
@@ -244,15 +244,15 @@ static void take_accepted(struct tick *tick, const struct batch *batch) {
     }
     tick->server->stats.connections_rejected += batch->turned_away.count;
     if (batch->proxy_refusals.count > 0) {
-        log_proxy_refusals(tick, &batch->proxy_refusals);
+        tick_log_proxy_refusals(tick, &batch->proxy_refusals);
     }
     if (batch->turned_away.error != 0) {
-        log_turned_away(tick, batch->turned_away.error);
+        tick_log_turned_away(tick, batch->turned_away.error);
     }
 }
 
 /* Take what the networks have for the engine. */
-static void take_batches(struct tick *tick) {
+static void tick_take_batches(struct tick *tick) {
     struct stats *stats = &tick->server->stats;
     for (unsigned i = 0; i < tick->network_count; i++) {
         struct network *network = &tick->networks[i];
@@ -263,20 +263,20 @@ static void take_batches(struct tick *tick) {
             while (batch->written != NULL) {
                 struct outgoing *outgoing = batch->written;
                 batch->written = outgoing->next;
-                keep_buffer(tick, &outgoing->buffer);
+                tick_keep_buffer(tick, &outgoing->buffer);
                 memory_free(outgoing);
             }
             network_reclaim(network, batch);
-            append_batch(tick, batch);
+            tick_append_batch(tick, batch);
             for (unsigned note = 0; note < batch->note_count; note++) {
                 connection_take_note(&batch->notes[note]);
             }
-            take_accepted(tick, batch);
+            tick_take_accepted(tick, batch);
         }
     }
 }
 
-static bool has_batches(struct tick *tick) {
+static bool tick_has_batches(struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (network_has_batch(&tick->networks[i])) {
             return true;
@@ -286,7 +286,7 @@ static bool has_batches(struct tick *tick) {
 }
 
 /* Hand over the replies. true: some must wait for the next tick. */
-static bool push_replies(struct tick *tick) {
+static bool tick_push_replies(struct tick *tick) {
     bool is_waiting = false;
     for (unsigned i = 0; i < tick->network_count; i++) {
         is_waiting |= tick->networks[i].has_thread && network_push(&tick->networks[i]);
@@ -305,7 +305,7 @@ struct network *tick_least_network(struct tick *tick) {
 }
 
 /* What the networks need to know. */
-static void publish_limits(struct tick *tick) {
+static void tick_publish_limits(struct tick *tick) {
     const struct server *server = tick->server;
     atomic_store_explicit(&tick->limits.bulk_size_max, server->settings.proto_max_bulk_len,
                           memory_order_relaxed);
@@ -329,14 +329,14 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
     tick->dirty_last = connection;
 }
 
-static void finish(struct connection *connection) {
+static void tick_finish(struct connection *connection) {
     if (!connection->session.is_killed || connection->session.is_closed) {
         connection_finish(connection);
     }
 }
 
-static void finish_dirty(struct tick *tick) {
-    publish_limits(tick); /* before the replies of CONFIG SET leave */
+static void tick_finish_dirty(struct tick *tick) {
+    tick_publish_limits(tick); /* before the replies of CONFIG SET leave */
     while (tick->dirty_first != NULL) {
         struct connection *connection = tick->dirty_first;
         tick->dirty_first = connection->dirty_next;
@@ -344,13 +344,13 @@ static void finish_dirty(struct tick *tick) {
             tick->dirty_last = NULL;
         }
         connection->is_dirty = false;
-        finish(connection);
+        tick_finish(connection);
     }
 }
 
 /* ---- output that nobody asked for ---- */
 
-static void mark_pushed(struct tick *tick, struct connection *connection) {
+static void tick_mark_pushed(struct tick *tick, struct connection *connection) {
     if (connection->is_pushed) {
         return;
     }
@@ -366,7 +366,7 @@ static void mark_pushed(struct tick *tick, struct connection *connection) {
 
 /* May replies leave that wait for a disk that is full, and show nothing that is not on it? With sync-replicas they wait
  * for other servers, too. */
-static bool is_stuck(const struct server *server) {
+static bool tick_is_stuck(const struct server *server) {
     enum sync_state state = server->replication.sync.state;
     return (state == SYNC_OFF || state == SYNC_REPLICA) &&
            persistence_is_stuck(server->persistence);
@@ -375,7 +375,7 @@ static bool is_stuck(const struct server *server) {
 /* Who waited for keys that have changed is served. Clients have received output without asking. It may show changes of the command that ran, so it
  * waits for them as that command's reply does. is_harmless: that command has seen no boards, and none of its client's
  * replies waits. */
-static void take_news(struct tick *tick, bool is_harmless) {
+static void tick_take_news(struct tick *tick, bool is_harmless) {
     struct server *server = tick->server;
     uint64_t effects_before = server->durability.effect_count;
     server->has_news = false;
@@ -391,11 +391,11 @@ static void take_news(struct tick *tick, bool is_harmless) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > gate_free_group(server) && !(is_harmless && is_stuck(server))) {
+            if (group > gate_free_group(server) && !(is_harmless && tick_is_stuck(server))) {
                 connection_gate(connection, session->pushed_from, group, 0);
             }
         }
-        mark_pushed(tick, connection);
+        tick_mark_pushed(tick, connection);
         if (session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH) {
             (void)!connection_flush(connection);
         }
@@ -405,7 +405,7 @@ static void take_news(struct tick *tick, bool is_harmless) {
 /* ---- running ---- */
 
 /* While writes wait, nothing may expire or roll over either. */
-static inline void hold_due(struct tick *tick, bool is_held) {
+static inline void tick_hold_due(struct tick *tick, bool is_held) {
     if (tick->is_due_held != is_held) {
         tick->is_due_held = is_held;
         registry_set_held(tick->server->registry, is_held);
@@ -413,9 +413,9 @@ static inline void hold_due(struct tick *tick, bool is_held) {
 }
 
 /* Must this request wait for the end of CLIENT PAUSE, of a FAILOVER or of a promotion? */
-static bool is_paused(struct tick *tick, const struct queue_entry *entry) {
+static bool tick_is_paused(struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
-    hold_due(tick, pause != SERVER_PAUSE_NONE);
+    tick_hold_due(tick, pause != SERVER_PAUSE_NONE);
     if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
         session_is_replica(entry->session)) {
         return false;
@@ -428,8 +428,8 @@ static bool is_paused(struct tick *tick, const struct queue_entry *entry) {
                : (needs & COMMAND_WRITE) != 0;
 }
 
-static void run_broken(struct session *session, const struct queue_entry *entry,
-                       struct reply *reply) {
+static void tick_run_broken(struct session *session, const struct queue_entry *entry,
+                            struct reply *reply) {
     if (entry->command == QUEUE_PROTOCOL_ERROR) {
         reply->is_silent = false;
         reply_error(reply, entry->error);
@@ -437,14 +437,14 @@ static void run_broken(struct session *session, const struct queue_entry *entry,
     session->is_close_after_reply = true;
 }
 
-static bool entry_sees_boards(const struct queue_entry *entry) {
+static bool tick_entry_sees_boards(const struct queue_entry *entry) {
     return entry->command != COMMAND_NONE && gate_sees_boards(command_by_index(entry->command));
 }
 
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. entry NULL: it could see all. */
-static void gate_output(struct connection *connection, size_t size_before, bool has_changed,
-                        const struct queue_entry *entry) {
+static void tick_gate_output(struct connection *connection, size_t size_before, bool has_changed,
+                             const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
     if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
@@ -453,8 +453,8 @@ static void gate_output(struct connection *connection, size_t size_before, bool 
     bool holds_readers = gate_holds_readers(server);
     if (has_changed || (holds_readers && entry == NULL)) {
         connection_gate(connection, size_before, group, 0);
-    } else if (holds_readers && entry != NULL && entry_sees_boards(entry) &&
-               !(is_stuck(server) &&
+    } else if (holds_readers && entry != NULL && tick_entry_sees_boards(entry) &&
+               !(tick_is_stuck(server) &&
                  !shown_is_unwritten(server->persistence, &connection->session, entry))) {
         connection_gate(connection, size_before, group, shown_key(&connection->session, entry));
     }
@@ -462,19 +462,20 @@ static void gate_output(struct connection *connection, size_t size_before, bool 
 
 /* What began in an epoch that is over by now has seen or changed what is not decided here any more: a job,
  * or a transaction that has ended the epoch itself. Its client is closed without an answer. */
-static void drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
+static void tick_drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
     if (epoch != replication_answer_epoch(&server->replication)) {
         server_kill_session(server, session);
     }
 }
 
 /* Will it be refused because the disk cannot be written? */
-static bool is_refused_write(const struct server *server, const struct queue_entry *entry) {
+static bool tick_is_refused_write(const struct server *server, const struct queue_entry *entry) {
     return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
            (command_needs(entry->session, command_by_index(entry->command)) & COMMAND_WRITE) != 0;
 }
 
-static void run_entry(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
+static void tick_run_entry(struct tick *tick, const struct queue_entry *entry,
+                           struct reply *reply) {
     struct session *session = entry->session;
     struct connection *connection = connection_of(session);
     connection->queued--;
@@ -484,7 +485,7 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     reply->out = &session->output;
     session_shape_reply(session, reply);
     if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
-        run_broken(session, entry, reply);
+        tick_run_broken(session, entry, reply);
         return;
     }
     struct server *server = tick->server;
@@ -492,10 +493,10 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     uint64_t effects_before = server->durability.effect_count;
     uint64_t epoch = replication_answer_epoch(&server->replication);
     bool runs_boards = (session->transaction.flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
-    bool is_refused = is_refused_write(server, entry), has_changed = false;
+    bool is_refused = tick_is_refused_write(server, entry), has_changed = false;
     execute_request(server, session, entry->command, &entry->request, reply);
     if (runs_boards) {
-        drop_outdated(server, session, epoch);
+        tick_drop_outdated(server, session, epoch);
     }
     if (session->job != NULL) {
         connection->hold = CONNECTION_HELD_BY_JOB;
@@ -505,7 +506,7 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
         if (has_changed) {
             gate_note_change(server, session);
         }
-        gate_output(connection, size_before, has_changed, entry);
+        tick_gate_output(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
     }
     if (server->has_news) {
@@ -514,8 +515,8 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
         } else if (session->awaits_end) {
             connection->hold = CONNECTION_HELD_BY_END;
         }
-        take_news(tick,
-                  !has_changed && !entry_sees_boards(entry) && connection->gate.mark_group == 0);
+        tick_take_news(tick, !has_changed && !tick_entry_sees_boards(entry) &&
+                                 connection->gate.mark_group == 0);
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
@@ -526,7 +527,8 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     }
 }
 
-static void run_or_drop(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
+static void tick_run_or_drop(struct tick *tick, const struct queue_entry *entry,
+                             struct reply *reply) {
     struct connection *connection = connection_of(entry->session);
     bool is_dropped = session_is_void(entry->session);
     if (!is_dropped && connection->session.is_close_after_reply) {
@@ -537,7 +539,7 @@ static void run_or_drop(struct tick *tick, const struct queue_entry *entry, stru
     if (!is_dropped) {
         if (connection->hold != CONNECTION_RUNS || connection->held.count > 0) {
             connection_hold(connection, entry, connection->hold);
-        } else if (is_paused(tick, entry)) {
+        } else if (tick_is_paused(tick, entry)) {
             enum server_pause pause = server_pause(tick->server);
             tick->held_by = pause > tick->held_by ? pause : tick->held_by;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
@@ -545,19 +547,19 @@ static void run_or_drop(struct tick *tick, const struct queue_entry *entry, stru
                    connection_begin_auth_wait(connection, entry)) {
             connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
         } else {
-            run_entry(tick, entry, reply);
+            tick_run_entry(tick, entry, reply);
         }
     }
     connection_release(connection);
 }
 
-static uint64_t budget_ticks(void) {
+static uint64_t tick_budget_ticks(void) {
     enum { MANY_TICKS = 1 << 20 };
     return (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
 }
 
 /* The first batch with a waiting request; there is one. */
-static struct batch *current_batch(struct tick *tick) {
+static struct batch *tick_current_batch(struct tick *tick) {
     while (tick->queue_at->position == tick->queue_at->count) {
         tick->queue_at = tick->queue_at->next;
     }
@@ -566,8 +568,8 @@ static struct batch *current_batch(struct tick *tick) {
 
 /* The next requests of the queue: where they are, or copies of them where they are in several
  * batches. */
-static const struct queue_entry *next_group(struct tick *tick, unsigned *count) {
-    const struct batch *batch = current_batch(tick);
+static const struct queue_entry *tick_next_group(struct tick *tick, unsigned *count) {
+    const struct batch *batch = tick_current_batch(tick);
     size_t left = batch->count - batch->position;
     *count = left < LOOKAHEAD_GROUP ? (unsigned)left : LOOKAHEAD_GROUP;
     if (left >= LOOKAHEAD_GROUP || left == tick->waiting_count) {
@@ -583,11 +585,11 @@ static const struct queue_entry *next_group(struct tick *tick, unsigned *count) 
 }
 
 /* The first count requests of the queue have run. */
-static void advance(struct tick *tick, unsigned count) {
+static void tick_advance(struct tick *tick, unsigned count) {
     tick->waiting_count -= count;
     tick->done_total += count;
     while (count > 0) {
-        struct batch *batch = current_batch(tick);
+        struct batch *batch = tick_current_batch(tick);
         size_t left = batch->count - batch->position;
         unsigned part = count < left ? count : (unsigned)left;
         batch->position += part;
@@ -597,10 +599,10 @@ static void advance(struct tick *tick, unsigned count) {
 
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
  * spent. Running them queues nothing before them, so the entries do not move. */
-static void run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
+static void tick_run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
     struct lookahead_group group;
     unsigned count;
-    const struct queue_entry *entries = next_group(tick, &count);
+    const struct queue_entry *entries = tick_next_group(tick, &count);
     bool is_over = false;
     tick->running = entries;
     if (count > 1) {
@@ -614,27 +616,27 @@ static void run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks
             tick->server->ahead = group.ahead[done];
         }
         tick->running = &entries[done];
-        run_or_drop(tick, &entries[done++], reply);
+        tick_run_or_drop(tick, &entries[done++], reply);
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
-    advance(tick, done);
+    tick_advance(tick, done);
     tick->running = NULL;
     tick->server->ahead = NULL;
 }
 
 /* Run the queue until the budget is spent; the command that exceeds it is the last. Then replies
  * are sent, and disconnected clients are detected before more of their requests run. */
-static void run_queue(struct tick *tick) {
-    uint64_t end_ticks = clock_ticks() + budget_ticks();
+static void tick_run_queue(struct tick *tick) {
+    uint64_t end_ticks = clock_ticks() + tick_budget_ticks();
     struct buffer nowhere;
     struct reply reply;
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, 2);
     while (tick->waiting_count > 0 && !tick->is_behind) {
-        run_group(tick, &reply, end_ticks);
+        tick_run_group(tick, &reply, end_ticks);
         if (tick->networks[0].has_thread) {
-            finish_dirty(tick); /* the threads write while the rest runs */
+            tick_finish_dirty(tick); /* the threads write while the rest runs */
         }
         if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
             break;
@@ -642,13 +644,13 @@ static void run_queue(struct tick *tick) {
     }
 }
 
-static bool is_behind(const struct server *server) {
+static bool tick_is_behind(const struct server *server) {
     return server->persistence != NULL && persistence_is_behind(server->persistence);
 }
 
 /* ---- commands that run in steps ---- */
 
-static void answer_job(struct tick *tick, struct job *job) {
+static void tick_answer_job(struct tick *tick, struct job *job) {
     struct session *session = job->session;
     struct connection *connection = connection_of(session);
     struct reply reply;
@@ -662,15 +664,15 @@ static void answer_job(struct tick *tick, struct job *job) {
         if (has_changed) {
             gate_note_change(tick->server, session);
         }
-        gate_output(connection, size_before, has_changed, NULL);
-        drop_outdated(tick->server, session, epoch);
+        tick_gate_output(connection, size_before, has_changed, NULL);
+        tick_drop_outdated(tick->server, session, epoch);
     }
     connection->hold = CONNECTION_RUNS;
     tick_mark_dirty(tick, connection);
 }
 
 /* true: there is more to do. */
-static bool run_jobs(struct tick *tick) {
+static bool tick_run_jobs(struct tick *tick) {
     struct server *server = tick->server;
     if (server->jobs.count == 0 && server->jobs.is_resumed) {
         return false;
@@ -679,7 +681,7 @@ static bool run_jobs(struct tick *tick) {
         !tick->is_behind && server_may_change(server) && server->durability.write_refusal == NULL;
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
-        answer_job(tick, job);
+        tick_answer_job(tick, job);
     }
     return has_more;
 }
@@ -695,7 +697,7 @@ void tick_open_gates(struct tick *tick) {
     uint64_t group = gate_open_group(tick->server);
     struct connection *connection = tick->gated_first;
     tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
-    bool is_partial = connection != NULL && is_stuck(tick->server);
+    bool is_partial = connection != NULL && tick_is_stuck(tick->server);
     while (connection != NULL) {
         struct connection *next = connection->gate.next;
         if (connection->gate.epoch != tick->gate_epoch) {
@@ -719,14 +721,14 @@ void tick_open_gates(struct tick *tick) {
 
 /* With replicas, answers wait for what these are sent. With sync-replicas acknowledgements come in any tick, and
  * the lease ends in any. Else the disk tells. */
-static bool must_open_gates(const struct tick *tick) {
+static bool tick_must_open_gates(const struct tick *tick) {
     const struct replication *replication = &tick->server->replication;
     return tick->server->owes_gates || sync_is_gating(&replication->sync) ||
            tick->gate_epoch != replication_answer_epoch(replication);
 }
 
 /* What this tick has written counts, too: the target must have it, and clients their answers. */
-static void step_failover(struct tick *tick) {
+static void tick_step_failover(struct tick *tick) {
     struct server *server = tick->server;
     struct replication *replication = &server->replication;
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
@@ -739,7 +741,7 @@ static void step_failover(struct tick *tick) {
 }
 
 /* Send what clients received without asking, to some of them. true: more are left. */
-static bool finish_pushed(struct tick *tick) {
+static bool tick_finish_pushed(struct tick *tick) {
     for (int i = 0; i < PUSHED_MAX && tick->pushed_first != NULL; i++) {
         struct connection *connection = tick->pushed_first;
         tick->pushed_first = connection->pushed_next;
@@ -747,14 +749,14 @@ static bool finish_pushed(struct tick *tick) {
             tick->pushed_last = NULL;
         }
         connection->is_pushed = false;
-        finish(connection);
+        tick_finish(connection);
     }
     return tick->pushed_first != NULL;
 }
 
 /* Close killed clients. true: more are left. None of their requests run any more, so the rest can
  * wait for the next tick. */
-static bool close_killed(struct tick *tick) {
+static bool tick_close_killed(struct tick *tick) {
     for (int i = 0; i < CLOSED_MAX && tick->server->killed_first != NULL; i++) {
         connection_close(connection_of(tick->server->killed_first), "killed");
     }
@@ -762,7 +764,7 @@ static bool close_killed(struct tick *tick) {
 }
 
 /* Close the largest clients until the rest fits maxmemory-clients. true: more are left. */
-static bool evict_clients(struct tick *tick) {
+static bool tick_evict_clients(struct tick *tick) {
     struct server *server = tick->server;
     uint64_t limit = server_client_memory_limit(server);
     for (int i = 0; limit > 0 && server->client_memory.total > limit; i++) {
@@ -790,7 +792,7 @@ static bool evict_clients(struct tick *tick) {
 }
 
 /* A pause ends on timeout, on CLIENT UNPAUSE, or at shutdown. */
-static void check_pause_time(struct tick *tick) {
+static void tick_check_pause_time(struct tick *tick) {
     struct server *server = tick->server;
     if (server->pause != SERVER_PAUSE_NONE &&
         (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
@@ -799,11 +801,11 @@ static void check_pause_time(struct tick *tick) {
     if (tick->is_draining) {
         (void)failover_abort(server, "shutdown");
     }
-    hold_due(tick, server_pause(server) != SERVER_PAUSE_NONE);
+    tick_hold_due(tick, server_pause(server) != SERVER_PAUSE_NONE);
 }
 
 /* Also where a pause of all commands ends during a FAILOVER, which goes on pausing writes. */
-static void resume_paused(struct tick *tick) {
+static void tick_resume_paused(struct tick *tick) {
     if (tick->held_by <= server_pause(tick->server)) {
         return;
     }
@@ -819,7 +821,7 @@ static void resume_paused(struct tick *tick) {
     }
 }
 
-static void note_buffers(struct tick *tick, const struct session *session) {
+static void tick_note_buffers(struct tick *tick, const struct session *session) {
     uint64_t input = session->query_buffer_size;
     uint64_t output = session->output.capacity;
     tick->input_max = input > tick->input_max ? input : tick->input_max;
@@ -828,12 +830,12 @@ static void note_buffers(struct tick *tick, const struct session *session) {
 
 /* Continue the walk over all clients, which starts once a second, a few clients per tick. true:
  * more are left. */
-static bool check_times(struct tick *tick) {
+static bool tick_check_times(struct tick *tick) {
     for (int i = 0; i < CHECKED_MAX && tick->check_next != NULL; i++) {
         struct connection *connection = tick->check_next;
         struct session *next = connection->session.next;
         tick->check_next = next != NULL ? connection_of(next) : NULL;
-        note_buffers(tick, &connection->session);
+        tick_note_buffers(tick, &connection->session);
         connection_check_time(connection);
         if (tick->check_next == NULL) {
             tick->server->stats.input_buffer_max = tick->input_max;
@@ -844,8 +846,8 @@ static bool check_times(struct tick *tick) {
 }
 
 /* Note a time, if what took elapsed_ns was long. */
-static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_ns,
-                         uint64_t noted_ns) {
+static void tick_note_latency(struct tick *tick, const char *event, uint64_t elapsed_ns,
+                              uint64_t noted_ns) {
     struct server *server = tick->server;
     uint64_t noted_ms = noted_ns / 1000000;
     int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
@@ -859,7 +861,7 @@ static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_
 typedef uint32_t run_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 
 /* true: more work is left. */
-static bool run_some(struct tick *tick, run_due *run, const char *event) {
+static bool tick_run_some(struct tick *tick, run_due *run, const char *event) {
     uint64_t begin = clock_ticks();
     uint64_t elapsed_ns = 0;
     uint32_t count;
@@ -867,18 +869,18 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
         count = run(tick->server->registry, tick->server->clock.now_ms, DUE_KEYS_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     } while (count == DUE_KEYS_MAX && elapsed_ns < CHORE_BUDGET_NS);
-    note_latency(tick, event, elapsed_ns, elapsed_ns);
+    tick_note_latency(tick, event, elapsed_ns, elapsed_ns);
     return count == DUE_KEYS_MAX;
 }
 
 /* On a full disk no more falls due than it can take later. */
-static bool may_run_due(const struct server *server) {
+static bool tick_may_run_due(const struct server *server) {
     return server_may_change(server) &&
            (server->persistence == NULL || !persistence_is_full(server->persistence));
 }
 
 /* The clock has been corrected: report what durations (EXPIRE) have shifted by. true: more are left. */
-static bool tell_durations(const struct tick *tick) {
+static bool tick_tell_durations(const struct tick *tick) {
     uint64_t begin = clock_ticks();
     bool has_more = false;
     while (!tick->is_behind) {
@@ -891,23 +893,24 @@ static bool tell_durations(const struct tick *tick) {
 }
 
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
-static bool handle_due(struct tick *tick) {
-    hold_due(tick, server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
+static bool tick_handle_due(struct tick *tick) {
+    tick_hold_due(tick,
+                  server_pause(tick->server) != SERVER_PAUSE_NONE); /* which commands may change */
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (tick->server->durability.is_loading || !may_run_due(tick->server)) {
+    if (tick->server->durability.is_loading || !tick_may_run_due(tick->server)) {
         return false;
     }
-    bool has_more = tell_durations(tick);
+    bool has_more = tick_tell_durations(tick);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms) {
         return has_more;
     }
-    has_more |= run_some(tick, registry_roll_due, "roll-cycle");
-    return run_some(tick, registry_expire_due, "expire-cycle") || has_more;
+    has_more |= tick_run_some(tick, registry_roll_due, "roll-cycle");
+    return tick_run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 
 /* Free some of the removed boards and the detached watches. true: more are left. Commands that
  * replace large boards take long; the budget grows with the tick, so freeing keeps up with them. */
-static bool free_some(struct tick *tick, uint64_t elapsed_ns) {
+static bool tick_free_some(struct tick *tick, uint64_t elapsed_ns) {
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
     uint64_t budget_ns = elapsed_ns / FREE_SHARE;
@@ -923,37 +926,37 @@ static bool free_some(struct tick *tick, uint64_t elapsed_ns) {
     return false;
 }
 
-static void on_idle(uv_idle_t *idle) {
+static void tick_on_idle(uv_idle_t *idle) {
     (void)idle; /* an active idle handle only keeps poll from blocking */
 }
 
-static void set_idle(struct tick *tick, bool is_active) {
+static void tick_set_idle(struct tick *tick, bool is_active) {
     if (tick->is_idle_active == is_active) {
         return;
     }
     tick->is_idle_active = is_active;
     if (is_active) {
-        uv_idle_start(&tick->idle, on_idle);
+        uv_idle_start(&tick->idle, tick_on_idle);
     } else {
         uv_idle_stop(&tick->idle);
     }
 }
 
-static void on_wake(uv_timer_t *timer) {
+static void tick_on_wake(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     tick->wake_at_ms = INT64_MAX;
     /* The work is done in check; an active idle handle keeps poll from blocking. */
-    set_idle(tick, true);
+    tick_set_idle(tick, true);
 }
 
 /* Wake up for the next expiry, the next end of a period, a board that opens, the end of a pause, or
  * what those who follow boards are told. The timer's clock does not follow clock steps: what a step
  * makes due is found by the next tick, within a second. */
-static void set_wake(struct tick *tick) {
+static void tick_set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
     bool is_still = !server_may_change(server);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY || !may_run_due(server) ? INT64_MAX : at_ms;
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || !tick_may_run_due(server) ? INT64_MAX : at_ms;
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms && !is_still) {
         at_ms = server->waits.opens_ms;
     }
@@ -988,30 +991,30 @@ static void set_wake(struct tick *tick) {
         return;
     }
     int64_t wait_ms = at_ms - server->clock.now_ms;
-    uv_timer_start(&tick->wake, on_wake, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
+    uv_timer_start(&tick->wake, tick_on_wake, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
 }
 
 /* ---- stopping ---- */
 
-static void close_handle(uv_handle_t *handle) {
+static void tick_close_handle(uv_handle_t *handle) {
     if (!uv_is_closing(handle)) {
         uv_close(handle, NULL);
     }
 }
 
 /* Waiting requests are dropped without running. */
-static void drop_queue(struct tick *tick) {
+static void tick_drop_queue(struct tick *tick) {
     for (struct batch *batch = tick->queue_first; batch != NULL; batch = batch->next) {
         for (; batch->position < batch->count; batch->position++) {
             connection_release(connection_of(batch->entries[batch->position].session));
         }
     }
     tick->waiting_count = 0;
-    release_batches(tick);
+    tick_release_batches(tick);
 }
 
 /* The threads close their sockets and end. */
-static void join_networks(struct tick *tick) {
+static void tick_join_networks(struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (tick->networks[i].has_thread) {
             network_join(&tick->networks[i]);
@@ -1020,39 +1023,39 @@ static void join_networks(struct tick *tick) {
     if (tick->networks[0].has_thread) {
         wakeup_close(&tick->network_wake);
         wakeup_deinit(&tick->network_wake);
-        close_handle((uv_handle_t *)&tick->prepare);
+        tick_close_handle((uv_handle_t *)&tick->prepare);
     }
 }
 
-static void stop(struct tick *tick) {
+static void tick_stop(struct tick *tick) {
     if (tick->is_stopping) {
         return;
     }
     tick->is_stopping = true;
-    drop_queue(tick);
+    tick_drop_queue(tick);
     shutdown_finish(tick->server);
     while (tick->server->session_first != NULL) {
         connection_close(connection_of(tick->server->session_first), "shutdown");
     }
     while (tick->dirty_first != NULL || tick->pushed_first != NULL) {
-        (void)finish_pushed(tick);
-        finish_dirty(tick); /* again and again, where memory for a message is missing */
+        (void)tick_finish_pushed(tick);
+        tick_finish_dirty(tick); /* again and again, where memory for a message is missing */
     }
-    join_networks(tick);
-    set_idle(tick, false);
-    close_handle((uv_handle_t *)&tick->check);
-    close_handle((uv_handle_t *)&tick->idle);
-    close_handle((uv_handle_t *)&tick->second);
-    close_handle((uv_handle_t *)&tick->wake);
-    close_handle((uv_handle_t *)&tick->drain);
+    tick_join_networks(tick);
+    tick_set_idle(tick, false);
+    tick_close_handle((uv_handle_t *)&tick->check);
+    tick_close_handle((uv_handle_t *)&tick->idle);
+    tick_close_handle((uv_handle_t *)&tick->second);
+    tick_close_handle((uv_handle_t *)&tick->wake);
+    tick_close_handle((uv_handle_t *)&tick->drain);
 }
 
-static void on_drain_over(uv_timer_t *timer) {
+static void tick_on_drain_over(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     if (!tick->is_lingering) {
         log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
     }
-    stop(tick);
+    tick_stop(tick);
 }
 
 void tick_shutdown(struct tick *tick, bool is_now) {
@@ -1076,19 +1079,19 @@ void tick_shutdown(struct tick *tick, bool is_now) {
         }
     }
     if (is_now || is_second) {
-        stop(tick);
+        tick_stop(tick);
         return;
     }
     struct session *session = tick->server->session_first;
     for (; session != NULL; session = session->next) {
         tick_mark_dirty(tick, connection_of(session));
     }
-    uv_timer_start(&tick->drain, on_drain_over, DRAIN_MS, 0);
-    set_idle(tick, true);
+    uv_timer_start(&tick->drain, tick_on_drain_over, DRAIN_MS, 0);
+    tick_set_idle(tick, true);
 }
 
 /* Has every client received the replies to all that it had sent? */
-static bool is_drained(const struct tick *tick) {
+static bool tick_is_drained(const struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         if (!tick->networks[i].is_drained) {
             return false;
@@ -1111,7 +1114,7 @@ static bool is_drained(const struct tick *tick) {
  * would reset the connection, and a reply on its way could be lost: then the client could not know that
  * its request has run, and would repeat it. So the sockets of clients that were active just now are
  * first closed in one direction, and what still comes, which is not run, is read away. */
-static void linger(struct tick *tick) {
+static void tick_linger(struct tick *tick) {
     int64_t now_ms = tick->server->clock.monotonic_ms;
     struct session *session = tick->server->session_first;
     tick->is_lingering = true;
@@ -1123,17 +1126,17 @@ static void linger(struct tick *tick) {
         }
         session = next;
     }
-    uv_timer_start(&tick->drain, on_drain_over, LINGER_MS, 0);
+    uv_timer_start(&tick->drain, tick_on_drain_over, LINGER_MS, 0);
 }
 
-static void on_retired(uv_timer_t *timer) {
+static void tick_on_retired(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     tick->server->retiring.is_over = true;
     tick_wake(tick);
 }
 
 /* Are only those connected who wait for the end? */
-static bool is_deserted(const struct server *server) {
+static bool tick_is_deserted(const struct server *server) {
     if (server->session_count > RETIRED_LOOK_MAX) {
         return false;
     }
@@ -1144,10 +1147,10 @@ static bool is_deserted(const struct server *server) {
     return session == NULL;
 }
 
-static void check_retiring(struct tick *tick) {
+static void tick_check_retiring(struct tick *tick) {
     struct server *server = tick->server;
     bool is_retiring = server->retiring.is_begun && !server->is_shutdown_asked;
-    if (is_retiring && (server->retiring.is_over || is_deserted(server))) {
+    if (is_retiring && (server->retiring.is_over || tick_is_deserted(server))) {
         shutdown_end_retiring(server);
         is_retiring = false;
     }
@@ -1155,17 +1158,17 @@ static void check_retiring(struct tick *tick) {
         tick->is_retiring = is_retiring;
         if (is_retiring) {
             int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
-            uv_timer_start(&tick->drain, on_retired, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
+            uv_timer_start(&tick->drain, tick_on_retired, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
         } else {
             uv_timer_stop(&tick->drain);
         }
     }
 }
 
-static void check_shutdown(struct tick *tick) {
+static void tick_check_shutdown(struct tick *tick) {
     struct server *server = tick->server;
     if ((server->retiring.is_begun || tick->is_retiring) && !tick->is_draining) {
-        check_retiring(tick);
+        tick_check_retiring(tick);
     }
     if (server->is_shutdown_asked && !tick->is_draining) {
         tick_shutdown(tick, server->is_shutdown_now);
@@ -1173,16 +1176,16 @@ static void check_shutdown(struct tick *tick) {
     if (!tick->is_draining || tick->is_stopping) {
         return;
     }
-    if (!tick->is_lingering && is_drained(tick)) {
-        linger(tick);
+    if (!tick->is_lingering && tick_is_drained(tick)) {
+        tick_linger(tick);
     }
     if (tick->is_lingering && server->session_count == 0) {
-        stop(tick);
+        tick_stop(tick);
     }
 }
 
 /* Requests that come soon after each other are waited for without sleeping. */
-static void note_requests(struct tick *tick) {
+static void tick_note_requests(struct tick *tick) {
     if (tick->spin_ns > 0) {
         uint64_t now_ns = uv_hrtime();
         tick->is_request_near = now_ns - tick->requests_at_ns < (uint64_t)tick->spin_ns;
@@ -1192,7 +1195,7 @@ static void note_requests(struct tick *tick) {
 
 /* ---- the time of a tick ---- */
 
-static uint64_t thread_cpu_ns(void) {
+static uint64_t tick_thread_cpu_ns(void) {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
@@ -1201,16 +1204,16 @@ static uint64_t thread_cpu_ns(void) {
 /* Reading the thread's processor time is a system call. So it is read at most once in LONG_TICK_NS before a
  * tick, and once more behind a tick that took as long: what such a tick is said to have used is too much by
  * less than LONG_TICK_NS, and exact where ticks are long. */
-static void begin_time(struct tick *tick, uint64_t begin_ticks) {
+static void tick_begin_time(struct tick *tick, uint64_t begin_ticks) {
     if (clock_ticks_to_ns(begin_ticks - tick->cpu_read_at_ticks) >= LONG_TICK_NS) {
         tick->cpu_read_at_ticks = begin_ticks;
-        tick->cpu_ns = thread_cpu_ns();
+        tick->cpu_ns = tick_thread_cpu_ns();
     }
 }
 
-static void end_long(struct tick *tick, uint64_t elapsed_ns) {
+static void tick_end_long(struct tick *tick, uint64_t elapsed_ns) {
     struct stats *stats = &tick->server->stats;
-    uint64_t now_ns = thread_cpu_ns();
+    uint64_t now_ns = tick_thread_cpu_ns();
     uint64_t used_ns = now_ns - tick->cpu_ns;
     used_ns = used_ns < elapsed_ns ? used_ns : elapsed_ns;
     tick->cpu_read_at_ticks = clock_ticks();
@@ -1221,16 +1224,16 @@ static void end_long(struct tick *tick, uint64_t elapsed_ns) {
     if (elapsed_ns / 1000 > stats->tick_longest_us) {
         stats->tick_longest_cpu_us = used_ns / 1000;
     }
-    note_latency(tick, "tick", elapsed_ns, elapsed_ns);
-    note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
+    tick_note_latency(tick, "tick", elapsed_ns, elapsed_ns);
+    tick_note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
 }
 
-static void end_time(struct tick *tick, uint64_t begin_ticks) {
+static void tick_end_time(struct tick *tick, uint64_t begin_ticks) {
     struct stats *stats = &tick->server->stats;
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
     durations_add(&stats->ticks, elapsed_ns);
     if (elapsed_ns >= LONG_TICK_NS) {
-        end_long(tick, elapsed_ns);
+        tick_end_long(tick, elapsed_ns);
     }
     if (elapsed_ns / 1000 > stats->tick_longest_us) {
         stats->tick_longest_us = elapsed_ns / 1000;
@@ -1239,13 +1242,13 @@ static void end_time(struct tick *tick, uint64_t begin_ticks) {
 
 /* ---- replication ---- */
 
-static bool begin_replication(struct tick *tick) {
+static bool tick_begin_replication(struct tick *tick) {
     return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
 }
 
 /* What replicas are sent leaves before the replies: a change that is answered is in their sockets, and
  * outlives this process. */
-static bool end_replication(struct tick *tick) {
+static bool tick_end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;
     }
@@ -1256,7 +1259,7 @@ static bool end_replication(struct tick *tick) {
         struct connection *connection = connection_of(replica->session);
         if (replica->session->output.size > 0) {
             struct network *network = connection->transport.network;
-            finish(connection);
+            tick_finish(connection);
             has_more |= network->has_thread && network_push(network);
         }
         replica = next;
@@ -1266,33 +1269,33 @@ static bool end_replication(struct tick *tick) {
 
 /* ---- the loop's callbacks ---- */
 
-static void on_check(uv_check_t *check) {
+static void tick_on_check(uv_check_t *check) {
     struct tick *tick = check->data;
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
-    begin_time(tick, begin);
+    tick_begin_time(tick, begin);
     wakeup_wake(&tick->network_wake);
     server_update_time(server);
-    check_pause_time(tick);
-    take_batches(tick);
+    tick_check_pause_time(tick);
+    tick_take_batches(tick);
     tick->has_more = false;
-    bool has_more = begin_replication(tick);
-    tick->is_behind = is_behind(server);
+    bool has_more = tick_begin_replication(tick);
+    tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {
-        note_requests(tick);
-        run_queue(tick);
+        tick_note_requests(tick);
+        tick_run_queue(tick);
     }
-    has_more |= handle_due(tick);
-    has_more |= run_jobs(tick);
+    has_more |= tick_handle_due(tick);
+    has_more |= tick_run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
-    step_failover(tick);
+    tick_step_failover(tick);
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
     if (server->has_news) {
-        take_news(tick, false);
+        tick_take_news(tick, false);
     }
     if (tick->replicator != NULL) {
         tick->replicate_close(tick->replicator);
@@ -1301,36 +1304,36 @@ static void on_check(uv_check_t *check) {
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
-    has_more |= end_replication(tick);
+    has_more |= tick_end_replication(tick);
     tick->is_feeding = false;
-    if (server->persistence != NULL && must_open_gates(tick)) {
+    if (server->persistence != NULL && tick_must_open_gates(tick)) {
         tick_open_gates(tick);
     }
-    finish_dirty(tick);
-    has_more |= finish_pushed(tick);
+    tick_finish_dirty(tick);
+    has_more |= tick_finish_pushed(tick);
     has_more |= jobs_have_steps(server);
-    resume_paused(tick);
+    tick_resume_paused(tick);
     connection_end_auth_waits(tick);
-    has_more |= close_killed(tick);
-    has_more |= evict_clients(tick);
-    has_more |= check_times(tick);
-    has_more |= free_some(tick, clock_ticks_to_ns(clock_ticks() - begin));
+    has_more |= tick_close_killed(tick);
+    has_more |= tick_evict_clients(tick);
+    has_more |= tick_check_times(tick);
+    has_more |= tick_free_some(tick, clock_ticks_to_ns(clock_ticks() - begin));
     if (server->persistence != NULL) {
         has_more |= persistence_step(server->persistence);
     }
-    release_batches(tick);
-    has_more |= push_replies(tick);
-    end_time(tick, begin);
-    check_shutdown(tick);
+    tick_release_batches(tick);
+    has_more |= tick_push_replies(tick);
+    tick_end_time(tick, begin);
+    tick_check_shutdown(tick);
     if (!tick->is_stopping) {
         /* If the queue waits for the disk, the loop is woken once the disk has caught up. */
-        set_idle(tick, has_more || tick->has_more || has_batches(tick) ||
-                           (tick->waiting_count > 0 && !is_behind(server)));
-        set_wake(tick);
+        tick_set_idle(tick, has_more || tick->has_more || tick_has_batches(tick) ||
+                                (tick->waiting_count > 0 && !tick_is_behind(server)));
+        tick_set_wake(tick);
     }
 }
 
-static void note_networks(struct tick *tick) {
+static void tick_note_networks(struct tick *tick) {
     struct stats *stats = &tick->server->stats;
     stats->network_count = tick->network_count;
     for (unsigned i = 0; i < tick->network_count; i++) {
@@ -1343,21 +1346,21 @@ static void note_networks(struct tick *tick) {
     }
 }
 
-static void on_second(uv_timer_t *timer) {
+static void tick_on_second(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     struct server *server = tick->server;
     server_update_time(server);
-    note_networks(tick);
+    tick_note_networks(tick);
     stats_sample(&server->stats, server->clock.monotonic_ms);
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
     }
     if (tick->replicator != NULL) {
         tick->replicate_second(tick->replicator);
-        set_idle(tick, true); /* what it has to say leaves with a tick */
+        tick_set_idle(tick, true); /* what it has to say leaves with a tick */
     }
     audit_second(server);
-    free_idle_buffers(tick);
+    tick_free_idle_buffers(tick);
     memory_settle();
     if (tick->check_next == NULL && server->session_first != NULL) {
         tick->check_next = connection_of(server->session_first);
@@ -1389,34 +1392,34 @@ bool tick_describe_command(const struct tick *tick, struct fault_command *comman
 
 void tick_wake(struct tick *tick) {
     if (!tick->is_stopping) { /* its handles are closed, and a started one would keep the loop */
-        set_idle(tick, true);
+        tick_set_idle(tick, true);
     }
 }
 
 /* ---- networks ---- */
 
-static bool has_requests(void *context) {
-    return has_batches(context);
+static bool tick_has_requests(void *context) {
+    return tick_has_batches(context);
 }
 
 /* Before the loop waits: see ring.h. */
-static void on_prepare(uv_prepare_t *prepare) {
+static void tick_on_prepare(uv_prepare_t *prepare) {
     struct tick *tick = prepare->data;
     if (tick->is_idle_active) {
         return;
     }
     if (tick->is_request_near) {
-        tick->is_request_near = wakeup_spin(tick->spin_ns, has_requests, tick);
+        tick->is_request_near = wakeup_spin(tick->spin_ns, tick_has_requests, tick);
     }
     wakeup_sleep(&tick->network_wake);
-    if (has_batches(tick)) {
-        set_idle(tick, true);
+    if (tick_has_batches(tick)) {
+        tick_set_idle(tick, true);
     }
 }
 
 /* How long to wait without sleeping: not where there are fewer processors than threads, whose time
  * that would take. */
-static int64_t spin_time(unsigned thread_count) {
+static int64_t tick_spin_time(unsigned thread_count) {
     enum { SPIN_NS = 50000 };
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -1426,7 +1429,7 @@ static int64_t spin_time(unsigned thread_count) {
     return CPU_COUNT(&set) > (int)thread_count ? SPIN_NS : 0;
 }
 
-static struct network_options options_of(struct tick *tick) {
+static struct network_options tick_options_of(struct tick *tick) {
     return (struct network_options){
         .limits = &tick->limits,
         .find_command = command_find_request,
@@ -1436,15 +1439,15 @@ static struct network_options options_of(struct tick *tick) {
     };
 }
 
-static bool start_networks(struct tick *tick, unsigned count) {
-    tick->spin_ns = spin_time(count);
+static bool tick_start_networks(struct tick *tick, unsigned count) {
+    tick->spin_ns = tick_spin_time(count);
     tick->prepare.data = tick;
     if (!wakeup_init(&tick->network_wake, tick->loop) ||
         uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
-        uv_prepare_start(&tick->prepare, on_prepare) != 0) {
+        uv_prepare_start(&tick->prepare, tick_on_prepare) != 0) {
         return false;
     }
-    struct network_options options = options_of(tick);
+    struct network_options options = tick_options_of(tick);
     for (unsigned i = 0; i < count; i++) {
         options.number = i + 1;
         if (!network_start(&tick->networks[i], &options)) {
@@ -1456,7 +1459,7 @@ static bool start_networks(struct tick *tick, unsigned count) {
     return true;
 }
 
-static bool init_networks(struct tick *tick) {
+static bool tick_init_networks(struct tick *tick) {
     unsigned count = (unsigned)tick->server->settings.io_threads;
     count = count > 1 ? count : 1;
     tick->networks_memory = memory_allocate_zeroed((count + 1) * sizeof *tick->networks);
@@ -1466,11 +1469,11 @@ static bool init_networks(struct tick *tick) {
     uintptr_t at = ((uintptr_t)tick->networks_memory + RING_CACHE_LINE - 1) &
                    ~(uintptr_t)(RING_CACHE_LINE - 1);
     tick->networks = (struct network *)at;
-    publish_limits(tick);
+    tick_publish_limits(tick);
     if (count > 1) {
-        return start_networks(tick, count);
+        return tick_start_networks(tick, count);
     }
-    const struct network_options options = options_of(tick);
+    const struct network_options options = tick_options_of(tick);
     tick->network_count = 1;
     return network_init(&tick->networks[0], tick->loop, &options);
 }
@@ -1487,15 +1490,17 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
     bool is_ready =
         uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
         uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
-        uv_timer_init(loop, &tick->drain) == 0 && uv_check_start(&tick->check, on_check) == 0 &&
-        uv_timer_start(&tick->second, on_second, SECOND_MS, SECOND_MS) == 0 && init_networks(tick);
-    note_networks(tick);
+        uv_timer_init(loop, &tick->drain) == 0 &&
+        uv_check_start(&tick->check, tick_on_check) == 0 &&
+        uv_timer_start(&tick->second, tick_on_second, SECOND_MS, SECOND_MS) == 0 &&
+        tick_init_networks(tick);
+    tick_note_networks(tick);
     return is_ready;
 }
 
 void tick_deinit(struct tick *tick) {
-    take_batches(tick); /* what was closed last */
-    drop_queue(tick);
+    tick_take_batches(tick); /* what was closed last */
+    tick_drop_queue(tick);
     for (unsigned i = 0; i < tick->network_count; i++) {
         network_deinit(&tick->networks[i]);
     }

@@ -8,7 +8,7 @@ _Static_assert((int)SETTING_TLS_CLIENTS_NO == (int)TLS_CLIENTS_UNKNOWN &&
                    (int)SETTING_TLS_CLIENTS_OPTIONAL == (int)TLS_CLIENTS_OPTIONAL,
                "one is the other");
 
-static struct tls_context_options options_of(const struct settings *settings) {
+static struct tls_context_options tls_settings_options_of(const struct settings *settings) {
     return (struct tls_context_options){
         .certificate_file = settings->tls_cert_file,
         .key_file = settings->tls_key_file,
@@ -26,15 +26,16 @@ static struct tls_context_options options_of(const struct settings *settings) {
     };
 }
 
-static struct ssl_ctx_st *create(const struct settings *settings, const char **failed,
-                                 char *reason) {
-    const struct tls_context_options options = options_of(settings);
+static struct ssl_ctx_st *tls_settings_create(const struct settings *settings, const char **failed,
+                                              char *reason) {
+    const struct tls_context_options options = tls_settings_options_of(settings);
     return tls_context_create(&options, failed, reason);
 }
 
 /* Could the link to a master be made (tls-replication)? It makes a context of its own when it is. */
-static bool check_link(const struct settings *settings, const char **failed, char *reason) {
-    const struct tls_context_options options = options_of(settings);
+static bool tls_settings_check_link(const struct settings *settings, const char **failed,
+                                    char *reason) {
+    const struct tls_context_options options = tls_settings_options_of(settings);
     if (!settings->tls_replication) {
         return true;
     }
@@ -46,9 +47,9 @@ static bool check_link(const struct settings *settings, const char **failed, cha
 bool tls_settings_open(struct tls_settings *tls, const struct settings *settings, char *error) {
     char reason[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    bool is_fine = check_link(settings, &failed, reason);
+    bool is_fine = tls_settings_check_link(settings, &failed, reason);
     if (is_fine && settings->tls_port != 0) {
-        tls->context = create(settings, &failed, reason);
+        tls->context = tls_settings_create(settings, &failed, reason);
         is_fine = tls->context != NULL;
     }
     if (!is_fine) {
@@ -67,9 +68,9 @@ const char *tls_settings_prepare(void *tls, const struct settings *wanted, char 
     struct tls_settings *settings = tls;
     char error[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    bool is_fine = check_link(wanted, &failed, error);
+    bool is_fine = tls_settings_check_link(wanted, &failed, error);
     if (is_fine && wanted->tls_port != 0) {
-        settings->prepared = create(wanted, &failed, error);
+        settings->prepared = tls_settings_create(wanted, &failed, error);
         is_fine = settings->prepared != NULL;
     }
     if (is_fine) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-static void take_databases(const struct registry *registry, struct figures *figures) {
+static void figures_take_databases(const struct registry *registry, struct figures *figures) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         figures->databases[i] = (struct figures_database){
             .keys = registry_count(registry, i),
@@ -16,7 +16,7 @@ static void take_databases(const struct registry *registry, struct figures *figu
     figures->totals = *registry_totals(registry);
 }
 
-static void take_clients(const struct server *server, struct figures *figures) {
+static void figures_take_clients(const struct server *server, struct figures *figures) {
     figures->clients = server->session_count;
     figures->clients_limit = (uint64_t)server->settings.maxclients;
     figures->clients_blocked = (uint64_t)server->waits.client_count + server->postponed_count;
@@ -26,16 +26,16 @@ static void take_clients(const struct server *server, struct figures *figures) {
     figures->patterns = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_PATTERN);
 }
 
-static uint64_t microseconds(struct timeval time) {
+static uint64_t figures_microseconds(struct timeval time) {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
 }
 
-static void take_thread(struct figures *figures) {
+static void figures_take_thread(struct figures *figures) {
 #ifdef RUSAGE_THREAD
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_THREAD, &usage);
-    figures->user_us = microseconds(usage.ru_utime);
-    figures->system_us = microseconds(usage.ru_stime);
+    figures->user_us = figures_microseconds(usage.ru_utime);
+    figures->system_us = figures_microseconds(usage.ru_stime);
     figures->switches_forced = (uint64_t)usage.ru_nivcsw;
     figures->switches_own = (uint64_t)usage.ru_nvcsw;
     figures->faults = (uint64_t)usage.ru_majflt;
@@ -44,7 +44,8 @@ static void take_thread(struct figures *figures) {
 #endif
 }
 
-static void take_replicas(const struct server *server, struct figures_replication *figures) {
+static void figures_take_replicas(const struct server *server,
+                                  struct figures_replication *figures) {
     const struct replica *replica = server->replication.replicas;
     for (; replica != NULL && figures->shown < FIGURES_REPLICAS_MAX; replica = replica->next) {
         struct figures_replica *shown = &figures->shown_replicas[figures->shown++];
@@ -59,7 +60,7 @@ static void take_replicas(const struct server *server, struct figures_replicatio
     }
 }
 
-static void take_link(const struct server *server, struct figures_replication *figures) {
+static void figures_take_link(const struct server *server, struct figures_replication *figures) {
     const struct replication *replication = &server->replication;
     if (!figures->is_replica) {
         return;
@@ -78,7 +79,7 @@ static void take_link(const struct server *server, struct figures_replication *f
     snprintf(figures->error, sizeof figures->error, "%s", replication->error);
 }
 
-static void take_sync(const struct server *server, struct figures_replication *figures) {
+static void figures_take_sync(const struct server *server, struct figures_replication *figures) {
     const struct sync *sync = &server->replication.sync;
     bool is_open = sync->state == SYNC_OPEN;
     bool is_closed = sync_is_closed(sync);
@@ -95,7 +96,7 @@ static void take_sync(const struct server *server, struct figures_replication *f
     };
 }
 
-static void take_replication(const struct server *server, struct figures *all) {
+static void figures_take_replication(const struct server *server, struct figures *all) {
     const struct replication *replication = &server->replication;
     struct figures_replication *figures = &all->replication;
     bool is_replica = replication_is_replica(replication);
@@ -113,9 +114,9 @@ static void take_replication(const struct server *server, struct figures *all) {
             is_replica && !is_up ? server->clock.monotonic_ms - replication->link_down_at_ms : 0,
         .counters = replication->counters,
     };
-    take_replicas(server, figures);
-    take_link(server, figures);
-    take_sync(server, figures);
+    figures_take_replicas(server, figures);
+    figures_take_link(server, figures);
+    figures_take_sync(server, figures);
 }
 
 void figures_take(const struct server *server, struct figures *figures) {
@@ -133,10 +134,10 @@ void figures_take(const struct server *server, struct figures *figures) {
     if (server->persistence != NULL) {
         persistence_describe(server->persistence, &figures->kept);
     }
-    take_databases(server->registry, figures);
-    take_clients(server, figures);
-    take_replication(server, figures);
-    take_thread(figures);
+    figures_take_databases(server->registry, figures);
+    figures_take_clients(server, figures);
+    figures_take_replication(server, figures);
+    figures_take_thread(figures);
     figures->memory_limit = server->settings.maxmemory;
     figures->memory_clients = server->client_memory.total;
     figures->memory_clients_limit = server_client_memory_limit(server);

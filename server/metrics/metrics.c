@@ -42,7 +42,8 @@ struct family {
 
 /* ---- printing ---- */
 
-__attribute__((format(printf, 2, 3))) static void put(struct page *page, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void metrics_put(struct page *page, const char *format,
+                                                              ...) {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -53,7 +54,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct page *page, const c
 }
 
 /* value / per_unit, exactly: per_unit is a power of ten. */
-static void put_value(struct page *page, bool is_negative, uint64_t value, uint32_t per_unit) {
+static void metrics_put_value(struct page *page, bool is_negative, uint64_t value,
+                              uint32_t per_unit) {
     int digits = 0;
     uint64_t rest = value % per_unit;
     for (uint32_t unit = per_unit; unit > 1; unit /= 10) {
@@ -61,29 +63,29 @@ static void put_value(struct page *page, bool is_negative, uint64_t value, uint3
     }
     const char *sign = is_negative ? "-" : "";
     if (rest == 0) {
-        put(page, " %s%llu\n", sign, (unsigned long long)(value / per_unit));
+        metrics_put(page, " %s%llu\n", sign, (unsigned long long)(value / per_unit));
         return;
     }
     while (rest % 10 == 0) {
         rest /= 10;
         digits--;
     }
-    put(page, " %s%llu.%0*llu\n", sign, (unsigned long long)(value / per_unit), digits,
-        (unsigned long long)rest);
+    metrics_put(page, " %s%llu.%0*llu\n", sign, (unsigned long long)(value / per_unit), digits,
+                (unsigned long long)rest);
 }
 
 /* A sample of the family being printed: "leaderboard_keys{database="0"} 7". label NULL: none. */
-static void put_sample(struct page *page, const char *label, const char *text, uint64_t value,
-                       uint32_t per_unit) {
+static void metrics_put_sample(struct page *page, const char *label, const char *text,
+                               uint64_t value, uint32_t per_unit) {
     const struct family *family = page->family;
-    put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
+    metrics_put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
     if (label != NULL) {
-        put(page, "{%s=\"%s\"}", label, text);
+        metrics_put(page, "{%s=\"%s\"}", label, text);
     }
-    put_value(page, false, value, per_unit);
+    metrics_put_value(page, false, value, per_unit);
 }
 
-static void put_field(struct page *page) {
+static void metrics_put_field(struct page *page) {
     const struct family *family = page->family;
     const char *at = (const char *)page->figures + family->offset;
     uint64_t u64 = 0;
@@ -107,78 +109,80 @@ static void put_field(struct page *page) {
     case FIELD_NONE:
         break;
     }
-    put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
-    put_value(page, i64 < 0, u64, family->per_unit);
+    metrics_put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
+    metrics_put_value(page, i64 < 0, u64, family->per_unit);
 }
 
 enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */
 
 /* label: "command=\"zadd\"," with the comma, or "". */
-static void put_histogram(struct page *page, const char *label, const struct durations *durations) {
+static void metrics_put_histogram(struct page *page, const char *label,
+                                  const struct durations *durations) {
     const char *name = page->family->name;
     uint64_t seen = 0;
     for (int i = 0; i < BUCKETS_SHOWN; i++) {
         seen += durations->buckets[i];
         if (i % BUCKET_STEP == 0) {
-            put(page, "%s_bucket{%sle=\"%.10g\"} %llu\n", name, label,
-                (double)(UINT64_C(1) << i) / 1e6, (unsigned long long)seen);
+            metrics_put(page, "%s_bucket{%sle=\"%.10g\"} %llu\n", name, label,
+                        (double)(UINT64_C(1) << i) / 1e6, (unsigned long long)seen);
         }
     }
     for (int i = BUCKETS_SHOWN; i < DURATIONS_BUCKETS; i++) {
         seen += durations->buckets[i];
     }
-    put(page, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label, (unsigned long long)seen);
+    metrics_put(page, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label, (unsigned long long)seen);
     int size = (int)strlen(label) - 1; /* without the comma */
     char braced[128] = "";
     if (size > 0) {
         snprintf(braced, sizeof braced, "{%.*s}", size, label);
     }
-    put(page, "%s_count%s %llu\n%s_sum%s", name, braced, (unsigned long long)seen, name, braced);
-    put_value(page, false, durations->total_ns, 1000000000);
+    metrics_put(page, "%s_count%s %llu\n%s_sum%s", name, braced, (unsigned long long)seen, name,
+                braced);
+    metrics_put_value(page, false, durations->total_ns, 1000000000);
 }
 
 /* ---- the families that have labels, or no field ---- */
 
-static void write_build(struct page *page) {
-    put(page, "%s_info{version=\"%s\",redis_version=\"%s\"} 1\n", page->family->name,
-        SERVER_VERSION, SERVER_REDIS_VERSION);
+static void metrics_write_build(struct page *page) {
+    metrics_put(page, "%s_info{version=\"%s\",redis_version=\"%s\"} 1\n", page->family->name,
+                SERVER_VERSION, SERVER_REDIS_VERSION);
 }
 
-static void write_commands(struct page *page) {
+static void metrics_write_commands(struct page *page) {
     const struct figures *figures = page->figures;
     for (uint32_t i = 0; i < figures->stats.command_count; i++) {
         char label[COMMAND_FULL_NAME_MAX + 16];
         if (figures->commands[i].calls.count > 0) {
             snprintf(label, sizeof label, "command=\"%s\",", command_full_name(i));
-            put_histogram(page, label, &figures->commands[i].calls);
+            metrics_put_histogram(page, label, &figures->commands[i].calls);
         }
     }
 }
 
 /* A counter of each command that was asked for; offset: of it in struct stats_command. */
-static void write_of_commands(struct page *page, size_t offset) {
+static void metrics_write_of_commands(struct page *page, size_t offset) {
     const struct figures *figures = page->figures;
     for (uint32_t i = 0; i < figures->stats.command_count; i++) {
         const struct stats_command *command = &figures->commands[i];
         if (command->calls.count > 0 || command->rejected_calls > 0) {
             uint64_t value;
             memcpy(&value, (const char *)command + offset, sizeof value);
-            put_sample(page, "command", command_full_name(i), value, 1);
+            metrics_put_sample(page, "command", command_full_name(i), value, 1);
         }
     }
 }
 
-static void write_failures(struct page *page) {
-    write_of_commands(page, offsetof(struct stats_command, failed_calls));
+static void metrics_write_failures(struct page *page) {
+    metrics_write_of_commands(page, offsetof(struct stats_command, failed_calls));
 }
 
-static void write_rejections(struct page *page) {
-    write_of_commands(page, offsetof(struct stats_command, rejected_calls));
+static void metrics_write_rejections(struct page *page) {
+    metrics_write_of_commands(page, offsetof(struct stats_command, rejected_calls));
 }
 
 /* A prefix is the first word of an error, which the server chose; what would end a label's value
  * early is shown as '_'. */
-static void write_errors(struct page *page) {
+static void metrics_write_errors(struct page *page) {
     const struct stats *stats = &page->figures->stats;
     for (uint32_t i = 0; i < stats->error_kind_count; i++) {
         char prefix[sizeof stats->errors[i].prefix];
@@ -188,184 +192,185 @@ static void write_errors(struct page *page) {
                 *at = '_';
             }
         }
-        put_sample(page, "prefix", prefix, stats->errors[i].count, 1);
+        metrics_put_sample(page, "prefix", prefix, stats->errors[i].count, 1);
     }
 }
 
-static bool is_used(const struct figures_database *database, uint32_t index) {
+static bool metrics_is_used(const struct figures_database *database, uint32_t index) {
     return index == 0 || database->keys > 0;
 }
 
 /* One of the counts of every database that has keys, and of the first. */
-static void write_databases(struct page *page,
-                            uint64_t (*count)(const struct figures_database *database)) {
+static void metrics_write_databases(struct page *page,
+                                    uint64_t (*count)(const struct figures_database *database)) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const struct figures_database *database = &page->figures->databases[i];
         char name[16];
-        if (is_used(database, i)) {
+        if (metrics_is_used(database, i)) {
             snprintf(name, sizeof name, "%u", i);
-            put_sample(page, "database", name, count(database), 1);
+            metrics_put_sample(page, "database", name, count(database), 1);
         }
     }
 }
 
-static uint64_t keys_of(const struct figures_database *database) {
+static uint64_t metrics_keys_of(const struct figures_database *database) {
     return database->keys;
 }
-static uint64_t boards_of(const struct figures_database *database) {
+static uint64_t metrics_boards_of(const struct figures_database *database) {
     return database->boards;
 }
-static uint64_t members_of(const struct figures_database *database) {
+static uint64_t metrics_members_of(const struct figures_database *database) {
     return database->members;
 }
-static uint64_t expiring_of(const struct figures_database *database) {
+static uint64_t metrics_expiring_of(const struct figures_database *database) {
     return database->expiring;
 }
-static void write_keys(struct page *page) {
-    write_databases(page, keys_of);
+static void metrics_write_keys(struct page *page) {
+    metrics_write_databases(page, metrics_keys_of);
 }
-static void write_boards(struct page *page) {
-    write_databases(page, boards_of);
+static void metrics_write_boards(struct page *page) {
+    metrics_write_databases(page, metrics_boards_of);
 }
-static void write_members(struct page *page) {
-    write_databases(page, members_of);
+static void metrics_write_members(struct page *page) {
+    metrics_write_databases(page, metrics_members_of);
 }
-static void write_expiring(struct page *page) {
-    write_databases(page, expiring_of);
+static void metrics_write_expiring(struct page *page) {
+    metrics_write_databases(page, metrics_expiring_of);
 }
 
-static void write_thread_clients(struct page *page) {
+static void metrics_write_thread_clients(struct page *page) {
     for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
         char name[16];
         snprintf(name, sizeof name, "%u", i);
-        put_sample(page, "thread", name, page->figures->stats.networks[i].client_count, 1);
+        metrics_put_sample(page, "thread", name, page->figures->stats.networks[i].client_count, 1);
     }
 }
 
-static void write_thread_calls(struct page *page) {
+static void metrics_write_thread_calls(struct page *page) {
     for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
         const struct stats_network *network = &page->figures->stats.networks[i];
-        put(page, "%s_total{thread=\"%u\",call=\"read\"} %llu\n", page->family->name, i,
-            (unsigned long long)network->reads);
-        put(page, "%s_total{thread=\"%u\",call=\"write\"} %llu\n", page->family->name, i,
-            (unsigned long long)network->writes);
+        metrics_put(page, "%s_total{thread=\"%u\",call=\"read\"} %llu\n", page->family->name, i,
+                    (unsigned long long)network->reads);
+        metrics_put(page, "%s_total{thread=\"%u\",call=\"write\"} %llu\n", page->family->name, i,
+                    (unsigned long long)network->writes);
     }
 }
 
-static void write_memory_used(struct page *page) {
-    put_sample(page, NULL, NULL, memory_used(), 1);
+static void metrics_write_memory_used(struct page *page) {
+    metrics_put_sample(page, NULL, NULL, memory_used(), 1);
 }
-static void write_memory_peak(struct page *page) {
-    put_sample(page, NULL, NULL, memory_used_peak(), 1);
+static void metrics_write_memory_peak(struct page *page) {
+    metrics_put_sample(page, NULL, NULL, memory_used_peak(), 1);
 }
-static void write_resident(struct page *page) {
-    put_sample(page, NULL, NULL, process_memory_size(), 1);
+static void metrics_write_resident(struct page *page) {
+    metrics_put_sample(page, NULL, NULL, process_memory_size(), 1);
 }
 
-static void write_loading_ratio(struct page *page) {
+static void metrics_write_loading_ratio(struct page *page) {
     const struct figures *figures = page->figures;
-    put(page, "%s %.4f\n", page->family->name,
-        figures->is_loading ? figures->kept.loading_percent / 100 : 1.0);
+    metrics_put(page, "%s %.4f\n", page->family->name,
+                figures->is_loading ? figures->kept.loading_percent / 100 : 1.0);
 }
 
-static void write_unsynced(struct page *page) {
+static void metrics_write_unsynced(struct page *page) {
     const struct persistence_info *kept = &page->figures->kept;
-    put_sample(page, NULL, NULL, kept->group - kept->synced_group, 1);
+    metrics_put_sample(page, NULL, NULL, kept->group - kept->synced_group, 1);
 }
 
-static void write_syncs(struct page *page) {
-    put_histogram(page, "", &page->figures->kept.syncs);
+static void metrics_write_syncs(struct page *page) {
+    metrics_put_histogram(page, "", &page->figures->kept.syncs);
 }
 
 /* The last snapshot that ended; a server without one has no such sample. */
-static void write_save_seconds(struct page *page) {
+static void metrics_write_save_seconds(struct page *page) {
     const struct persistence_info *kept = &page->figures->kept;
     if (kept->last_save_seconds >= 0) {
-        put_sample(page, NULL, NULL, (uint64_t)kept->last_save_seconds, 1);
+        metrics_put_sample(page, NULL, NULL, (uint64_t)kept->last_save_seconds, 1);
     }
 }
 
-static void write_replica_online(struct page *page) {
+static void metrics_write_replica_online(struct page *page) {
     const struct figures_replication *figures = &page->figures->replication;
     for (uint32_t i = 0; i < figures->shown; i++) {
-        put_sample(page, "replica", figures->shown_replicas[i].address,
-                   figures->shown_replicas[i].is_online, 1);
+        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
+                           figures->shown_replicas[i].is_online, 1);
     }
 }
 
-static void write_replica_groups(struct page *page) {
+static void metrics_write_replica_groups(struct page *page) {
     const struct figures_replication *figures = &page->figures->replication;
     for (uint32_t i = 0; i < figures->shown; i++) {
-        put_sample(page, "replica", figures->shown_replicas[i].address,
-                   figures->shown_replicas[i].lag_groups, 1);
+        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
+                           figures->shown_replicas[i].lag_groups, 1);
     }
 }
 
-static void write_replica_seconds(struct page *page) {
+static void metrics_write_replica_seconds(struct page *page) {
     const struct figures_replication *figures = &page->figures->replication;
     for (uint32_t i = 0; i < figures->shown; i++) {
         int64_t lag_ms = figures->shown_replicas[i].lag_ms;
-        put_sample(page, "replica", figures->shown_replicas[i].address,
-                   lag_ms > 0 ? (uint64_t)lag_ms : 0, 1000);
+        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
+                           lag_ms > 0 ? (uint64_t)lag_ms : 0, 1000);
     }
 }
 
 /* A master has no such samples. */
-static void write_link_up(struct page *page) {
+static void metrics_write_link_up(struct page *page) {
     const struct figures_replication *figures = &page->figures->replication;
     if (figures->is_replica) {
-        put_sample(page, NULL, NULL, figures->is_up, 1);
+        metrics_put_sample(page, NULL, NULL, figures->is_up, 1);
     }
 }
 
-static void write_link_down(struct page *page) {
+static void metrics_write_link_down(struct page *page) {
     const struct figures_replication *figures = &page->figures->replication;
     if (figures->is_replica) {
-        put_sample(page, NULL, NULL, figures->down_ms > 0 ? (uint64_t)figures->down_ms : 0, 1000);
+        metrics_put_sample(page, NULL, NULL, figures->down_ms > 0 ? (uint64_t)figures->down_ms : 0,
+                           1000);
     }
 }
 
-static void put_two(struct page *page, uint64_t copies, uint64_t groups) {
-    put_sample(page, "what", "copies", copies, 1);
-    put_sample(page, "what", "groups", groups, 1);
+static void metrics_put_two(struct page *page, uint64_t copies, uint64_t groups) {
+    metrics_put_sample(page, "what", "copies", copies, 1);
+    metrics_put_sample(page, "what", "groups", groups, 1);
 }
 
-static void write_replication_sent(struct page *page) {
+static void metrics_write_replication_sent(struct page *page) {
     const struct replication_counters *counters = &page->figures->replication.counters;
-    put_two(page, counters->copied_size, counters->streamed_size);
+    metrics_put_two(page, counters->copied_size, counters->streamed_size);
 }
 
-static void write_replication_received(struct page *page) {
+static void metrics_write_replication_received(struct page *page) {
     const struct replication_counters *counters = &page->figures->replication.counters;
-    put_two(page, counters->received_copy_size, counters->received_size);
+    metrics_put_two(page, counters->received_copy_size, counters->received_size);
 }
 
-static void write_sync_state(struct page *page) {
+static void metrics_write_sync_state(struct page *page) {
     for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
-        put_sample(page, "state", sync_state_name(state),
-                   page->figures->replication.sync.state == state, 1);
+        metrics_put_sample(page, "state", sync_state_name(state),
+                           page->figures->replication.sync.state == state, 1);
     }
 }
 
-static void write_ticks(struct page *page) {
-    put_histogram(page, "", &page->figures->stats.ticks);
+static void metrics_write_ticks(struct page *page) {
+    metrics_put_histogram(page, "", &page->figures->stats.ticks);
 }
 
-static void write_engine_cpu(struct page *page) {
-    put_sample(page, "mode", "system", page->figures->system_us, 1000000);
-    put_sample(page, "mode", "user", page->figures->user_us, 1000000);
+static void metrics_write_engine_cpu(struct page *page) {
+    metrics_put_sample(page, "mode", "system", page->figures->system_us, 1000000);
+    metrics_put_sample(page, "mode", "user", page->figures->user_us, 1000000);
 }
 
-static void write_switches(struct page *page) {
-    put_sample(page, "reason", "forced", page->figures->switches_forced, 1);
-    put_sample(page, "reason", "waits", page->figures->switches_own, 1);
+static void metrics_write_switches(struct page *page) {
+    metrics_put_sample(page, "reason", "forced", page->figures->switches_forced, 1);
+    metrics_put_sample(page, "reason", "waits", page->figures->switches_own, 1);
 }
 
-static void write_process_cpu(struct page *page) {
+static void metrics_write_process_cpu(struct page *page) {
     struct timespec used = {0};
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    put_sample(page, NULL, NULL, (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec,
-               1000000000);
+    metrics_put_sample(page, NULL, NULL,
+                       (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec, 1000000000);
 }
 
 /* ---- the table ---- */
@@ -391,14 +396,14 @@ static const struct group {
      (const struct family[]){
          {"leaderboard_build", INFO, "",
           "The version of the server, and of the Redis commands it has",
-          "`version`, `redis_version`", WRITE(write_build)},
+          "`version`, `redis_version`", WRITE(metrics_write_build)},
          {"leaderboard_uptime_seconds", GAUGE, "seconds", "Time since the server has started", "",
           SCALED(uptime_ms, 1000)},
          {"leaderboard_loading", GAUGE, "",
           "1 while the boards are loaded from disk, and commands get -LOADING", "",
           VALUE(is_loading)},
          {"leaderboard_loaded_ratio", GAUGE, "ratio", "How much of what is on disk has been loaded",
-          "", WRITE(write_loading_ratio)},
+          "", WRITE(metrics_write_loading_ratio)},
          {"leaderboard_writable", GAUGE, "",
           "1 if writes are taken; 0 while loading, and while they are refused because the disk "
           "cannot be written (MISCONF)",
@@ -416,16 +421,16 @@ static const struct group {
           VALUE(stats.commands_processed)},
          {"leaderboard_command_duration_seconds", HISTOGRAM, "seconds",
           "How long the calls of a command took, of those that were called at all", "`command`",
-          WRITE(write_commands)},
+          WRITE(metrics_write_commands)},
          {"leaderboard_command_failures", COUNTER, "", "Calls that ran and ended in an error",
-          "`command`", WRITE(write_failures)},
+          "`command`", WRITE(metrics_write_failures)},
          {"leaderboard_command_rejections", COUNTER, "",
           "Calls that were refused before they ran: arity, password, memory, disk, loading",
-          "`command`", WRITE(write_rejections)},
+          "`command`", WRITE(metrics_write_rejections)},
          {"leaderboard_error_replies", COUNTER, "", "Error replies", "",
           VALUE(stats.error_replies)},
          {"leaderboard_errors", COUNTER, "", "Error replies by the word that they begin with",
-          "`prefix`", WRITE(write_errors)},
+          "`prefix`", WRITE(metrics_write_errors)},
          {"leaderboard_keyspace_hits", COUNTER, "",
           "Look-ups of keys by reading commands that found one", "", VALUE(stats.keyspace_hits)},
          {"leaderboard_keyspace_misses", COUNTER, "", "Those that found none", "",
@@ -435,13 +440,13 @@ static const struct group {
     {"Boards and keys",
      (const struct family[]){
          {"leaderboard_keys", GAUGE, "", "Keys; databases without keys are left out, but for 0",
-          "`database`", WRITE(write_keys)},
+          "`database`", WRITE(metrics_write_keys)},
          {"leaderboard_boards", GAUGE, "", "Keys that hold a board", "`database`",
-          WRITE(write_boards)},
+          WRITE(metrics_write_boards)},
          {"leaderboard_members", GAUGE, "", "Members of all boards", "`database`",
-          WRITE(write_members)},
+          WRITE(metrics_write_members)},
          {"leaderboard_expiring_keys", GAUGE, "", "Keys with an expiry", "`database`",
-          WRITE(write_expiring)},
+          WRITE(metrics_write_expiring)},
          {"leaderboard_expired_keys", COUNTER, "", "Keys removed because they expired", "",
           VALUE(totals.expired)},
          {"leaderboard_rolled_boards", COUNTER, "", "Boards rolled over at the end of their period",
@@ -455,9 +460,9 @@ static const struct group {
     {"Memory",
      (const struct family[]){
          {"leaderboard_memory_used_bytes", GAUGE, "bytes", "Heap in use; maxmemory limits it", "",
-          WRITE(write_memory_used)},
+          WRITE(metrics_write_memory_used)},
          {"leaderboard_memory_peak_bytes", GAUGE, "bytes", "The most that was ever in use", "",
-          WRITE(write_memory_peak)},
+          WRITE(metrics_write_memory_peak)},
          {"leaderboard_memory_limit_bytes", GAUGE, "bytes", "maxmemory; 0: none", "",
           VALUE(memory_limit)},
          {"leaderboard_memory_startup_bytes", GAUGE, "bytes", "Heap in use after the start", "",
@@ -500,9 +505,9 @@ static const struct group {
           VALUE(stats.output_bytes)},
          {"leaderboard_io_thread_clients", GAUGE, "",
           "Clients of each thread that reads and writes, a second ago at most", "`thread`",
-          WRITE(write_thread_clients)},
+          WRITE(metrics_write_thread_clients)},
          {"leaderboard_io_thread_calls", COUNTER, "", "System calls of each such thread",
-          "`thread`, `call`", WRITE(write_thread_calls)},
+          "`thread`, `call`", WRITE(metrics_write_thread_calls)},
          {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
      }},
     {"Journal and snapshots",
@@ -516,11 +521,11 @@ static const struct group {
          {"leaderboard_journal_pending_bytes", GAUGE, "bytes", "Effects that are not written yet",
           "", VALUE(kept.waiting_size)},
          {"leaderboard_journal_unsynced_groups", GAUGE, "",
-          "Ticks whose effects are not synced yet", "", WRITE(write_unsynced)},
+          "Ticks whose effects are not synced yet", "", WRITE(metrics_write_unsynced)},
          {"leaderboard_journal_groups", COUNTER, "", "Ticks with effects since the journal began",
           "", VALUE(kept.group)},
          {"leaderboard_journal_fsync_duration_seconds", HISTOGRAM, "seconds",
-          "How long syncing the journal took", "", WRITE(write_syncs)},
+          "How long syncing the journal took", "", WRITE(metrics_write_syncs)},
          {"leaderboard_journal_fsync_longest_seconds", GAUGE, "seconds", "The longest of them", "",
           SCALED(kept.sync_longest_us, 1000000)},
          {"leaderboard_journal_delayed_fsyncs", COUNTER, "",
@@ -536,7 +541,7 @@ static const struct group {
           "When the last snapshot ended well, in unix time; at first, when the server started", "",
           VALUE(kept.last_save_s)},
          {"leaderboard_snapshot_last_duration_seconds", GAUGE, "seconds",
-          "How long it took; missing while there is none", "", WRITE(write_save_seconds)},
+          "How long it took; missing while there is none", "", WRITE(metrics_write_save_seconds)},
          {"leaderboard_snapshot_pending_changes", GAUGE, "", "Changes since the last snapshot", "",
           VALUE(kept.changes)},
          {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
@@ -555,16 +560,18 @@ static const struct group {
           VALUE(replication.good_replicas)},
          {"leaderboard_replica_online", GAUGE, "",
           "0 while the replica waits for its full copy or receives it; 16 replicas at the most",
-          "`replica`", WRITE(write_replica_online)},
+          "`replica`", WRITE(metrics_write_replica_online)},
          {"leaderboard_replica_lag_groups", GAUGE, "",
-          "Groups that the replica has not acknowledged", "`replica`", WRITE(write_replica_groups)},
+          "Groups that the replica has not acknowledged", "`replica`",
+          WRITE(metrics_write_replica_groups)},
          {"leaderboard_replica_lag_seconds", GAUGE, "seconds",
           "Time since the replica last acknowledged, which it does each second", "`replica`",
-          WRITE(write_replica_seconds)},
+          WRITE(metrics_write_replica_seconds)},
          {"leaderboard_master_link_up", GAUGE, "",
-          "1 while this replica follows its master; missing on a master", "", WRITE(write_link_up)},
+          "1 while this replica follows its master; missing on a master", "",
+          WRITE(metrics_write_link_up)},
          {"leaderboard_master_link_down_seconds", GAUGE, "seconds",
-          "How long it has not; missing on a master", "", WRITE(write_link_down)},
+          "How long it has not; missing on a master", "", WRITE(metrics_write_link_down)},
          {"leaderboard_master_copy_running", GAUGE, "", "1 while this replica receives a full copy",
           "", VALUE(replication.is_copying)},
          {"leaderboard_master_link_losses", COUNTER, "", "How often the link to the master broke",
@@ -581,15 +588,16 @@ static const struct group {
           VALUE(replication.counters.partial_sync_failures)},
          {"leaderboard_replication_sent_bytes", COUNTER, "bytes",
           "Bytes sent to replicas: full copies, and groups of changes", "`what`",
-          WRITE(write_replication_sent)},
+          WRITE(metrics_write_replication_sent)},
          {"leaderboard_replication_received_bytes", COUNTER, "bytes",
-          "Bytes received from a master: the same", "`what`", WRITE(write_replication_received)},
+          "Bytes received from a master: the same", "`what`",
+          WRITE(metrics_write_replication_received)},
          {"leaderboard_replication_backlog_bytes", GAUGE, "bytes",
           "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl", "",
           VALUE(replication.backlog_size)},
          {"leaderboard_sync_state", GAUGE, "",
           "sync-replicas: 1 for the state that this server is in", "`state`",
-          WRITE(write_sync_state)},
+          WRITE(metrics_write_sync_state)},
          {"leaderboard_sync_replicas", GAUGE, "",
           "The setting: so many replicas must have what is answered", "",
           VALUE(replication.sync.wanted)},
@@ -618,7 +626,7 @@ static const struct group {
      (const struct family[]){
          {"leaderboard_tick_duration_seconds", HISTOGRAM, "seconds",
           "How long the turns of the engine's loop took, from taking requests to sending replies",
-          "", WRITE(write_ticks)},
+          "", WRITE(metrics_write_ticks)},
          {"leaderboard_tick_longest_seconds", GAUGE, "seconds", "The longest of them", "",
           SCALED(stats.tick_longest_us, 1000000)},
          {"leaderboard_tick_longest_cpu_seconds", GAUGE, "seconds",
@@ -632,11 +640,11 @@ static const struct group {
           "For how much of that the engine's thread had a processor", "",
           SCALED(stats.long_tick_cpu_ns, 1000000000)},
          {"leaderboard_engine_cpu_seconds", COUNTER, "seconds",
-          "Processor time of the engine's thread", "`mode`", WRITE(write_engine_cpu)},
+          "Processor time of the engine's thread", "`mode`", WRITE(metrics_write_engine_cpu)},
          {"leaderboard_engine_context_switches", COUNTER, "",
           "How often the engine's thread gave its processor away: because another was put in its "
           "place (`forced`), or to wait (`waits`)",
-          "`reason`", WRITE(write_switches)},
+          "`reason`", WRITE(metrics_write_switches)},
          {"leaderboard_engine_major_faults", COUNTER, "",
           "How often the engine's thread waited for memory that had to be read from disk (swap)",
           "", VALUE(faults)},
@@ -648,9 +656,9 @@ static const struct group {
     {"The process",
      (const struct family[]){
          {"process_cpu_seconds", COUNTER, "seconds", "Processor time of all threads", "",
-          WRITE(write_process_cpu)},
+          WRITE(metrics_write_process_cpu)},
          {"process_resident_memory_bytes", GAUGE, "bytes",
-          "Memory that the process has of the machine", "", WRITE(write_resident)},
+          "Memory that the process has of the machine", "", WRITE(metrics_write_resident)},
          {"process_start_time_seconds", GAUGE, "seconds", "When the process started, in unix time",
           "", VALUE(started_at_s)},
          {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
@@ -662,24 +670,24 @@ static const char *const kind_names[] = {
     [COUNTER] = "counter", [GAUGE] = "gauge", [HISTOGRAM] = "histogram", [INFO] = "info"};
 
 /* Samples of a counter or of information have the family's name and this. */
-static const char *sample_suffix(const struct family *family) {
+static const char *metrics_sample_suffix(const struct family *family) {
     return family->kind == COUNTER ? "_total" : family->kind == INFO ? "_info" : "";
 }
 
-static void print_family(struct page *page, const struct family *family) {
+static void metrics_print_family(struct page *page, const struct family *family) {
     bool is_open = page->format == METRICS_OPENMETRICS;
-    const char *suffix = is_open ? "" : sample_suffix(family);
+    const char *suffix = is_open ? "" : metrics_sample_suffix(family);
     const char *kind = family->kind == INFO && !is_open ? "gauge" : kind_names[family->kind];
-    put(page, "# TYPE %s%s %s\n", family->name, suffix, kind);
+    metrics_put(page, "# TYPE %s%s %s\n", family->name, suffix, kind);
     if (is_open && family->unit[0] != '\0') {
-        put(page, "# UNIT %s %s\n", family->name, family->unit);
+        metrics_put(page, "# UNIT %s %s\n", family->name, family->unit);
     }
-    put(page, "# HELP %s%s %s.\n", family->name, suffix, family->help);
+    metrics_put(page, "# HELP %s%s %s.\n", family->name, suffix, family->help);
     page->family = family;
     if (family->write != NULL) {
         family->write(page);
     } else {
-        put_field(page);
+        metrics_put_field(page);
     }
 }
 
@@ -687,11 +695,11 @@ void metrics_print(const struct figures *figures, enum metrics_format format, st
     struct page page = {.figures = figures, .format = format, .out = out};
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         for (const struct family *family = groups[i].families; family->name != NULL; family++) {
-            print_family(&page, family);
+            metrics_print_family(&page, family);
         }
     }
     if (format == METRICS_OPENMETRICS) {
-        put(&page, "# EOF\n");
+        metrics_put(&page, "# EOF\n");
     }
 }
 
@@ -730,8 +738,9 @@ void metrics_write_docs(FILE *file) {
         fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
                 groups[i].title);
         for (const struct family *family = groups[i].families; family->name != NULL; family++) {
-            fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name, sample_suffix(family),
-                    kind_names[family->kind], family->labels, family->help);
+            fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name,
+                    metrics_sample_suffix(family), kind_names[family->kind], family->labels,
+                    family->help);
         }
     }
 }

@@ -27,19 +27,20 @@ struct monitoring {
     struct figures *figures;
 };
 
-static void reply_text(struct http_reply *reply, unsigned status, const char *text) {
+static void monitoring_reply_text(struct http_reply *reply, unsigned status, const char *text) {
     reply->status = status;
     buffer_append(&reply->body, text, strlen(text));
 }
 
 /* ---- /metrics ---- */
 
-static void look_at_figures(void *context, void *view) {
+static void monitoring_look_at_figures(void *context, void *view) {
     const struct monitoring *monitoring = context;
     figures_take(monitoring->server, view);
 }
 
-static void write_metrics(const void *view, const char *accept, struct http_reply *reply) {
+static void monitoring_write_metrics(const void *view, const char *accept,
+                                     struct http_reply *reply) {
     enum metrics_format format = metrics_choose(accept);
     reply->content_type = metrics_content_type(format);
     metrics_print(view, format, &reply->body);
@@ -47,13 +48,14 @@ static void write_metrics(const void *view, const char *accept, struct http_repl
 
 /* ---- /healthz and /readyz ---- */
 
-static void write_health(const void *view, const char *accept, struct http_reply *reply) {
+static void monitoring_write_health(const void *view, const char *accept,
+                                    struct http_reply *reply) {
     (void)view;
     (void)accept;
-    reply_text(reply, 200, "ok\n");
+    monitoring_reply_text(reply, 200, "ok\n");
 }
 
-static void look_at_readiness(void *context, void *view) {
+static void monitoring_look_at_readiness(void *context, void *view) {
     const struct monitoring *monitoring = context;
     const struct server *server = monitoring->server;
     struct readiness *readiness = view;
@@ -78,28 +80,29 @@ static void look_at_readiness(void *context, void *view) {
     }
 }
 
-static void write_readiness(const void *view, const char *accept, struct http_reply *reply) {
+static void monitoring_write_readiness(const void *view, const char *accept,
+                                       struct http_reply *reply) {
     const struct readiness *readiness = view;
     char text[64];
     (void)accept;
     if (readiness->is_draining) {
-        reply_text(reply, 503, "shutting down\n");
+        monitoring_reply_text(reply, 503, "shutting down\n");
     } else if (readiness->is_loading) {
         snprintf(text, sizeof text, "loading: %.1f%%\n", readiness->loaded_percent);
-        reply_text(reply, 503, text);
+        monitoring_reply_text(reply, 503, text);
     } else if (readiness->is_copyless) {
         snprintf(text, sizeof text, "copying the master: %.1f%%\n", readiness->copied_percent);
-        reply_text(reply, 503, text);
+        monitoring_reply_text(reply, 503, text);
     } else if (readiness->keys == REPLICATION_KEYS_PROMOTING) {
-        reply_text(reply, 503, "applying what was received\n");
+        monitoring_reply_text(reply, 503, "applying what was received\n");
     } else if (readiness->keys == REPLICATION_KEYS_CLOSED) {
-        reply_text(reply, 503, "closed: waiting for promises\n");
+        monitoring_reply_text(reply, 503, "closed: waiting for promises\n");
     } else if (readiness->is_closed) {
-        reply_text(reply, 503, "closed: too few replicas\n");
+        monitoring_reply_text(reply, 503, "closed: too few replicas\n");
     } else if (readiness->is_outdated) {
-        reply_text(reply, 503, "master down\n");
+        monitoring_reply_text(reply, 503, "master down\n");
     } else {
-        reply_text(reply, 200, "ready\n");
+        monitoring_reply_text(reply, 200, "ready\n");
     }
 }
 
@@ -107,7 +110,7 @@ static void write_readiness(const void *view, const char *accept, struct http_re
 
 /* As for a client that connects, and for INFO: a user who may run that; without a user the default one,
  * from this machine alone while protected-mode is on and that one has no password. */
-static enum http_verdict check_login(void *context, struct http_login *login) {
+static enum http_verdict monitoring_check_login(void *context, struct http_login *login) {
     const struct monitoring *monitoring = context;
     struct server *server = monitoring->server;
     struct bytes arg = BYTES("INFO");
@@ -145,11 +148,12 @@ struct monitoring *monitoring_create(struct server *server) {
     }
     monitoring->figures = figures;
     monitoring->server = server;
-    monitoring->routes[0] =
-        (struct http_route){"/metrics", true, look_at_figures, write_metrics, figures};
-    monitoring->routes[1] = (struct http_route){"/healthz", false, NULL, write_health, NULL};
-    monitoring->routes[2] = (struct http_route){"/readyz", false, look_at_readiness,
-                                                write_readiness, &monitoring->readiness};
+    monitoring->routes[0] = (struct http_route){"/metrics", true, monitoring_look_at_figures,
+                                                monitoring_write_metrics, figures};
+    monitoring->routes[1] =
+        (struct http_route){"/healthz", false, NULL, monitoring_write_health, NULL};
+    monitoring->routes[2] = (struct http_route){"/readyz", false, monitoring_look_at_readiness,
+                                                monitoring_write_readiness, &monitoring->readiness};
     return monitoring;
 }
 
@@ -161,5 +165,5 @@ void monitoring_destroy(struct monitoring *monitoring) {
 void monitoring_fill_options(struct monitoring *monitoring, struct http_options *options) {
     options->routes = monitoring->routes;
     options->context = monitoring;
-    options->login = check_login;
+    options->login = monitoring_check_login;
 }

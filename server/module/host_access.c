@@ -10,7 +10,7 @@
 enum { TAIL_MAX = 40 };
 
 /* The user on whose behalf the command runs. NULL: another module's command, which may do everything. */
-static struct host_user *find_user(struct host_context *ctx) {
+static struct host_user *host_access_find_user(struct host_context *ctx) {
     struct host_string *name = host_GetClientUserNameById(ctx, host_GetClientId(ctx));
     if (name == NULL && (host_GetContextFlags(ctx) & HOST_IN_SCRIPT) != 0) {
         name = host_GetCurrentUserName(ctx); /* who runs the script */
@@ -23,8 +23,8 @@ static struct host_user *find_user(struct host_context *ctx) {
     return user;
 }
 
-static bool may_use(struct host_context *ctx, struct host_user *user, const struct buffer *text,
-                    unsigned access) {
+static bool host_access_may_use(struct host_context *ctx, struct host_user *user,
+                                const struct buffer *text, unsigned access) {
     int flags = ((access & ACL_READ) != 0 ? HOST_KEY_ACCESS : 0) |
                 ((access & ACL_WRITE) != 0 ? HOST_KEY_UPDATE | HOST_KEY_DELETE : 0);
     struct host_string *key = host_CreateString(ctx, text->at, text->size);
@@ -34,8 +34,8 @@ static bool may_use(struct host_context *ctx, struct host_user *user, const stru
 }
 
 /* Keys with tails of no, one and many random bytes. */
-static bool may_use_all(struct host_context *ctx, struct host_user *user, struct bytes begin,
-                        struct bytes end, unsigned access) {
+static bool host_access_may_use_all(struct host_context *ctx, struct host_user *user,
+                                    struct bytes begin, struct bytes end, unsigned access) {
     static const size_t sizes[] = {0, 1, TAIL_MAX};
     struct buffer text;
     bool is_allowed = true;
@@ -49,7 +49,7 @@ static bool may_use_all(struct host_context *ctx, struct host_user *user, struct
         buffer_append(&text, begin.at, begin.size);
         buffer_append(&text, tail, sizes[i]);
         buffer_append(&text, end.at, end.size);
-        is_allowed = !text.is_broken && may_use(ctx, user, &text, access);
+        is_allowed = !text.is_broken && host_access_may_use(ctx, user, &text, access);
     }
     buffer_deinit(&text);
     return is_allowed;
@@ -58,7 +58,7 @@ static bool may_use_all(struct host_context *ctx, struct host_user *user, struct
 /* ---- slots ---- */
 
 /* What of a key decides on its slot: what is between its first braces; nothing there: all of it. */
-static struct bytes slot_part(struct bytes key) {
+static struct bytes host_access_slot_part(struct bytes key) {
     const char *open = key.size > 0 ? memchr(key.at, '{', key.size) : NULL;
     if (open == NULL) {
         return key;
@@ -71,10 +71,11 @@ static struct bytes slot_part(struct bytes key) {
 
 /* Are all keys that the pattern makes in the slot of the command's key? Their tag is before the member,
  * which may be anything. */
-static bool is_in_slot(const struct call *call, struct bytes before) {
-    struct bytes part = slot_part(before);
+static bool host_access_is_in_slot(const struct call *call, struct bytes before) {
+    struct bytes part = host_access_slot_part(before);
     return part.size < before.size &&
-           bytes_equal(part, slot_part(call_arg(call, (uint32_t)call->command->first_key)));
+           bytes_equal(part,
+                       host_access_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
 }
 
 /* ---- both ---- */
@@ -88,12 +89,14 @@ bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_ke
         begin.size = (size_t)(star - pattern.at);
         end = (struct bytes){.at = star + 1, .size = pattern.size - begin.size - 1};
     }
-    if (is_key && module.is_cluster && call->command->first_key > 0 && !is_in_slot(call, begin)) {
+    if (is_key && module.is_cluster && call->command->first_key > 0 &&
+        !host_access_is_in_slot(call, begin)) {
         return call_refuse(call, "ERR in a cluster DATA needs the board's {tag} in front of the *, "
                                  "so that the hashes are in its slot");
     }
-    struct host_user *user = find_user(module.context);
-    bool is_allowed = user == NULL || may_use_all(module.context, user, begin, end, access);
+    struct host_user *user = host_access_find_user(module.context);
+    bool is_allowed =
+        user == NULL || host_access_may_use_all(module.context, user, begin, end, access);
     if (user != NULL) {
         host_FreeModuleUser(user);
     }

@@ -9,15 +9,15 @@
 static struct hash copies[LB_DATA_GROUP];
 static unsigned copy_count; /* that may have fields */
 
-static bool put(struct hash *copy, struct bytes field, struct bytes value) {
+static bool host_data_put(struct hash *copy, struct bytes field, struct bytes value) {
     const struct bytes args[] = {field, value};
     uint32_t added_count;
     return hash_put(copy, module.server.hash_seed, args, 1, &added_count) == HASH_OK;
 }
 
 /* The fields that are asked for, one after another. */
-static bool copy_fields(struct host_key *key, const struct option_values *fields,
-                        struct hash *copy) {
+static bool host_data_copy_fields(struct host_key *key, const struct option_values *fields,
+                                  struct hash *copy) {
     bool is_copied = true;
     for (uint32_t i = 0; i < fields->count && is_copied; i++) {
         struct host_string *value = NULL;
@@ -26,7 +26,7 @@ static bool copy_fields(struct host_key *key, const struct option_values *fields
         host_HashGet(key, HOST_HASH_NONE, field, &value, NULL);
         host_FreeString(module.context, field);
         if (value != NULL) {
-            is_copied = put(copy, fields->at[i], host_bytes(value));
+            is_copied = host_data_put(copy, fields->at[i], host_bytes(value));
             host_FreeString(module.context, value);
         }
     }
@@ -38,33 +38,33 @@ struct copying {
     bool has_failed;
 };
 
-static void copy_field(struct host_key *key, struct host_string *field, struct host_string *value,
-                       void *context) {
+static void host_data_copy_field(struct host_key *key, struct host_string *field,
+                                 struct host_string *value, void *context) {
     struct copying *copying = context;
     (void)key;
     copying->has_failed |=
-        value != NULL && !put(copying->copy, host_bytes(field), host_bytes(value));
+        value != NULL && !host_data_put(copying->copy, host_bytes(field), host_bytes(value));
 }
 
-static bool copy_all(struct host_key *key, struct hash *copy) {
+static bool host_data_copy_all(struct host_key *key, struct hash *copy) {
     struct copying copying = {.copy = copy};
     struct host_scan_cursor *cursor = host_ScanCursorCreate();
-    while (host_ScanKey(key, cursor, copy_field, &copying) != 0 && !copying.has_failed) {}
+    while (host_ScanKey(key, cursor, host_data_copy_field, &copying) != 0 && !copying.has_failed) {}
     host_ScanCursorDestroy(cursor);
     return !copying.has_failed;
 }
 
 /* *hash: NULL if the host has no hash of this name. */
-static bool copy_hash(const struct lb_data *data, struct bytes name, struct hash *copy,
-                      const struct hash **hash) {
+static bool host_data_copy_hash(const struct lb_data *data, struct bytes name, struct hash *copy,
+                                const struct hash **hash) {
     bool is_copied = true;
     struct host_string *text = host_CreateString(module.context, name.at, name.size);
     struct host_key *key = host_OpenKey(module.context, text, HOST_READ);
     *hash = NULL;
     if (key != NULL && host_KeyType(key) == HOST_KEY_HASH) {
         *hash = copy;
-        is_copied =
-            data->fields.at != NULL ? copy_fields(key, &data->fields, copy) : copy_all(key, copy);
+        is_copied = data->fields.at != NULL ? host_data_copy_fields(key, &data->fields, copy)
+                                            : host_data_copy_all(key, copy);
     }
     if (key != NULL) {
         host_CloseKey(key);
@@ -96,8 +96,8 @@ bool lb_data_find(const struct call *call, const struct lb_data *data, const str
         is_found = out != NULL;
         if (is_found) {
             lb_data_print_key(data->pattern, members[i], out);
-            is_found =
-                copy_hash(data, (struct bytes){.at = out, .size = size}, &copies[i], &hashes[i]);
+            is_found = host_data_copy_hash(data, (struct bytes){.at = out, .size = size},
+                                           &copies[i], &hashes[i]);
         }
     }
     buffer_deinit(&name);

@@ -28,8 +28,8 @@ static struct {
 /* ---- out ---- */
 
 /* All keys of the command that have changed, and the archives. */
-static uint32_t list_keys(const struct host_stage *stage, struct host_string **keys,
-                          uint32_t keys_max) {
+static uint32_t host_effects_list_keys(const struct host_stage *stage, struct host_string **keys,
+                                       uint32_t keys_max) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < stage->count && count < keys_max; i++) {
         if (stage->slots[i].is_changed) {
@@ -42,7 +42,8 @@ static uint32_t list_keys(const struct host_stage *stage, struct host_string **k
     return count;
 }
 
-static void replicate_many(struct host_context *ctx, struct host_string **keys, uint32_t count) {
+static void host_effects_replicate_many(struct host_context *ctx, struct host_string **keys,
+                                        uint32_t count) {
     struct host_string *blob = host_CreateString(ctx, effects.blob.at, effects.blob.size);
     struct host_string *none = host_CreateString(ctx, "", 0);
     struct host_string **args = memory_allocate(2 * (size_t)count * sizeof(struct host_string *));
@@ -57,7 +58,7 @@ static void replicate_many(struct host_context *ctx, struct host_string **keys, 
     host_FreeString(ctx, blob);
 }
 
-static void replicate(void) {
+static void host_effects_replicate(void) {
     const struct host_stage *stage = effects.stage;
     /* Nothing is ever replicated in part. */
     CHECK(!effects.blob.is_broken);
@@ -69,12 +70,12 @@ static void replicate(void) {
     uint32_t keys_max = stage->count + effects.more_count;
     struct host_string **keys = memory_allocate(keys_max * sizeof(struct host_string *));
     CHECK(keys != NULL);
-    replicate_many(stage->ctx, keys, list_keys(stage, keys, keys_max));
+    host_effects_replicate_many(stage->ctx, keys, host_effects_list_keys(stage, keys, keys_max));
     memory_free(keys);
 }
 
 /* The first one begins the blob. */
-static void encode(const struct effect *effect) {
+static void host_effects_encode(const struct effect *effect) {
     if (!effects.has_effects) {
         effect_blob_begin(&effects.encoder, &effects.blob, module.server.clock.now_us);
         effects.has_effects = true;
@@ -82,19 +83,19 @@ static void encode(const struct effect *effect) {
     effect_encode(&effects.encoder, effect);
 }
 
-static void encode_fill(const struct effect *effect) {
+static void host_effects_encode_fill(const struct effect *effect) {
     struct effect_fill fill = {.whole = *effect};
     struct effect each;
     while (effect_fill_next(&fill, &each)) {
         if (effects.has_effects && effects.blob.size > BLOB_MAX) {
-            replicate();
+            host_effects_replicate();
             effects.has_effects = false;
         }
-        encode(&each);
+        host_effects_encode(&each);
     }
 }
 
-static void receive(void *context, const struct effect *effect) {
+static void host_effects_receive(void *context, const struct effect *effect) {
     (void)context;
     if (host_state_owns(effect)) {
         host_state_note(effect);
@@ -109,15 +110,15 @@ static void receive(void *context, const struct effect *effect) {
             host_CreateString(effects.stage->ctx, effect->to_name.at, effect->to_name.size);
     }
     if (effect->kind == EFFECT_FILL) {
-        encode_fill(effect);
+        host_effects_encode_fill(effect);
     } else {
-        encode(effect);
+        host_effects_encode(effect);
     }
 }
 
 bool host_effects_init(void) {
     buffer_init(&effects.blob, 0);
-    effects.listener.receive = receive;
+    effects.listener.receive = host_effects_receive;
     effect_listener_add(module.server.registry, &effects.listener);
     return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
 }
@@ -134,7 +135,7 @@ void host_effects_begin(struct host_stage *stage) {
 
 void host_effects_end(void) {
     if (effects.has_effects) {
-        replicate();
+        host_effects_replicate();
     }
     while (effects.more_count > 0) {
         host_FreeString(effects.stage->ctx, effects.more[--effects.more_count]);
@@ -158,7 +159,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
     struct effect each;
     effects.has_effects = false;
     while (effect_fill_next(&fill, &each)) {
-        encode(&each);
+        host_effects_encode(&each);
         if (effects.blob.size > BLOB_MAX) {
             host_EmitAOF(io, "LB.APPLY", "sb", name, effects.blob.at, effects.blob.size);
             effects.has_effects = false;
@@ -172,7 +173,7 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 /* ---- back ---- */
 
 /* Effects on boards that the command names. */
-static bool is_allowed(const struct host_stage *stage, const struct effect *effect) {
+static bool host_effects_is_allowed(const struct host_stage *stage, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
@@ -186,57 +187,59 @@ struct judging {
     struct host_trial *trial;
 };
 
-static bool judge(void *context, const struct effect *effect) {
+static bool host_effects_judge(void *context, const struct effect *effect) {
     const struct judging *judging = context;
-    if (!is_allowed(judging->stage, effect)) {
+    if (!host_effects_is_allowed(judging->stage, effect)) {
         return false;
     }
     host_trial_judge(judging->trial, effect);
     return true;
 }
 
-static bool note(void *context, struct effect *effect) {
+static bool host_effects_note(void *context, struct effect *effect) {
     host_stage_note(context, effect);
     return true;
 }
 
-static bool open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
+static bool host_effects_open_blob(struct bytes blob, int64_t *time_us, struct bytes *chunk) {
     return effect_blob_open(blob, time_us, chunk) && *time_us <= MODULE_TIME_MAX_US;
 }
 
 /* Of a blob that was checked. */
-static int64_t time_of(struct bytes blob) {
+static int64_t host_effects_time_of(struct bytes blob) {
     return (int64_t)little_get_u64(blob.at + 1);
 }
 
 /* The keys after the first may have none. */
-static bool has_blob(struct host_string **argv, int index) {
+static bool host_effects_has_blob(struct host_string **argv, int index) {
     return index == 2 || host_bytes(argv[index]).size > 0;
 }
 
-static bool check_all(const struct host_stage *stage, struct effect_decoder *decoder,
-                      struct host_string **argv, int argc, struct host_trial *trial) {
+static bool host_effects_check_all(const struct host_stage *stage, struct effect_decoder *decoder,
+                                   struct host_string **argv, int argc, struct host_trial *trial) {
     struct judging judging = {stage, trial};
     struct bytes chunk;
     int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
-        if (has_blob(argv, i) && !(open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
-                                   effect_blob_check(decoder, chunk, judge, &judging))) {
+        if (host_effects_has_blob(argv, i) &&
+            !(host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
+              effect_blob_check(decoder, chunk, host_effects_judge, &judging))) {
             return false;
         }
     }
     return true;
 }
 
-static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
-                        struct host_string **argv, int argc) {
+static bool host_effects_apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
+                                     struct host_string **argv, int argc) {
     struct bytes chunk;
     int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
-        if (has_blob(argv, i) && open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
+        if (host_effects_has_blob(argv, i) &&
+            host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
             module_raise_clock(stage->ctx, time_us);
-            if (effect_blob_apply(module.server.registry, decoder, chunk, note, stage) !=
-                EFFECT_OK) {
+            if (effect_blob_apply(module.server.registry, decoder, chunk, host_effects_note,
+                                  stage) != EFFECT_OK) {
                 return false;
             }
         }
@@ -245,11 +248,12 @@ static bool apply_blobs(struct host_stage *stage, struct effect_decoder *decoder
 }
 
 /* Does it come from the master, or from the host's own files? */
-static bool is_trusted(struct host_context *ctx) {
+static bool host_effects_is_trusted(struct host_context *ctx) {
     return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
 }
 
-static const char *apply_all(struct host_stage *stage, struct host_string **argv, int argc) {
+static const char *host_effects_apply_all(struct host_stage *stage, struct host_string **argv,
+                                          int argc) {
     static struct effect_decoder decoder;
     static struct host_trial trial;
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
@@ -259,13 +263,14 @@ static const char *apply_all(struct host_stage *stage, struct host_string **argv
             return "OOM out of memory";
         }
     }
-    if (!check_all(stage, &decoder, argv, argc, &trial)) {
+    if (!host_effects_check_all(stage, &decoder, argv, argc, &trial)) {
         return unfit;
     }
-    if (trial.is_doubtful && !is_trusted(stage->ctx) && !host_trial_begin(&trial, stage)) {
+    if (trial.is_doubtful && !host_effects_is_trusted(stage->ctx) &&
+        !host_trial_begin(&trial, stage)) {
         return "OOM out of memory";
     }
-    if (!apply_blobs(stage, &decoder, argv, argc)) {
+    if (!host_effects_apply_blobs(stage, &decoder, argv, argc)) {
         host_trial_undo(&trial, stage);
         return unfit;
     }
@@ -274,12 +279,14 @@ static const char *apply_all(struct host_stage *stage, struct host_string **argv
 }
 
 /* Replicas believe the time in a blob. A client's that is ahead of our clock becomes that of our clock. */
-static struct host_string *bound_time(struct host_context *ctx, struct bytes blob) {
+static struct host_string *host_effects_bound_time(struct host_context *ctx, struct bytes blob) {
     struct buffer bound;
     int64_t now_us = module.server.clock.now_us;
     char head[EFFECT_BLOB_HEAD_SIZE];
     memcpy(head, blob.at, sizeof head);
-    little_put_u64(head + 1, (uint64_t)(time_of(blob) < now_us ? time_of(blob) : now_us));
+    little_put_u64(
+        head + 1,
+        (uint64_t)(host_effects_time_of(blob) < now_us ? host_effects_time_of(blob) : now_us));
     buffer_init(&bound, 0);
     buffer_append(&bound, head, sizeof head);
     buffer_append(&bound, blob.at + EFFECT_BLOB_HEAD_SIZE, blob.size - EFFECT_BLOB_HEAD_SIZE);
@@ -289,25 +296,27 @@ static struct host_string *bound_time(struct host_context *ctx, struct bytes blo
     return string;
 }
 
-static bool is_any_ahead(struct host_string **argv, int argc) {
+static bool host_effects_is_any_ahead(struct host_string **argv, int argc) {
     for (int i = 2; i < argc; i += 2) {
-        if (has_blob(argv, i) && time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
+        if (host_effects_has_blob(argv, i) &&
+            host_effects_time_of(host_bytes(argv[i])) > module.server.clock.now_us) {
             return true;
         }
     }
     return false;
 }
 
-static void replicate_request(struct host_context *ctx, struct host_string **argv, int argc) {
-    if (!is_any_ahead(argv, argc)) {
+static void host_effects_replicate_request(struct host_context *ctx, struct host_string **argv,
+                                           int argc) {
+    if (!host_effects_is_any_ahead(argv, argc)) {
         host_ReplicateVerbatim(ctx);
         return;
     }
     struct host_string **args = memory_allocate((size_t)argc * sizeof(struct host_string *));
     CHECK(args != NULL);
     for (int i = 1; i < argc; i++) {
-        bool is_blob = i % 2 == 0 && has_blob(argv, i);
-        args[i] = is_blob ? bound_time(ctx, host_bytes(argv[i])) : argv[i];
+        bool is_blob = i % 2 == 0 && host_effects_has_blob(argv, i);
+        args[i] = is_blob ? host_effects_bound_time(ctx, host_bytes(argv[i])) : argv[i];
     }
     host_Replicate(ctx, "LB.APPLY", "v", args + 1, (size_t)argc - 1);
     for (int i = 2; i < argc; i += 2) {
@@ -326,13 +335,13 @@ int host_effects_apply(struct host_context *ctx, struct host_string **argv, int 
     module_update_time();
     host_stage_begin(&stage, ctx, true, true);
     effect_listener_remove(module.server.registry, &effects.listener);
-    const char *error = apply_all(&stage, argv, argc);
+    const char *error = host_effects_apply_all(&stage, argv, argc);
     effect_listener_add(module.server.registry, &effects.listener);
     host_stage_end(&stage);
     module_free_step();
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);
     }
-    replicate_request(ctx, argv, argc);
+    host_effects_replicate_request(ctx, argv, argc);
     return host_ReplyWithSimpleString(ctx, "OK");
 }

@@ -16,12 +16,12 @@ static struct host_string *type_name;                      /* LB.TYPE */
  * is one on a sorted set of the host, and there are no other writes: it stays as it is. */
 static bool is_replica;
 
-static struct bytes argument(struct host_filter_input *input, int index) {
+static struct bytes host_filter_argument(struct host_filter_input *input, int index) {
     struct host_string *text = host_CommandFilterArgGet(input, index);
     return text != NULL ? host_bytes(text) : (struct bytes){.at = "", .size = 0};
 }
 
-static bool is_board(struct bytes key) {
+static bool host_filter_is_board(struct bytes key) {
     const struct settings *settings = &module.server.settings;
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         if (glob_matches(bytes_from_text(settings->rules[i].pattern), key)) {
@@ -32,15 +32,16 @@ static bool is_board(struct bytes key) {
 }
 
 /* Can a name that begins so be ours? ZADD, BZPOPMIN, TYPE. */
-static inline bool is_likely(struct bytes name) {
+static inline bool host_filter_is_likely(struct bytes name) {
     char first = name.size > 0 ? (char)(name.at[0] & ~0x20) : '\0';
     char second = name.size > 1 ? (char)(name.at[1] & ~0x20) : '\0';
     return first == 'Z' || (first == 'B' && second == 'Z') || (first == 'T' && second == 'Y');
 }
 
-static struct host_string *find_new_name(struct host_filter_input *input, struct bytes name) {
+static struct host_string *host_filter_find_new_name(struct host_filter_input *input,
+                                                     struct bytes name) {
     if (type_name != NULL && bytes_is(name, "TYPE")) {
-        return is_board(argument(input, 1)) ? type_name : NULL;
+        return host_filter_is_board(host_filter_argument(input, 1)) ? type_name : NULL;
     }
     const struct command *command = command_find(name);
     if (command == NULL || new_names[command_index(command)] == NULL ||
@@ -49,17 +50,19 @@ static struct host_string *find_new_name(struct host_filter_input *input, struct
     }
     bool is_counted = command->first_key == 0;
     int key_index = is_counted ? command->key_count_arg + 1 : command->first_key;
-    return key_index < host_CommandFilterArgsCount(input) && is_board(argument(input, key_index))
+    return key_index < host_CommandFilterArgsCount(input) &&
+                   host_filter_is_board(host_filter_argument(input, key_index))
                ? new_names[command_index(command)]
                : NULL;
 }
 
-static void run_filter(struct host_filter_input *input) {
+static void host_filter_run(struct host_filter_input *input) {
     if (host_CommandFilterArgsCount(input) < 2) {
         return;
     }
-    struct bytes name = argument(input, 0);
-    struct host_string *new_name = is_likely(name) ? find_new_name(input, name) : NULL;
+    struct bytes name = host_filter_argument(input, 0);
+    struct host_string *new_name =
+        host_filter_is_likely(name) ? host_filter_find_new_name(input, name) : NULL;
     if (new_name != NULL) {
         host_RetainString(NULL, new_name); /* the host releases one */
         host_CommandFilterArgReplace(input, 0, new_name);
@@ -84,7 +87,7 @@ bool host_filter_register(struct host_context *ctx) {
         }
     }
     type_name = host_CreateString(NULL, "LB.TYPE", 7);
-    filter = host_RegisterCommandFilter(ctx, run_filter, 0);
+    filter = host_RegisterCommandFilter(ctx, host_filter_run, 0);
     return filter != NULL;
 }
 

@@ -38,7 +38,7 @@ bool host_job_reserve(void) {
     return jobs.spare != NULL;
 }
 
-static void take_waiter(const struct waiter *waiter) {
+static void host_job_take_waiter(const struct waiter *waiter) {
     struct waiter **link = &jobs.first;
     while (*link != waiter) {
         link = &(*link)->next;
@@ -46,7 +46,7 @@ static void take_waiter(const struct waiter *waiter) {
     *link = waiter->next;
 }
 
-static int reply_to(struct host_context *ctx, struct host_string **argv, int argc) {
+static int host_job_reply_to(struct host_context *ctx, struct host_string **argv, int argc) {
     const struct waiter *waiter = host_GetBlockedClientPrivateData(ctx);
     (void)argv;
     (void)argc;
@@ -54,7 +54,7 @@ static int reply_to(struct host_context *ctx, struct host_string **argv, int arg
     return HOST_OK;
 }
 
-static void free_waiter(struct host_context *ctx, void *context) {
+static void host_job_free_waiter(struct host_context *ctx, void *context) {
     struct waiter *waiter = context;
     (void)ctx;
     if (waiter != NULL) {
@@ -65,20 +65,20 @@ static void free_waiter(struct host_context *ctx, void *context) {
 }
 
 /* The client is gone. An order goes on without it. */
-static void on_disconnect(struct host_context *ctx, struct host_blocked *blocked) {
+static void host_job_on_disconnect(struct host_context *ctx, struct host_blocked *blocked) {
     struct waiter *waiter = jobs.first;
     (void)ctx;
     while (waiter != NULL && waiter->blocked != blocked) {
         waiter = waiter->next;
     }
     if (waiter != NULL) {
-        take_waiter(waiter);
+        host_job_take_waiter(waiter);
         job_leave(&module.server, &waiter->session);
         host_UnblockClient(blocked, waiter);
     }
 }
 
-static struct waiter *waiter_of(const struct session *session) {
+static struct waiter *host_job_waiter_of(const struct session *session) {
     struct waiter *waiter = jobs.first;
     while (waiter != NULL && &waiter->session != session) {
         waiter = waiter->next;
@@ -87,7 +87,7 @@ static struct waiter *waiter_of(const struct session *session) {
 }
 
 /* The job passes from the session of the handler to that of a client that waits. */
-static void block(struct host_context *ctx) {
+static void host_job_block(struct host_context *ctx) {
     struct waiter *waiter = jobs.spare;
     struct job *job = module.session.job;
     jobs.spare = NULL;
@@ -101,70 +101,70 @@ static void block(struct host_context *ctx) {
     module.session.job = NULL;
     module.session.job_size = 0;
     job->session = &waiter->session;
-    waiter->blocked = host_BlockClient(ctx, reply_to, NULL, free_waiter, 0);
-    host_SetDisconnectCallback(waiter->blocked, on_disconnect);
+    waiter->blocked = host_BlockClient(ctx, host_job_reply_to, NULL, host_job_free_waiter, 0);
+    host_SetDisconnectCallback(waiter->blocked, host_job_on_disconnect);
     jobs.first = waiter;
 }
 
 /* ---- steps ---- */
 
-static bool may_write(struct host_context *ctx) {
+static bool host_job_may_write(struct host_context *ctx) {
     return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
 }
 
 /* Those of clients that wait. */
-static void answer_done(void) {
+static void host_job_answer_done(void) {
     struct job *job;
     while ((job = jobs_find_done(&module.server)) != NULL && job->session != &module.session) {
-        struct waiter *waiter = waiter_of(job->session);
+        struct waiter *waiter = host_job_waiter_of(job->session);
         struct reply reply;
         CHECK(waiter != NULL);
         reply_init(&reply, &waiter->output, waiter->session.protocol);
         job_answer(&module.server, job, &reply);
-        take_waiter(waiter);
+        host_job_take_waiter(waiter);
         host_UnblockClient(waiter->blocked, waiter);
     }
 }
 
 /* true: there is more to do now. */
-static bool run_steps(struct host_context *ctx) {
+static bool host_job_run_steps(struct host_context *ctx) {
     int database = host_GetSelectedDb(ctx);
     module.context = ctx;
-    bool has_more = jobs_step(&module.server, STEPS_NS, may_write(ctx));
+    bool has_more = jobs_step(&module.server, STEPS_NS, host_job_may_write(ctx));
     host_state_replicate(ctx);
     module_free_step();
     (void)host_SelectDb(ctx, database);
     return has_more;
 }
 
-static void set_timer(int64_t delay_ms);
+static void host_job_set_timer(int64_t delay_ms);
 
-static void on_timer(struct host_context *ctx, void *context) {
+static void host_job_on_timer(struct host_context *ctx, void *context) {
     (void)context;
     jobs.has_timer = false;
     module_update_time();
-    bool has_more = run_steps(ctx);
-    answer_done();
+    bool has_more = host_job_run_steps(ctx);
+    host_job_answer_done();
     if (module.server.jobs.count > 0) {
-        set_timer(has_more ? AGAIN_MS : RETRY_MS);
+        host_job_set_timer(has_more ? AGAIN_MS : RETRY_MS);
     }
 }
 
-static void set_timer(int64_t delay_ms) {
+static void host_job_set_timer(int64_t delay_ms) {
     if (!jobs.has_timer) {
-        (void)host_CreateTimer(module.timer_context, delay_ms, on_timer, NULL);
+        (void)host_CreateTimer(module.timer_context, delay_ms, host_job_on_timer, NULL);
         jobs.has_timer = true;
     }
 }
 
 bool host_job_run(struct host_context *ctx) {
     const struct job *job = module.session.job;
-    (void)run_steps(ctx);
+    (void)host_job_run_steps(ctx);
     if (job->state == JOB_DONE) {
         return true;
     }
-    block(ctx);
-    set_timer(AGAIN_MS);
+    host_job_block(ctx);
+    host_job_set_timer(AGAIN_MS);
     return false;
 }
 
@@ -172,11 +172,11 @@ bool host_job_run(struct host_context *ctx) {
 
 void host_job_resume(void) {
     module.server.jobs.is_resumed = false;
-    set_timer(AGAIN_MS);
+    host_job_set_timer(AGAIN_MS);
 }
 
 /* The host closes them mostly before it says that its role has changed. */
-static void end_orders(void) {
+static void host_job_end_orders(void) {
     struct waiter *next;
     for (struct waiter *waiter = jobs.first; waiter != NULL; waiter = next) {
         struct reply reply;
@@ -184,7 +184,7 @@ static void end_orders(void) {
         if (waiter->session.job->kind->writes) {
             reply_init(&reply, &waiter->output, waiter->session.protocol);
             reply_error(&reply, SERVER_UNBLOCKED_ERROR);
-            take_waiter(waiter);
+            host_job_take_waiter(waiter);
             job_leave(&module.server, &waiter->session);
             host_UnblockClient(waiter->blocked, waiter);
         }
@@ -192,8 +192,8 @@ static void end_orders(void) {
     jobs_end_orders(&module.server);
 }
 
-static void on_role(struct host_context *ctx, struct host_event event, uint64_t role,
-                    void *details) {
+static void host_job_on_role(struct host_context *ctx, struct host_event event, uint64_t role,
+                             void *details) {
     (void)ctx;
     (void)event;
     (void)details;
@@ -201,13 +201,13 @@ static void on_role(struct host_context *ctx, struct host_event event, uint64_t 
         host_job_resume();
     } else {
         module.server.jobs.is_resumed = true;
-        end_orders();
+        host_job_end_orders();
     }
     host_filter_note_role(role == HOST_ROLE_REPLICA);
 }
 
-static void on_swapdb(struct host_context *ctx, struct host_event event, uint64_t kind,
-                      void *details) {
+static void host_job_on_swapdb(struct host_context *ctx, struct host_event event, uint64_t kind,
+                               void *details) {
     (void)ctx;
     (void)event;
     (void)kind;
@@ -218,8 +218,8 @@ static void on_swapdb(struct host_context *ctx, struct host_event event, uint64_
 bool host_job_init(struct host_context *ctx) {
     module.server.jobs.resume = player_resume;
     module.server.jobs.is_resumed = true; /* until there is something */
-    return host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_ROLE, 1}, on_role) ==
-               HOST_OK &&
-           host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_SWAPDB, 1}, on_swapdb) ==
-               HOST_OK;
+    return host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_ROLE, 1},
+                                       host_job_on_role) == HOST_OK &&
+           host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_SWAPDB, 1},
+                                       host_job_on_swapdb) == HOST_OK;
 }

@@ -8,15 +8,15 @@
 
 /* ---- scanning ---- */
 
-static struct bytes string_of(struct host_call_reply *reply) {
+static struct bytes host_keyspace_string_of(struct host_call_reply *reply) {
     size_t size = 0;
     const char *at = host_CallReplyStringPtr(reply, &size);
     return (struct bytes){.at = at, .size = at != NULL ? size : 0};
 }
 
 /* Put the board on stage, and look it up: what is due rolls over. */
-static bool visit_board(const struct call *call, struct bytes name, registry_visit *visit,
-                        void *context) {
+static bool host_keyspace_visit_board(const struct call *call, struct bytes name,
+                                      registry_visit *visit, void *context) {
     if (!host_stage_key_of(host_run_stage(), name)) {
         return false;
     }
@@ -39,10 +39,11 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
                   (long long)limits->count, "TYPE", RDB_BOARD_TYPE_NAME);
     struct host_call_reply *names = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
     bool is_complete =
-        names != NULL && bytes_parse_u64(string_of(host_CallReplyArrayElement(reply, 0)), &next);
+        names != NULL &&
+        bytes_parse_u64(host_keyspace_string_of(host_CallReplyArrayElement(reply, 0)), &next);
     for (size_t i = 0; is_complete && i < host_CallReplyLength(names); i++) {
-        is_complete =
-            visit_board(call, string_of(host_CallReplyArrayElement(names, i)), visit, context);
+        is_complete = host_keyspace_visit_board(
+            call, host_keyspace_string_of(host_CallReplyArrayElement(names, i)), visit, context);
     }
     if (reply != NULL) {
         host_FreeCallReply(reply);

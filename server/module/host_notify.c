@@ -12,7 +12,7 @@ static struct {
 } pending[PENDING_MAX];
 static uint32_t pending_count;
 
-static int class_of(const char *event) {
+static int host_notify_class_of(const char *event) {
     if (strcmp(event, "new") == 0) {
         return HOST_NOTIFY_NEW;
     }
@@ -37,7 +37,7 @@ void notify_board_rolled(struct server *server, uint32_t database, struct bytes 
 
 void host_notify_flush(struct host_context *ctx) {
     for (uint32_t i = 0; i < pending_count; i++) {
-        host_NotifyKeyspaceEvent(ctx, class_of(pending[i].event), pending[i].event,
+        host_NotifyKeyspaceEvent(ctx, host_notify_class_of(pending[i].event), pending[i].event,
                                  pending[i].name);
         host_FreeString(ctx, pending[i].name);
     }

@@ -29,20 +29,20 @@ static struct {
     int64_t timer_ms; /* when it fires, in server time */
 } notes;
 
-static void swap(uint32_t a, uint32_t b) {
+static void host_period_swap(uint32_t a, uint32_t b) {
     struct note *note = notes.at[a];
     notes.at[a] = notes.at[b];
     notes.at[b] = note;
 }
 
-static void sift_up(uint32_t index) {
+static void host_period_sift_up(uint32_t index) {
     while (index > 0 && notes.at[index]->end_ms < notes.at[(index - 1) / 2]->end_ms) {
-        swap(index, (index - 1) / 2);
+        host_period_swap(index, (index - 1) / 2);
         index = (index - 1) / 2;
     }
 }
 
-static void sift_down(uint32_t index) {
+static void host_period_sift_down(uint32_t index) {
     for (;;) {
         uint32_t least = index;
         for (uint32_t child = 2 * index + 1; child <= 2 * index + 2 && child < notes.count;
@@ -52,21 +52,21 @@ static void sift_down(uint32_t index) {
         if (least == index) {
             return;
         }
-        swap(index, least);
+        host_period_swap(index, least);
         index = least;
     }
 }
 
-static struct note *take_first(void) {
+static struct note *host_period_take_first(void) {
     struct note *first = notes.at[0];
     notes.at[0] = notes.at[--notes.count];
     if (notes.count > 0) {
-        sift_down(0);
+        host_period_sift_down(0);
     }
     return first;
 }
 
-static bool reserve(void) {
+static bool host_period_reserve(void) {
     if (notes.count < notes.capacity) {
         return true;
     }
@@ -80,20 +80,20 @@ static bool reserve(void) {
     return at != NULL;
 }
 
-static void on_timer(struct host_context *ctx, void *context);
+static void host_period_on_timer(struct host_context *ctx, void *context);
 
-static void set_timer(struct host_context *ctx, int64_t delay_ms) {
+static void host_period_set_timer(struct host_context *ctx, int64_t delay_ms) {
     delay_ms = delay_ms < 1 ? 1 : delay_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : delay_ms;
     if (notes.has_timer) {
         host_StopTimer(ctx, notes.timer, NULL);
     }
     notes.timer_ms = module.server.clock.now_ms + delay_ms;
-    notes.timer = host_CreateTimer(ctx, delay_ms, on_timer, NULL);
+    notes.timer = host_CreateTimer(ctx, delay_ms, host_period_on_timer, NULL);
     notes.has_timer = true;
 }
 
 /* As a look-up would: what is due rolls over. */
-static void look_up(struct host_context *ctx, struct host_string *name) {
+static void host_period_look_up(struct host_context *ctx, struct host_string *name) {
     struct host_stage stage;
     struct bytes text = host_bytes(name);
     host_stage_begin(&stage, ctx, true, false);
@@ -105,32 +105,32 @@ static void look_up(struct host_context *ctx, struct host_string *name) {
     host_stage_end(&stage);
 }
 
-static bool may_change(struct host_context *ctx) {
+static bool host_period_may_change(struct host_context *ctx) {
     return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
 }
 
-static void on_timer(struct host_context *ctx, void *context) {
+static void host_period_on_timer(struct host_context *ctx, void *context) {
     (void)context;
     notes.has_timer = false;
     module_update_time();
     int64_t now_ms = module.server.clock.now_ms;
-    if (!may_change(ctx)) {
-        set_timer(ctx, RETRY_MS);
+    if (!host_period_may_change(ctx)) {
+        host_period_set_timer(ctx, RETRY_MS);
         return;
     }
     for (uint32_t i = 0; i < ROLLS_A_TURN && notes.count > 0 && notes.at[0]->end_ms <= now_ms;
          i++) {
-        struct note *note = take_first();
+        struct note *note = host_period_take_first();
         struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
         if (host_SelectDb(ctx, note->database) == HOST_OK) {
-            look_up(ctx, name);
+            host_period_look_up(ctx, name);
         }
         host_FreeString(ctx, name);
         memory_free(note);
     }
     module_free_step();
     if (notes.count > 0 && !notes.has_timer) {
-        set_timer(ctx, notes.at[0]->end_ms - now_ms);
+        host_period_set_timer(ctx, notes.at[0]->end_ms - now_ms);
     }
 }
 
@@ -139,7 +139,7 @@ void host_period_note(const struct registry_key *key, int database) {
 }
 
 void host_period_note_name(struct bytes name, const struct rules *rules, int database) {
-    struct note *note = reserve() ? memory_allocate(sizeof *note + name.size) : NULL;
+    struct note *note = host_period_reserve() ? memory_allocate(sizeof *note + name.size) : NULL;
     if (note == NULL || database < 0) {
         memory_free(note);
         return;
@@ -149,15 +149,15 @@ void host_period_note_name(struct bytes name, const struct rules *rules, int dat
     note->name_size = (uint32_t)name.size;
     memcpy(note->name_at, name.at, name.size);
     notes.at[notes.count++] = note;
-    sift_up(notes.count - 1);
+    host_period_sift_up(notes.count - 1);
     if (!notes.has_timer || note->end_ms < notes.timer_ms) {
-        set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
+        host_period_set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
     }
 }
 
 void host_period_deinit(void) {
     while (notes.count > 0) {
-        memory_free(take_first());
+        memory_free(host_period_take_first());
     }
     memory_free(notes.at);
     if (notes.has_timer) {
@@ -169,7 +169,7 @@ void host_period_deinit(void) {
 
 /* Is a part of the name in braces, so that an archive, whose name begins with it, is in the same
  * slot? */
-static bool has_tag(struct bytes name) {
+static bool host_period_has_tag(struct bytes name) {
     const char *open = memchr(name.at, '{', name.size);
     if (open == NULL) {
         return false;
@@ -179,7 +179,7 @@ static bool has_tag(struct bytes name) {
     return close != NULL && close > open + 1;
 }
 
-static bool asks_for_period(const struct call *call) {
+static bool host_period_asks_for(const struct call *call) {
     for (uint32_t i = 2; i < call->request->count; i++) {
         if (call_arg_is(call, i, "PERIOD")) {
             return true;
@@ -197,9 +197,9 @@ bool host_period_refuses(const struct call *call) {
     bool is_by_name =
         strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
     bool has_period =
-        is_by_name ? asks_for_period(call)
+        is_by_name ? host_period_asks_for(call)
                    : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
-    if (!has_period || has_tag(name)) {
+    if (!has_period || host_period_has_tag(name)) {
         return false;
     }
     reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "

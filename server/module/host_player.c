@@ -21,8 +21,8 @@ static struct player_place *places;
 
 /* ---- boards that have the member ---- */
 
-static void find_board(struct player_walk *walk, const struct registry_key *key, struct bytes name,
-                       uint32_t database) {
+static void host_player_find_board(struct player_walk *walk, const struct registry_key *key,
+                                   struct bytes name, uint32_t database) {
     uint64_t packed_key;
     const uint32_t head[] = {database, (uint32_t)name.size};
     if (database < walk->first_database || database >= walk->end_database ||
@@ -41,17 +41,17 @@ static void find_board(struct player_walk *walk, const struct registry_key *key,
 }
 
 /* A command of ours has given a board this name, or a period has ended. */
-static void receive(void *context, const struct effect *effect) {
+static void host_player_receive(void *context, const struct effect *effect) {
     if (effect->database < REGISTRY_DATABASES && effect->key->kind == REGISTRY_BOARD &&
         (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
          effect->kind == EFFECT_FILL)) {
-        find_board(context, effect->key, registry_name(effect->key), module.database);
+        host_player_find_board(context, effect->key, registry_name(effect->key), module.database);
     }
 }
 
 void host_player_note(const struct host_value *value, struct bytes name, uint32_t database) {
     for (struct player_place *place = places; place != NULL; place = place->next) {
-        find_board(place->walk, value->key, name, database);
+        host_player_find_board(place->walk, value->key, name, database);
     }
 }
 
@@ -63,7 +63,7 @@ struct acting {
     struct bytes name;
 };
 
-static void act(void *context) {
+static void host_player_act(void *context) {
     const struct acting *acting = context;
     struct server *server = acting->server;
     uint64_t packed_key;
@@ -76,7 +76,7 @@ static void act(void *context) {
 }
 
 /* Has it been replied? Without memory to remember it, it is replied again. */
-static bool was_seen(struct player_walk *walk, struct bytes entry) {
+static bool host_player_was_seen(struct player_walk *walk, struct bytes entry) {
     const struct bytes args[] = {entry, BYTES("")};
     uint32_t added_count = 1;
     return !walk->action->writes &&
@@ -86,24 +86,25 @@ static bool was_seen(struct player_walk *walk, struct bytes entry) {
 }
 
 /* The names may move in memory as soon as something changes. */
-static void act_on_found(struct server *server, struct player_walk *walk) {
+static void host_player_act_on_found(struct server *server, struct player_walk *walk) {
     uint32_t head[2]; /* database, size of the name */
     const char *at = walk->found.at + walk->found_at;
     memcpy(head, at, sizeof head);
     walk->found_at += sizeof head + head[1];
-    if (was_seen(walk, (struct bytes){.at = at, .size = sizeof head + head[1]}) ||
+    if (host_player_was_seen(walk, (struct bytes){.at = at, .size = sizeof head + head[1]}) ||
         host_SelectDb(module.context, (int)head[0]) != HOST_OK) {
         return;
     }
     struct host_string *name = host_CreateString(module.context, at + sizeof head, head[1]);
     struct acting acting = {.server = server, .walk = walk, .name = host_bytes(name)};
-    walk->has_missed |= !host_run_on(module.context, name, walk->action->writes, act, &acting);
+    walk->has_missed |=
+        !host_run_on(module.context, name, walk->action->writes, host_player_act, &acting);
     host_FreeString(module.context, name);
 }
 
 /* ---- the pass ---- */
 
-static void rewind_walk(struct player_walk *walk) {
+static void host_player_rewind_walk(struct player_walk *walk) {
     walk->database = walk->first_database;
     walk->has_missed = false;
     host_ScanCursorRestart(walk->place->cursor);
@@ -111,18 +112,18 @@ static void rewind_walk(struct player_walk *walk) {
 
 void host_player_rewind(void) {
     for (struct player_place *place = places; place != NULL; place = place->next) {
-        rewind_walk(place->walk);
+        host_player_rewind_walk(place->walk);
     }
 }
 
-static void look_at(struct host_context *ctx, struct host_string *name, struct host_key *key,
-                    void *context) {
+static void host_player_look_at(struct host_context *ctx, struct host_string *name,
+                                struct host_key *key, void *context) {
     struct player_walk *walk = context;
     struct host_key *opened = key == NULL ? host_OpenKey(ctx, name, HOST_READ) : NULL;
     if (key != NULL || opened != NULL) {
         const struct host_value *value = host_value_of(key != NULL ? key : opened);
         if (value != NULL) {
-            find_board(walk, value->key, host_bytes(name), walk->database);
+            host_player_find_board(walk, value->key, host_bytes(name), walk->database);
         }
     }
     if (opened != NULL) {
@@ -130,13 +131,13 @@ static void look_at(struct host_context *ctx, struct host_string *name, struct h
     }
 }
 
-static void pass(struct player_walk *walk) {
+static void host_player_pass(struct player_walk *walk) {
     bool has_more = true;
     buffer_clear(&walk->found);
     walk->found_at = 0;
     CHECK(host_SelectDb(module.context, (int)walk->database) == HOST_OK);
     for (uint32_t i = 0; i < PASS_COUNT && has_more; i++) {
-        has_more = host_Scan(module.context, walk->place->cursor, look_at, walk) != 0;
+        has_more = host_Scan(module.context, walk->place->cursor, host_player_look_at, walk) != 0;
     }
     if (!has_more) {
         walk->database++;
@@ -146,14 +147,14 @@ static void pass(struct player_walk *walk) {
 
 bool player_pass_step(struct server *server, struct player_walk *walk) {
     if (walk->found_at < walk->found.size) {
-        act_on_found(server, walk);
+        host_player_act_on_found(server, walk);
         return true;
     }
     if (walk->has_missed) {
-        rewind_walk(walk);
+        host_player_rewind_walk(walk);
     }
     if (walk->database < walk->end_database) {
-        pass(walk);
+        host_player_pass(walk);
         return true;
     }
     return false;
@@ -168,12 +169,12 @@ bool player_pass_begin(struct server *server, struct player_walk *walk) {
     places = place;
     walk->place = place;
     walk->registry = server->registry;
-    walk->listener = (struct effect_listener){.receive = receive, .context = walk};
+    walk->listener = (struct effect_listener){.receive = host_player_receive, .context = walk};
     effect_listener_add(server->registry, &walk->listener);
     return true;
 }
 
-static void remove_place(struct player_place *place) {
+static void host_player_remove_place(struct player_place *place) {
     struct player_place **link = &places;
     uint32_t work;
     while (*link != place) {
@@ -190,7 +191,7 @@ static void remove_place(struct player_place *place) {
 void player_pass_end(struct player_walk *walk) {
     if (walk->place != NULL) {
         effect_listener_remove(walk->registry, &walk->listener);
-        remove_place(walk->place);
+        host_player_remove_place(walk->place);
         walk->place = NULL;
     }
 }

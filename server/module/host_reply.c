@@ -40,7 +40,7 @@ int host_reply_run(struct host_context *ctx, struct host_string **argv, int argc
     return HOST_OK;
 }
 
-static bool make_piece(struct host_context *ctx, size_t size, struct piece *piece) {
+static bool host_reply_make_piece(struct host_context *ctx, size_t size, struct piece *piece) {
     char string[LARGE_MAX];
     size_t text_size = 0;
     memset(string, '-', size - SMALL_MIN);
@@ -57,7 +57,7 @@ static bool make_piece(struct host_context *ctx, size_t size, struct piece *piec
 }
 
 /* Does a reply in pieces arrive as it was written? */
-static bool try_pieces(struct host_context *ctx) {
+static bool host_reply_try_pieces(struct host_context *ctx) {
     enum { NULLS = 4 * LARGE_MAX / 5 /* all large pieces, and one twice */ };
     struct buffer output;
     size_t text_size = 0;
@@ -81,37 +81,37 @@ static bool try_pieces(struct host_context *ctx) {
 bool host_reply_init(struct host_context *ctx) {
     bool is_made = true;
     for (size_t i = 0; i < SMALL_COUNT && is_made; i++) {
-        is_made = make_piece(ctx, SMALL_MIN + i, &small[i]);
+        is_made = host_reply_make_piece(ctx, SMALL_MIN + i, &small[i]);
     }
     for (size_t i = 0; i < LARGE_COUNT && is_made; i++) {
-        is_made = make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
+        is_made = host_reply_make_piece(ctx, (size_t)SMALL_COUNT << i, &large[i]);
     }
-    return is_made && try_pieces(ctx);
+    return is_made && host_reply_try_pieces(ctx);
 }
 
 /* Returns where the rest begins. */
-static const char *pass_on(struct host_context *ctx, const struct piece *piece, const char *at,
-                           size_t size) {
+static const char *host_reply_pass_on(struct host_context *ctx, const struct piece *piece,
+                                      const char *at, size_t size) {
     memcpy(piece->text, at, size);
     host_ReplyWithCallReply(ctx, piece->reply);
     return at + size;
 }
 
-static void reply_text(struct host_context *ctx, const char *at, size_t size) {
+static void host_reply_text(struct host_context *ctx, const char *at, size_t size) {
     CHECK(size >= SMALL_MIN);
     size_t extra = (size - SMALL_MIN) % SMALL_COUNT;
     const char *end = at + size;
-    at = pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
+    at = host_reply_pass_on(ctx, &small[extra], at, SMALL_MIN + extra);
     for (size_t i = LARGE_COUNT; i-- > 0 && at < end;) {
         size_t piece_size = (size_t)SMALL_COUNT << i;
         while ((size_t)(end - at) >= piece_size) {
-            at = pass_on(ctx, &large[i], at, piece_size);
+            at = host_reply_pass_on(ctx, &large[i], at, piece_size);
         }
     }
 }
 
 /* The host counts errors, so it must know of them. */
-static void reply_error_line(struct host_context *ctx, const struct buffer *output) {
+static void host_reply_error_line(struct host_context *ctx, const struct buffer *output) {
     enum { LINE_MAX = 1024 };
     char line[LINE_MAX];
     size_t size = output->size - 2 < LINE_MAX - 1 ? output->size - 2 : LINE_MAX - 1;
@@ -124,8 +124,8 @@ void host_reply(struct host_context *ctx, const struct buffer *output) {
     if (output->is_broken) {
         host_ReplyWithError(ctx, "OOM out of memory");
     } else if (*output->at == '-') {
-        reply_error_line(ctx, output);
+        host_reply_error_line(ctx, output);
     } else {
-        reply_text(ctx, output->at, output->size);
+        host_reply_text(ctx, output->at, output->size);
     }
 }

@@ -34,7 +34,7 @@ void host_run_deinit(void) {
     buffer_deinit(&current.output);
 }
 
-static int refuse_arity(struct host_context *ctx, uint32_t index) {
+static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
     char text[COMMAND_FULL_NAME_MAX + 64];
     snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
              command_full_name(index));
@@ -42,8 +42,8 @@ static int refuse_arity(struct host_context *ctx, uint32_t index) {
 }
 
 /* The host asks where the keys are (COMMAND GETKEYS, cluster, ACL). */
-static int tell_positions(struct host_context *ctx, const struct command *command,
-                          const struct request *request) {
+static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
+                                   const struct request *request) {
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
     int count = positions != NULL ? command_key_positions(command, request, positions) : -1;
     for (int i = 0; i < count; i++) {
@@ -53,8 +53,8 @@ static int tell_positions(struct host_context *ctx, const struct command *comman
     return HOST_OK;
 }
 
-static bool put_on_stage(struct host_stage *stage, const struct command *command,
-                         const struct request *request, struct host_string **argv) {
+static bool host_run_put_on_stage(struct host_stage *stage, const struct command *command,
+                                  const struct request *request, struct host_string **argv) {
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (!is_counted && command->last_key == command->first_key) {
         int at = command->first_key;
@@ -82,23 +82,24 @@ struct members {
     struct lookup ahead[LOOKUP_OWN_MIN];
 };
 
-static bool is_reading(const struct command *command) {
+static bool host_run_is_reading(const struct command *command) {
     return (command->flags & COMMAND_WRITE) == 0;
 }
 
-static void begin_members(const struct command *command, const struct request *request,
-                          const struct host_stage *stage, struct members *members) {
+static void host_run_begin_members(const struct command *command, const struct request *request,
+                                   const struct host_stage *stage, struct members *members) {
     const struct board *board = host_stage_first_board(stage);
     members->count = board != NULL ? lookahead_begin(command, request, board, members->ahead) : 0;
 }
 
 /* NULL: nothing was begun, or several. */
-static const struct lookup *finish_members(const struct command *command,
-                                           const struct request *request, struct members *members) {
+static const struct lookup *host_run_finish_members(const struct command *command,
+                                                    const struct request *request,
+                                                    struct members *members) {
     if (members->count == 0) {
         return NULL;
     }
-    if (is_reading(command)) {
+    if (host_run_is_reading(command)) {
         lookup_run(members->ahead, members->count, LOOKUP_ENTRY);
     } else {
         lookahead_finish(&module.server, command, request, members->ahead, members->count);
@@ -106,8 +107,8 @@ static const struct lookup *finish_members(const struct command *command,
     return &members->ahead[0];
 }
 
-static void run_handler(const struct command *command, const struct request *request,
-                        struct members *members, struct reply *reply) {
+static void host_run_handler(const struct command *command, const struct request *request,
+                             struct members *members, struct reply *reply) {
     struct server *server = &module.server;
     struct call call = {
         .request = request,
@@ -116,7 +117,7 @@ static void run_handler(const struct command *command, const struct request *req
         .registry = server->registry,
         .session = &module.session,
         .server = server,
-        .ahead = finish_members(command, request, members),
+        .ahead = host_run_finish_members(command, request, members),
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
@@ -144,7 +145,7 @@ bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes
 }
 
 /* A job has begun: its first steps, and if that was not all, its client waits. */
-static int run_job(struct host_context *ctx) {
+static int host_run_job(struct host_context *ctx) {
     struct reply reply;
     if (!host_job_run(ctx)) {
         return HOST_OK;
@@ -155,7 +156,7 @@ static int run_job(struct host_context *ctx) {
     return HOST_OK;
 }
 
-static const char *find_refusal(const struct command *command) {
+static const char *host_run_find_refusal(const struct command *command) {
     if ((command->flags & COMMAND_NO_MULTI) == 0) {
         return NULL;
     }
@@ -166,7 +167,7 @@ static const char *find_refusal(const struct command *command) {
 }
 
 /* What is asked of the host of each client. */
-static void read_client(struct host_context *ctx) {
+static void host_run_read_client(struct host_context *ctx) {
     int flags = host_GetContextFlags(ctx);
     module.context = ctx;
     module.session.protocol = (flags & HOST_IS_RESP3) != 0 ? 3 : 2;
@@ -175,34 +176,34 @@ static void read_client(struct host_context *ctx) {
     module.wait.is_asked = false;
 }
 
-static void run_on_stage(struct host_context *ctx, const struct command *command,
-                         const struct request *request, struct host_string **argv) {
+static void host_run_on_stage(struct host_context *ctx, const struct command *command,
+                              const struct request *request, struct host_string **argv) {
     struct host_stage *stage = &current.stage;
     struct members members;
     struct reply reply;
-    bool is_staged = put_on_stage(stage, command, request, argv);
-    begin_members(command, request, stage, &members);
-    unsigned read_count = is_reading(command) ? members.count : 0;
+    bool is_staged = host_run_put_on_stage(stage, command, request, argv);
+    host_run_begin_members(command, request, stage, &members);
+    unsigned read_count = host_run_is_reading(command) ? members.count : 0;
     host_stage_close_lent(stage);
     lookup_run(members.ahead, read_count, LOOKUP_NODE);
-    read_client(ctx);
+    host_run_read_client(ctx);
     lookup_run(members.ahead, read_count, LOOKUP_LEAF);
     module_update_time();
     buffer_clear(&current.output);
     reply_init(&reply, &current.output, module.session.protocol);
-    const char *refusal = is_staged ? find_refusal(command) : "OOM out of memory";
+    const char *refusal = is_staged ? host_run_find_refusal(command) : "OOM out of memory";
     if (refusal == NULL) {
-        run_handler(command, request, &members, &reply);
+        host_run_handler(command, request, &members, &reply);
     } else {
         reply_error(&reply, refusal);
     }
 }
 
 /* HOST_ERROR: it has to wait, and nothing was replied. */
-static int run_staged(struct host_context *ctx, const struct command *command,
-                      const struct request *request, struct host_string **argv) {
+static int host_run_staged(struct host_context *ctx, const struct command *command,
+                           const struct request *request, struct host_string **argv) {
     struct host_stage *stage = &current.stage;
-    bool writes = !is_reading(command);
+    bool writes = !host_run_is_reading(command);
     if (writes && ban_exists(module.server.registry)) {
         module_update_time();
         host_state_expire();
@@ -210,7 +211,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     host_stage_begin(stage, ctx, writes, false);
     current.running = stage;
     host_effects_begin(stage);
-    run_on_stage(ctx, command, request, argv);
+    host_run_on_stage(ctx, command, request, argv);
     host_effects_end();
     host_state_replicate(ctx);
     host_stage_end(stage);
@@ -218,7 +219,7 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     host_notify_flush(ctx);
     host_data_clear();
     if (module.session.job != NULL) {
-        return run_job(ctx);
+        return host_run_job(ctx);
     }
     module_free_step();
     if (module.wait.is_asked) {
@@ -232,7 +233,8 @@ static int run_staged(struct host_context *ctx, const struct command *command,
     return HOST_OK;
 }
 
-static int run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
+static int host_run_run(struct host_context *ctx, struct host_string **argv, int argc,
+                        uint32_t index) {
     const struct command *command = command_by_index(index);
     struct bytes *args = current.args;
     int status;
@@ -248,11 +250,11 @@ static int run(struct host_context *ctx, struct host_string **argv, int argc, ui
     const struct request request = {.count = (uint32_t)argc, .args = args};
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (is_counted && host_IsKeysPositionRequest(ctx)) {
-        status = tell_positions(ctx, command, &request);
+        status = host_run_tell_positions(ctx, command, &request);
     } else if (command_has_wrong_arity(command, &request)) {
-        status = refuse_arity(ctx, index);
+        status = host_run_refuse_arity(ctx, index);
     } else {
-        status = run_staged(ctx, command, &request, argv);
+        status = host_run_staged(ctx, command, &request, argv);
     }
     if (args != current.args) {
         memory_free(args);
@@ -261,13 +263,13 @@ static int run(struct host_context *ctx, struct host_string **argv, int argc, ui
 }
 
 int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
-    return run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_wait(ctx, argv);
+    return host_run_run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_wait(ctx, argv);
 }
 
 /* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
  * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
  * and meet an expired key. Any call that may propagate ("!") does it. */
-static void propagate_attempt(struct host_context *ctx) {
+static void host_run_propagate_attempt(struct host_context *ctx) {
     struct host_call_reply *reply = host_Call(ctx, "PING", "!");
     if (reply != NULL) {
         host_FreeCallReply(reply);
@@ -281,9 +283,9 @@ int host_run_again(struct host_context *ctx, struct host_string **argv, int argc
     const struct command *command =
         command_find((struct bytes){.at = name.at + PREFIX_SIZE, .size = name.size - PREFIX_SIZE});
     CHECK(command != NULL);
-    int status = run(ctx, argv, argc, command_index(command));
+    int status = host_run_run(ctx, argv, argc, command_index(command));
     if (status != HOST_OK) {
-        propagate_attempt(ctx);
+        host_run_propagate_attempt(ctx);
     }
     return status;
 }

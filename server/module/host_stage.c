@@ -25,7 +25,7 @@ void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool w
     stage->is_lent = false;
 }
 
-static bool reserve_slot(struct host_stage *stage) {
+static bool host_stage_reserve_slot(struct host_stage *stage) {
     if (stage->count < stage->capacity) {
         return true;
     }
@@ -45,7 +45,7 @@ static bool reserve_slot(struct host_stage *stage) {
 }
 
 /* The board's key under the name by which it was found. NULL: no memory. */
-static struct registry_key *name_board(struct host_value *value, struct bytes name) {
+static struct registry_key *host_stage_name_board(struct host_value *value, struct bytes name) {
     if (!bytes_equal(registry_name(value->key), name)) {
         struct registry_key *named =
             registry_guest_rename(module.server.registry, value->key, name);
@@ -58,19 +58,19 @@ static struct registry_key *name_board(struct host_value *value, struct bytes na
 }
 
 /* Stands for a key of another type. */
-static struct registry_key *create_stranger(struct bytes name) {
+static struct registry_key *host_stage_create_stranger(struct bytes name) {
     return registry_guest_create(module.server.registry, name, REGISTRY_HASH, NULL);
 }
 
 /* Masters roll boards over, and replicas follow; but while a failover waits for the replicas, nothing
  * may change. */
-static bool may_roll(const struct host_stage *stage) {
+static bool host_stage_may_roll(const struct host_stage *stage) {
     return !stage->applies && (host_GetContextFlags(stage->ctx) & HOST_IS_MASTER) != 0 &&
            !host_AvoidReplicaTraffic();
 }
 
 /* Another key comes: the one that was lent is put where both can be. */
-static bool admit_lent(struct host_stage *stage) {
+static bool host_stage_admit_lent(struct host_stage *stage) {
     if (!stage->is_lent) {
         return true;
     }
@@ -83,13 +83,13 @@ static bool admit_lent(struct host_stage *stage) {
     return is_admitted;
 }
 
-static bool put_on_stage(struct host_stage *stage, struct host_slot *slot) {
+static bool host_stage_put_on(struct host_stage *stage, struct host_slot *slot) {
     slot->value = host_value_of(slot->opened);
     if (slot->value == NULL && host_KeyType(slot->opened) == HOST_KEY_EMPTY) {
         return true;
     }
-    slot->key =
-        slot->value != NULL ? name_board(slot->value, slot->text) : create_stranger(slot->text);
+    slot->key = slot->value != NULL ? host_stage_name_board(slot->value, slot->text)
+                                    : host_stage_create_stranger(slot->text);
     stage->is_lent = stage->count == 1 && !stage->writes && slot->value != NULL &&
                      slot->key != NULL && !slot->key->is_periodic;
     if (stage->is_lent) {
@@ -100,7 +100,7 @@ static bool put_on_stage(struct host_stage *stage, struct host_slot *slot) {
 }
 
 /* If this is an archive's name, the name of its board (the same as registry_roll.c finds). */
-static bool find_base(struct bytes name, struct bytes *base) {
+static bool host_stage_find_base(struct bytes name, struct bytes *base) {
     size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
     for (size_t size = 1; size <= size_max; size++) {
         if (name.at[name.size - size] == '@') {
@@ -111,48 +111,48 @@ static bool find_base(struct bytes name, struct bytes *base) {
     return false;
 }
 
-static void release_name(const struct host_stage *stage, struct host_string *name,
-                         bool is_own_name) {
+static void host_stage_release_name(const struct host_stage *stage, struct host_string *name,
+                                    bool is_own_name) {
     if (is_own_name) {
         host_FreeString(stage->ctx, name);
     }
 }
 
-static bool stage_key(struct host_stage *stage, struct host_string *name, struct bytes text,
-                      bool is_own_name);
+static bool host_stage_stage_key(struct host_stage *stage, struct host_string *name,
+                                 struct bytes text, bool is_own_name);
 
-static bool stage_own_key(struct host_stage *stage, struct bytes text) {
+static bool host_stage_own_key(struct host_stage *stage, struct bytes text) {
     struct host_string *name = host_CreateString(stage->ctx, text.at, text.size);
-    return stage_key(stage, name, host_bytes(name), true);
+    return host_stage_stage_key(stage, name, host_bytes(name), true);
 }
 
 /* An archive may only come to be now, because its board is due. */
-static bool stage_base(struct host_stage *stage, struct bytes name) {
+static bool host_stage_base(struct host_stage *stage, struct bytes name) {
     struct bytes base;
-    return stage->applies || !find_base(name, &base) || stage_own_key(stage, base);
+    return stage->applies || !host_stage_find_base(name, &base) || host_stage_own_key(stage, base);
 }
 
 bool host_stage_key(struct host_stage *stage, struct host_string *name, struct bytes text) {
-    return stage_base(stage, text) && stage_key(stage, name, text, false);
+    return host_stage_base(stage, text) && host_stage_stage_key(stage, name, text, false);
 }
 
 bool host_stage_key_of(struct host_stage *stage, struct bytes name) {
-    return stage_base(stage, name) && stage_own_key(stage, name);
+    return host_stage_base(stage, name) && host_stage_own_key(stage, name);
 }
 
 /* is_own_name: the name is freed with the stage. */
-static bool stage_key(struct host_stage *stage, struct host_string *name, struct bytes text,
-                      bool is_own_name) {
+static bool host_stage_stage_key(struct host_stage *stage, struct host_string *name,
+                                 struct bytes text, bool is_own_name) {
     if (text.size == 0 || text.size > REGISTRY_NAME_MAX) {
-        release_name(stage, name, is_own_name);
+        host_stage_release_name(stage, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
     }
     if (stage->count > 0 && registry_guest_find(module.server.registry, text) != NULL) {
-        release_name(stage, name, is_own_name);
+        host_stage_release_name(stage, name, is_own_name);
         return true;
     }
-    if (!admit_lent(stage) || !reserve_slot(stage)) {
-        release_name(stage, name, is_own_name);
+    if (!host_stage_admit_lent(stage) || !host_stage_reserve_slot(stage)) {
+        host_stage_release_name(stage, name, is_own_name);
         return false;
     }
     struct host_slot *slot = &stage->slots[stage->count++];
@@ -162,14 +162,14 @@ static bool stage_key(struct host_stage *stage, struct host_string *name, struct
     if (slot->opened == NULL) {
         return true; /* reading: there is none */
     }
-    bool is_staged = put_on_stage(stage, slot);
+    bool is_staged = host_stage_put_on(stage, slot);
     if (!is_staged) {
         if (slot->value == NULL && slot->key != NULL) {
             memory_free(slot->key);
         }
         slot->key = NULL;
     }
-    if (slot->key != NULL && slot->key->is_periodic && !may_roll(stage)) {
+    if (slot->key != NULL && slot->key->is_periodic && !host_stage_may_roll(stage)) {
         registry_guest_hold_rolls(module.server.registry);
     }
     return is_staged;
@@ -233,8 +233,8 @@ struct host_string *host_stage_first_changed(const struct host_stage *stage) {
 /* ---- the end ---- */
 
 /* Give the host a new value for an open key. */
-static void give(const struct host_stage *stage, struct host_key *opened, struct registry_key *key,
-                 int64_t expire_at_ms) {
+static void host_stage_give(const struct host_stage *stage, struct host_key *opened,
+                            struct registry_key *key, int64_t expire_at_ms) {
     struct host_value *value = host_value_create(key);
     CHECK(value != NULL); /* the host ends the process when it has no memory, and so does this */
     host_ModuleTypeSetValue(opened, module.type, value);
@@ -246,7 +246,7 @@ static void give(const struct host_stage *stage, struct host_key *opened, struct
     }
 }
 
-static struct host_key *reopen(struct host_stage *stage, struct host_slot *slot) {
+static struct host_key *host_stage_reopen(struct host_stage *stage, struct host_slot *slot) {
     if (slot->opened == NULL || !stage->writes) {
         if (slot->opened != NULL) {
             host_CloseKey(slot->opened);
@@ -257,14 +257,14 @@ static struct host_key *reopen(struct host_stage *stage, struct host_slot *slot)
 }
 
 /* The key that the host has no longer: what was on stage belongs to the registry. */
-static void remove_key(struct host_stage *stage, struct host_slot *slot) {
+static void host_stage_remove_key(struct host_stage *stage, struct host_slot *slot) {
     if (slot->value != NULL) {
         slot->value->key = NULL;
     }
-    host_DeleteKey(reopen(stage, slot));
+    host_DeleteKey(host_stage_reopen(stage, slot));
 }
 
-static void leave(struct host_stage *stage, struct host_slot *slot) {
+static void host_stage_leave(struct host_stage *stage, struct host_slot *slot) {
     struct registry *registry = module.server.registry;
     struct registry_key *now = registry_guest_find(registry, slot->text);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
@@ -279,7 +279,7 @@ static void leave(struct host_stage *stage, struct host_slot *slot) {
         }
     } else if (now == NULL) {
         if (slot->key != NULL) {
-            remove_key(stage, slot);
+            host_stage_remove_key(stage, slot);
         }
     } else if (slot->value != NULL && !slot->is_replaced) {
         slot->value->key = now; /* the same board at another address */
@@ -290,13 +290,13 @@ static void leave(struct host_stage *stage, struct host_slot *slot) {
         if (slot->value != NULL) {
             slot->value->key = NULL;
         }
-        give(stage, reopen(stage, slot), now, expire_at_ms);
+        host_stage_give(stage, host_stage_reopen(stage, slot), now, expire_at_ms);
         slot->is_changed = true;
     }
 }
 
 /* Archives. */
-static void give_new_keys(struct host_stage *stage) {
+static void host_stage_give_new_keys(struct host_stage *stage) {
     struct registry *registry = module.server.registry;
     struct registry_key *key;
     while ((key = registry_guest_first(registry)) != NULL) {
@@ -305,7 +305,7 @@ static void give_new_keys(struct host_stage *stage) {
         struct host_key *opened = host_OpenKey(stage->ctx, name, HOST_READ | HOST_WRITE);
         int64_t expire_at_ms = registry_expiry(registry, key);
         registry_dismiss(registry, key);
-        give(stage, opened, key, expire_at_ms);
+        host_stage_give(stage, opened, key, expire_at_ms);
         host_CloseKey(opened);
         host_SignalModifiedKey(stage->ctx, name);
         host_FreeString(stage->ctx, name);
@@ -321,7 +321,7 @@ void host_stage_end(struct host_stage *stage) {
     for (uint32_t i = 0; i < stage->count; i++) {
         struct host_slot *slot = &stage->slots[i];
         if (!is_lent) {
-            leave(stage, slot);
+            host_stage_leave(stage, slot);
         }
         if (slot->opened != NULL) {
             host_CloseKey(slot->opened);
@@ -332,10 +332,10 @@ void host_stage_end(struct host_stage *stage) {
                 host_SignalKeyAsReady(stage->ctx, slot->name);
             }
         }
-        release_name(stage, slot->name, slot->is_own_name);
+        host_stage_release_name(stage, slot->name, slot->is_own_name);
     }
     if (registry_guest_first(module.server.registry) != NULL) {
-        give_new_keys(stage);
+        host_stage_give_new_keys(stage);
     }
     if (stage->slots != stage->slots_inline) {
         memory_free(stage->slots);

@@ -58,8 +58,8 @@ void host_state_clear(void) {
 
 /* ---- applying ---- */
 
-static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct bytes *chunk,
-                       int64_t *time_us) {
+static bool host_state_check_blob(struct effect_decoder *decoder, struct bytes blob,
+                                  struct bytes *chunk, int64_t *time_us) {
     char why[RDB_STATE_ERROR_MAX]; /* the host's errors say less */
     return rdb_state_check(decoder, blob, RDB_STATE_CHANGES, BAN_NUMBER_MAX + 1, time_us, chunk,
                            why) &&
@@ -67,11 +67,11 @@ static bool check_blob(struct effect_decoder *decoder, struct bytes blob, struct
 }
 
 /* All is checked before anything changes. */
-static bool apply_blob(struct host_context *ctx, struct bytes blob) {
+static bool host_state_apply_blob(struct host_context *ctx, struct bytes blob) {
     static struct effect_decoder decoder;
     struct bytes chunk;
     int64_t time_us;
-    if (!check_blob(&decoder, blob, &chunk, &time_us)) {
+    if (!host_state_check_blob(&decoder, blob, &chunk, &time_us)) {
         return false;
     }
     module_raise_clock(ctx, time_us);
@@ -87,7 +87,7 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
                                    "ERR wrong number of arguments for 'lb.applystate' command");
     }
     module_update_time();
-    if (!apply_blob(ctx, host_bytes(argv[1]))) {
+    if (!host_state_apply_blob(ctx, host_bytes(argv[1]))) {
         return host_ReplyWithError(ctx, "ERR Bad data format, or changes that do not fit");
     }
     module_free_step();
@@ -97,39 +97,40 @@ int host_state_apply(struct host_context *ctx, struct host_string **argv, int ar
 
 /* ---- all of it ---- */
 
-static void save_all(void (*take)(void *context, struct bytes blob), void *context) {
+static void host_state_save_all(void (*take)(void *context, struct bytes blob), void *context) {
     CHECK(rdb_state_write(module.server.registry, module.server.clock.now_us, take, context));
 }
 
-static bool is_empty(void) {
+static bool host_state_is_empty(void) {
     return rdb_state_is_empty(module.server.registry);
 }
 
 /* ---- RDB ---- */
 
-static void save_blob(void *context, struct bytes blob) {
+static void host_state_save_blob(void *context, struct bytes blob) {
     host_SaveStringBuffer(context, blob.at, blob.size);
 }
 
 void host_state_save(struct host_io *io, int when) {
     (void)when;
-    save_all(save_blob, io);
+    host_state_save_all(host_state_save_blob, io);
     host_SaveStringBuffer(io, "", 0);
 }
 
 void host_state_save_some(struct host_io *io, int when) {
-    if (!is_empty()) {
+    if (!host_state_is_empty()) {
         host_state_save(io, when);
     }
 }
 
-static bool refuse(struct host_io *io, const char *why) {
+static bool host_state_refuse(struct host_io *io, const char *why) {
     host_LogIOError(io, "warning", "bans of leaderboard: %s", why);
     return false;
 }
 
 /* *is_last: it was the empty one. */
-static bool load_blob(struct host_io *io, struct effect_decoder *decoder, bool *is_last) {
+static bool host_state_load_blob(struct host_io *io, struct effect_decoder *decoder,
+                                 bool *is_last) {
     struct bytes chunk;
     int64_t time_us;
     size_t size = 0;
@@ -139,7 +140,8 @@ static bool load_blob(struct host_io *io, struct effect_decoder *decoder, bool *
     }
     *is_last = size == 0;
     struct bytes blob = {.at = at, .size = size};
-    bool is_good = *is_last || (size <= UINT32_MAX && check_blob(decoder, blob, &chunk, &time_us));
+    bool is_good =
+        *is_last || (size <= UINT32_MAX && host_state_check_blob(decoder, blob, &chunk, &time_us));
     if (is_good && !*is_last) {
         uint32_t head = (uint32_t)size;
         buffer_append(&state.loaded, (const char *)&head, sizeof head);
@@ -147,20 +149,20 @@ static bool load_blob(struct host_io *io, struct effect_decoder *decoder, bool *
     }
     host_Free(at);
     if (!is_good) {
-        return refuse(io, "damaged, or written by a later version of the module");
+        return host_state_refuse(io, "damaged, or written by a later version of the module");
     }
-    return !state.loaded.is_broken || refuse(io, "out of memory");
+    return !state.loaded.is_broken || host_state_refuse(io, "out of memory");
 }
 
 /* In the place of what there is. */
-static bool take_loaded(void) {
+static bool host_state_take_loaded(void) {
     bool is_taken = true;
     host_state_clear();
     for (size_t at = 0; at < state.loaded.size && is_taken;) {
         uint32_t size;
         memcpy(&size, state.loaded.at + at, sizeof size);
         struct bytes blob = {.at = state.loaded.at + at + sizeof size, .size = size};
-        is_taken = apply_blob(module.timer_context, blob);
+        is_taken = host_state_apply_blob(module.timer_context, blob);
         at += sizeof size + size;
     }
     buffer_deinit(&state.loaded);
@@ -171,25 +173,26 @@ int host_state_load(struct host_io *io, int version, int when) {
     bool is_last = false;
     (void)when;
     if (version != RDB_STATE_VERSION) {
-        refuse(io, "a later version of the module has written them");
+        host_state_refuse(io, "a later version of the module has written them");
         return HOST_ERROR;
     }
     struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
     bool is_loaded = decoder != NULL;
     buffer_deinit(&state.loaded);
     while (is_loaded && !is_last) {
-        is_loaded = load_blob(io, decoder, &is_last);
+        is_loaded = host_state_load_blob(io, decoder, &is_last);
     }
     memory_free(decoder);
     if (is_loaded && !state.is_beside) {
-        is_loaded = take_loaded() || refuse(io, "they do not fit, or there is no memory");
+        is_loaded = host_state_take_loaded() ||
+                    host_state_refuse(io, "they do not fit, or there is no memory");
     }
     return is_loaded ? HOST_OK : HOST_ERROR;
 }
 
 /* A master's keys come in the place of ours: what does not come with them is gone. */
-static void on_loading(struct host_context *ctx, struct host_event event, uint64_t kind,
-                       void *details) {
+static void host_state_on_loading(struct host_context *ctx, struct host_event event, uint64_t kind,
+                                  void *details) {
     (void)event;
     (void)details;
     if (state.is_beside) {
@@ -205,14 +208,15 @@ static void on_loading(struct host_context *ctx, struct host_event event, uint64
     }
 }
 
-static void on_loading_beside(struct host_context *ctx, struct host_event event, uint64_t kind,
-                              void *details) {
+static void host_state_on_loading_beside(struct host_context *ctx, struct host_event event,
+                                         uint64_t kind, void *details) {
     (void)ctx;
     (void)event;
     (void)details;
     state.is_beside = kind == HOST_BESIDE_STARTED;
     if (kind == HOST_BESIDE_COMPLETED) {
-        CHECK(take_loaded()); /* it was checked; without memory the host would end, too */
+        CHECK(
+            host_state_take_loaded()); /* it was checked; without memory the host would end, too */
         host_player_rewind();
     } else {
         buffer_deinit(&state.loaded);
@@ -221,17 +225,17 @@ static void on_loading_beside(struct host_context *ctx, struct host_event event,
 
 /* ---- the AOF ---- */
 
-static void replicate_blob(void *context, struct bytes blob) {
+static void host_state_replicate_blob(void *context, struct bytes blob) {
     host_Replicate(context, "LB.APPLYSTATE", "bR", blob.at, blob.size);
 }
 
-static void replicate_all(struct host_context *ctx, void *context) {
+static void host_state_replicate_all(struct host_context *ctx, void *context) {
     (void)context;
     module_update_time();
-    save_all(replicate_blob, ctx);
+    host_state_save_all(host_state_replicate_blob, ctx);
 }
 
-static bool has_preamble(struct host_context *ctx) {
+static bool host_state_has_preamble(struct host_context *ctx) {
     size_t size = 0;
     struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
     struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
@@ -245,12 +249,12 @@ static bool has_preamble(struct host_context *ctx) {
 
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
  * behind it. */
-static void on_fork(struct host_context *ctx, struct host_event event, uint64_t kind,
-                    void *details) {
+static void host_state_on_fork(struct host_context *ctx, struct host_event event, uint64_t kind,
+                               void *details) {
     (void)event;
     (void)details;
-    if (kind == HOST_FORK_BORN && !is_empty() && !has_preamble(ctx)) {
-        (void)host_CreateTimer(module.timer_context, REWRITE_MS, replicate_all, NULL);
+    if (kind == HOST_FORK_BORN && !host_state_is_empty() && !host_state_has_preamble(ctx)) {
+        (void)host_CreateTimer(module.timer_context, REWRITE_MS, host_state_replicate_all, NULL);
     }
 }
 
@@ -258,9 +262,9 @@ bool host_state_init(struct host_context *ctx) {
     static const struct {
         uint64_t event;
         host_server_event *receive;
-    } events[] = {{HOST_EVENT_LOADING, on_loading},
-                  {HOST_EVENT_BESIDE, on_loading_beside},
-                  {HOST_EVENT_FORK, on_fork}};
+    } events[] = {{HOST_EVENT_LOADING, host_state_on_loading},
+                  {HOST_EVENT_BESIDE, host_state_on_loading_beside},
+                  {HOST_EVENT_FORK, host_state_on_fork}};
     buffer_init(&state.blob, 0);
     buffer_init(&state.loaded, 0);
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {

@@ -17,12 +17,12 @@ void host_trial_init(struct host_trial *trial) {
 
 /* ---- what cannot fail ---- */
 
-static const struct board *find_board(const struct effect *effect) {
+static const struct board *host_trial_find_board(const struct effect *effect) {
     const struct registry_key *key = registry_guest_find(module.server.registry, effect->name);
     return key != NULL && key->kind == REGISTRY_BOARD ? &key->board : NULL;
 }
 
-static bool was_taken(const struct host_trial *trial, struct bytes member) {
+static bool host_trial_was_taken(const struct host_trial *trial, struct bytes member) {
     for (uint32_t i = 0; i < trial->take_count; i++) {
         if (bytes_equal(trial->takes[i], member)) {
             return true;
@@ -31,11 +31,11 @@ static bool was_taken(const struct host_trial *trial, struct bytes member) {
     return false;
 }
 
-static bool judge_take(struct host_trial *trial, const struct effect *effect,
-                       const struct board *board) {
+static bool host_trial_judge_take(struct host_trial *trial, const struct effect *effect,
+                                  const struct board *board) {
     struct board_member member;
     if (trial->has_put || trial->take_count == HOST_TRIAL_TAKES_MAX ||
-        was_taken(trial, effect->member)) {
+        host_trial_was_taken(trial, effect->member)) {
         return false;
     }
     trial->takes[trial->take_count++] = effect->member;
@@ -43,14 +43,14 @@ static bool judge_take(struct host_trial *trial, const struct effect *effect,
     return member.is_there;
 }
 
-static bool is_safe(struct host_trial *trial, const struct effect *effect) {
+static bool host_trial_is_safe(struct host_trial *trial, const struct effect *effect) {
     bool is_of_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
-    const struct board *board = is_of_member ? find_board(effect) : NULL;
+    const struct board *board = is_of_member ? host_trial_find_board(effect) : NULL;
     if (board == NULL || effect->member.size == 0 || effect->member.size > BOARD_MEMBER_MAX) {
         return false;
     }
     if (effect->kind == EFFECT_TAKE) {
-        return judge_take(trial, effect, board);
+        return host_trial_judge_take(trial, effect, board);
     }
     trial->has_put = true;
     return layout_has_room(board_layout(board), effect->member_key) &&
@@ -59,31 +59,31 @@ static bool is_safe(struct host_trial *trial, const struct effect *effect) {
 
 void host_trial_judge(struct host_trial *trial, const struct effect *effect) {
     if (!trial->is_doubtful) {
-        trial->is_doubtful = !is_safe(trial, effect);
+        trial->is_doubtful = !host_trial_is_safe(trial, effect);
     }
 }
 
 /* ---- copies ---- */
 
-static void discard(struct registry_key *key) {
+static void host_trial_discard(struct registry_key *key) {
     registry_guest_release(module.server.registry, registry_guest_free(key));
 }
 
 /* The key of this slot from now on, in the registry. */
-static void set_key(struct host_slot *slot, struct registry_key *key) {
+static void host_trial_set_key(struct host_slot *slot, struct registry_key *key) {
     CHECK(slot->value != NULL);
     slot->key = key;
     slot->value->key = key;
 }
 
-static bool put_copy(struct host_slot *slot) {
+static bool host_trial_put_copy(struct host_slot *slot) {
     struct registry *registry = module.server.registry;
     struct registry_key *copy = registry_guest_copy(registry, slot->key, registry_name(slot->key));
     if (copy == NULL) {
         return false;
     }
     registry_dismiss(registry, slot->key);
-    set_key(slot, copy);
+    host_trial_set_key(slot, copy);
     CHECK(registry_admit(registry, copy)); /* into the place that is free now */
     return true;
 }
@@ -98,7 +98,7 @@ bool host_trial_begin(struct host_trial *trial, struct host_stage *stage) {
         trial->boards[i] = stage->slots[i].value != NULL ? stage->slots[i].key : NULL;
     }
     for (uint32_t i = 0; i < stage->count; i++) {
-        if (trial->boards[i] != NULL && !put_copy(&stage->slots[i])) {
+        if (trial->boards[i] != NULL && !host_trial_put_copy(&stage->slots[i])) {
             host_trial_undo(trial, stage);
             return false;
         }
@@ -110,7 +110,7 @@ bool host_trial_begin(struct host_trial *trial, struct host_stage *stage) {
 void host_trial_keep(struct host_trial *trial, const struct host_stage *stage) {
     for (uint32_t i = 0; trial->boards != NULL && i < stage->count; i++) {
         if (trial->boards[i] != NULL) {
-            discard(trial->boards[i]);
+            host_trial_discard(trial->boards[i]);
         }
     }
     memory_free(trial->boards);
@@ -118,7 +118,7 @@ void host_trial_keep(struct host_trial *trial, const struct host_stage *stage) {
 }
 
 /* All that is on stage, but the boards themselves, if they still are. */
-static void clear_stage(const struct host_trial *trial, const struct host_stage *stage) {
+static void host_trial_clear_stage(const struct host_trial *trial, const struct host_stage *stage) {
     struct registry *registry = module.server.registry;
     struct registry_key *key;
     for (uint32_t i = 0; i < stage->count; i++) {
@@ -129,7 +129,7 @@ static void clear_stage(const struct host_trial *trial, const struct host_stage 
     while ((key = registry_guest_first(registry)) != NULL) {
         registry_dismiss(registry, key);
         if (key->kind == REGISTRY_BOARD) {
-            discard(key);
+            host_trial_discard(key);
         } else {
             memory_free(key); /* it stands for a key of another type */
         }
@@ -142,14 +142,14 @@ void host_trial_undo(struct host_trial *trial, struct host_stage *stage) {
         return;
     }
     registry_guest_settle(registry);
-    clear_stage(trial, stage);
+    host_trial_clear_stage(trial, stage);
     for (uint32_t i = 0; i < stage->count; i++) {
         struct host_slot *slot = &stage->slots[i];
         slot->is_changed = false;
         slot->is_replaced = false;
         slot->key = NULL;
         if (trial->boards[i] != NULL) {
-            set_key(slot, trial->boards[i]);
+            host_trial_set_key(slot, trial->boards[i]);
             CHECK(registry_admit(registry, slot->key)); /* there was room for it before */
         }
     }

@@ -20,17 +20,17 @@ enum {
 
 /* ---- saving ---- */
 
-static void put_number(void *context, uint64_t number) {
+static void host_type_put_number(void *context, uint64_t number) {
     host_SaveUnsigned(context, number);
 }
 
-static void put_text(void *context, struct bytes text) {
+static void host_type_put_text(void *context, struct bytes text) {
     host_SaveStringBuffer(context, text.at, text.size);
 }
 
-static void type_save(struct host_io *io, void *context) {
+static void host_type_save(struct host_io *io, void *context) {
     const struct host_value *value = context;
-    const struct rdb_board_sink sink = {put_number, put_text, io};
+    const struct rdb_board_sink sink = {host_type_put_number, host_type_put_text, io};
     /* The host would end here, too. */
     CHECK(rdb_board_write(value->key, module.server.clock.now_us, &sink));
 }
@@ -46,47 +46,47 @@ struct type_loading {
     struct rdb_value members;
 };
 
-static bool refuse(const struct type_loading *loading, const char *why) {
+static bool host_type_refuse(const struct type_loading *loading, const char *why) {
     host_LogIOError(loading->io, "warning", "board '%s': %s", bytes_show(loading->name).text, why);
     return false;
 }
 
-static bool open_board(struct type_loading *loading) {
+static bool host_type_open_board(struct type_loading *loading) {
     if (!registry_create_board_like(module.server.registry, &loading->read->rules,
                                     &loading->board)) {
-        return refuse(loading, "out of memory");
+        return host_type_refuse(loading, "out of memory");
     }
     loading->has_board = true;
     rdb_value_begin_keys(&loading->members, board_layout(&loading->board));
     return true;
 }
 
-static bool take_entries(struct type_loading *loading) {
+static bool host_type_take_entries(struct type_loading *loading) {
     uint32_t count;
     const struct board_entry *entries = rdb_board_entries(loading->read, &count);
     for (uint32_t i = 0; i < count; i++) {
         if (rdb_value_put_key(&loading->members, entries[i].member, entries[i].key) !=
             RDB_VALUE_OK) {
-            return refuse(loading, "out of memory");
+            return host_type_refuse(loading, "out of memory");
         }
     }
     return true;
 }
 
-static bool take_chunk(struct type_loading *loading, struct bytes chunk) {
+static bool host_type_take_chunk(struct type_loading *loading, struct bytes chunk) {
     rdb_board_take(loading->read, chunk);
     for (;;) {
         bool is_fine = true;
         switch (rdb_board_next(loading->read)) {
         case RDB_BOARD_BAD:
-            return refuse(loading, loading->read->error);
+            return host_type_refuse(loading, loading->read->error);
         case RDB_BOARD_CHUNK_END:
             return true;
         case RDB_BOARD_OPENED:
-            is_fine = open_board(loading);
+            is_fine = host_type_open_board(loading);
             break;
         case RDB_BOARD_ENTRIES:
-            is_fine = take_entries(loading);
+            is_fine = host_type_take_entries(loading);
             break;
         }
         if (!is_fine) {
@@ -95,26 +95,26 @@ static bool take_chunk(struct type_loading *loading, struct bytes chunk) {
     }
 }
 
-static bool load_chunk(struct type_loading *loading) {
+static bool host_type_load_chunk(struct type_loading *loading) {
     size_t size = 0;
     char *at = host_LoadStringBuffer(loading->io, &size);
     if (at == NULL || host_IsIOError(loading->io)) {
         return false;
     }
-    bool is_taken = take_chunk(loading, (struct bytes){.at = at, .size = size});
+    bool is_taken = host_type_take_chunk(loading, (struct bytes){.at = at, .size = size});
     host_Free(at);
     return is_taken;
 }
 
 /* RESTORE is in the AOF as it came, and what the AOF says is believed when it is loaded: nobody may move
  * the clock by more than a day that way. */
-static bool is_too_far_ahead(int64_t time_us) {
+static bool host_type_is_too_far_ahead(int64_t time_us) {
     bool is_loading = (host_GetContextFlags(module.timer_context) & HOST_IS_LOADING) != 0;
     module_update_time();
     return !is_loading && time_us - module.server.clock.now_us > DAY_US;
 }
 
-static bool load_head(struct type_loading *loading, int version) {
+static bool host_type_load_head(struct type_loading *loading, int version) {
     uint64_t format = host_LoadUnsigned(loading->io);
     uint64_t time_us = host_LoadUnsigned(loading->io);
     uint64_t count = host_LoadUnsigned(loading->io);
@@ -122,29 +122,29 @@ static bool load_head(struct type_loading *loading, int version) {
         return false;
     }
     if (!rdb_board_begin(loading->read, (uint64_t)version, format, time_us, count)) {
-        return refuse(loading, loading->read->error);
+        return host_type_refuse(loading, loading->read->error);
     }
     if (loading->read->time_us > MODULE_TIME_MAX_US) {
-        return refuse(loading, "damaged");
+        return host_type_refuse(loading, "damaged");
     }
-    if (is_too_far_ahead(loading->read->time_us)) {
-        return refuse(loading, "its time is more than a day ahead of this server's");
+    if (host_type_is_too_far_ahead(loading->read->time_us)) {
+        return host_type_refuse(loading, "its time is more than a day ahead of this server's");
     }
     module_raise_clock(module.timer_context, loading->read->time_us);
     return true;
 }
 
-static bool load_members(struct type_loading *loading) {
+static bool host_type_load_members(struct type_loading *loading) {
     do {
-        if (!load_chunk(loading)) {
+        if (!host_type_load_chunk(loading)) {
             return false;
         }
     } while (!rdb_board_is_whole(loading->read));
     return rdb_value_end_board(&loading->members, &loading->board, 0) == RDB_VALUE_OK ||
-           refuse(loading, "a member is there twice, or there is no memory");
+           host_type_refuse(loading, "a member is there twice, or there is no memory");
 }
 
-static struct host_value *take_board(struct type_loading *loading) {
+static struct host_value *host_type_take_board(struct type_loading *loading) {
     struct registry *registry = module.server.registry;
     struct registry_key *key = registry_guest_create(registry, loading->name, REGISTRY_BOARD,
                                                      rules_of(board_layout(&loading->board)));
@@ -161,7 +161,7 @@ static struct host_value *take_board(struct type_loading *loading) {
     return value;
 }
 
-static void *type_load(struct host_io *io, int version) {
+static void *host_type_load(struct host_io *io, int version) {
     const struct host_string *name = host_GetKeyNameFromIO(io);
     struct type_loading loading = {.io = io, .name = BYTES("?")};
     struct host_value *value = NULL;
@@ -171,8 +171,8 @@ static void *type_load(struct host_io *io, int version) {
     loading.read = memory_allocate(sizeof *loading.read);
     rdb_value_init(&loading.members, module.server.hash_seed);
     if (loading.read != NULL && loading.name.size <= REGISTRY_NAME_MAX &&
-        load_head(&loading, version) && load_members(&loading)) {
-        value = take_board(&loading);
+        host_type_load_head(&loading, version) && host_type_load_members(&loading)) {
+        value = host_type_take_board(&loading);
     }
     if (loading.has_board) {
         registry_discard_board(module.server.registry, &loading.board);
@@ -184,36 +184,37 @@ static void *type_load(struct host_io *io, int version) {
 
 /* ---- the others ---- */
 
-static void type_rewrite(struct host_io *io, struct host_string *name, void *context) {
+static void host_type_rewrite(struct host_io *io, struct host_string *name, void *context) {
     const struct host_value *value = context;
     host_effects_rewrite(io, name, value->key);
 }
 
 /* What is asked about a value that a command has just taken out of its key, while the host removes that:
  * with lazyfree-lazy-server-del, and in versions that keep count of sizes. */
-static bool is_taken_out(const struct host_value *value) {
+static bool host_type_is_taken_out(const struct host_value *value) {
     return value->key == NULL;
 }
 
-static size_t type_memory(const void *context) {
+static size_t host_type_memory(const void *context) {
     const struct host_value *value = context;
-    if (is_taken_out(value)) {
+    if (host_type_is_taken_out(value)) {
         return memory_size(value);
     }
     return memory_size(value) + memory_size(value->key) + board_memory_size(&value->key->board);
 }
 
-static void type_free(void *context) {
+static void host_type_free(void *context) {
     host_value_free(context);
 }
 
-static size_t type_effort(struct host_string *name, const void *context) {
+static size_t host_type_effort(struct host_string *name, const void *context) {
     const struct host_value *value = context;
     (void)name;
-    return is_taken_out(value) ? 1 : 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
+    return host_type_is_taken_out(value) ? 1
+                                         : 1 + board_count(&value->key->board) / MEMBERS_PER_EFFORT;
 }
 
-static void *type_copy(struct host_key_context *ctx, const void *context) {
+static void *host_type_copy(struct host_key_context *ctx, const void *context) {
     const struct host_value *value = context;
     struct bytes name = host_bytes(host_GetToKeyNameFromOptCtx(ctx));
     if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
@@ -233,11 +234,11 @@ static void *type_copy(struct host_key_context *ctx, const void *context) {
     return copy;
 }
 
-static void *move_allocation(void *ctx, void *allocation) {
+static void *host_type_move_allocation(void *ctx, void *allocation) {
     return host_DefragAlloc(ctx, allocation);
 }
 
-static void move_value(struct host_defrag *ctx, struct host_value **value) {
+static void host_type_move_value(struct host_defrag *ctx, struct host_value **value) {
     struct host_value *moved = host_DefragAlloc(ctx, *value);
     *value = moved != NULL ? moved : *value;
     struct registry_key *key = host_DefragAlloc(ctx, (*value)->key);
@@ -248,18 +249,18 @@ static void move_value(struct host_defrag *ctx, struct host_value **value) {
 }
 
 /* activedefrag: a large board in steps. 1: call again. */
-static int type_defrag(struct host_defrag *ctx, struct host_string *name, void **context) {
+static int host_type_defrag(struct host_defrag *ctx, struct host_string *name, void **context) {
     struct host_value *value = *context;
     unsigned long position = 0;
     (void)name;
     (void)host_DefragCursorGet(ctx, &position); /* a small value is done at once, and has none */
     if (position == 0) {
-        move_value(ctx, &value);
+        host_type_move_value(ctx, &value);
         *context = value;
     }
     do {
         position = board_relocate(&value->key->board, (uint32_t)position, BLOCKS_PER_STEP,
-                                  move_allocation, ctx);
+                                  host_type_move_allocation, ctx);
         if (position != 0 && host_DefragShouldStop(ctx)) {
             (void)host_DefragCursorSet(ctx, position);
             return 1;
@@ -269,7 +270,7 @@ static int type_defrag(struct host_defrag *ctx, struct host_string *name, void *
 }
 
 /* In order: equal boards have equal digests, and only they. */
-static void type_digest(struct host_digest *digest, void *context) {
+static void host_type_digest(struct host_digest *digest, void *context) {
     const struct host_value *value = context;
     const struct board *board = &value->key->board;
     struct board_cursor cursor;
@@ -288,19 +289,19 @@ static void type_digest(struct host_digest *digest, void *context) {
 bool host_type_register(struct host_context *ctx) {
     static struct host_type_methods methods = {
         .version = 5,
-        .rdb_load = type_load,
-        .rdb_save = type_save,
-        .aof_rewrite = type_rewrite,
-        .mem_usage = type_memory,
-        .digest = type_digest,
-        .free = type_free,
+        .rdb_load = host_type_load,
+        .rdb_save = host_type_save,
+        .aof_rewrite = host_type_rewrite,
+        .mem_usage = host_type_memory,
+        .digest = host_type_digest,
+        .free = host_type_free,
         .aux_load = host_state_load,
         .aux_save = host_state_save,
         .aux_save2 = host_state_save_some,
         .aux_save_triggers = HOST_AUX_BEFORE_RDB,
-        .free_effort = type_effort,
-        .defrag = type_defrag,
-        .copy2 = type_copy,
+        .free_effort = host_type_effort,
+        .defrag = host_type_defrag,
+        .copy2 = host_type_copy,
     };
     module.type = host_CreateDataType(ctx, RDB_BOARD_TYPE_NAME, RDB_BOARD_TYPE_VERSION, &methods);
     return module.type != NULL;

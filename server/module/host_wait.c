@@ -18,13 +18,13 @@ bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
     return true;
 }
 
-static int give_up(struct host_context *ctx, struct host_string **argv, int argc) {
+static int host_wait_give_up(struct host_context *ctx, struct host_string **argv, int argc) {
     (void)argv;
     (void)argc;
     return host_ReplyWithNullArray(ctx);
 }
 
-static void end_wait(struct host_context *ctx, void *context) {
+static void host_wait_end(struct host_context *ctx, void *context) {
     (void)ctx;
     (void)context;
     module.waiting_count--;
@@ -38,7 +38,7 @@ int host_wait(struct host_context *ctx, struct host_string **argv) {
         timeout_ms = timeout_ms > 0 ? timeout_ms : 1;
     }
     module.waiting_count++;
-    if (host_BlockClientOnKeys(ctx, host_run_again, give_up, end_wait, timeout_ms,
+    if (host_BlockClientOnKeys(ctx, host_run_again, host_wait_give_up, host_wait_end, timeout_ms,
                                argv + module.wait.first_key, (int)module.wait.key_count,
                                &unused) == NULL) {
         module.waiting_count--;

@@ -31,35 +31,35 @@ EXPORT int RedisModule_OnUnload(struct host_context *ctx);
 
 /* ---- memory ---- */
 
-static void *allocate(size_t size) {
+static void *module_allocate(size_t size) {
     return host_TryAlloc != NULL ? host_TryAlloc(size) : host_Alloc(size);
 }
 
-static void *allocate_zeroed(size_t size) {
+static void *module_allocate_zeroed(size_t size) {
     return host_TryCalloc != NULL ? host_TryCalloc(1, size) : host_Calloc(1, size);
 }
 
-static void *resize(void *at, size_t size) {
+static void *module_resize(void *at, size_t size) {
     return host_TryRealloc != NULL ? host_TryRealloc(at, size) : host_Realloc(at, size);
 }
 
-static void release(void *at) {
+static void module_release(void *at) {
     host_Free(at);
 }
 
 /* The host's function only reads, though its parameter is not const. */
-static size_t usable_size(const void *at) {
+static size_t module_usable_size(const void *at) {
     void *allocation = (void *)(uintptr_t)at;
     return host_MallocUsableSize != NULL ? host_MallocUsableSize(allocation)
                                          : host_MallocSize(allocation);
 }
 
 static const struct memory_host allocator = {.name = "host",
-                                             .allocate = allocate,
-                                             .allocate_zeroed = allocate_zeroed,
-                                             .resize = resize,
-                                             .free = release,
-                                             .size = usable_size};
+                                             .allocate = module_allocate,
+                                             .allocate_zeroed = module_allocate_zeroed,
+                                             .resize = module_resize,
+                                             .free = module_release,
+                                             .size = module_usable_size};
 
 /* ---- time, and freeing ---- */
 
@@ -71,7 +71,7 @@ void module_set_test_time(int64_t now_us, int64_t monotonic_ms) {
     test_monotonic_ms = monotonic_ms;
 }
 
-static bool use_test_time(struct clock *clock) {
+static bool module_use_test_time(struct clock *clock) {
     if (test_us != 0) {
         clock->now_us = test_us;
         clock->now_ms = test_us / 1000;
@@ -80,14 +80,14 @@ static bool use_test_time(struct clock *clock) {
     return test_us != 0;
 }
 #else
-static bool use_test_time(struct clock *clock) {
+static bool module_use_test_time(struct clock *clock) {
     (void)clock;
     return false;
 }
 #endif
 
 void module_update_time(void) {
-    if (!use_test_time(&module.server.clock)) {
+    if (!module_use_test_time(&module.server.clock)) {
         clock_update(&module.server.clock);
     }
 }
@@ -101,7 +101,7 @@ void module_raise_clock(struct host_context *ctx, int64_t time_us) {
     }
 }
 
-static void free_again(struct host_context *ctx, void *context) {
+static void module_free_again(struct host_context *ctx, void *context) {
     (void)ctx;
     (void)context;
     module.is_freeing = false;
@@ -113,39 +113,40 @@ void module_free_step(void) {
     if (registry_totals(module.server.registry)->unfreed > 0 && !module.is_freeing &&
         registry_free_step(module.server.registry, FREE_STEP)) {
         module.is_freeing = true;
-        (void)host_CreateTimer(module.timer_context, FREE_AGAIN_MS, free_again, NULL);
+        (void)host_CreateTimer(module.timer_context, FREE_AGAIN_MS, module_free_again, NULL);
     }
 }
 
 /* ---- settings ---- */
 
-static bool begins_line(struct bytes word) {
+static bool module_begins_line(struct bytes word) {
     return bytes_is(word, "layout") || bytes_is(word, "board") || bytes_is(word, "default-layout");
 }
 
 /* The arguments as lines of leaderboard.conf. */
-static bool print_lines(struct host_string **argv, int argc, struct buffer *text, char *error) {
+static bool module_print_lines(struct host_string **argv, int argc, struct buffer *text,
+                               char *error) {
     for (int i = 0; i < argc; i++) {
         struct bytes word = host_bytes(argv[i]);
-        if (i == 0 && !begins_line(word)) {
+        if (i == 0 && !module_begins_line(word)) {
             snprintf(error, SETTING_ERROR_MAX,
                      "'%s': arguments begin with layout, board or default-layout",
                      bytes_show(word).text);
             return false;
         }
         if (i > 0) {
-            buffer_append(text, begins_line(word) ? "\n" : " ", 1);
+            buffer_append(text, module_begins_line(word) ? "\n" : " ", 1);
         }
         buffer_append(text, word.at, word.size);
     }
     return !text->is_broken;
 }
 
-static bool read_settings(struct host_string **argv, int argc, char *error) {
+static bool module_read_settings(struct host_string **argv, int argc, char *error) {
     struct settings *settings = &module.server.settings;
     struct buffer text;
     buffer_init(&text, 0);
-    bool is_read = settings_init(settings) && print_lines(argv, argc, &text, error) &&
+    bool is_read = settings_init(settings) && module_print_lines(argv, argc, &text, error) &&
                    (text.size == 0 ||
                     settings_load_text(settings, (struct bytes){.at = text.at, .size = text.size},
                                        "loadmodule", error)) &&
@@ -159,13 +160,13 @@ static bool read_settings(struct host_string **argv, int argc, char *error) {
 
 /* ---- loading ---- */
 
-static void on_rolled(void *context, uint32_t database, struct bytes name,
-                      const struct bytes archive[2]) {
+static void module_on_rolled(void *context, uint32_t database, struct bytes name,
+                             const struct bytes archive[2]) {
     notify_taken_name(name, archive);
     notify_board_rolled(context, database, name, archive);
 }
 
-static bool init_server(void) {
+static bool module_init_server(void) {
     struct server *server = &module.server;
     uint64_t seeds[2];
     server->is_guest = true;
@@ -179,7 +180,7 @@ static bool init_server(void) {
         return false;
     }
     registry_set_listener(server->registry, NULL, server);
-    registry_set_rolled_listener(server->registry, on_rolled);
+    registry_set_rolled_listener(server->registry, module_on_rolled);
     registry_set_elsewhere(server->registry, host_stage_is_elsewhere);
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
@@ -187,15 +188,15 @@ static bool init_server(void) {
     return host_effects_init();
 }
 
-static int refuse(struct host_context *ctx, const char *why) {
+static int module_refuse(struct host_context *ctx, const char *why) {
     host_Log(ctx, "warning", "leaderboard: %s", why);
     return HOST_ERROR;
 }
 
 /* A key may come to another name without a word to us. Where these events are not to be had, a pass over all boards
  * may miss one that gets another name meanwhile, and a board with a PERIOD rolls over with its next command. */
-static int on_key_event(struct host_context *ctx, int class, const char *event,
-                        struct host_string *name) {
+static int module_on_key_event(struct host_context *ctx, int class, const char *event,
+                               struct host_string *name) {
     (void)class;
     static const char *const events[] = {"rename_to", "move_to", "copy_to", "restore"};
     bool is_new_name = false;
@@ -228,13 +229,13 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     }
     host_SetModuleAttribs(ctx, "leaderboard", VERSION_NUMBER, API_VERSION);
     memory_use_host(&allocator);
-    if (!read_settings(argv, argc, error)) {
-        return refuse(ctx, error);
+    if (!module_read_settings(argv, argc, error)) {
+        return module_refuse(ctx, error);
     }
     module_table_init();
     module.timer_context = host_GetDetachedThreadSafeContext(ctx);
-    if (!init_server()) {
-        return refuse(ctx, "out of memory");
+    if (!module_init_server()) {
+        return module_refuse(ctx, "out of memory");
     }
     while (host_SelectDb(module.timer_context, (int)module.database_count) == HOST_OK) {
         module.database_count++;
@@ -245,12 +246,12 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
                                    (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
     if (!host_type_register(ctx) || !host_state_init(ctx) || !host_job_init(ctx) ||
         !module_table_register(ctx) || !host_filter_register(ctx) ||
-        (!host_moves_clients() &&
-         host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC, on_key_event) != HOST_OK)) {
-        return refuse(ctx, "the server refused the data type, a command or the filter");
+        (!host_moves_clients() && host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC,
+                                                                 module_on_key_event) != HOST_OK)) {
+        return module_refuse(ctx, "the server refused the data type, a command or the filter");
     }
     if (!host_reply_init(module.timer_context)) {
-        return refuse(ctx, "the server does not pass on replies as text");
+        return module_refuse(ctx, "the server does not pass on replies as text");
     }
     host_Log(ctx, "notice", "leaderboard " SERVER_VERSION ": %u board line(s), %u layout(s)",
              module.server.settings.rule_count, module.server.settings.layout_count);

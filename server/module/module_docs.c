@@ -24,16 +24,16 @@ static const struct host_info_version version = {
     .argument_size = sizeof(struct host_argument),
 };
 
-static void free_arguments(struct host_argument *arguments) {
+static void module_docs_free_arguments(struct host_argument *arguments) {
     for (struct host_argument *each = arguments; each != NULL && each->name != NULL; each++) {
-        free_arguments(each->children);
+        module_docs_free_arguments(each->children);
     }
     memory_free(arguments);
 }
 
 /* Counts the keys. NULL: no memory. */
-static struct host_argument *copy_arguments(const struct argument *arguments, uint32_t specs_count,
-                                            uint32_t *key_count) {
+static struct host_argument *module_docs_copy_arguments(const struct argument *arguments,
+                                                        uint32_t specs_count, uint32_t *key_count) {
     size_t count = 0;
     while (arguments[count].name != NULL) {
         count++;
@@ -52,17 +52,17 @@ static struct host_argument *copy_arguments(const struct argument *arguments, ui
             copy[i].key_spec_index = (int)(nth < specs_count ? nth : specs_count - 1);
         }
         if (from->children != NULL) {
-            copy[i].children = copy_arguments(from->children, specs_count, key_count);
+            copy[i].children = module_docs_copy_arguments(from->children, specs_count, key_count);
         }
         if (from->children != NULL && copy[i].children == NULL) {
-            free_arguments(copy);
+            module_docs_free_arguments(copy);
             copy = NULL;
         }
     }
     return copy;
 }
 
-static struct host_key_spec copy_spec(const struct key_spec *from) {
+static struct host_key_spec module_docs_copy_spec(const struct key_spec *from) {
     struct host_key_spec spec = {.flags = from->flags, .begin_type = HOST_SEARCH_INDEX};
     spec.begin.index = from->begin;
     if (from->is_counted) {
@@ -93,7 +93,8 @@ bool module_docs_set_categories(struct host_context *ctx, const char *name,
                                host_SetCommandACLCategories(created, categories) == HOST_OK);
 }
 
-static bool set_categories_of(struct host_context *ctx, const char *name, uint32_t number) {
+static bool module_docs_set_categories_of(struct host_context *ctx, const char *name,
+                                          uint32_t number) {
     enum { CATEGORIES_TEXT_MAX = 256 };
     char text[CATEGORIES_TEXT_MAX] = "";
     uint32_t mask = category_mask(number);
@@ -110,7 +111,8 @@ static bool set_categories_of(struct host_context *ctx, const char *name, uint32
 
 /* ---- both ---- */
 
-static bool set(struct host_context *ctx, const char *name, const struct host_command_info *info) {
+static bool module_docs_set_info(struct host_context *ctx, const char *name,
+                                 const struct host_command_info *info) {
     struct host_created *created = host_GetCommand(ctx, name);
     return created != NULL && host_SetCommandInfo(created, info) == HOST_OK;
 }
@@ -121,7 +123,7 @@ bool module_docs_set(struct host_context *ctx, const char *name, uint32_t number
     uint32_t count = key_specs_of(number, &specs);
     struct host_key_spec key_specs[KEY_SPECS_MAX + 1] = {{.begin_type = HOST_SEARCH_NONE}};
     for (uint32_t i = 0; i < count; i++) {
-        key_specs[i] = copy_spec(&specs[i]);
+        key_specs[i] = module_docs_copy_spec(&specs[i]);
     }
     /* The arity stays ours: the host would say the new name in the error. */
     struct host_command_info info = {
@@ -133,11 +135,12 @@ bool module_docs_set(struct host_context *ctx, const char *name, uint32_t number
     };
     uint32_t key_count = 0;
     if (command->arguments != NULL) {
-        info.arguments = copy_arguments(command->arguments, count, &key_count);
+        info.arguments = module_docs_copy_arguments(command->arguments, count, &key_count);
     }
-    bool is_set = (command->arguments == NULL || info.arguments != NULL) && set(ctx, name, &info);
-    free_arguments(info.arguments);
-    return is_set && set_categories_of(ctx, name, number);
+    bool is_set = (command->arguments == NULL || info.arguments != NULL) &&
+                  module_docs_set_info(ctx, name, &info);
+    module_docs_free_arguments(info.arguments);
+    return is_set && module_docs_set_categories_of(ctx, name, number);
 }
 
 bool module_docs_set_key(struct host_context *ctx, const char *name, const char *summary,
@@ -149,5 +152,5 @@ bool module_docs_set_key(struct host_context *ctx, const char *name, const char 
     specs[0].find.range.step = 1;
     const struct host_command_info info = {
         .version = &version, .summary = summary, .key_specs = specs};
-    return set(ctx, name, &info);
+    return module_docs_set_info(ctx, name, &info);
 }

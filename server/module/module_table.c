@@ -113,7 +113,7 @@ void module_table_init(void) {
     CHECK(command_count() == (uint32_t)NUMBERS);
 }
 
-static void print_flags(const struct command *command, char *out, size_t size) {
+static void module_table_print_flags(const struct command *command, char *out, size_t size) {
     snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
              (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
              (command->flags & COMMAND_FAST) != 0 ? " fast" : "",
@@ -121,21 +121,21 @@ static void print_flags(const struct command *command, char *out, size_t size) {
              (command->flags & COMMAND_NO_MULTI) != 0 ? " deny-script" : "");
 }
 
-static bool register_one(struct host_context *ctx, uint32_t number) {
+static bool module_table_register_one(struct host_context *ctx, uint32_t number) {
     enum { FLAGS_MAX = 64 };
     const struct command *command = command_by_index(number);
     char name[COMMAND_FULL_NAME_MAX + 8];
     char flags[FLAGS_MAX];
     bool is_native = strncmp(command->name, "LB.", 3) == 0;
     snprintf(name, sizeof name, "%s%s", is_native ? "" : "LB.", command->name);
-    print_flags(command, flags, sizeof flags);
+    module_table_print_flags(command, flags, sizeof flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
            module_docs_set(ctx, name, number);
 }
 
 /* What clients may know as zset; of any other key its own type. */
-static int run_type(struct host_context *ctx, struct host_string **argv, int argc) {
+static int module_table_run_type(struct host_context *ctx, struct host_string **argv, int argc) {
     static const char *const names[] = {"none", "string", "list", "hash", "set", "zset"};
     if (argc != 2) {
         return host_ReplyWithError(ctx, "ERR wrong number of arguments for 'type' command");
@@ -155,7 +155,8 @@ static int run_type(struct host_context *ctx, struct host_string **argv, int arg
 #ifdef MODULE_TEST
 /* LB.TESTCLOCK unix-us monotonic-ms [lead-us state]: from now on this is the time, and what struct clock
  * says of it (tests/support/shadow.h). */
-static int run_test_clock(struct host_context *ctx, struct host_string **argv, int argc) {
+static int module_table_run_test_clock(struct host_context *ctx, struct host_string **argv,
+                                       int argc) {
     int64_t numbers[4] = {0};
     for (int i = 1; i < argc && i <= 4; i++) {
         if (!bytes_parse_i64(host_bytes(argv[i]), &numbers[i - 1])) {
@@ -169,7 +170,8 @@ static int run_test_clock(struct host_context *ctx, struct host_string **argv, i
 }
 
 /* LB.TESTCLEAR: no bans, no orders. */
-static int run_test_clear(struct host_context *ctx, struct host_string **argv, int argc) {
+static int module_table_run_test_clear(struct host_context *ctx, struct host_string **argv,
+                                       int argc) {
     (void)argv;
     (void)argc;
     host_state_clear();
@@ -179,18 +181,21 @@ static int run_test_clear(struct host_context *ctx, struct host_string **argv, i
 
 bool module_table_register(struct host_context *ctx) {
 #ifdef MODULE_TEST
-    if (host_CreateCommand(ctx, "LB.TESTCLOCK", run_test_clock, "readonly", 0, 0, 0) != HOST_OK ||
-        host_CreateCommand(ctx, "LB.TESTCLEAR", run_test_clear, "readonly", 0, 0, 0) != HOST_OK) {
+    if (host_CreateCommand(ctx, "LB.TESTCLOCK", module_table_run_test_clock, "readonly", 0, 0, 0) !=
+            HOST_OK ||
+        host_CreateCommand(ctx, "LB.TESTCLEAR", module_table_run_test_clear, "readonly", 0, 0, 0) !=
+            HOST_OK) {
         return false;
     }
 #endif
     module_docs_init(ctx);
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        if (!register_one(ctx, i)) {
+        if (!module_table_register_one(ctx, i)) {
             return false;
         }
     }
-    return host_CreateCommand(ctx, "LB.TYPE", run_type, "readonly fast", 1, 1, 1) == HOST_OK &&
+    return host_CreateCommand(ctx, "LB.TYPE", module_table_run_type, "readonly fast", 1, 1, 1) ==
+               HOST_OK &&
            module_docs_set_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
            module_docs_set_categories(ctx, "LB.TYPE", "keyspace read fast") &&
            host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,

@@ -11,7 +11,7 @@
 
 enum { SECOND_MS = 1000 };
 
-static void open_spare(struct acceptor *acceptor) {
+static void acceptor_open_spare(struct acceptor *acceptor) {
     acceptor->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -24,9 +24,9 @@ struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_
 
 /* ---- polling ---- */
 
-static void on_clients(uv_poll_t *poll, int status, int events);
+static void acceptor_on_clients(uv_poll_t *poll, int status, int events);
 
-static void stop_polling(struct acceptor *acceptor) {
+static void acceptor_stop_polling(struct acceptor *acceptor) {
     acceptor->is_polled = false;
     for (unsigned i = 0; i < acceptor->socket_count; i++) {
         uv_poll_stop(&acceptor->sockets[i].poll);
@@ -40,19 +40,19 @@ void acceptor_resume(struct acceptor *acceptor) {
     }
     acceptor->is_polled = true;
     for (unsigned i = 0; i < acceptor->socket_count; i++) {
-        uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, on_clients);
+        uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, acceptor_on_clients);
     }
 }
 
 void acceptor_resume_proxied(struct acceptor *acceptor) {
     for (unsigned i = 0; acceptor->is_polled && i < acceptor->socket_count; i++) {
         if (acceptor->sockets[i].is_proxied) {
-            uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, on_clients);
+            uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, acceptor_on_clients);
         }
     }
 }
 
-static void on_second(uv_timer_t *timer) {
+static void acceptor_on_second(uv_timer_t *timer) {
     struct acceptor *acceptor = timer->data;
     arrival_check_time(acceptor);
     if (acceptor->arrival_count == 0) {
@@ -60,25 +60,25 @@ static void on_second(uv_timer_t *timer) {
     }
 }
 
-static void on_retry(uv_timer_t *timer) {
+static void acceptor_on_retry(uv_timer_t *timer) {
     struct acceptor *acceptor = timer->data;
     acceptor->is_paused = false;
     if (acceptor->spare_fd < 0) {
-        open_spare(acceptor);
+        acceptor_open_spare(acceptor);
     }
     acceptor_resume(acceptor);
 }
 
-static void pause_accepting(struct acceptor *acceptor) {
+static void acceptor_pause_accepting(struct acceptor *acceptor) {
     enum { RETRY_MS = 100 };
     acceptor->is_paused = true;
-    stop_polling(acceptor);
-    uv_timer_start(&acceptor->retry, on_retry, RETRY_MS, 0);
+    acceptor_stop_polling(acceptor);
+    uv_timer_start(&acceptor->retry, acceptor_on_retry, RETRY_MS, 0);
 }
 
 /* ---- accepting ---- */
 
-static void set_tcp_options(int fd, int keepalive_s) {
+static void acceptor_set_tcp_options(int fd, int keepalive_s) {
     int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (keepalive_s > 0) {
@@ -93,7 +93,7 @@ static void set_tcp_options(int fd, int keepalive_s) {
 
 /* Refuse one client using the spare descriptor. false: there is no spare descriptor, or no
  * client. */
-static bool turn_away(struct acceptor *acceptor, const struct acceptor_socket *socket) {
+static bool acceptor_turn_away(struct acceptor *acceptor, const struct acceptor_socket *socket) {
     if (acceptor->spare_fd < 0) {
         return false;
     }
@@ -103,29 +103,29 @@ static bool turn_away(struct acceptor *acceptor, const struct acceptor_socket *s
         close(fd);
         acceptor->network->turned_away.count++;
     }
-    open_spare(acceptor);
+    acceptor_open_spare(acceptor);
     return fd >= 0;
 }
 
 /* accept() has failed. false: no client is waiting, or accepting must pause. */
-static bool handle_error(struct acceptor *acceptor, const struct acceptor_socket *socket,
-                         int code) {
+static bool acceptor_handle_error(struct acceptor *acceptor, const struct acceptor_socket *socket,
+                                  int code) {
     if (code == EAGAIN || code == EWOULDBLOCK) {
         return false;
     }
     if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
         acceptor->network->turned_away.error = code;
-        if (turn_away(acceptor, socket)) {
+        if (acceptor_turn_away(acceptor, socket)) {
             return true;
         }
-        pause_accepting(acceptor);
+        acceptor_pause_accepting(acceptor);
         return false;
     }
     return true; /* this client has disconnected; try the next one */
 }
 
 /* May it send PROXY headers? On a unix socket the permissions have decided. */
-static bool is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
+static bool acceptor_is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
     uint8_t address[SUBNET_ADDRESS_SIZE];
     if (accepted->is_unix_socket) {
         return true;
@@ -143,40 +143,40 @@ static bool is_balancer(const struct acceptor *acceptor, const struct accepted *
 }
 
 /* A client of a listener of proxy-protocol. */
-static void admit_proxied(struct acceptor *acceptor, const struct accepted *accepted) {
-    if (!is_balancer(acceptor, accepted)) {
+static void acceptor_admit_proxied(struct acceptor *acceptor, const struct accepted *accepted) {
+    if (!acceptor_is_balancer(acceptor, accepted)) {
         network_refuse_proxied(acceptor->network, accepted, "not in proxy-protocol-from");
         return;
     }
     if (!uv_is_active((uv_handle_t *)&acceptor->second)) {
-        uv_timer_start(&acceptor->second, on_second, SECOND_MS, SECOND_MS);
+        uv_timer_start(&acceptor->second, acceptor_on_second, SECOND_MS, SECOND_MS);
     }
     arrival_begin(acceptor, accepted);
 }
 
-static bool accept_one(const struct acceptor_socket *socket) {
+static bool acceptor_accept_one(const struct acceptor_socket *socket) {
     struct acceptor *acceptor = socket->acceptor;
     struct network *network = acceptor->network;
     struct accepted *room = network_next_accepted(network);
     if (room == NULL) {
-        pause_accepting(acceptor);
+        acceptor_pause_accepting(acceptor);
         return false;
     }
     struct accepted accepted = {.is_unix_socket = socket->is_unix_socket, .is_tls = socket->is_tls};
     socklen_t size = sizeof accepted.peer;
     int fd = accept4(socket->fd, &accepted.peer.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-        return handle_error(acceptor, socket, errno);
+        return acceptor_handle_error(acceptor, socket, errno);
     }
     accepted.fd = fd;
     if (!socket->is_unix_socket) {
         size = sizeof accepted.local;
         getsockname(fd, &accepted.local.any, &size);
-        set_tcp_options(
+        acceptor_set_tcp_options(
             fd, atomic_load_explicit(&network->limits->tcp_keepalive_s, memory_order_relaxed));
     }
     if (socket->is_proxied) {
-        admit_proxied(acceptor, &accepted);
+        acceptor_admit_proxied(acceptor, &accepted);
     } else {
         *room = accepted;
         network_keep_accepted(network);
@@ -184,14 +184,14 @@ static bool accept_one(const struct acceptor_socket *socket) {
     return true;
 }
 
-static void on_clients(uv_poll_t *poll, int status, int events) {
+static void acceptor_on_clients(uv_poll_t *poll, int status, int events) {
     const struct acceptor_socket *socket = poll->data;
     struct acceptor *acceptor = socket->acceptor;
     struct network *network = acceptor->network;
     (void)status;
     (void)events;
     if (!network_may_accept(network)) {
-        stop_polling(acceptor);
+        acceptor_stop_polling(acceptor);
         return;
     }
     for (int i = 0; i < BATCH_ACCEPTED_MAX && network_may_accept(network); i++) {
@@ -199,7 +199,7 @@ static void on_clients(uv_poll_t *poll, int status, int events) {
             uv_poll_stop(poll); /* until one of them is through, or its time is over */
             return;
         }
-        if (!accept_one(socket)) {
+        if (!acceptor_accept_one(socket)) {
             return;
         }
     }
@@ -210,7 +210,7 @@ static void on_clients(uv_poll_t *poll, int status, int events) {
 bool acceptor_watch(struct acceptor *acceptor, struct network *network) {
     acceptor->network = network;
     acceptor->retry.data = acceptor;
-    open_spare(acceptor);
+    acceptor_open_spare(acceptor);
     acceptor->second.data = acceptor;
     uv_timer_init(network->loop, &acceptor->retry);
     uv_timer_init(network->loop, &acceptor->second);

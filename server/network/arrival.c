@@ -25,12 +25,12 @@ struct arrival {
 
 /* ---- the end of one ---- */
 
-static void on_closed(uv_handle_t *handle) {
+static void arrival_on_closed(uv_handle_t *handle) {
     memory_free(handle->data);
 }
 
 /* Its descriptor is the caller's. */
-static void end(struct arrival *arrival) {
+static void arrival_end(struct arrival *arrival) {
     struct acceptor *acceptor = arrival->acceptor;
     if (arrival->previous != NULL) {
         arrival->previous->next = arrival->next;
@@ -41,23 +41,23 @@ static void end(struct arrival *arrival) {
         arrival->next->previous = arrival->previous;
     }
     acceptor->arrival_count--;
-    uv_close((uv_handle_t *)&arrival->poll, on_closed);
+    uv_close((uv_handle_t *)&arrival->poll, arrival_on_closed);
     if (acceptor->arrival_count == ARRIVALS_MAX - 1) {
         acceptor_resume_proxied(acceptor);
     }
 }
 
-static void refuse(struct arrival *arrival, const char *reason) {
+static void arrival_refuse(struct arrival *arrival, const char *reason) {
     struct network *network = arrival->acceptor->network;
     const struct accepted accepted = arrival->accepted;
-    end(arrival);
+    arrival_end(arrival);
     network_refuse_proxied(network, &accepted, reason);
 }
 
 /* ---- the header ---- */
 
-static void set_address(union socket_address *address, enum proxy_header_family family,
-                        const uint8_t *bytes, uint16_t port) {
+static void arrival_set_address(union socket_address *address, enum proxy_header_family family,
+                                const uint8_t *bytes, uint16_t port) {
     *address = (union socket_address){.any.sa_family = AF_UNSPEC};
     if (family == PROXY_HEADER_IPV4) {
         address->v4.sin_family = AF_INET;
@@ -71,14 +71,14 @@ static void set_address(union socket_address *address, enum proxy_header_family 
 }
 
 /* It is shown in lists and in the log, where it must not look like something else. */
-static void take_path(char *out, const char *path) {
+static void arrival_take_path(char *out, const char *path) {
     for (size_t i = 0; i < PATH_SIZE_MAX && path[i] != '\0'; i++) {
         out[i] = path[i] > ' ' && path[i] <= '~' ? path[i] : '?';
     }
 }
 
 /* The client is the one that the header names. */
-static void take_addresses(struct accepted *accepted, const struct proxy_header *header) {
+static void arrival_take_addresses(struct accepted *accepted, const struct proxy_header *header) {
     accepted->is_proxied = true;
     accepted->proxy = accepted->peer;
     switch (header->family) {
@@ -86,39 +86,39 @@ static void take_addresses(struct accepted *accepted, const struct proxy_header 
         break;
     case PROXY_HEADER_UNIX:
         accepted->peer = (union socket_address){.local.sun_family = AF_UNIX};
-        take_path(accepted->peer.local.sun_path, header->path);
+        arrival_take_path(accepted->peer.local.sun_path, header->path);
         accepted->local = accepted->peer;
         accepted->is_unix_socket = false;
         break;
     case PROXY_HEADER_IPV4:
     case PROXY_HEADER_IPV6:
-        set_address(&accepted->peer, header->family, header->source, header->source_port);
-        set_address(&accepted->local, header->family, header->destination,
-                    header->destination_port);
+        arrival_set_address(&accepted->peer, header->family, header->source, header->source_port);
+        arrival_set_address(&accepted->local, header->family, header->destination,
+                            header->destination_port);
         accepted->is_unix_socket = false;
         break;
     }
 }
 
 /* false: there is no room for it now. */
-static bool hand_over(struct arrival *arrival) {
+static bool arrival_hand_over(struct arrival *arrival) {
     struct network *network = arrival->acceptor->network;
     if (!network_may_accept(network)) {
         return false;
     }
     struct accepted *accepted = network_next_accepted(network);
     if (accepted == NULL) {
-        refuse(arrival, "no memory");
+        arrival_refuse(arrival, "no memory");
         return true;
     }
     *accepted = arrival->accepted;
     network_keep_accepted(network);
-    end(arrival);
+    arrival_end(arrival);
     return true;
 }
 
 /* Look at what has arrived, and take what belongs to the header. */
-static enum proxy_header_status read_header(struct arrival *arrival, const char **reason) {
+static enum proxy_header_status arrival_read_header(struct arrival *arrival, const char **reason) {
     int fd = arrival->accepted.fd;
     char *at = arrival->header + arrival->size;
     struct proxy_header header;
@@ -143,22 +143,23 @@ static enum proxy_header_status read_header(struct arrival *arrival, const char 
     }
     arrival->size += taken;
     if (status == PROXY_HEADER_OK) {
-        take_addresses(&arrival->accepted, &header);
+        arrival_take_addresses(&arrival->accepted, &header);
     }
     return status;
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events) {
+static void arrival_on_readable(uv_poll_t *poll, int status, int events) {
     struct arrival *arrival = poll->data;
     const char *reason = "connection lost";
     (void)events;
-    enum proxy_header_status found = status < 0 ? PROXY_HEADER_BAD : read_header(arrival, &reason);
+    enum proxy_header_status found =
+        status < 0 ? PROXY_HEADER_BAD : arrival_read_header(arrival, &reason);
     if (found == PROXY_HEADER_BAD) {
-        refuse(arrival, reason);
+        arrival_refuse(arrival, reason);
     } else if (found == PROXY_HEADER_OK) {
         arrival->is_complete = true;
         uv_poll_stop(poll);
-        (void)hand_over(arrival);
+        (void)arrival_hand_over(arrival);
     }
 }
 
@@ -182,14 +183,14 @@ void arrival_begin(struct acceptor *acceptor, const struct accepted *accepted) {
     }
     acceptor->arrival_first = arrival;
     acceptor->arrival_count++;
-    uv_poll_start(&arrival->poll, UV_READABLE, on_readable);
+    uv_poll_start(&arrival->poll, UV_READABLE, arrival_on_readable);
 }
 
 void arrival_resume(struct acceptor *acceptor) {
     struct arrival *arrival = acceptor->arrival_first;
     while (arrival != NULL) {
         struct arrival *next = arrival->next;
-        if (arrival->is_complete && !hand_over(arrival)) {
+        if (arrival->is_complete && !arrival_hand_over(arrival)) {
             return;
         }
         arrival = next;
@@ -202,7 +203,7 @@ void arrival_check_time(struct acceptor *acceptor) {
     while (arrival != NULL) {
         struct arrival *next = arrival->next;
         if (!arrival->is_complete && arrival->until_ms <= now_ms) {
-            refuse(arrival, "its PROXY header did not come in time");
+            arrival_refuse(arrival, "its PROXY header did not come in time");
         }
         arrival = next;
     }
@@ -211,7 +212,7 @@ void arrival_check_time(struct acceptor *acceptor) {
 void arrival_close_all(struct acceptor *acceptor) {
     while (acceptor->arrival_first != NULL) {
         int fd = acceptor->arrival_first->accepted.fd;
-        end(acceptor->arrival_first);
+        arrival_end(acceptor->arrival_first);
         close(fd);
     }
 }

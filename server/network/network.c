@@ -44,13 +44,13 @@ struct input_piece {
 
 /* ---- batches, on the network's thread ---- */
 
-static void free_batch(struct batch *batch) {
+static void network_free_batch(struct batch *batch) {
     resp_arena_deinit(&batch->arguments);
     memory_free(batch->entries);
     memory_free(batch);
 }
 
-static void take_pieces_back(struct network *network, struct batch *batch) {
+static void network_take_pieces_back(struct network *network, struct batch *batch) {
     while (batch->pieces != NULL) {
         struct input_piece *piece = batch->pieces;
         batch->pieces = piece->next;
@@ -65,19 +65,19 @@ static void take_pieces_back(struct network *network, struct batch *batch) {
     }
 }
 
-static void resume_accepting(struct network *network) {
+static void network_resume_accepting(struct network *network) {
     if (network->acceptor != NULL && network_may_accept(network)) {
         acceptor_resume(network->acceptor);
     }
 }
 
 /* All its requests have run. */
-static void recycle(struct network *network, struct batch *batch) {
-    take_pieces_back(network, batch);
+static void network_recycle(struct network *network, struct batch *batch) {
+    network_take_pieces_back(network, batch);
     network->accepted_out -= batch->accepted_count;
-    resume_accepting(network);
+    network_resume_accepting(network);
     if (network->spare_count >= SPARE_BATCHES_MAX) {
-        free_batch(batch);
+        network_free_batch(batch);
         return;
     }
     if (batch->capacity > ENTRIES_KEPT_MAX) {
@@ -92,7 +92,7 @@ static void recycle(struct network *network, struct batch *batch) {
 }
 
 /* The batch being filled. NULL: no memory. */
-static struct batch *filling(struct network *network) {
+static struct batch *network_filling(struct network *network) {
     struct batch *batch = network->filling;
     if (batch != NULL) {
         return batch;
@@ -127,7 +127,7 @@ bool network_may_accept(const struct network *network) {
 }
 
 struct accepted *network_next_accepted(struct network *network) {
-    struct batch *batch = filling(network);
+    struct batch *batch = network_filling(network);
     return batch != NULL ? &batch->accepted[batch->accepted_count] : NULL;
 }
 
@@ -146,7 +146,7 @@ void network_refuse_proxied(struct network *network, const struct accepted *acce
 }
 
 char *network_input_room(struct network *network, size_t *size) {
-    struct batch *batch = filling(network);
+    struct batch *batch = network_filling(network);
     if (batch == NULL) {
         return NULL;
     }
@@ -178,7 +178,7 @@ void network_input_keep(struct network *network, size_t size) {
 }
 
 struct queue_entry *network_next_entry(struct network *network) {
-    struct batch *batch = filling(network);
+    struct batch *batch = network_filling(network);
     if (batch == NULL) {
         return NULL;
     }
@@ -217,7 +217,7 @@ void network_note(struct network *network, struct transport *transport,
     transport->events |= event;
 }
 
-static bool is_drained(const struct network *network) {
+static bool network_is_drained(const struct network *network) {
     if (network->noted != NULL || (network->filling != NULL && network->filling->count > 0)) {
         return false;
     }
@@ -230,7 +230,7 @@ static bool is_drained(const struct network *network) {
     return true;
 }
 
-static void fill_notes(struct network *network, struct batch *batch) {
+static void network_fill_notes(struct network *network, struct batch *batch) {
     while (network->noted != NULL && batch->note_count < BATCH_NOTES_MAX) {
         struct transport *transport = network->noted;
         network->noted = transport->noted_next;
@@ -246,27 +246,27 @@ static void fill_notes(struct network *network, struct batch *batch) {
     }
 }
 
-static bool is_drained_news(const struct network *network) {
-    return network->is_draining && !network->is_drained_told && is_drained(network);
+static bool network_is_drained_news(const struct network *network) {
+    return network->is_draining && !network->is_drained_told && network_is_drained(network);
 }
 
-static bool has_news(const struct network *network) {
+static bool network_has_news(const struct network *network) {
     const struct batch *batch = network->filling;
     return network->noted != NULL || network->written != NULL || network->turned_away.error != 0 ||
            network->proxy_refusals.count > 0 ||
            (batch != NULL && (batch->count > 0 || batch->accepted_count > 0)) ||
-           is_drained_news(network);
+           network_is_drained_news(network);
 }
 
 /* What was read and noted since the last batch, to be handed over. NULL: nothing, or no memory. */
-static struct batch *finish_batch(struct network *network) {
-    bool is_told = is_drained_news(network);
-    struct batch *batch = has_news(network) ? filling(network) : NULL;
+static struct batch *network_finish_batch(struct network *network) {
+    bool is_told = network_is_drained_news(network);
+    struct batch *batch = network_has_news(network) ? network_filling(network) : NULL;
     if (batch == NULL) {
         return NULL;
     }
     network->filling = NULL;
-    fill_notes(network, batch);
+    network_fill_notes(network, batch);
     batch->is_drained = is_told;
     network->is_drained_told |= is_told;
     batch->turned_away = network->turned_away;
@@ -281,19 +281,19 @@ static struct batch *finish_batch(struct network *network) {
     network->used = NULL;
     network->turned_away = (struct turned_away){0};
     network->proxy_refusals = (struct proxy_refusals){0};
-    resume_accepting(network);
+    network_resume_accepting(network);
     return batch;
 }
 
-static void close_acceptor(struct network *network) {
+static void network_close_acceptor(struct network *network) {
     if (network->acceptor != NULL) {
         acceptor_close(network->acceptor);
     }
 }
 
-static void drain(struct network *network) {
+static void network_drain_input(struct network *network) {
     network->is_draining = true;
-    close_acceptor(network);
+    network_close_acceptor(network);
     struct transport *transport = network->transports;
     for (; transport != NULL; transport = transport->next) {
         transport_update(transport);
@@ -302,39 +302,39 @@ static void drain(struct network *network) {
 
 /* ---- the thread ---- */
 
-static void hand_over(struct network *network) {
+static void network_hand_over(struct network *network) {
     struct batch *batch;
-    while (ring_has_room(&network->to_engine) && (batch = finish_batch(network)) != NULL) {
+    while (ring_has_room(&network->to_engine) && (batch = network_finish_batch(network)) != NULL) {
         CHECK(ring_put(&network->to_engine, batch));
         wakeup_send(network->engine_wake);
     }
 }
 
-static void refuse(int fd, const char *text, size_t size) {
+static void network_refuse_socket(int fd, const char *text, size_t size) {
     (void)!write(fd, text, size);
     close(fd);
 }
 
-static void apply_to_network(struct network *network, const struct transport_message *message,
+static void network_apply_to(struct network *network, const struct transport_message *message,
                              const char *bytes) {
     if (message->is_closed) {
         network->is_stopping = true;
-        close_acceptor(network);
+        network_close_acceptor(network);
     } else if (message->size > 0) {
-        refuse(message->fd, bytes, message->size);
+        network_refuse_socket(message->fd, bytes, message->size);
     } else {
-        drain(network);
+        network_drain_input(network);
     }
 }
 
-static void take_replies(struct network *network) {
+static void network_take_replies(struct network *network) {
     struct replies *replies;
     while ((replies = ring_take(&network->to_network)) != NULL) {
         for (unsigned i = 0; i < replies->count; i++) {
             const struct transport_message *message = &replies->messages[i];
             const char *bytes = replies->bytes + message->begin;
             if (message->transport == NULL) {
-                apply_to_network(network, message, bytes);
+                network_apply_to(network, message, bytes);
             } else {
                 transport_apply(message->transport, message, bytes);
             }
@@ -342,14 +342,14 @@ static void take_replies(struct network *network) {
         while (replies->used != NULL) {
             struct batch *batch = replies->used;
             replies->used = batch->next;
-            recycle(network, batch);
+            network_recycle(network, batch);
         }
         replies->next = network->used;
         network->used = replies;
     }
 }
 
-static void stop_if_asked(struct network *network) {
+static void network_stop_if_asked(struct network *network) {
     if (!network->is_stopping || network->transports != NULL) {
         return;
     }
@@ -359,50 +359,51 @@ static void stop_if_asked(struct network *network) {
     uv_close((uv_handle_t *)&network->idle, NULL);
 }
 
-static void on_idle(uv_idle_t *idle) {
+static void network_on_idle(uv_idle_t *idle) {
     (void)idle; /* an active idle handle only keeps poll from blocking */
 }
 
-static bool has_replies(void *context) {
+static bool network_has_replies(void *context) {
     struct network *network = context;
     return !ring_is_empty(&network->to_network);
 }
 
-static void on_prepare(uv_prepare_t *prepare) {
+static void network_on_prepare(uv_prepare_t *prepare) {
     struct network *network = prepare->data;
     if (network->in_flight > 0) { /* the engine has requests of ours and is about to answer */
-        (void)wakeup_spin(network->spin_ns, has_replies, network);
+        (void)wakeup_spin(network->spin_ns, network_has_replies, network);
     }
     wakeup_sleep(&network->wake);
     if (ring_is_empty(&network->to_network)) {
         uv_idle_stop(&network->idle);
     } else {
-        uv_idle_start(&network->idle, on_idle);
+        uv_idle_start(&network->idle, network_on_idle);
     }
 }
 
-static void on_check(uv_check_t *check) {
+static void network_on_check(uv_check_t *check) {
     struct network *network = check->data;
     wakeup_wake(&network->wake);
     network->handshakes_left = HANDSHAKES_MAX;
-    take_replies(network);
-    hand_over(network);
-    stop_if_asked(network);
+    network_take_replies(network);
+    network_hand_over(network);
+    network_stop_if_asked(network);
 }
 
-static void run_thread(void *context) {
+static void network_run_thread(void *context) {
     struct network *network = context;
     char name[16];
     thread_signals_begin();
     snprintf(name, sizeof name, "leaderboard-io%u", network->number % 10);
     (void)pthread_setname_np(pthread_self(), name);
     uv_run(network->loop, UV_RUN_DEFAULT);
-    hand_over(network);
+    network_hand_over(network);
 }
 
 /* ---- the engine ---- */
 
-static void fill(struct network *network, uv_loop_t *loop, const struct network_options *options) {
+static void network_fill(struct network *network, uv_loop_t *loop,
+                         const struct network_options *options) {
     *network = (struct network){
         .loop = loop,
         .limits = options->limits,
@@ -415,16 +416,16 @@ static void fill(struct network *network, uv_loop_t *loop, const struct network_
     };
 }
 
-static bool watch_acceptor(struct network *network) {
+static bool network_watch_acceptor(struct network *network) {
     return network->acceptor == NULL || acceptor_watch(network->acceptor, network);
 }
 
 bool network_init(struct network *network, uv_loop_t *loop, const struct network_options *options) {
-    fill(network, loop, options);
-    return watch_acceptor(network);
+    network_fill(network, loop, options);
+    return network_watch_acceptor(network);
 }
 
-static bool init_handles(struct network *network) {
+static bool network_init_handles(struct network *network) {
     uv_loop_t *loop = &network->own_loop;
     if (uv_loop_init(loop) != 0) {
         return false;
@@ -438,21 +439,22 @@ static bool init_handles(struct network *network) {
     uv_prepare_init(loop, &network->prepare);
     uv_check_init(loop, &network->check);
     uv_idle_init(loop, &network->idle);
-    uv_prepare_start(&network->prepare, on_prepare);
-    uv_check_start(&network->check, on_check);
+    uv_prepare_start(&network->prepare, network_on_prepare);
+    uv_check_start(&network->check, network_on_check);
     return true;
 }
 
 bool network_start(struct network *network, const struct network_options *options) {
-    fill(network, &network->own_loop, options);
-    if (!init_handles(network)) {
-        close_acceptor(network);
+    network_fill(network, &network->own_loop, options);
+    if (!network_init_handles(network)) {
+        network_close_acceptor(network);
         return false;
     }
-    if (!watch_acceptor(network) || uv_thread_create(&network->thread, run_thread, network) != 0) {
+    if (!network_watch_acceptor(network) ||
+        uv_thread_create(&network->thread, network_run_thread, network) != 0) {
         network->is_stopping = true;
-        close_acceptor(network);
-        stop_if_asked(network);
+        network_close_acceptor(network);
+        network_stop_if_asked(network);
         uv_run(&network->own_loop, UV_RUN_DEFAULT);
         CHECK(uv_loop_close(&network->own_loop) == 0);
         wakeup_deinit(&network->wake);
@@ -466,7 +468,7 @@ struct batch *network_take(struct network *network) {
     struct batch *batch = network->has_thread ? ring_take(&network->to_engine) : NULL;
     if (batch == NULL && (!network->has_thread || network->is_joined)) {
         network->handshakes_left = HANDSHAKES_MAX;
-        batch = finish_batch(network);
+        batch = network_finish_batch(network);
     }
     if (batch != NULL) {
         network->is_drained |= batch->is_drained;
@@ -475,12 +477,12 @@ struct batch *network_take(struct network *network) {
 }
 
 bool network_has_batch(struct network *network) {
-    return network->has_thread ? !ring_is_empty(&network->to_engine) : has_news(network);
+    return network->has_thread ? !ring_is_empty(&network->to_engine) : network_has_news(network);
 }
 
 void network_give_back(struct network *network, struct batch *batch) {
     if (!network->has_thread) {
-        recycle(network, batch);
+        network_recycle(network, batch);
         return;
     }
     batch->next = network->done_first;
@@ -488,12 +490,12 @@ void network_give_back(struct network *network, struct batch *batch) {
     network->done_count++;
 }
 
-static void free_outgoing(struct outgoing *outgoing) {
+static void network_free_outgoing(struct outgoing *outgoing) {
     buffer_deinit(&outgoing->buffer);
     memory_free(outgoing);
 }
 
-static void keep_replies(struct network *network, struct replies *replies) {
+static void network_keep_replies(struct network *network, struct replies *replies) {
     if (network->free_replies_count >= FREE_REPLIES_MAX) {
         memory_free(replies);
         return;
@@ -507,16 +509,16 @@ void network_reclaim(struct network *network, struct batch *batch) {
     while (batch->written != NULL) {
         struct outgoing *outgoing = batch->written;
         batch->written = outgoing->next;
-        free_outgoing(outgoing);
+        network_free_outgoing(outgoing);
     }
     while (batch->used != NULL) {
         struct replies *replies = batch->used;
         batch->used = replies->next;
-        keep_replies(network, replies);
+        network_keep_replies(network, replies);
     }
 }
 
-static struct replies *new_replies(struct network *network) {
+static struct replies *network_new_replies(struct network *network) {
     struct replies *replies = network->free_replies;
     if (replies != NULL) {
         network->free_replies = replies->next;
@@ -535,7 +537,7 @@ static struct replies *new_replies(struct network *network) {
 }
 
 /* Into the ring, behind those that wait for room in it. */
-static void put_replies(struct network *network) {
+static void network_put_replies(struct network *network) {
     struct replies *replies = network->replies;
     network->replies = NULL;
     replies->used = network->done_first;
@@ -552,11 +554,12 @@ static void put_replies(struct network *network) {
 bool network_push(struct network *network) {
     bool has_put = false;
     if (network->replies == NULL && network->done_count >= DONE_MAX) {
-        network->replies = new_replies(network); /* nothing to say for long: the batches go back */
+        network->replies =
+            network_new_replies(network); /* nothing to say for long: the batches go back */
     }
     if (network->replies != NULL &&
         (network->replies->count > 0 || network->done_count >= DONE_MAX)) {
-        put_replies(network);
+        network_put_replies(network);
     }
     while (network->waiting_first != NULL) {
         struct replies *replies = network->waiting_first;
@@ -586,7 +589,7 @@ struct transport_message *network_message(struct network *network, struct transp
         replies = NULL;
     }
     if (replies == NULL) {
-        replies = new_replies(network);
+        replies = network_new_replies(network);
         if (replies == NULL) {
             return NULL;
         }
@@ -611,7 +614,7 @@ void network_refuse(struct network *network, int fd, const char *text) {
     struct transport_message *message =
         network->has_thread ? network_message(network, NULL, size, &bytes) : NULL;
     if (message == NULL) {
-        refuse(fd, text, size);
+        network_refuse_socket(fd, text, size);
         return;
     }
     message->fd = fd;
@@ -620,7 +623,7 @@ void network_refuse(struct network *network, int fd, const char *text) {
 
 void network_drain(struct network *network) {
     if (!network->has_thread) {
-        drain(network);
+        network_drain_input(network);
         return;
     }
     struct transport_message *message = network_message(network, NULL, 0, NULL);
@@ -649,16 +652,16 @@ void network_deinit(struct network *network) {
     while (network->done_first != NULL) {
         struct batch *batch = network->done_first;
         network->done_first = batch->next;
-        recycle(network, batch);
+        network_recycle(network, batch);
     }
     if (network->filling != NULL) {
-        take_pieces_back(network, network->filling);
-        free_batch(network->filling);
+        network_take_pieces_back(network, network->filling);
+        network_free_batch(network->filling);
     }
     while (network->spare != NULL) {
         struct batch *batch = network->spare;
         network->spare = batch->next;
-        free_batch(batch);
+        network_free_batch(batch);
     }
     while (network->spare_pieces != NULL) {
         struct input_piece *piece = network->spare_pieces;
@@ -668,12 +671,12 @@ void network_deinit(struct network *network) {
     while (network->written != NULL) {
         struct outgoing *outgoing = network->written;
         network->written = outgoing->next;
-        free_outgoing(outgoing);
+        network_free_outgoing(outgoing);
     }
     while (network->used != NULL) {
         struct replies *replies = network->used;
         network->used = replies->next;
-        keep_replies(network, replies);
+        network_keep_replies(network, replies);
     }
     memory_free(network->replies);
     while (network->free_replies != NULL) {

@@ -47,13 +47,13 @@ struct tls {
     char *peer_name; /* NULL: none */
 };
 
-static void step(struct tls *tls, enum tls_event event) {
+static void tls_step(struct tls *tls, enum tls_event event) {
     tls->state = transitions[tls->state][event];
 }
 
 /* ---- the socket ---- */
 
-static int read_socket(BIO *bio, char *at, int room) {
+static int tls_read_socket(BIO *bio, char *at, int room) {
     struct tls *tls = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     ssize_t size = recv(tls->fd, at, (size_t)room, 0);
@@ -65,7 +65,7 @@ static int read_socket(BIO *bio, char *at, int room) {
     return (int)size;
 }
 
-static int write_socket(BIO *bio, const char *at, int size) {
+static int tls_write_socket(BIO *bio, const char *at, int size) {
     const struct tls *tls = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (tls->silent_count > SILENT_MAX) {
@@ -78,7 +78,7 @@ static int write_socket(BIO *bio, const char *at, int size) {
     return (int)written;
 }
 
-static long control_socket(BIO *bio, int command, long number, void *pointer) {
+static long tls_control_socket(BIO *bio, int command, long number, void *pointer) {
     const struct tls *tls = BIO_get_data(bio);
     (void)number;
     (void)pointer;
@@ -88,17 +88,17 @@ static long control_socket(BIO *bio, int command, long number, void *pointer) {
 static BIO_METHOD *socket_method;
 static CRYPTO_ONCE socket_method_once = CRYPTO_ONCE_STATIC_INIT;
 
-static void make_socket_method(void) {
+static void tls_make_socket_method(void) {
     socket_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "client's socket");
     if (socket_method != NULL) {
-        BIO_meth_set_read(socket_method, read_socket);
-        BIO_meth_set_write(socket_method, write_socket);
-        BIO_meth_set_ctrl(socket_method, control_socket);
+        BIO_meth_set_read(socket_method, tls_read_socket);
+        BIO_meth_set_write(socket_method, tls_write_socket);
+        BIO_meth_set_ctrl(socket_method, tls_control_socket);
     }
 }
 
 /* OpenSSL deals by itself with records that hold no data, as many as it has read. */
-static void count_silent(const SSL *ssl, int where, int value) {
+static void tls_count_silent(const SSL *ssl, int where, int value) {
     struct tls *tls = SSL_get_app_data(ssl);
     (void)value;
     if (tls->state != TLS_SHAKING && (where & (SSL_CB_LOOP | SSL_CB_ALERT)) != 0) {
@@ -108,7 +108,7 @@ static void count_silent(const SSL *ssl, int where, int value) {
 
 /* ---- begin and end ---- */
 
-static struct tls *create(struct ssl_ctx_st *context, int fd) {
+static struct tls *tls_create_side(struct ssl_ctx_st *context, int fd) {
     struct tls *tls = memory_allocate_zeroed(sizeof *tls);
     if (tls == NULL) {
         return NULL;
@@ -116,7 +116,7 @@ static struct tls *create(struct ssl_ctx_st *context, int fd) {
     ERR_clear_error();
     tls->fd = fd;
     tls->ssl = SSL_new(context);
-    BIO *bio = CRYPTO_THREAD_run_once(&socket_method_once, make_socket_method) == 1 &&
+    BIO *bio = CRYPTO_THREAD_run_once(&socket_method_once, tls_make_socket_method) == 1 &&
                        socket_method != NULL
                    ? BIO_new(socket_method)
                    : NULL;
@@ -130,12 +130,12 @@ static struct tls *create(struct ssl_ctx_st *context, int fd) {
     BIO_set_init(bio, 1);
     SSL_set_bio(tls->ssl, bio, bio);
     SSL_set_app_data(tls->ssl, tls);
-    SSL_set_info_callback(tls->ssl, count_silent);
+    SSL_set_info_callback(tls->ssl, tls_count_silent);
     return tls;
 }
 
 struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
-    struct tls *tls = create(context, fd);
+    struct tls *tls = tls_create_side(context, fd);
     if (tls != NULL) {
         SSL_set_accept_state(tls->ssl);
     }
@@ -143,7 +143,7 @@ struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
 }
 
 struct tls *tls_create_client(struct ssl_ctx_st *context, int fd) {
-    struct tls *tls = create(context, fd);
+    struct tls *tls = tls_create_side(context, fd);
     if (tls != NULL) {
         SSL_set_connect_state(tls->ssl);
     }
@@ -155,7 +155,7 @@ void tls_end(struct tls *tls) {
     if ((tls->state == TLS_OPEN || tls->state == TLS_HALF) && tls->unwritten == 0) {
         (void)SSL_shutdown(tls->ssl);
     }
-    step(tls, TLS_BREAKS);
+    tls_step(tls, TLS_BREAKS);
     tls->is_end_told = true;
     tls->wants_write = false;
 }
@@ -171,7 +171,7 @@ void tls_destroy(struct tls *tls) {
 /* ---- the client's name ---- */
 
 /* A copy of the name; one that a client could shorten by a zero byte inside counts as none. */
-static char *copy_name(const ASN1_STRING *string) {
+static char *tls_copy_name(const ASN1_STRING *string) {
     unsigned char *text = NULL;
     char *copy = NULL;
     int size = ASN1_STRING_to_UTF8(&text, string);
@@ -186,7 +186,7 @@ static char *copy_name(const ASN1_STRING *string) {
     return copy;
 }
 
-static void note_peer_name(struct tls *tls) {
+static void tls_note_peer_name(struct tls *tls) {
     X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
     if (certificate == NULL || SSL_get_verify_result(tls->ssl) != X509_V_OK) {
         return;
@@ -194,7 +194,7 @@ static void note_peer_name(struct tls *tls) {
     X509_NAME *subject = X509_get_subject_name(certificate);
     int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at >= 0) {
-        tls->peer_name = copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+        tls->peer_name = tls_copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
     }
 }
 
@@ -204,7 +204,7 @@ const char *tls_peer_name(const struct tls *tls) {
 
 /* ---- handshake ---- */
 
-static const char *explain(const struct tls *tls, unsigned long code) {
+static const char *tls_explain(const struct tls *tls, unsigned long code) {
     switch (ERR_GET_REASON(code)) {
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_HTTP_REQUEST:
@@ -221,12 +221,12 @@ static const char *explain(const struct tls *tls, unsigned long code) {
                : X509_verify_cert_error_string(verdict);
 }
 
-static void break_off(struct tls *tls) {
+static void tls_break_off(struct tls *tls) {
     unsigned long code = ERR_peek_last_error();
     if (tls->error == NULL && code != 0 && !ERR_SYSTEM_ERROR(code)) {
-        tls->error = explain(tls, code);
+        tls->error = tls_explain(tls, code);
     }
-    step(tls, TLS_BREAKS);
+    tls_step(tls, TLS_BREAKS);
 }
 
 enum tls_progress tls_handshake(struct tls *tls) {
@@ -234,8 +234,8 @@ enum tls_progress tls_handshake(struct tls *tls) {
     tls->wants_write = false;
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
-        step(tls, TLS_SHAKEN);
-        note_peer_name(tls);
+        tls_step(tls, TLS_SHAKEN);
+        tls_note_peer_name(tls);
         return TLS_IS_OPEN;
     }
     int error = SSL_get_error(tls->ssl, result);
@@ -243,14 +243,14 @@ enum tls_progress tls_handshake(struct tls *tls) {
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
         return TLS_IS_WAITING;
     }
-    break_off(tls);
+    tls_break_off(tls);
     return TLS_HAS_FAILED;
 }
 
 /* ---- reading and writing ---- */
 
 /* The result of an SSL_read that gave nothing. true: read on. */
-static bool handle_nothing(struct tls *tls, int result) {
+static bool tls_handle_nothing(struct tls *tls, int result) {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_WANT_READ:
         return !tls->is_socket_empty;
@@ -258,16 +258,16 @@ static bool handle_nothing(struct tls *tls, int result) {
         tls->wants_write = true;
         return false;
     case SSL_ERROR_ZERO_RETURN:
-        step(tls, TLS_CLIENT_ENDS);
+        tls_step(tls, TLS_CLIENT_ENDS);
         return false;
     default:
         break;
     }
-    break_off(tls);
+    tls_break_off(tls);
     return false;
 }
 
-static ssize_t tell_state(struct tls *tls) {
+static ssize_t tls_tell_state(struct tls *tls) {
     if (tls->state == TLS_OPEN || tls->state == TLS_SHAKING) {
         errno = EAGAIN;
         return -1;
@@ -287,7 +287,7 @@ ssize_t tls_read(struct tls *tls, char *at, size_t room) {
         int result = SSL_read(tls->ssl, at + size, (int)left);
         if (tls->silent_count > SILENT_MAX) {
             tls->error = "too many new keys, handshakes or alerts";
-            break_off(tls);
+            tls_break_off(tls);
             break;
         }
         if (result > 0) {
@@ -295,10 +295,10 @@ ssize_t tls_read(struct tls *tls, char *at, size_t room) {
             tls->silent_count = 0;
             goes_on = SSL_has_pending(tls->ssl) == 1;
         } else {
-            goes_on = handle_nothing(tls, result);
+            goes_on = tls_handle_nothing(tls, result);
         }
     }
-    return size > 0 ? (ssize_t)size : tell_state(tls);
+    return size > 0 ? (ssize_t)size : tls_tell_state(tls);
 }
 
 ssize_t tls_write(struct tls *tls, const char *at, size_t size) {
@@ -318,7 +318,7 @@ ssize_t tls_write(struct tls *tls, const char *at, size_t size) {
             tls->unwritten = left < SSL3_RT_MAX_PLAIN_LENGTH ? left : SSL3_RT_MAX_PLAIN_LENGTH;
             break;
         }
-        break_off(tls);
+        tls_break_off(tls);
     }
     if (written > 0 || size == 0) {
         return (ssize_t)written;

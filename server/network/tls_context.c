@@ -32,14 +32,15 @@ struct making {
     char *error;
 };
 
-static bool fail(const struct making *making, const char *setting, const char *error) {
+static bool tls_context_fail(const struct making *making, const char *setting, const char *error) {
     *making->setting = setting;
     snprintf(making->error, TLS_CONTEXT_ERROR_MAX, "%s", error);
     return false;
 }
 
 /* With OpenSSL's words, or those of the system: the first error is the cause of the others. */
-static bool fail_with(const struct making *making, const char *setting, const char *file) {
+static bool tls_context_fail_with(const struct making *making, const char *setting,
+                                  const char *file) {
     unsigned long code = ERR_peek_error();
     const char *reason =
         ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
@@ -50,7 +51,7 @@ static bool fail_with(const struct making *making, const char *setting, const ch
 }
 
 /* OpenSSL would ask at the terminal. */
-static int tell_password(char *at, int room, int is_writing, void *password) {
+static int tls_context_tell_password(char *at, int room, int is_writing, void *password) {
     (void)is_writing;
     int size = password != NULL ? (int)strlen(password) : 0;
     if (size > room) {
@@ -60,15 +61,16 @@ static int tell_password(char *at, int room, int is_writing, void *password) {
     return size;
 }
 
-static bool load_certificate(const struct making *making) {
+static bool tls_context_load_certificate(const struct making *making) {
     const struct tls_context_options *options = making->options;
     if (options->certificate_file == NULL) {
-        return fail(making, "tls-cert-file", "it is not set, and tls-port needs a certificate");
+        return tls_context_fail(making, "tls-cert-file",
+                                "it is not set, and tls-port needs a certificate");
     }
     if (options->key_file == NULL) {
-        return fail(making, "tls-key-file", "it is not set, and tls-port needs a key");
+        return tls_context_fail(making, "tls-key-file", "it is not set, and tls-port needs a key");
     }
-    SSL_CTX_set_default_passwd_cb(making->context, tell_password);
+    SSL_CTX_set_default_passwd_cb(making->context, tls_context_tell_password);
     SSL_CTX_set_default_passwd_cb_userdata(making->context, options->key_password);
     bool is_certificate_fine =
         SSL_CTX_use_certificate_chain_file(making->context, options->certificate_file) == 1;
@@ -77,14 +79,15 @@ static bool load_certificate(const struct making *making) {
         SSL_CTX_use_PrivateKey_file(making->context, options->key_file, SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(making->context, NULL);
     if (!is_fine) {
-        return is_certificate_fine ? fail_with(making, "tls-key-file", options->key_file)
-                                   : fail_with(making, "tls-cert-file", options->certificate_file);
+        return is_certificate_fine
+                   ? tls_context_fail_with(making, "tls-key-file", options->key_file)
+                   : tls_context_fail_with(making, "tls-cert-file", options->certificate_file);
     }
     return SSL_CTX_check_private_key(making->context) == 1 ||
-           fail_with(making, "tls-key-file", options->key_file);
+           tls_context_fail_with(making, "tls-key-file", options->key_file);
 }
 
-static bool load_authorities(const struct making *making) {
+static bool tls_context_load_authorities(const struct making *making) {
     const struct tls_context_options *options = making->options;
     static const int modes[] = {
         [TLS_CLIENTS_UNKNOWN] = SSL_VERIFY_NONE,
@@ -95,23 +98,24 @@ static bool load_authorities(const struct making *making) {
     SSL_CTX_set_max_cert_list(making->context, CLIENT_CHAIN_MAX);
     if (options->ca_file == NULL && options->ca_directory == NULL) {
         return options->clients == TLS_CLIENTS_UNKNOWN ||
-               fail(making, "tls-ca-cert-file",
-                    "tls-ca-cert-file or tls-ca-cert-dir must be set: certificates are asked for "
-                    "(of clients: tls-auth-clients no asks for none)");
+               tls_context_fail(
+                   making, "tls-ca-cert-file",
+                   "tls-ca-cert-file or tls-ca-cert-dir must be set: certificates are asked for "
+                   "(of clients: tls-auth-clients no asks for none)");
     }
     if (options->ca_file != NULL &&
         SSL_CTX_load_verify_file(making->context, options->ca_file) != 1) {
-        return fail_with(making, "tls-ca-cert-file", options->ca_file);
+        return tls_context_fail_with(making, "tls-ca-cert-file", options->ca_file);
     }
     if (options->ca_directory != NULL &&
         (access(options->ca_directory, R_OK | X_OK) != 0 ||
          SSL_CTX_load_verify_dir(making->context, options->ca_directory) != 1)) {
-        return fail(making, "tls-ca-cert-dir", "the directory cannot be read");
+        return tls_context_fail(making, "tls-ca-cert-dir", "the directory cannot be read");
     }
     return true;
 }
 
-static bool set_protocols(const struct making *making) {
+static bool tls_context_set_protocols(const struct making *making) {
     const char *at =
         making->options->protocols != NULL ? making->options->protocols : "TLSv1.2 TLSv1.3";
     uint64_t without = 0;
@@ -126,9 +130,10 @@ static bool set_protocols(const struct making *making) {
             i++;
         }
         if (i == PROTOCOL_COUNT) {
-            return fail(making, "tls-protocols",
-                        "Invalid tls-protocols specified. Use a combination of 'TLSv1', "
-                        "'TLSv1.1', 'TLSv1.2' and 'TLSv1.3'.");
+            return tls_context_fail(
+                making, "tls-protocols",
+                "Invalid tls-protocols specified. Use a combination of 'TLSv1', "
+                "'TLSv1.1', 'TLSv1.2' and 'TLSv1.3'.");
         }
         without &= ~protocols[i].without;
         at += size;
@@ -137,15 +142,15 @@ static bool set_protocols(const struct making *making) {
     return true;
 }
 
-static bool set_ciphers(const struct making *making) {
+static bool tls_context_set_ciphers(const struct making *making) {
     const struct tls_context_options *options = making->options;
     if (options->ciphers != NULL &&
         SSL_CTX_set_cipher_list(making->context, options->ciphers) != 1) {
-        return fail_with(making, "tls-ciphers", options->ciphers);
+        return tls_context_fail_with(making, "tls-ciphers", options->ciphers);
     }
     if (options->ciphersuites != NULL &&
         SSL_CTX_set_ciphersuites(making->context, options->ciphersuites) != 1) {
-        return fail_with(making, "tls-ciphersuites", options->ciphersuites);
+        return tls_context_fail_with(making, "tls-ciphersuites", options->ciphersuites);
     }
     if (options->prefers_own_ciphers) {
         SSL_CTX_set_options(making->context, SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -154,7 +159,7 @@ static bool set_ciphers(const struct making *making) {
 }
 
 /* One ticket is enough: a client that comes back gets the next. */
-static void set_sessions(const struct making *making) {
+static void tls_context_set_sessions(const struct making *making) {
     static const unsigned char name[] = "leaderboard";
     const struct tls_context_options *options = making->options;
     SSL_CTX *context = making->context;
@@ -173,7 +178,7 @@ static void set_sessions(const struct making *making) {
 
 /* A client that leaves without a word has left: what it asked for ends where RESP says. Without
  * AUTO_RETRY a read returns where nothing is left but records that hold no data. */
-static void set_modes(SSL_CTX *context) {
+static void tls_context_set_modes(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_dh_auto(context, 1);
@@ -189,13 +194,13 @@ struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
     ERR_clear_error();
     making.context = SSL_CTX_new(TLS_server_method());
     if (making.context == NULL) {
-        (void)fail(&making, "tls-port", "out of memory");
+        (void)tls_context_fail(&making, "tls-port", "out of memory");
         return NULL;
     }
-    set_modes(making.context);
-    set_sessions(&making);
-    if (!load_certificate(&making) || !load_authorities(&making) || !set_protocols(&making) ||
-        !set_ciphers(&making)) {
+    tls_context_set_modes(making.context);
+    tls_context_set_sessions(&making);
+    if (!tls_context_load_certificate(&making) || !tls_context_load_authorities(&making) ||
+        !tls_context_set_protocols(&making) || !tls_context_set_ciphers(&making)) {
         SSL_CTX_free(making.context);
         ERR_clear_error();
         return NULL;
@@ -206,14 +211,14 @@ struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
 
 /* As an address where it is one. Common names are of users (tls-auth-clients-user), and of
  * no host. */
-static bool expect_host(const struct making *making) {
+static bool tls_context_expect_host(const struct making *making) {
     const char *host = making->options->host;
     X509_VERIFY_PARAM *wanted = SSL_CTX_get0_param(making->context);
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                                 X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     return host == NULL || X509_VERIFY_PARAM_set1_ip_asc(wanted, host) == 1 ||
            X509_VERIFY_PARAM_set1_host(wanted, host, 0) == 1 ||
-           fail(making, "tls-replication", "out of memory");
+           tls_context_fail(making, "tls-replication", "out of memory");
 }
 
 struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
@@ -224,13 +229,13 @@ struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *o
     ERR_clear_error();
     making.context = SSL_CTX_new(TLS_client_method());
     if (making.context == NULL) {
-        (void)fail(&making, "tls-replication", "out of memory");
+        (void)tls_context_fail(&making, "tls-replication", "out of memory");
         return NULL;
     }
-    set_modes(making.context);
-    if ((options->certificate_file != NULL && !load_certificate(&making)) ||
-        !load_authorities(&making) || !expect_host(&making) || !set_protocols(&making) ||
-        !set_ciphers(&making)) {
+    tls_context_set_modes(making.context);
+    if ((options->certificate_file != NULL && !tls_context_load_certificate(&making)) ||
+        !tls_context_load_authorities(&making) || !tls_context_expect_host(&making) ||
+        !tls_context_set_protocols(&making) || !tls_context_set_ciphers(&making)) {
         SSL_CTX_free(making.context);
         ERR_clear_error();
         return NULL;

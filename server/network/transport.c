@@ -24,7 +24,7 @@ enum {
 };
 
 /* Unauthenticated clients get smaller limits. */
-static bool is_known(const struct transport *transport) {
+static bool transport_is_known(const struct transport *transport) {
     return transport->is_authenticated ||
            !atomic_load_explicit(&transport->network->limits->has_password, memory_order_relaxed);
 }
@@ -34,7 +34,7 @@ size_t transport_memory_size(const struct transport *transport) {
            transport->parser.span_capacity * sizeof(struct resp_span);
 }
 
-static void fail(struct transport *transport, enum transport_failure failure) {
+static void transport_fail(struct transport *transport, enum transport_failure failure) {
     transport->failure = failure;
     transport->is_failed = true;
     network_note(transport->network, transport, TRANSPORT_FAILED);
@@ -42,18 +42,18 @@ static void fail(struct transport *transport, enum transport_failure failure) {
 
 /* ---- unfinished input ---- */
 
-static void free_unfinished(struct transport *transport) {
+static void transport_free_unfinished(struct transport *transport) {
     memory_free(transport->unfinished.at);
     transport->unfinished = (struct transport_input){0};
 }
 
 /* Free it if it is empty, or move its contents to the front. No request in flight may point into
  * it. */
-static void trim_unfinished(struct transport *transport) {
+static void transport_trim_unfinished(struct transport *transport) {
     struct transport_input *unfinished = &transport->unfinished;
     if (unfinished->begin == unfinished->end) {
         if (unfinished->at != NULL) {
-            free_unfinished(transport);
+            transport_free_unfinished(transport);
             network_note(transport->network, transport, TRANSPORT_INPUT);
         }
     } else if (unfinished->begin > 0) {
@@ -63,11 +63,11 @@ static void trim_unfinished(struct transport *transport) {
     }
 }
 
-static bool grow_unfinished(struct transport *transport, size_t capacity) {
+static bool transport_grow_unfinished(struct transport *transport, size_t capacity) {
     struct transport_input *unfinished = &transport->unfinished;
     char *at = memory_resize(unfinished->at, capacity);
     if (at == NULL) {
-        fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
+        transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
         return false;
     }
     unfinished->at = at;
@@ -76,19 +76,19 @@ static bool grow_unfinished(struct transport *transport, size_t capacity) {
 }
 
 /* New capacity of a buffer that holds size bytes and must take more. */
-static size_t unfinished_capacity(const struct transport *transport, size_t size) {
+static size_t transport_unfinished_capacity(const struct transport *transport, size_t size) {
     size_t capacity = size > UNFINISHED_MIN / 2 ? size * 2 : UNFINISHED_MIN;
-    if (capacity > UNKNOWN_INPUT_MAX && !is_known(transport)) {
+    if (capacity > UNKNOWN_INPUT_MAX && !transport_is_known(transport)) {
         capacity = size > UNKNOWN_INPUT_MAX ? size : UNKNOWN_INPUT_MAX;
     }
     return capacity;
 }
 
 /* Keep the unparsed rest of the input. unfinished must be empty. */
-static void keep_rest(struct transport *transport, const char *at, size_t size) {
+static void transport_keep_rest(struct transport *transport, const char *at, size_t size) {
     struct transport_input *unfinished = &transport->unfinished;
     CHECK(unfinished->at == NULL);
-    if (grow_unfinished(transport, unfinished_capacity(transport, size))) {
+    if (transport_grow_unfinished(transport, transport_unfinished_capacity(transport, size))) {
         memcpy(unfinished->at, at, size);
         unfinished->begin = 0;
         unfinished->end = size;
@@ -98,14 +98,14 @@ static void keep_rest(struct transport *transport, const char *at, size_t size) 
 
 /* ---- parsing ---- */
 
-static void queue_entry(struct transport *transport) {
+static void transport_queue_entry(struct transport *transport) {
     network_queue_entry(transport->network);
     transport->in_flight++;
     transport->network->in_flight++;
 }
 
-static struct resp_limits limits_for(const struct transport *transport) {
-    bool known = is_known(transport);
+static struct resp_limits transport_limits_for(const struct transport *transport) {
+    bool known = transport_is_known(transport);
     return (struct resp_limits){
         .args_max = known ? ARGS_MAX : UNKNOWN_ARGS_MAX,
         .bulk_size_max = known ? atomic_load_explicit(&transport->network->limits->bulk_size_max,
@@ -117,31 +117,31 @@ static struct resp_limits limits_for(const struct transport *transport) {
 }
 
 /* No complete request follows at parsed. Returns how many bytes of the input are consumed. */
-static size_t stop_parsing(struct transport *transport, struct queue_entry *entry,
-                           enum resp_status status, size_t parsed, size_t size) {
+static size_t transport_stop_parsing(struct transport *transport, struct queue_entry *entry,
+                                     enum resp_status status, size_t parsed, size_t size) {
     if (status == RESP_OUT_OF_MEMORY) {
-        fail(transport, TRANSPORT_NO_MEMORY_FOR_REQUESTS);
+        transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_REQUESTS);
     }
     if (status != RESP_ERROR && status != RESP_CLOSE) {
         return parsed;
     }
     entry->command = status == RESP_ERROR ? QUEUE_PROTOCOL_ERROR : QUEUE_CLOSE;
-    queue_entry(transport);
+    transport_queue_entry(transport);
     transport->is_input_over = true;
     return size;
 }
 
 /* Queue the requests in at[0 .. size-1]; returns how many bytes were consumed. Before authentication
  * only one request is parsed at a time, because it may change the limits for the next one. */
-static size_t parse_input(struct transport *transport, const char *at, size_t size) {
+static size_t transport_parse_input(struct transport *transport, const char *at, size_t size) {
     struct network *network = transport->network;
-    const struct resp_limits limits = limits_for(transport);
+    const struct resp_limits limits = transport_limits_for(transport);
     size_t parsed = 0;
     transport->is_unparsed = false;
     while (parsed < size) {
         struct queue_entry *entry = network_next_entry(network);
         if (entry == NULL) {
-            fail(transport, TRANSPORT_NO_MEMORY_FOR_REQUESTS);
+            transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_REQUESTS);
             return parsed;
         }
         size_t used = 0;
@@ -152,7 +152,7 @@ static size_t parse_input(struct transport *transport, const char *at, size_t si
         if (status == RESP_REQUEST) {
             parsed += used;
             entry->command = network->find_command(&entry->request);
-            queue_entry(transport);
+            transport_queue_entry(transport);
             if (!limits.is_authenticated) {
                 transport->is_unparsed = parsed < size;
                 return parsed;
@@ -165,19 +165,19 @@ static size_t parse_input(struct transport *transport, const char *at, size_t si
                 entry->error = "ERR Protocol error: unauthenticated request length";
                 status = RESP_ERROR;
             }
-            return stop_parsing(transport, entry, status, parsed, size);
+            return transport_stop_parsing(transport, entry, status, parsed, size);
         }
     }
     return parsed;
 }
 
-static void parse_unfinished(struct transport *transport) {
+static void transport_parse_unfinished(struct transport *transport) {
     struct transport_input *unfinished = &transport->unfinished;
-    unfinished->begin += parse_input(transport, unfinished->at + unfinished->begin,
-                                     unfinished->end - unfinished->begin);
+    unfinished->begin += transport_parse_input(transport, unfinished->at + unfinished->begin,
+                                               unfinished->end - unfinished->begin);
     network_note(transport->network, transport, TRANSPORT_INPUT);
     if (transport->in_flight == 0) {
-        trim_unfinished(transport);
+        transport_trim_unfinished(transport);
     }
 }
 
@@ -185,15 +185,15 @@ static void parse_unfinished(struct transport *transport) {
 
 /* Maximum size of one read. Large senders take turns; while many requests wait, every client may
  * send only a little. */
-static size_t read_size_max(const struct transport *transport) {
+static size_t transport_read_size_max(const struct transport *transport) {
     if (network_is_full(transport->network)) {
         return READ_SMALL_MAX;
     }
-    return is_known(transport) ? READ_MAX : UNKNOWN_INPUT_MAX;
+    return transport_is_known(transport) ? READ_MAX : UNKNOWN_INPUT_MAX;
 }
 
 /* read() with error handling. 0: nothing was read. */
-static size_t read_some(struct transport *transport, char *at, size_t room) {
+static size_t transport_read_some(struct transport *transport, char *at, size_t room) {
     struct network *network = transport->network;
     ssize_t size =
         transport->tls == NULL ? read(transport->fd, at, room) : tls_read(transport->tls, at, room);
@@ -205,27 +205,27 @@ static size_t read_some(struct transport *transport, char *at, size_t room) {
     if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         transport->is_input_over = true;
         if (size < 0 && transport->tls != NULL) {
-            fail(transport, TRANSPORT_TLS_BROKEN);
+            transport_fail(transport, TRANSPORT_TLS_BROKEN);
         }
     }
     return 0;
 }
 
-static void read_into_unfinished(struct transport *transport) {
+static void transport_read_into_unfinished(struct transport *transport) {
     struct transport_input *unfinished = &transport->unfinished;
-    trim_unfinished(transport);
+    transport_trim_unfinished(transport);
     size_t room = unfinished->capacity - unfinished->end;
     if (room < UNFINISHED_MIN || room < unfinished->end / 2) {
-        size_t capacity = unfinished_capacity(transport, unfinished->capacity);
-        if (capacity > unfinished->capacity && !grow_unfinished(transport, capacity)) {
+        size_t capacity = transport_unfinished_capacity(transport, unfinished->capacity);
+        if (capacity > unfinished->capacity && !transport_grow_unfinished(transport, capacity)) {
             return;
         }
         room = unfinished->capacity - unfinished->end;
     }
-    size_t size_max = read_size_max(transport);
+    size_t size_max = transport_read_size_max(transport);
     if (room > 0) {
-        size_t size = read_some(transport, unfinished->at + unfinished->end,
-                                room < size_max ? room : size_max);
+        size_t size = transport_read_some(transport, unfinished->at + unfinished->end,
+                                          room < size_max ? room : size_max);
         if (size == 0) {
             return;
         }
@@ -233,82 +233,82 @@ static void read_into_unfinished(struct transport *transport) {
     }
     /* No room: it was filled before RESET made the client unauthenticated, and exceeds the limit
      * for such clients. */
-    parse_unfinished(transport);
+    transport_parse_unfinished(transport);
 }
 
-static void read_into_batch(struct transport *transport) {
+static void transport_read_into_batch(struct transport *transport) {
     size_t room = 0;
     char *at = network_input_room(transport->network, &room);
     if (at == NULL) {
-        fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
+        transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
         return;
     }
-    size_t size_max = read_size_max(transport);
-    size_t size = read_some(transport, at, room < size_max ? room : size_max);
+    size_t size_max = transport_read_size_max(transport);
+    size_t size = transport_read_some(transport, at, room < size_max ? room : size_max);
     if (size == 0) {
         return;
     }
-    size_t parsed = parse_input(transport, at, size);
+    size_t parsed = transport_parse_input(transport, at, size);
     network_input_keep(transport->network, parsed);
     if (parsed < size && !transport->is_failed) {
-        keep_rest(transport, at + parsed, size - parsed);
+        transport_keep_rest(transport, at + parsed, size - parsed);
     }
 }
 
-static bool may_read(const struct transport *transport) {
+static bool transport_may_read(const struct transport *transport) {
     return transport->in_flight == 0 && !transport->is_unparsed && !transport->is_input_over &&
            !transport->is_stopped && !transport->is_failed && !transport->network->is_draining;
 }
 
 /* The end of the input is told once everything before it is parsed. */
-static void tell_end(struct transport *transport) {
+static void transport_tell_end(struct transport *transport) {
     if (transport->is_input_over && !transport->is_unparsed) {
         network_note(transport->network, transport, TRANSPORT_INPUT_OVER);
     }
 }
 
-static void read_input(struct transport *transport) {
+static void transport_read_input(struct transport *transport) {
     if (transport->unfinished.at != NULL) {
-        read_into_unfinished(transport);
+        transport_read_into_unfinished(transport);
     } else {
-        read_into_batch(transport);
+        transport_read_into_batch(transport);
     }
-    tell_end(transport);
+    transport_tell_end(transport);
 }
 
 /* Nothing of it is parsed, nor, of TLS, decrypted. When the client has closed, the engine is told. */
-static void read_away(struct transport *transport) {
+static void transport_read_away(struct transport *transport) {
     char nowhere[4096];
     ssize_t size = recv(transport->fd, nowhere, sizeof nowhere, 0);
     if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-        fail(transport, TRANSPORT_LOST);
+        transport_fail(transport, TRANSPORT_LOST);
     }
 }
 
 /* ---- writing ---- */
 
-static void count_written(struct transport *transport, size_t size) {
+static void transport_count_written(struct transport *transport, size_t size) {
     uint64_t total = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
     atomic_store_explicit(&transport->written_total, total + size, memory_order_relaxed);
 }
 
 /* Returns how much was written; the rest must wait, or the transport has failed. */
-static size_t write_some(struct transport *transport, const char *at, size_t size) {
+static size_t transport_write_some(struct transport *transport, const char *at, size_t size) {
     struct network *network = transport->network;
     ssize_t written = transport_write(transport, at, size < WRITE_MAX ? size : (size_t)WRITE_MAX);
     network_count_call(&network->writes);
     if (written < 0) {
         if (errno != EAGAIN && errno != EINTR) {
-            fail(transport, TRANSPORT_LOST);
+            transport_fail(transport, TRANSPORT_LOST);
         }
         return 0;
     }
     network->written_bytes += (uint64_t)written;
-    count_written(transport, (size_t)written);
+    transport_count_written(transport, (size_t)written);
     return (size_t)written;
 }
 
-static void drop_outgoing(struct transport *transport, struct outgoing *outgoing) {
+static void transport_drop_outgoing(struct transport *transport, struct outgoing *outgoing) {
     struct network *network = transport->network;
     if (outgoing->is_engines) {
         outgoing->next = network->written;
@@ -319,7 +319,7 @@ static void drop_outgoing(struct transport *transport, struct outgoing *outgoing
     }
 }
 
-static void append_outgoing(struct transport *transport, struct outgoing *outgoing) {
+static void transport_append_outgoing(struct transport *transport, struct outgoing *outgoing) {
     outgoing->next = NULL;
     if (transport->outgoing_last != NULL) {
         transport->outgoing_last->next = outgoing;
@@ -329,37 +329,37 @@ static void append_outgoing(struct transport *transport, struct outgoing *outgoi
     transport->outgoing_last = outgoing;
 }
 
-static void note_backlog(struct transport *transport) {
+static void transport_note_backlog(struct transport *transport) {
     atomic_store_explicit(&transport->has_backlog, transport->outgoing_first != NULL,
                           memory_order_relaxed);
 }
 
 /* Keep a copy of what could not be written. */
-static void keep_output(struct transport *transport, const char *at, size_t size) {
+static void transport_keep_output(struct transport *transport, const char *at, size_t size) {
     struct outgoing *last = transport->outgoing_last;
     if (last == NULL || last->is_engines) {
         last = memory_allocate(sizeof *last);
         if (last == NULL) {
-            fail(transport, TRANSPORT_LOST);
+            transport_fail(transport, TRANSPORT_LOST);
             return;
         }
         last->is_engines = false;
         buffer_init(&last->buffer, 0);
-        append_outgoing(transport, last);
+        transport_append_outgoing(transport, last);
     }
     buffer_append(&last->buffer, at, size);
     if (last->buffer.is_broken) {
-        fail(transport, TRANSPORT_LOST);
+        transport_fail(transport, TRANSPORT_LOST);
     }
 }
 
 /* Write what waits. */
-static void write_outgoing(struct transport *transport) {
+static void transport_write_outgoing(struct transport *transport) {
     size_t left = WRITE_MAX; /* others have their turn as well */
     while (transport->outgoing_first != NULL && left > 0 && !transport->is_failed) {
         struct outgoing *outgoing = transport->outgoing_first;
         size_t size = outgoing->buffer.size < left ? outgoing->buffer.size : left;
-        size_t written = write_some(transport, outgoing->buffer.at, size);
+        size_t written = transport_write_some(transport, outgoing->buffer.at, size);
         if (written == 0 && size > 0) {
             break;
         }
@@ -370,33 +370,33 @@ static void write_outgoing(struct transport *transport) {
             if (transport->outgoing_first == NULL) {
                 transport->outgoing_last = NULL;
             }
-            drop_outgoing(transport, outgoing);
+            transport_drop_outgoing(transport, outgoing);
         }
     }
 }
 
-static void send_output(struct transport *transport, const struct transport_message *message,
-                        const char *bytes) {
+static void transport_send_output(struct transport *transport,
+                                  const struct transport_message *message, const char *bytes) {
     if (message->size > 0) {
         size_t written = 0;
         if (transport->outgoing_first == NULL) {
-            written = write_some(transport, bytes, message->size);
+            written = transport_write_some(transport, bytes, message->size);
         }
         if (written < message->size && !transport->is_failed) {
-            keep_output(transport, bytes + written, message->size - written);
+            transport_keep_output(transport, bytes + written, message->size - written);
         }
     } else if (message->outgoing != NULL) {
         bool is_first = transport->outgoing_first == NULL;
-        append_outgoing(transport, message->outgoing);
+        transport_append_outgoing(transport, message->outgoing);
         if (is_first) {
-            write_outgoing(transport);
+            transport_write_outgoing(transport);
         }
     }
     transport->is_report_wanted |= message->is_report_wanted || transport->outgoing_first != NULL;
-    note_backlog(transport);
+    transport_note_backlog(transport);
 }
 
-static void report_written(struct transport *transport) {
+static void transport_report_written(struct transport *transport) {
     if (transport->is_report_wanted && transport->outgoing_first == NULL) {
         transport->is_report_wanted = false;
         network_note(transport->network, transport, TRANSPORT_WRITTEN);
@@ -407,17 +407,17 @@ static void report_written(struct transport *transport) {
 
 /* Is there something to do for which poll does not report input? It is done once the socket can be
  * written to: mostly at once; and a client whose socket is full of replies waits for them first. */
-static bool has_hidden_input(const struct transport *transport) {
-    return may_read(transport) &&
+static bool transport_has_hidden_input(const struct transport *transport) {
+    return transport_may_read(transport) &&
            (tls_has_input(transport->tls) || tls_wants_write(transport->tls));
 }
 
-static void on_handshake(uv_poll_t *poll, int status, int events) {
+static void transport_on_handshake(uv_poll_t *poll, int status, int events) {
     struct transport *transport = poll->data;
     (void)events;
     if (status < 0) {
         transport->polled = 0;
-        fail(transport, TRANSPORT_LOST);
+        transport_fail(transport, TRANSPORT_LOST);
         return;
     }
     if (transport->is_failed || !network_may_shake(transport->network)) {
@@ -426,14 +426,14 @@ static void on_handshake(uv_poll_t *poll, int status, int events) {
     switch (tls_handshake(transport->tls)) {
     case TLS_IS_OPEN:
         transport->is_shaking = false;
-        transport->polled = 0; /* by on_handshake */
+        transport->polled = 0; /* by transport_on_handshake */
         network_note(transport->network, transport, TRANSPORT_SHAKEN);
-        if (has_hidden_input(transport)) {
-            read_input(transport);
+        if (transport_has_hidden_input(transport)) {
+            transport_read_input(transport);
         }
         break;
     case TLS_HAS_FAILED:
-        fail(transport, TRANSPORT_NO_HANDSHAKE);
+        transport_fail(transport, TRANSPORT_NO_HANDSHAKE);
         break;
     case TLS_IS_WAITING:
     default:
@@ -442,29 +442,29 @@ static void on_handshake(uv_poll_t *poll, int status, int events) {
     transport_update(transport);
 }
 
-static void open_tls(struct transport *transport) {
+static void transport_open_tls(struct transport *transport) {
     transport->tls = tls_create(transport->tls_context, transport->fd);
     tls_context_release(transport->tls_context);
     transport->tls_context = NULL;
     transport->is_shaking = true;
     if (transport->tls == NULL) {
         shutdown(transport->fd, SHUT_RDWR); /* nothing may be sent as it is */
-        fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
+        transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
     }
 }
 
-static void end_tls(struct transport *transport) {
+static void transport_end_tls(struct transport *transport) {
     tls_end(transport->tls);
     if (transport->is_shaking) {
         transport->is_shaking = false;
-        transport->polled = 0; /* by on_handshake */
+        transport->polled = 0; /* by transport_on_handshake */
     }
 }
 
 /* What to wait for, instead of that which a transport without TLS would wait for. */
-static int tls_events(const struct transport *transport, int polled) {
+static int transport_tls_events(const struct transport *transport, int polled) {
     if (!transport->is_shaking) {
-        return has_hidden_input(transport) ? polled | UV_WRITABLE : polled;
+        return transport_has_hidden_input(transport) ? polled | UV_WRITABLE : polled;
     }
     if (transport->is_failed || transport->network->is_draining) {
         return 0;
@@ -474,17 +474,17 @@ static int tls_events(const struct transport *transport, int polled) {
 
 /* ---- events ---- */
 
-static void on_poll(uv_poll_t *poll, int status, int events) {
+static void transport_on_poll(uv_poll_t *poll, int status, int events) {
     struct transport *transport = poll->data;
     if (status < 0) {
         /* The socket has an error, and libuv has stopped watching it. Input that arrived before is
          * still read if it may be; otherwise poll would keep reporting the error. */
         transport->polled = 0;
-        if (transport->is_ending || !may_read(transport)) {
-            fail(transport, TRANSPORT_LOST);
+        if (transport->is_ending || !transport_may_read(transport)) {
+            transport_fail(transport, TRANSPORT_LOST);
             return;
         }
-        read_input(transport);
+        transport_read_input(transport);
         transport_update(transport);
         return;
     }
@@ -495,23 +495,24 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         }
         if (transport->outgoing_first != NULL) {
             size_t before = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
-            write_outgoing(transport);
-            note_backlog(transport);
+            transport_write_outgoing(transport);
+            transport_note_backlog(transport);
             if (atomic_load_explicit(&transport->written_total, memory_order_relaxed) != before) {
                 transport->is_report_wanted = true;
                 network_note(transport->network, transport, TRANSPORT_WRITTEN);
             }
-            report_written(transport);
+            transport_report_written(transport);
         }
-        if (transport->tls != NULL && (events & UV_READABLE) == 0 && has_hidden_input(transport)) {
-            read_input(transport);
+        if (transport->tls != NULL && (events & UV_READABLE) == 0 &&
+            transport_has_hidden_input(transport)) {
+            transport_read_input(transport);
         }
     }
     if ((events & UV_READABLE) != 0) {
         if (transport->is_ending) {
-            read_away(transport);
-        } else if (may_read(transport)) {
-            read_input(transport);
+            transport_read_away(transport);
+        } else if (transport_may_read(transport)) {
+            transport_read_input(transport);
         } else {
             transport->is_muted = true;
         }
@@ -535,14 +536,15 @@ void transport_update(struct transport *transport) {
         polled |= UV_WRITABLE;
     }
     if (transport->tls != NULL) {
-        polled = tls_events(transport, polled);
+        polled = transport_tls_events(transport, polled);
     }
     if (polled == transport->polled) {
         return;
     }
     transport->polled = polled;
     if (polled != 0) {
-        uv_poll_start(&transport->poll, polled, transport->is_shaking ? on_handshake : on_poll);
+        uv_poll_start(&transport->poll, polled,
+                      transport->is_shaking ? transport_on_handshake : transport_on_poll);
     } else {
         uv_poll_stop(&transport->poll);
     }
@@ -550,7 +552,7 @@ void transport_update(struct transport *transport) {
 
 /* ---- open and close ---- */
 
-static void open_transport(struct transport *transport) {
+static void transport_open(struct transport *transport) {
     struct network *network = transport->network;
     transport->next = network->transports;
     transport->previous = NULL;
@@ -561,19 +563,19 @@ static void open_transport(struct transport *transport) {
     transport->poll.data = transport;
     if (uv_poll_init(network->loop, &transport->poll, transport->fd) != 0) {
         transport->polled = -1; /* there is no handle */
-        fail(transport, TRANSPORT_LOST);
+        transport_fail(transport, TRANSPORT_LOST);
     }
     if (transport->tls_context != NULL) {
-        open_tls(transport);
+        transport_open_tls(transport);
     }
 }
 
-static void on_closed(uv_handle_t *handle) {
+static void transport_on_closed(uv_handle_t *handle) {
     struct transport *transport = handle->data;
     network_note(transport->network, transport, TRANSPORT_CLOSED);
 }
 
-static void close_transport(struct transport *transport) {
+static void transport_close(struct transport *transport) {
     struct network *network = transport->network;
     transport->is_closing = true;
     network->in_flight -= transport->in_flight;
@@ -589,15 +591,15 @@ static void close_transport(struct transport *transport) {
     while (transport->outgoing_first != NULL) {
         struct outgoing *outgoing = transport->outgoing_first;
         transport->outgoing_first = outgoing->next;
-        drop_outgoing(transport, outgoing);
+        transport_drop_outgoing(transport, outgoing);
     }
     resp_parser_deinit(&transport->parser);
-    free_unfinished(transport);
+    transport_free_unfinished(transport);
     transport->is_unparsed = false;
     if (transport->polled < 0) {
         network_note(network, transport, TRANSPORT_CLOSED);
     } else {
-        uv_close((uv_handle_t *)&transport->poll, on_closed);
+        uv_close((uv_handle_t *)&transport->poll, transport_on_closed);
     }
     if (transport->tls != NULL) {
         tls_destroy(transport->tls);
@@ -610,34 +612,34 @@ void transport_apply(struct transport *transport, const struct transport_message
                      const char *bytes) {
     struct network *network = transport->network;
     if (message->is_opened) {
-        open_transport(transport);
+        transport_open(transport);
     }
     transport->is_authenticated = message->is_authenticated;
     transport->is_stopped |= message->is_stopped;
     transport->in_flight -= message->done;
     network->in_flight -= message->done;
     if (message->size > 0 || message->outgoing != NULL || message->is_report_wanted) {
-        send_output(transport, message, bytes);
-        report_written(transport);
+        transport_send_output(transport, message, bytes);
+        transport_report_written(transport);
     }
     if (message->is_closed) {
-        close_transport(transport);
+        transport_close(transport);
         return;
     }
     if (message->is_ending) {
         transport->is_ending = true;
         if (transport->tls != NULL) {
-            end_tls(transport);
+            transport_end_tls(transport);
         }
         shutdown(transport->fd, SHUT_WR);
     }
     if (transport->in_flight == 0) {
         transport->is_muted = false;
         if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
-            parse_unfinished(transport);
-            tell_end(transport);
+            transport_parse_unfinished(transport);
+            transport_tell_end(transport);
         } else if (transport->unfinished.at != NULL && !transport->is_unparsed) {
-            trim_unfinished(transport);
+            transport_trim_unfinished(transport);
         }
     }
     transport_update(transport);

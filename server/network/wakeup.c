@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void on_poll(uv_poll_t *poll, int status, int events) {
+static void wakeup_on_poll(uv_poll_t *poll, int status, int events) {
     const struct wakeup *wakeup = poll->data;
     uint64_t count;
     (void)status;
@@ -24,7 +24,7 @@ bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop) {
         return false;
     }
     wakeup->poll.data = wakeup;
-    return uv_poll_start(&wakeup->poll, UV_READABLE, on_poll) == 0;
+    return uv_poll_start(&wakeup->poll, UV_READABLE, wakeup_on_poll) == 0;
 }
 
 void wakeup_close(struct wakeup *wakeup) {

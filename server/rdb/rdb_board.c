@@ -13,7 +13,7 @@ uint64_t rdb_board_type_id(void) {
     return id << 10 | RDB_BOARD_TYPE_VERSION;
 }
 
-static enum rdb_board_event refuse(struct rdb_board *board, const char *why) {
+static enum rdb_board_event rdb_board_refuse(struct rdb_board *board, const char *why) {
     board->error = why;
     return RDB_BOARD_BAD;
 }
@@ -40,7 +40,7 @@ void rdb_board_take(struct rdb_board *board, struct bytes chunk) {
     effect_decode_begin(&board->decoder, chunk);
 }
 
-static bool are_fit(struct rdb_board *board) {
+static bool rdb_board_are_fit(struct rdb_board *board) {
     for (uint32_t i = 0; i < board->decoder.entry_count; i++) {
         const struct board_entry *entry = &board->decoder.entries[i];
         bool is_first = board->read_count == 0 && i == 0;
@@ -54,19 +54,19 @@ static bool are_fit(struct rdb_board *board) {
     return true;
 }
 
-static enum rdb_board_event open_board(struct rdb_board *board) {
+static enum rdb_board_event rdb_board_open(struct rdb_board *board) {
     if (board->has_rules) {
-        return refuse(board, "damaged board");
+        return rdb_board_refuse(board, "damaged board");
     }
     rules_copy(board->decoder.effect.rules, &board->rules);
     board->has_rules = true;
     return RDB_BOARD_OPENED;
 }
 
-static enum rdb_board_event take_entries(struct rdb_board *board) {
+static enum rdb_board_event rdb_board_take_entries(struct rdb_board *board) {
     if (!board->has_rules || board->decoder.entry_count > board->member_count - board->read_count ||
-        !are_fit(board)) {
-        return refuse(board, "damaged board");
+        !rdb_board_are_fit(board)) {
+        return rdb_board_refuse(board, "damaged board");
     }
     board->read_count += board->decoder.entry_count;
     return RDB_BOARD_ENTRIES;
@@ -78,7 +78,8 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     }
     enum effect_record record = effect_decode(&board->decoder);
     if (board->decoder.missing_zone != NULL) {
-        return refuse(board, "its PERIOD is in a time zone that this machine does not know");
+        return rdb_board_refuse(board,
+                                "its PERIOD is in a time zone that this machine does not know");
     }
     if (record == EFFECT_RECORD_END && board->is_chunk_used) {
         return RDB_BOARD_CHUNK_END;
@@ -86,9 +87,9 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     board->is_chunk_used = true;
     switch (record) {
     case EFFECT_RECORD_OPEN:
-        return open_board(board);
+        return rdb_board_open(board);
     case EFFECT_RECORD_ENTRIES:
-        return take_entries(board);
+        return rdb_board_take_entries(board);
     case EFFECT_RECORD_END:
     case EFFECT_RECORD_BAD:
     case EFFECT_RECORD_EFFECT:
@@ -96,5 +97,5 @@ enum rdb_board_event rdb_board_next(struct rdb_board *board) {
     case EFFECT_RECORD_REOPEN:
         break;
     }
-    return refuse(board, "damaged board");
+    return rdb_board_refuse(board, "damaged board");
 }

@@ -12,7 +12,7 @@ struct writing {
     struct buffer chunk;
 };
 
-static void end_chunk(struct writing *writing, size_t size_min) {
+static void rdb_board_write_end_chunk(struct writing *writing, size_t size_min) {
     struct buffer *chunk = &writing->chunk;
     if (chunk->size > size_min) {
         writing->sink->put_text(writing->sink->context,
@@ -22,13 +22,13 @@ static void end_chunk(struct writing *writing, size_t size_min) {
     }
 }
 
-static void write_entries(struct writing *writing, const struct board *board) {
+static void rdb_board_write_entries(struct writing *writing, const struct board *board) {
     struct board_cursor cursor;
     board_seek(board, 0, &cursor);
     while (effect_encode_next_piece(&writing->encoder, &cursor)) {
-        end_chunk(writing, CHUNK_SIZE);
+        rdb_board_write_end_chunk(writing, CHUNK_SIZE);
     }
-    end_chunk(writing, 0);
+    rdb_board_write_end_chunk(writing, 0);
 }
 
 bool rdb_board_write(const struct registry_key *key, int64_t time_us,
@@ -41,8 +41,8 @@ bool rdb_board_write(const struct registry_key *key, int64_t time_us,
     sink->put_number(sink->context, FILE_FORMAT);
     sink->put_number(sink->context, (uint64_t)time_us);
     sink->put_number(sink->context, board_count(&key->board));
-    end_chunk(&writing, 0);
-    write_entries(&writing, &key->board);
+    rdb_board_write_end_chunk(&writing, 0);
+    rdb_board_write_entries(&writing, &key->board);
     bool is_written = !writing.chunk.is_broken;
     buffer_deinit(&writing.chunk);
     return is_written;

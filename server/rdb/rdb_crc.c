@@ -13,7 +13,7 @@ static uint64_t table[SLICES][BYTE_VALUES];
 static atomic_bool is_made;
 
 /* Two threads that make it at the same time write the same words. */
-static void make_table(void) {
+static void rdb_crc_make_table(void) {
     uint64_t made[SLICES][BYTE_VALUES];
     for (unsigned byte = 0; byte < BYTE_VALUES; byte++) {
         uint64_t crc = byte;
@@ -34,7 +34,7 @@ static void make_table(void) {
 
 uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
     if (!atomic_load(&is_made)) {
-        make_table();
+        rdb_crc_make_table();
     }
     for (; size >= SLICES; at += SLICES, size -= SLICES) {
         crc ^= little_get_u64(at);

@@ -4,7 +4,7 @@
 enum { LITERALS_END = 32, LENGTH_LONG = 7, LENGTH_LEAST = 2 };
 
 /* Copies may overlap what they write: "aaaa" is one byte and a copy from one byte before. */
-static bool copy_back(struct buffer *out, size_t distance, size_t count) {
+static bool rdb_lzf_copy_back(struct buffer *out, size_t distance, size_t count) {
     if (distance > out->size) {
         return false;
     }
@@ -46,7 +46,7 @@ bool rdb_lzf_expand(struct bytes from, size_t size, struct buffer *out) {
         }
         size_t distance = ((size_t)(control & 31) << 8 | *at++) + 1;
         count += LENGTH_LEAST;
-        if (count > size - out->size || !copy_back(out, distance, count)) {
+        if (count > size - out->size || !rdb_lzf_copy_back(out, distance, count)) {
             return false;
         }
     }

@@ -20,11 +20,11 @@ struct element {
     size_t total;
 };
 
-static size_t left(const struct rdb_packed *packed) {
+static size_t rdb_packed_left(const struct rdb_packed *packed) {
     return (size_t)(packed->end - packed->at);
 }
 
-static uint32_t get_u32(const unsigned char *at) {
+static uint32_t rdb_packed_get_u32(const unsigned char *at) {
     return little_get_u32((const char *)at);
 }
 
@@ -34,7 +34,7 @@ bool rdb_packed_begin(struct rdb_packed *packed, enum rdb_packed_form form, stru
                   : form == RDB_ZIPLIST ? ZIPLIST_HEAD
                                         : ZIPMAP_HEAD;
     if (bytes.size < head + 1 || at[bytes.size - 1] != END ||
-        (form != RDB_ZIPMAP && get_u32(at) != bytes.size)) {
+        (form != RDB_ZIPMAP && rdb_packed_get_u32(at) != bytes.size)) {
         return false;
     }
     *packed = (struct rdb_packed){.form = form, .at = at + head, .end = at + bytes.size - 1};
@@ -49,7 +49,7 @@ bool rdb_packed_begin(struct rdb_packed *packed, enum rdb_packed_form form, stru
 }
 
 /* A signed integer of this many bytes. */
-static int64_t get_integer(const unsigned char *at, size_t size) {
+static int64_t rdb_packed_get_integer(const unsigned char *at, size_t size) {
     uint64_t value = 0;
     for (size_t i = 0; i < size; i++) {
         value |= (uint64_t)at[i] << (8 * i);
@@ -58,18 +58,18 @@ static int64_t get_integer(const unsigned char *at, size_t size) {
     return (int64_t)(value << unused) >> unused;
 }
 
-static bool is_number(struct element *element, const unsigned char *at, size_t room, size_t head,
-                      size_t size) {
+static bool rdb_packed_is_number(struct element *element, const unsigned char *at, size_t room,
+                                 size_t head, size_t size) {
     if (room < head + size) {
         return false;
     }
     element->is_number = true;
-    element->number = get_integer(at + head, size);
+    element->number = rdb_packed_get_integer(at + head, size);
     element->total = head + size;
     return true;
 }
 
-static bool is_string(struct element *element, size_t room, size_t head, uint64_t size) {
+static bool rdb_packed_is_string(struct element *element, size_t room, size_t head, uint64_t size) {
     if (room < head || size > room - head) {
         return false;
     }
@@ -81,7 +81,7 @@ static bool is_string(struct element *element, size_t room, size_t head, uint64_
 
 /* ---- listpack ---- */
 
-static size_t back_size(size_t size) {
+static size_t rdb_packed_back_size(size_t size) {
     return size <= 127                  ? 1
            : size < (UINT32_C(1) << 14) ? 2
            : size < (UINT32_C(1) << 21) ? 3
@@ -89,7 +89,8 @@ static size_t back_size(size_t size) {
                                         : 5;
 }
 
-static bool read_listpack_value(const unsigned char *at, size_t room, struct element *element) {
+static bool rdb_packed_read_listpack_value(const unsigned char *at, size_t room,
+                                           struct element *element) {
     unsigned first = at[0];
     if (first < 0x80) {
         element->is_number = true;
@@ -98,7 +99,7 @@ static bool read_listpack_value(const unsigned char *at, size_t room, struct ele
         return true;
     }
     if (first < 0xc0) {
-        return is_string(element, room, 1, first & 0x3f);
+        return rdb_packed_is_string(element, room, 1, first & 0x3f);
     }
     if (first < 0xe0) {
         if (room < 2) {
@@ -111,29 +112,30 @@ static bool read_listpack_value(const unsigned char *at, size_t room, struct ele
         return true;
     }
     if (first < 0xf0) {
-        return room >= 2 && is_string(element, room, 2, (first & 0x0f) << 8 | at[1]);
+        return room >= 2 && rdb_packed_is_string(element, room, 2, (first & 0x0f) << 8 | at[1]);
     }
     switch (first) {
     case 0xf0:
-        return room >= 5 && is_string(element, room, 5, get_u32(at + 1));
+        return room >= 5 && rdb_packed_is_string(element, room, 5, rdb_packed_get_u32(at + 1));
     case 0xf1:
-        return is_number(element, at, room, 1, 2);
+        return rdb_packed_is_number(element, at, room, 1, 2);
     case 0xf2:
-        return is_number(element, at, room, 1, 3);
+        return rdb_packed_is_number(element, at, room, 1, 3);
     case 0xf3:
-        return is_number(element, at, room, 1, 4);
+        return rdb_packed_is_number(element, at, room, 1, 4);
     case 0xf4:
-        return is_number(element, at, room, 1, 8);
+        return rdb_packed_is_number(element, at, room, 1, 8);
     default:
         return false;
     }
 }
 
-static bool read_listpack(const unsigned char *at, size_t room, struct element *element) {
-    if (!read_listpack_value(at, room, element)) {
+static bool rdb_packed_read_listpack(const unsigned char *at, size_t room,
+                                     struct element *element) {
+    if (!rdb_packed_read_listpack_value(at, room, element)) {
         return false;
     }
-    size_t back = back_size(element->total);
+    size_t back = rdb_packed_back_size(element->total);
     if (room - element->total < back) {
         return false;
     }
@@ -143,34 +145,35 @@ static bool read_listpack(const unsigned char *at, size_t room, struct element *
 
 /* ---- ziplist ---- */
 
-static bool read_ziplist_value(const unsigned char *at, size_t room, struct element *element) {
+static bool rdb_packed_read_ziplist_value(const unsigned char *at, size_t room,
+                                          struct element *element) {
     if (room == 0) {
         return false;
     }
     unsigned first = at[0];
     switch (first >> 6) {
     case 0:
-        return is_string(element, room, 1, first);
+        return rdb_packed_is_string(element, room, 1, first);
     case 1:
-        return room >= 2 && is_string(element, room, 2, (first & 0x3f) << 8 | at[1]);
+        return room >= 2 && rdb_packed_is_string(element, room, 2, (first & 0x3f) << 8 | at[1]);
     case 2: /* big endian */
-        return room >= 5 && is_string(element, room, 5,
-                                      (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 |
-                                          (uint32_t)at[3] << 8 | at[4]);
+        return room >= 5 && rdb_packed_is_string(element, room, 5,
+                                                 (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 |
+                                                     (uint32_t)at[3] << 8 | at[4]);
     default:
         break;
     }
     switch (first) {
     case 0xc0:
-        return is_number(element, at, room, 1, 2);
+        return rdb_packed_is_number(element, at, room, 1, 2);
     case 0xd0:
-        return is_number(element, at, room, 1, 4);
+        return rdb_packed_is_number(element, at, room, 1, 4);
     case 0xe0:
-        return is_number(element, at, room, 1, 8);
+        return rdb_packed_is_number(element, at, room, 1, 8);
     case 0xf0:
-        return is_number(element, at, room, 1, 3);
+        return rdb_packed_is_number(element, at, room, 1, 3);
     case 0xfe:
-        return is_number(element, at, room, 1, 1);
+        return rdb_packed_is_number(element, at, room, 1, 1);
     default:
         element->is_number = true;
         element->number = (int64_t)(first & 0x0f) - 1;
@@ -179,9 +182,10 @@ static bool read_ziplist_value(const unsigned char *at, size_t room, struct elem
     }
 }
 
-static bool read_ziplist(const unsigned char *at, size_t room, struct element *element) {
+static bool rdb_packed_read_ziplist(const unsigned char *at, size_t room, struct element *element) {
     size_t before = at[0] == 0xfe ? 5 : 1;
-    if (at[0] == END || room < before || !read_ziplist_value(at + before, room - before, element)) {
+    if (at[0] == END || room < before ||
+        !rdb_packed_read_ziplist_value(at + before, room - before, element)) {
         return false;
     }
     element->head += before;
@@ -192,16 +196,16 @@ static bool read_ziplist(const unsigned char *at, size_t room, struct element *e
 /* ---- zipmap ---- */
 
 /* Behind the size of a value, a byte says how many bytes after it are unused. */
-static bool read_zipmap(const struct rdb_packed *packed, struct element *element) {
+static bool rdb_packed_read_zipmap(const struct rdb_packed *packed, struct element *element) {
     const unsigned char *at = packed->at;
-    size_t room = left(packed);
+    size_t room = rdb_packed_left(packed);
     size_t head = at[0] == 0xfe ? 5 : 1;
     if (at[0] == END || room < head + packed->is_at_value) {
         return false;
     }
-    uint64_t size = head == 5 ? get_u32(at + 1) : at[0];
+    uint64_t size = head == 5 ? rdb_packed_get_u32(at + 1) : at[0];
     size_t unused = packed->is_at_value ? at[head] : 0;
-    if (!is_string(element, room, head + packed->is_at_value, size) ||
+    if (!rdb_packed_is_string(element, room, head + packed->is_at_value, size) ||
         room - element->total < unused) {
         return false;
     }
@@ -218,9 +222,11 @@ enum rdb_packed_status rdb_packed_next(struct rdb_packed *packed, char *room, st
         return is_whole ? RDB_PACKED_END : RDB_PACKED_BAD;
     }
     struct element element = {.head = 0};
-    bool is_read = packed->form == RDB_LISTPACK  ? read_listpack(packed->at, left(packed), &element)
-                   : packed->form == RDB_ZIPLIST ? read_ziplist(packed->at, left(packed), &element)
-                                                 : read_zipmap(packed, &element);
+    bool is_read = packed->form == RDB_LISTPACK
+                       ? rdb_packed_read_listpack(packed->at, rdb_packed_left(packed), &element)
+                   : packed->form == RDB_ZIPLIST
+                       ? rdb_packed_read_ziplist(packed->at, rdb_packed_left(packed), &element)
+                       : rdb_packed_read_zipmap(packed, &element);
     if (!is_read) {
         return RDB_PACKED_BAD;
     }

@@ -105,23 +105,23 @@ bool rdb_type_is_set(unsigned type) {
 }
 
 /* NULL: it can be neither read nor passed over. */
-static const struct type *find_type(const struct rdb_reader *reader, unsigned number) {
+static const struct type *rdb_reader_find_type(const struct rdb_reader *reader, unsigned number) {
     if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {
         return number == TYPE_VALKEY_HASH ? &valkey_hash : NULL;
     }
     return number < RDB_TYPES && types[number].name != NULL ? &types[number] : NULL;
 }
 
-static const struct type *type_of(const struct rdb_reader *reader) {
-    return find_type(reader, reader->type);
+static const struct type *rdb_reader_type_of(const struct rdb_reader *reader) {
+    return rdb_reader_find_type(reader, reader->type);
 }
 
 /* ---- bytes ---- */
 
 enum found { FOUND, FOUND_TOO_FEW, FOUND_BAD };
 
-__attribute__((format(printf, 2, 3))) static enum found refuse(struct rdb_reader *reader,
-                                                               const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static enum found rdb_reader_refuse(struct rdb_reader *reader,
+                                                                          const char *format, ...) {
     char what[RDB_ERROR_MAX - 40];
     va_list arguments;
     va_start(arguments, format);
@@ -133,26 +133,26 @@ __attribute__((format(printf, 2, 3))) static enum found refuse(struct rdb_reader
     return FOUND_BAD;
 }
 
-static enum found lack_memory(struct rdb_reader *reader) {
+static enum found rdb_reader_lack_memory(struct rdb_reader *reader) {
     reader->is_out_of_memory = true;
     reader->state = RDB_AT_ERROR;
     return FOUND_BAD;
 }
 
-static size_t available(const struct rdb_reader *reader) {
+static size_t rdb_reader_available(const struct rdb_reader *reader) {
     return reader->input.size - reader->at;
 }
 
-static const unsigned char *here(const struct rdb_reader *reader) {
+static const unsigned char *rdb_reader_here(const struct rdb_reader *reader) {
     return (const unsigned char *)reader->input.at + reader->at;
 }
 
-static void consume(struct rdb_reader *reader, size_t size) {
+static void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
     reader->at += size;
     reader->offset += size;
 }
 
-static void add_to_crc(struct rdb_reader *reader) {
+static void rdb_reader_add_to_crc(struct rdb_reader *reader) {
     if (reader->at > reader->crc_at) {
         reader->crc =
             rdb_crc(reader->crc, reader->input.at + reader->crc_at, reader->at - reader->crc_at);
@@ -160,7 +160,7 @@ static void add_to_crc(struct rdb_reader *reader) {
     }
 }
 
-static uint64_t get_big(const unsigned char *at, size_t size) {
+static uint64_t rdb_reader_get_big(const unsigned char *at, size_t size) {
     uint64_t value = 0;
     for (size_t i = 0; i < size; i++) {
         value = value << 8 | at[i];
@@ -171,32 +171,32 @@ static uint64_t get_big(const unsigned char *at, size_t size) {
 /* ---- lengths and strings ---- */
 
 /* A length, or how a string is encoded, from `from` bytes ahead on; *size: bytes it takes. */
-static enum found find_length(struct rdb_reader *reader, size_t from, uint64_t *length,
-                              bool *is_encoded, size_t *size) {
-    if (available(reader) < from + 1) {
+static enum found rdb_reader_find_length(struct rdb_reader *reader, size_t from, uint64_t *length,
+                                         bool *is_encoded, size_t *size) {
+    if (rdb_reader_available(reader) < from + 1) {
         return FOUND_TOO_FEW;
     }
-    const unsigned char *at = here(reader) + from;
+    const unsigned char *at = rdb_reader_here(reader) + from;
     unsigned first = at[0];
     *is_encoded = first >> 6 == 3;
     *size = first >> 6 == 1 ? 2 : first == 0x80 ? 5 : first == 0x81 ? 9 : 1;
     if (first >> 6 == 2 && *size == 1) {
-        return refuse(reader, "impossible length");
+        return rdb_reader_refuse(reader, "impossible length");
     }
-    if (available(reader) < from + *size) {
+    if (rdb_reader_available(reader) < from + *size) {
         return FOUND_TOO_FEW;
     }
     *length = *size == 1   ? first & 0x3f
               : *size == 2 ? (uint64_t)(first & 0x3f) << 8 | at[1]
-                           : get_big(at + 1, *size - 1);
+                           : rdb_reader_get_big(at + 1, *size - 1);
     return FOUND;
 }
 
-static enum found find_plain_length(struct rdb_reader *reader, size_t from, uint64_t *length,
-                                    size_t *size) {
+static enum found rdb_reader_find_plain_length(struct rdb_reader *reader, size_t from,
+                                               uint64_t *length, size_t *size) {
     bool is_encoded;
-    enum found found = find_length(reader, from, length, &is_encoded, size);
-    return found == FOUND && is_encoded ? refuse(reader, "impossible length") : found;
+    enum found found = rdb_reader_find_length(reader, from, length, &is_encoded, size);
+    return found == FOUND && is_encoded ? rdb_reader_refuse(reader, "impossible length") : found;
 }
 
 /* A string: where its bytes are, and what they become. */
@@ -208,12 +208,14 @@ struct text {
     bool is_compressed;
 };
 
-static enum found find_compressed(struct rdb_reader *reader, size_t from, struct text *text) {
+static enum found rdb_reader_find_compressed(struct rdb_reader *reader, size_t from,
+                                             struct text *text) {
     size_t stored_head;
     size_t size_head;
-    enum found found = find_plain_length(reader, from + 1, &text->stored, &stored_head);
+    enum found found = rdb_reader_find_plain_length(reader, from + 1, &text->stored, &stored_head);
     if (found == FOUND) {
-        found = find_plain_length(reader, from + 1 + stored_head, &text->size, &size_head);
+        found =
+            rdb_reader_find_plain_length(reader, from + 1 + stored_head, &text->size, &size_head);
     }
     if (found != FOUND) {
         return found;
@@ -221,15 +223,15 @@ static enum found find_compressed(struct rdb_reader *reader, size_t from, struct
     text->head = 1 + stored_head + size_head;
     text->is_compressed = true;
     return text->stored > RDB_TEXT_MAX || text->size / LZF_RATIO_MAX > text->stored
-               ? refuse(reader, "impossible compressed string")
+               ? rdb_reader_refuse(reader, "impossible compressed string")
                : FOUND;
 }
 
 /* The head of the string that begins `from` bytes ahead. */
-static enum found find_text(struct rdb_reader *reader, size_t from, struct text *text) {
+static enum found rdb_reader_find_text(struct rdb_reader *reader, size_t from, struct text *text) {
     uint64_t length;
     bool is_encoded;
-    enum found found = find_length(reader, from, &length, &is_encoded, &text->head);
+    enum found found = rdb_reader_find_length(reader, from, &length, &is_encoded, &text->head);
     text->is_compressed = false;
     text->integer_size = 0;
     if (found != FOUND || !is_encoded) {
@@ -238,10 +240,10 @@ static enum found find_text(struct rdb_reader *reader, size_t from, struct text 
         return found;
     }
     if (length == 3) {
-        return find_compressed(reader, from, text);
+        return rdb_reader_find_compressed(reader, from, text);
     }
     if (length > 3) {
-        return refuse(reader, "unknown encoding of a string");
+        return rdb_reader_refuse(reader, "unknown encoding of a string");
     }
     text->integer_size = 1U << length;
     text->stored = text->integer_size;
@@ -250,21 +252,23 @@ static enum found find_text(struct rdb_reader *reader, size_t from, struct text 
 }
 
 /* The same for a string that is kept, of which all bytes must be there. */
-static enum found find_whole_text(struct rdb_reader *reader, size_t from, struct text *text) {
-    enum found found = find_text(reader, from, text);
+static enum found rdb_reader_find_whole_text(struct rdb_reader *reader, size_t from,
+                                             struct text *text) {
+    enum found found = rdb_reader_find_text(reader, from, text);
     if (found != FOUND) {
         return found;
     }
     if (text->size > RDB_TEXT_MAX) {
-        return refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
+        return rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
     }
-    return available(reader) - from - text->head < text->stored ? FOUND_TOO_FEW : FOUND;
+    return rdb_reader_available(reader) - from - text->head < text->stored ? FOUND_TOO_FEW : FOUND;
 }
 
 /* Its bytes, from the input, or expanded in room, or a number in number. */
-static enum found take_text(struct rdb_reader *reader, size_t from, const struct text *text,
-                            struct buffer *room, char *number, struct bytes *bytes) {
-    const unsigned char *at = here(reader) + from + text->head;
+static enum found rdb_reader_take_text(struct rdb_reader *reader, size_t from,
+                                       const struct text *text, struct buffer *room, char *number,
+                                       struct bytes *bytes) {
+    const unsigned char *at = rdb_reader_here(reader) + from + text->head;
     struct bytes stored = {.at = (const char *)at, .size = (size_t)text->stored};
     if (text->integer_size > 0) {
         uint32_t value = 0;
@@ -281,7 +285,8 @@ static enum found take_text(struct rdb_reader *reader, size_t from, const struct
         return FOUND;
     }
     if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
-        return room->is_broken ? lack_memory(reader) : refuse(reader, "damaged compressed string");
+        return room->is_broken ? rdb_reader_lack_memory(reader)
+                               : rdb_reader_refuse(reader, "damaged compressed string");
     }
     *bytes = (struct bytes){.at = room->at, .size = room->size};
     return FOUND;
@@ -289,19 +294,19 @@ static enum found take_text(struct rdb_reader *reader, size_t from, const struct
 
 /* ---- scores ---- */
 
-static enum found set_score(struct rdb_reader *reader, double score) {
+static enum found rdb_reader_set_score(struct rdb_reader *reader, double score) {
     reader->score = score;
-    return isnan(score) ? refuse(reader, "a score that is not a number") : FOUND;
+    return isnan(score) ? rdb_reader_refuse(reader, "a score that is not a number") : FOUND;
 }
 
-static enum found parse_score(struct rdb_reader *reader, struct bytes text) {
+static enum found rdb_reader_parse_score(struct rdb_reader *reader, struct bytes text) {
     char copy[SCORE_TEXT_MAX + 1];
     int64_t integer;
     if (bytes_parse_i64(text, &integer)) {
-        return set_score(reader, (double)integer);
+        return rdb_reader_set_score(reader, (double)integer);
     }
     if (text.size == 0 || text.size > SCORE_TEXT_MAX) {
-        return refuse(reader, "a score that is not a number");
+        return rdb_reader_refuse(reader, "a score that is not a number");
     }
     memcpy(copy, text.at, text.size);
     copy[text.size] = '\0';
@@ -309,32 +314,33 @@ static enum found parse_score(struct rdb_reader *reader, struct bytes text) {
     double score = strtod(copy, &end);
     bool is_number = end == copy + text.size &&
                      ((copy[0] >= '0' && copy[0] <= '9') || strchr("+-.iI", copy[0]) != NULL);
-    return is_number ? set_score(reader, score) : refuse(reader, "a score that is not a number");
+    return is_number ? rdb_reader_set_score(reader, score)
+                     : rdb_reader_refuse(reader, "a score that is not a number");
 }
 
 /* ---- entries ---- */
 
-static enum found find_two_texts(struct rdb_reader *reader, size_t from, struct text *first,
-                                 struct text *second, size_t *size) {
-    enum found found = find_whole_text(reader, from, first);
+static enum found rdb_reader_find_two_texts(struct rdb_reader *reader, size_t from,
+                                            struct text *first, struct text *second, size_t *size) {
+    enum found found = rdb_reader_find_whole_text(reader, from, first);
     if (found != FOUND) {
         return found;
     }
     size_t between = from + first->head + (size_t)first->stored;
-    found = find_whole_text(reader, between, second);
+    found = rdb_reader_find_whole_text(reader, between, second);
     *size = between + second->head + (size_t)second->stored;
     return found;
 }
 
 /* expiry: 0 is none, 1 the base. One that is out of range is as far away as can be. */
-static void note_field_expiry(struct rdb_reader *reader, uint64_t expiry) {
+static void rdb_reader_note_field_expiry(struct rdb_reader *reader, uint64_t expiry) {
     uint64_t at = reader->expiry_base + expiry - 1;
     bool is_far = reader->expiry_base > INT64_MAX || expiry > INT64_MAX || at > INT64_MAX;
     reader->field_expire_at_ms = expiry == 0 ? RDB_NO_EXPIRY : is_far ? INT64_MAX : (int64_t)at;
     reader->field_expiry_count += expiry != 0;
 }
 
-static enum found take_pair(struct rdb_reader *reader, enum entries entries) {
+static enum found rdb_reader_take_pair(struct rdb_reader *reader, enum entries entries) {
     struct text field;
     struct text value;
     size_t size;
@@ -343,104 +349,107 @@ static enum found take_pair(struct rdb_reader *reader, enum entries entries) {
     uint64_t expiry = 0; /* 0: none */
     enum found found = FOUND;
     if (entries == ENTRIES_TTL_PAIRS) {
-        found = find_plain_length(reader, 0, &expiry, &from);
+        found = rdb_reader_find_plain_length(reader, 0, &expiry, &from);
     }
     if (found == FOUND) {
-        found = find_two_texts(reader, from, &field, &value, &size);
+        found = rdb_reader_find_two_texts(reader, from, &field, &value, &size);
     }
-    if (found == FOUND && available(reader) - size < behind) {
+    if (found == FOUND && rdb_reader_available(reader) - size < behind) {
         found = FOUND_TOO_FEW;
     }
     if (found != FOUND) {
         return found;
     }
     if (behind > 0) {
-        expiry = little_get_u64((const char *)here(reader) + size) + 1; /* -1: none */
+        expiry = little_get_u64((const char *)rdb_reader_here(reader) + size) + 1; /* -1: none */
         reader->expiry_base = 0;
     }
-    note_field_expiry(reader, expiry);
-    found = take_text(reader, from, &field, &reader->text_room, reader->text_number, &reader->text);
+    rdb_reader_note_field_expiry(reader, expiry);
+    found = rdb_reader_take_text(reader, from, &field, &reader->text_room, reader->text_number,
+                                 &reader->text);
     if (found == FOUND) {
-        found = take_text(reader, from + field.head + (size_t)field.stored, &value,
-                          &reader->value_room, reader->value_number, &reader->value);
+        found = rdb_reader_take_text(reader, from + field.head + (size_t)field.stored, &value,
+                                     &reader->value_room, reader->value_number, &reader->value);
     }
     if (found == FOUND) {
-        consume(reader, size + behind);
+        rdb_reader_consume(reader, size + behind);
     }
     return found;
 }
 
-static enum found take_double(struct rdb_reader *reader) {
+static enum found rdb_reader_take_double(struct rdb_reader *reader) {
     struct text member;
-    enum found found = find_whole_text(reader, 0, &member);
+    enum found found = rdb_reader_find_whole_text(reader, 0, &member);
     if (found != FOUND) {
         return found;
     }
     size_t size = member.head + (size_t)member.stored;
-    if (available(reader) - size < sizeof(double)) {
+    if (rdb_reader_available(reader) - size < sizeof(double)) {
         return FOUND_TOO_FEW;
     }
-    uint64_t word = little_get_u64((const char *)here(reader) + size);
+    uint64_t word = little_get_u64((const char *)rdb_reader_here(reader) + size);
     double score;
     memcpy(&score, &word, sizeof score);
-    found = take_text(reader, 0, &member, &reader->text_room, reader->text_number, &reader->text);
-    if (found == FOUND && (found = set_score(reader, score)) == FOUND) {
-        consume(reader, size + sizeof score);
+    found = rdb_reader_take_text(reader, 0, &member, &reader->text_room, reader->text_number,
+                                 &reader->text);
+    if (found == FOUND && (found = rdb_reader_set_score(reader, score)) == FOUND) {
+        rdb_reader_consume(reader, size + sizeof score);
     }
     return found;
 }
 
-static enum found take_text_score(struct rdb_reader *reader) {
+static enum found rdb_reader_take_text_score(struct rdb_reader *reader) {
     enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
     struct text member;
-    enum found found = find_whole_text(reader, 0, &member);
+    enum found found = rdb_reader_find_whole_text(reader, 0, &member);
     if (found != FOUND) {
         return found;
     }
     size_t size = member.head + (size_t)member.stored;
-    if (available(reader) - size < 1) {
+    if (rdb_reader_available(reader) - size < 1) {
         return FOUND_TOO_FEW;
     }
-    unsigned told = here(reader)[size++];
+    unsigned told = rdb_reader_here(reader)[size++];
     size_t score_size = told < NAN_SIZE ? told : 0;
-    if (available(reader) - size < score_size) {
+    if (rdb_reader_available(reader) - size < score_size) {
         return FOUND_TOO_FEW;
     }
-    struct bytes text = {.at = (const char *)here(reader) + size, .size = score_size};
-    found = told == INFINITY_SIZE         ? set_score(reader, INFINITY)
-            : told == MINUS_INFINITY_SIZE ? set_score(reader, -INFINITY)
-                                          : parse_score(reader, text);
+    struct bytes text = {.at = (const char *)rdb_reader_here(reader) + size, .size = score_size};
+    found = told == INFINITY_SIZE         ? rdb_reader_set_score(reader, INFINITY)
+            : told == MINUS_INFINITY_SIZE ? rdb_reader_set_score(reader, -INFINITY)
+                                          : rdb_reader_parse_score(reader, text);
     if (found == FOUND) {
-        found =
-            take_text(reader, 0, &member, &reader->text_room, reader->text_number, &reader->text);
+        found = rdb_reader_take_text(reader, 0, &member, &reader->text_room, reader->text_number,
+                                     &reader->text);
     }
     if (found == FOUND) {
-        consume(reader, size + score_size);
+        rdb_reader_consume(reader, size + score_size);
     }
     return found;
 }
 
-static enum found take_entry(struct rdb_reader *reader) {
-    enum entries entries = type_of(reader)->entries;
-    return entries == ENTRIES_DOUBLE       ? take_double(reader)
-           : entries == ENTRIES_TEXT_SCORE ? take_text_score(reader)
-                                           : take_pair(reader, entries);
+static enum found rdb_reader_take_entry(struct rdb_reader *reader) {
+    enum entries entries = rdb_reader_type_of(reader)->entries;
+    return entries == ENTRIES_DOUBLE       ? rdb_reader_take_double(reader)
+           : entries == ENTRIES_TEXT_SCORE ? rdb_reader_take_text_score(reader)
+                                           : rdb_reader_take_pair(reader, entries);
 }
 
 /* ---- packed values ---- */
 
-static enum found begin_packed(struct rdb_reader *reader, size_t from) {
+static enum found rdb_reader_begin_packed(struct rdb_reader *reader, size_t from) {
     struct text text;
     struct bytes bytes = {.at = NULL};
-    enum found found = find_whole_text(reader, from, &text);
+    enum found found = rdb_reader_find_whole_text(reader, from, &text);
     if (found == FOUND) {
-        found = take_text(reader, from, &text, &reader->text_room, reader->text_number, &bytes);
+        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
+                                     &bytes);
     }
     if (found != FOUND) {
         return found;
     }
-    if (!rdb_packed_begin(&reader->packed, type_of(reader)->form, bytes)) {
-        return refuse(reader, "damaged packed value");
+    if (!rdb_packed_begin(&reader->packed, rdb_reader_type_of(reader)->form, bytes)) {
+        return rdb_reader_refuse(reader, "damaged packed value");
     }
     reader->packed_size = from + text.head + (size_t)text.stored;
     reader->state = RDB_AT_PACKED;
@@ -448,8 +457,8 @@ static enum found begin_packed(struct rdb_reader *reader, size_t from) {
 }
 
 /* FOUND_TOO_FEW: that was all. */
-static enum found take_packed(struct rdb_reader *reader) {
-    bool has_expiries = type_of(reader)->entries == ENTRIES_PACKED_TTL;
+static enum found rdb_reader_take_packed(struct rdb_reader *reader) {
+    bool has_expiries = rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_TTL;
     char room[BYTES_INTEGER_TEXT_MAX];
     struct bytes expiry;
     switch (rdb_packed_next(&reader->packed, reader->text_number, &reader->text)) {
@@ -458,20 +467,20 @@ static enum found take_packed(struct rdb_reader *reader) {
     case RDB_PACKED_END:
         return FOUND_TOO_FEW;
     case RDB_PACKED_BAD:
-        return refuse(reader, "damaged packed value");
+        return rdb_reader_refuse(reader, "damaged packed value");
     }
     if (rdb_packed_next(&reader->packed, reader->value_number, &reader->value) !=
             RDB_PACKED_VALUE ||
         (has_expiries && rdb_packed_next(&reader->packed, room, &expiry) != RDB_PACKED_VALUE)) {
-        return refuse(reader, "damaged packed value");
+        return rdb_reader_refuse(reader, "damaged packed value");
     }
     uint64_t expire_at_ms = 0;
     if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
-        return refuse(reader, "a field's expiry that is no time");
+        return rdb_reader_refuse(reader, "a field's expiry that is no time");
     }
     reader->expiry_base = 1;
-    note_field_expiry(reader, expire_at_ms);
-    return reader->kind == RDB_ZSET ? parse_score(reader, reader->value) : FOUND;
+    rdb_reader_note_field_expiry(reader, expire_at_ms);
+    return reader->kind == RDB_ZSET ? rdb_reader_parse_score(reader, reader->value) : FOUND;
 }
 
 /* ---- boards of the module ---- */
@@ -479,34 +488,35 @@ static enum found take_packed(struct rdb_reader *reader) {
 enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
 enum { TYPE_VERSION_MASK = 1023 }; /* of a type's number */
 
-static enum found refuse_damaged(struct rdb_reader *reader) {
-    return refuse(reader, reader->state >= RDB_AT_AUX && reader->state <= RDB_AT_STATE_END
-                              ? "damaged bans"
-                              : "damaged board");
+static enum found rdb_reader_refuse_damaged(struct rdb_reader *reader) {
+    return rdb_reader_refuse(
+        reader, reader->state >= RDB_AT_AUX && reader->state <= RDB_AT_STATE_END ? "damaged bans"
+                                                                                 : "damaged board");
 }
 
 /* A number of a module's value, *from bytes ahead, and *from then behind it. */
-static enum found find_module_number(struct rdb_reader *reader, size_t *from, uint64_t *number) {
+static enum found rdb_reader_find_module_number(struct rdb_reader *reader, size_t *from,
+                                                uint64_t *number) {
     uint64_t opcode = 0;
     size_t size = 0;
-    enum found found = find_plain_length(reader, *from, &opcode, &size);
+    enum found found = rdb_reader_find_plain_length(reader, *from, &opcode, &size);
     if (found == FOUND && opcode != MODULE_UNSIGNED) {
-        return refuse_damaged(reader);
+        return rdb_reader_refuse_damaged(reader);
     }
     *from += size;
     if (found == FOUND) {
-        found = find_plain_length(reader, *from, number, &size);
+        found = rdb_reader_find_plain_length(reader, *from, number, &size);
         *from += size;
     }
     return found;
 }
 
 /* from: behind the type's number. */
-static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
+static enum found rdb_reader_begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
     enum { NUMBERS = 3 };
     uint64_t numbers[NUMBERS] = {0};
     for (unsigned i = 0; i < NUMBERS; i++) {
-        enum found found = find_module_number(reader, &from, &numbers[i]);
+        enum found found = rdb_reader_find_module_number(reader, &from, &numbers[i]);
         if (found != FOUND) {
             return found;
         }
@@ -514,39 +524,40 @@ static enum found begin_board(struct rdb_reader *reader, size_t from, uint64_t i
     if (reader->board == NULL) {
         reader->board = memory_allocate(sizeof *reader->board);
         if (reader->board == NULL) {
-            return lack_memory(reader);
+            return rdb_reader_lack_memory(reader);
         }
     }
     if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, numbers[0], numbers[1],
                          numbers[2])) {
-        return refuse(reader, "%s", reader->board->error);
+        return rdb_reader_refuse(reader, "%s", reader->board->error);
     }
-    consume(reader, from);
+    rdb_reader_consume(reader, from);
     reader->kind = RDB_BOARD;
     reader->state = RDB_AT_CHUNK;
     return FOUND;
 }
 
 /* FOUND in RDB_AT_CHUNK: a chunk is next; *is_over: nothing is. */
-static enum found begin_chunk(struct rdb_reader *reader, bool *is_over) {
+static enum found rdb_reader_begin_chunk(struct rdb_reader *reader, bool *is_over) {
     uint64_t opcode = 0;
     size_t from = 0;
     struct text text = {.head = 0};
     struct bytes chunk = {.at = NULL};
     *is_over = rdb_board_is_whole(reader->board);
-    enum found found = find_plain_length(reader, 0, &opcode, &from);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
     if (found == FOUND && opcode != (*is_over ? MODULE_END : MODULE_TEXT)) {
-        return refuse(reader, "damaged board");
+        return rdb_reader_refuse(reader, "damaged board");
     }
     if (found == FOUND && *is_over) {
-        consume(reader, from);
+        rdb_reader_consume(reader, from);
         return FOUND;
     }
     if (found == FOUND) {
-        found = find_whole_text(reader, from, &text);
+        found = rdb_reader_find_whole_text(reader, from, &text);
     }
     if (found == FOUND) {
-        found = take_text(reader, from, &text, &reader->text_room, reader->text_number, &chunk);
+        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
+                                     &chunk);
     }
     if (found == FOUND) {
         rdb_board_take(reader->board, chunk);
@@ -556,7 +567,7 @@ static enum found begin_chunk(struct rdb_reader *reader, bool *is_over) {
     return found;
 }
 
-static enum found take_record(struct rdb_reader *reader, enum rdb_event *event) {
+static enum found rdb_reader_take_record(struct rdb_reader *reader, enum rdb_event *event) {
     switch (rdb_board_next(reader->board)) {
     case RDB_BOARD_OPENED:
         *event = RDB_KEY;
@@ -565,18 +576,18 @@ static enum found take_record(struct rdb_reader *reader, enum rdb_event *event) 
         *event = RDB_ENTRIES;
         return FOUND;
     case RDB_BOARD_CHUNK_END:
-        consume(reader, reader->packed_size);
+        rdb_reader_consume(reader, reader->packed_size);
         reader->state = RDB_AT_CHUNK;
         return FOUND;
     case RDB_BOARD_BAD:
         break;
     }
-    return refuse(reader, "%s", reader->board->error);
+    return rdb_reader_refuse(reader, "%s", reader->board->error);
 }
 
 /* ---- what is passed over ---- */
 
-static void begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
+static void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
     reader->depth = 1;
     reader->forms[0] = (struct rdb_form){.begin = form, .at = form, .left = 1};
     reader->is_passing_key = is_key;
@@ -584,7 +595,7 @@ static void begin_passing(struct rdb_reader *reader, const char *form, bool is_k
 }
 
 /* Where the part that begins here ends. */
-static const char *end_of_part(const char *at) {
+static const char *rdb_reader_end_of_part(const char *at) {
     for (int open = 1;; at++) {
         open += (*at == '(') - (*at == ')');
         if (open == 0) {
@@ -593,17 +604,17 @@ static const char *end_of_part(const char *at) {
     }
 }
 
-static enum found pass_bytes(struct rdb_reader *reader, size_t head, uint64_t size) {
-    consume(reader, head);
+static enum found rdb_reader_pass_bytes(struct rdb_reader *reader, size_t head, uint64_t size) {
+    rdb_reader_consume(reader, head);
     reader->skip = size;
     return FOUND;
 }
 
 /* An opcode of a module's value; *is_last: it ends it. */
-static enum found pass_module(struct rdb_reader *reader, bool *is_last) {
+static enum found rdb_reader_pass_module(struct rdb_reader *reader, bool *is_last) {
     uint64_t opcode;
     size_t head;
-    enum found found = find_plain_length(reader, 0, &opcode, &head);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &head);
     if (found != FOUND) {
         return found;
     }
@@ -613,40 +624,41 @@ static enum found pass_module(struct rdb_reader *reader, bool *is_last) {
     struct text text;
     switch (opcode) {
     case 0:
-        return pass_bytes(reader, head, 0);
+        return rdb_reader_pass_bytes(reader, head, 0);
     case 1:
     case 2:
-        found = find_plain_length(reader, head, &length, &size);
-        return found == FOUND ? pass_bytes(reader, head + size, 0) : found;
+        found = rdb_reader_find_plain_length(reader, head, &length, &size);
+        return found == FOUND ? rdb_reader_pass_bytes(reader, head + size, 0) : found;
     case 3:
-        return pass_bytes(reader, head, 4);
+        return rdb_reader_pass_bytes(reader, head, 4);
     case 4:
-        return pass_bytes(reader, head, 8);
+        return rdb_reader_pass_bytes(reader, head, 8);
     case 5:
-        found = find_text(reader, head, &text);
-        return found == FOUND ? pass_bytes(reader, head + text.head, text.stored) : found;
+        found = rdb_reader_find_text(reader, head, &text);
+        return found == FOUND ? rdb_reader_pass_bytes(reader, head + text.head, text.stored)
+                              : found;
     default:
-        return refuse(reader, "a module's value that cannot be passed over");
+        return rdb_reader_refuse(reader, "a module's value that cannot be passed over");
     }
 }
 
 /* A length n, then the part n times. */
-static enum found pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
+static enum found rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
     uint64_t count;
     size_t size;
-    enum found found = find_plain_length(reader, 0, &count, &size);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &count, &size);
     if (found != FOUND) {
         return found;
     }
-    consume(reader, size);
+    rdb_reader_consume(reader, size);
     const char *part = form->at + 2; /* behind "*(" */
-    form->at = end_of_part(part) + 1;
+    form->at = rdb_reader_end_of_part(part) + 1;
     CHECK(reader->depth < RDB_DEPTH_MAX);
     reader->forms[reader->depth++] = (struct rdb_form){.begin = part, .at = part, .left = count};
     return FOUND;
 }
 
-static enum found pass_one(struct rdb_reader *reader, struct rdb_form *form) {
+static enum found rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
     uint64_t length;
     size_t size;
     struct text text;
@@ -654,27 +666,28 @@ static enum found pass_one(struct rdb_reader *reader, struct rdb_form *form) {
     enum found found;
     switch (*form->at) {
     case '*':
-        return pass_parts(reader, form);
+        return rdb_reader_pass_parts(reader, form);
     case 's':
-        found = find_text(reader, 0, &text);
-        found = found == FOUND ? pass_bytes(reader, text.head, text.stored) : found;
+        found = rdb_reader_find_text(reader, 0, &text);
+        found = found == FOUND ? rdb_reader_pass_bytes(reader, text.head, text.stored) : found;
         break;
     case 'l':
-        found = find_plain_length(reader, 0, &length, &size);
-        found = found == FOUND ? pass_bytes(reader, size, 0) : found;
+        found = rdb_reader_find_plain_length(reader, 0, &length, &size);
+        found = found == FOUND ? rdb_reader_pass_bytes(reader, size, 0) : found;
         break;
     case 'm':
-        found = pass_module(reader, &is_last);
+        found = rdb_reader_pass_module(reader, &is_last);
         break;
     default:
-        found = pass_bytes(reader, 0, *form->at == '6' ? 16 : (uint64_t)(*form->at - '0'));
+        found =
+            rdb_reader_pass_bytes(reader, 0, *form->at == '6' ? 16 : (uint64_t)(*form->at - '0'));
     }
     form->at += found == FOUND && is_last;
     return found;
 }
 
 /* FOUND with depth 0: everything is passed. */
-static enum found pass(struct rdb_reader *reader) {
+static enum found rdb_reader_pass(struct rdb_reader *reader) {
     while (reader->depth > 0) {
         struct rdb_form *form = &reader->forms[reader->depth - 1];
         if (form->left == 0) {
@@ -683,7 +696,7 @@ static enum found pass(struct rdb_reader *reader) {
             form->left--;
             form->at = form->begin;
         } else {
-            return pass_one(reader, form);
+            return rdb_reader_pass_one(reader, form);
         }
     }
     return FOUND;
@@ -692,49 +705,49 @@ static enum found pass(struct rdb_reader *reader) {
 /* ---- beside the keys ---- */
 
 /* Ours, or something to be passed over. */
-static enum found begin_aux(struct rdb_reader *reader) {
+static enum found rdb_reader_begin_aux(struct rdb_reader *reader) {
     uint64_t id = 0;
     uint64_t when = 0; /* before the keys, or behind them */
     size_t from = 0;
-    enum found found = find_plain_length(reader, 0, &id, &from);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &id, &from);
     if (found != FOUND) {
         return found;
     }
     if (!rdb_board_is_type(id)) {
-        consume(reader, from);
-        begin_passing(reader, "llm", false);
+        rdb_reader_consume(reader, from);
+        rdb_reader_begin_passing(reader, "llm", false);
         return FOUND;
     }
     if ((id & TYPE_VERSION_MASK) != RDB_STATE_VERSION) {
-        return refuse(reader, "bans that a later version has written");
+        return rdb_reader_refuse(reader, "bans that a later version has written");
     }
-    found = find_module_number(reader, &from, &when);
+    found = rdb_reader_find_module_number(reader, &from, &when);
     if (found == FOUND) {
-        consume(reader, from);
+        rdb_reader_consume(reader, from);
         reader->state = RDB_AT_STATE;
     }
     return found;
 }
 
-static enum found take_state(struct rdb_reader *reader, enum rdb_event *event) {
+static enum found rdb_reader_take_state(struct rdb_reader *reader, enum rdb_event *event) {
     uint64_t opcode = 0;
     size_t from = 0;
     struct text text = {.head = 0};
-    enum found found = find_plain_length(reader, 0, &opcode, &from);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
     if (found == FOUND && opcode != MODULE_TEXT) {
-        return refuse_damaged(reader);
+        return rdb_reader_refuse_damaged(reader);
     }
     if (found == FOUND) {
-        found = find_whole_text(reader, from, &text);
+        found = rdb_reader_find_whole_text(reader, from, &text);
     }
     if (found == FOUND) {
-        found =
-            take_text(reader, from, &text, &reader->text_room, reader->text_number, &reader->text);
+        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
+                                     &reader->text);
     }
     if (found != FOUND) {
         return found;
     }
-    consume(reader, from + text.head + (size_t)text.stored);
+    rdb_reader_consume(reader, from + text.head + (size_t)text.stored);
     if (reader->text.size > 0) {
         *event = RDB_STATE;
     } else {
@@ -743,15 +756,15 @@ static enum found take_state(struct rdb_reader *reader, enum rdb_event *event) {
     return FOUND;
 }
 
-static enum found end_state(struct rdb_reader *reader) {
+static enum found rdb_reader_end_state(struct rdb_reader *reader) {
     uint64_t opcode = 0;
     size_t size = 0;
-    enum found found = find_plain_length(reader, 0, &opcode, &size);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &size);
     if (found == FOUND && opcode != MODULE_END) {
-        return refuse_damaged(reader);
+        return rdb_reader_refuse_damaged(reader);
     }
     if (found == FOUND) {
-        consume(reader, size);
+        rdb_reader_consume(reader, size);
         reader->state = RDB_AT_OPCODE;
     }
     return found;
@@ -759,143 +772,148 @@ static enum found end_state(struct rdb_reader *reader) {
 
 /* ---- the file ---- */
 
-static enum found read_head(struct rdb_reader *reader) {
-    const char *at = (const char *)here(reader);
-    if (available(reader) < HEAD_SIZE) {
-        size_t size = available(reader) < 5 ? available(reader) : 5;
+static enum found rdb_reader_read_head(struct rdb_reader *reader) {
+    const char *at = (const char *)rdb_reader_here(reader);
+    if (rdb_reader_available(reader) < HEAD_SIZE) {
+        size_t size = rdb_reader_available(reader) < 5 ? rdb_reader_available(reader) : 5;
         return size > 0 && memcmp(at, "REDIS", size) != 0 && memcmp(at, "VALKE", size) != 0
-                   ? refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY")
+                   ? rdb_reader_refuse(
+                         reader, "this is no RDB file: it begins with neither REDIS nor VALKEY")
                    : FOUND_TOO_FEW;
     }
     reader->is_valkey = memcmp(at, "VALKEY", 6) == 0;
     if (!reader->is_valkey && memcmp(at, "REDIS", 5) != 0) {
-        return refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY");
+        return rdb_reader_refuse(reader,
+                                 "this is no RDB file: it begins with neither REDIS nor VALKEY");
     }
     for (size_t i = reader->is_valkey ? 6 : 5; i < HEAD_SIZE; i++) {
         if (at[i] < '0' || at[i] > '9') {
-            return refuse(reader, "this is no RDB file: its version is no number");
+            return rdb_reader_refuse(reader, "this is no RDB file: its version is no number");
         }
         reader->version = reader->version * 10 + (unsigned)(at[i] - '0');
     }
     if (!rdb_knows_version(reader->version) ||
         reader->is_valkey != (reader->version >= RDB_VERSION_VALKEY_MIN)) {
-        return refuse(reader, "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
-                      reader->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
-                      (int)RDB_VERSION_VALKEY_MAX);
+        return rdb_reader_refuse(reader,
+                                 "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
+                                 reader->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
+                                 (int)RDB_VERSION_VALKEY_MAX);
     }
-    consume(reader, HEAD_SIZE);
+    rdb_reader_consume(reader, HEAD_SIZE);
     reader->state = RDB_AT_OPCODE;
     return FOUND;
 }
 
-static enum found read_database(struct rdb_reader *reader) {
+static enum found rdb_reader_read_database(struct rdb_reader *reader) {
     size_t size;
-    enum found found = find_plain_length(reader, 1, &reader->database, &size);
+    enum found found = rdb_reader_find_plain_length(reader, 1, &reader->database, &size);
     if (found == FOUND) {
-        consume(reader, 1 + size);
+        rdb_reader_consume(reader, 1 + size);
     }
     return found;
 }
 
-static enum found read_expiry(struct rdb_reader *reader, bool is_seconds) {
+static enum found rdb_reader_read_expiry(struct rdb_reader *reader, bool is_seconds) {
     size_t size = is_seconds ? 4 : 8;
-    if (available(reader) < 1 + size) {
+    if (rdb_reader_available(reader) < 1 + size) {
         return FOUND_TOO_FEW;
     }
-    const char *at = (const char *)here(reader) + 1;
+    const char *at = (const char *)rdb_reader_here(reader) + 1;
     if (is_seconds) {
         reader->expire_at_ms = (int64_t)(int32_t)little_get_u32(at) * 1000;
     } else {
         reader->expire_at_ms = (int64_t)little_get_u64(at);
     }
-    consume(reader, 1 + size);
+    rdb_reader_consume(reader, 1 + size);
     return FOUND;
 }
 
-static enum found begin_opcode(struct rdb_reader *reader, const char *form) {
-    consume(reader, 1);
-    begin_passing(reader, form, false);
+static enum found rdb_reader_begin_opcode(struct rdb_reader *reader, const char *form) {
+    rdb_reader_consume(reader, 1);
+    rdb_reader_begin_passing(reader, form, false);
     return FOUND;
 }
 
-static enum found begin_key(struct rdb_reader *reader, unsigned type) {
+static enum found rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
     reader->type = type;
-    if (type_of(reader) == NULL) {
-        return refuse(reader, "unknown type %u", type);
+    if (rdb_reader_type_of(reader) == NULL) {
+        return rdb_reader_refuse(reader, "unknown type %u", type);
     }
-    reader->kind = type_of(reader)->kind;
-    consume(reader, 1);
+    reader->kind = rdb_reader_type_of(reader)->kind;
+    rdb_reader_consume(reader, 1);
     reader->state = RDB_AT_NAME;
     return FOUND;
 }
 
-static enum found read_opcode(struct rdb_reader *reader) {
-    if (available(reader) == 0) {
+static enum found rdb_reader_read_opcode(struct rdb_reader *reader) {
+    if (rdb_reader_available(reader) == 0) {
         return FOUND_TOO_FEW;
     }
-    unsigned opcode = here(reader)[0];
+    unsigned opcode = rdb_reader_here(reader)[0];
     if (reader->is_single) {
-        return begin_key(reader, opcode);
+        return rdb_reader_begin_key(reader, opcode);
     }
     switch (opcode) {
     case OPCODE_KEY_METADATA:
         return reader->is_valkey
-                   ? refuse(reader, "slots of a cluster are being imported: wait for their end")
-                   : begin_opcode(reader, "*(4m)");
+                   ? rdb_reader_refuse(reader,
+                                       "slots of a cluster are being imported: wait for their end")
+                   : rdb_reader_begin_opcode(reader, "*(4m)");
     case OPCODE_SLOT_INFO:
-        return begin_opcode(reader, "lll");
+        return rdb_reader_begin_opcode(reader, "lll");
     case OPCODE_FUNCTION:
         reader->function_count++;
-        return begin_opcode(reader, "s");
+        return rdb_reader_begin_opcode(reader, "s");
     case OPCODE_MODULE_AUX:
-        consume(reader, 1);
+        rdb_reader_consume(reader, 1);
         reader->state = RDB_AT_AUX;
         return FOUND;
     case OPCODE_IDLE:
-        return begin_opcode(reader, "l");
+        return rdb_reader_begin_opcode(reader, "l");
     case OPCODE_FREQUENCY:
-        return begin_opcode(reader, "1");
+        return rdb_reader_begin_opcode(reader, "1");
     case OPCODE_AUX:
-        return begin_opcode(reader, "ss");
+        return rdb_reader_begin_opcode(reader, "ss");
     case OPCODE_RESIZE:
-        return begin_opcode(reader, "ll");
+        return rdb_reader_begin_opcode(reader, "ll");
     case OPCODE_EXPIRY_MS:
     case OPCODE_EXPIRY_S:
-        return read_expiry(reader, opcode == OPCODE_EXPIRY_S);
+        return rdb_reader_read_expiry(reader, opcode == OPCODE_EXPIRY_S);
     case OPCODE_DATABASE:
-        return read_database(reader);
+        return rdb_reader_read_database(reader);
     case OPCODE_END:
-        consume(reader, 1);
+        rdb_reader_consume(reader, 1);
         reader->state = RDB_AT_CHECKSUM;
         return FOUND;
     default:
-        return opcode < RDB_TYPES ? begin_key(reader, opcode)
-                                  : refuse(reader, "unknown opcode %u", opcode);
+        return opcode < RDB_TYPES ? rdb_reader_begin_key(reader, opcode)
+                                  : rdb_reader_refuse(reader, "unknown opcode %u", opcode);
     }
 }
 
-static enum found read_name(struct rdb_reader *reader) {
+static enum found rdb_reader_read_name(struct rdb_reader *reader) {
     struct text text;
     struct bytes name = {.at = NULL};
     buffer_clear(&reader->name);
     if (!reader->is_single) {
-        enum found found = find_whole_text(reader, 0, &text);
+        enum found found = rdb_reader_find_whole_text(reader, 0, &text);
         if (found == FOUND) {
-            found = take_text(reader, 0, &text, &reader->text_room, reader->text_number, &name);
+            found = rdb_reader_take_text(reader, 0, &text, &reader->text_room, reader->text_number,
+                                         &name);
         }
         if (found != FOUND) {
             return found;
         }
         buffer_append(&reader->name, name.at, name.size);
         if (reader->name.is_broken) {
-            return lack_memory(reader);
+            return rdb_reader_lack_memory(reader);
         }
-        consume(reader, text.head + (size_t)text.stored);
+        rdb_reader_consume(reader, text.head + (size_t)text.stored);
     }
     if (reader->type == TYPE_MODULE) {
         reader->state = RDB_AT_MODULE;
     } else if (reader->kind == RDB_OTHER) {
-        begin_passing(reader, type_of(reader)->passed, true);
+        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
     } else {
         reader->state = RDB_AT_VALUE;
     }
@@ -903,50 +921,52 @@ static enum found read_name(struct rdb_reader *reader) {
 }
 
 /* A board, or something to be passed over. */
-static enum found read_module(struct rdb_reader *reader, enum rdb_event *event) {
+static enum found rdb_reader_read_module(struct rdb_reader *reader, enum rdb_event *event) {
     uint64_t id = 0;
     size_t size = 0;
-    enum found found = find_plain_length(reader, 0, &id, &size);
+    enum found found = rdb_reader_find_plain_length(reader, 0, &id, &size);
     if (found != FOUND) {
         return found;
     }
     if (rdb_board_is_type(id)) {
-        return begin_board(reader, size, id);
+        return rdb_reader_begin_board(reader, size, id);
     }
-    begin_passing(reader, type_of(reader)->passed, true);
+    rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
     *event = RDB_KEY;
     return FOUND;
 }
 
-static enum found read_value_head(struct rdb_reader *reader) {
-    const struct type *type = type_of(reader);
+static enum found rdb_reader_read_value_head(struct rdb_reader *reader) {
+    const struct type *type = rdb_reader_type_of(reader);
     size_t size;
-    if (available(reader) < type->head) {
+    if (rdb_reader_available(reader) < type->head) {
         return FOUND_TOO_FEW;
     }
-    reader->expiry_base = type->head > 0 ? little_get_u64((const char *)here(reader)) : 1;
+    reader->expiry_base =
+        type->head > 0 ? little_get_u64((const char *)rdb_reader_here(reader)) : 1;
     if (type->entries >= ENTRIES_PACKED) {
-        return begin_packed(reader, type->head);
+        return rdb_reader_begin_packed(reader, type->head);
     }
-    enum found found = find_plain_length(reader, type->head, &reader->entries_left, &size);
+    enum found found =
+        rdb_reader_find_plain_length(reader, type->head, &reader->entries_left, &size);
     if (found == FOUND) {
-        consume(reader, type->head + size);
+        rdb_reader_consume(reader, type->head + size);
         reader->state = RDB_AT_ENTRY;
     }
     return found;
 }
 
-static enum found read_checksum(struct rdb_reader *reader) {
-    add_to_crc(reader);
+static enum found rdb_reader_read_checksum(struct rdb_reader *reader) {
+    rdb_reader_add_to_crc(reader);
     if (reader->version >= CHECKSUM_SINCE) {
-        if (available(reader) < CHECKSUM_SIZE) {
+        if (rdb_reader_available(reader) < CHECKSUM_SIZE) {
             return FOUND_TOO_FEW;
         }
-        uint64_t told = little_get_u64((const char *)here(reader));
+        uint64_t told = little_get_u64((const char *)rdb_reader_here(reader));
         if (told != 0 && told != reader->crc) { /* 0: rdbchecksum no */
-            return refuse(reader, "the checksum is wrong: the file is damaged");
+            return rdb_reader_refuse(reader, "the checksum is wrong: the file is damaged");
         }
-        consume(reader, CHECKSUM_SIZE);
+        rdb_reader_consume(reader, CHECKSUM_SIZE);
     }
     reader->crc_at = reader->input.size;
     reader->state = RDB_AT_END;
@@ -955,88 +975,89 @@ static enum found read_checksum(struct rdb_reader *reader) {
 
 /* ---- events ---- */
 
-static enum rdb_event fail(const struct rdb_reader *reader) {
+static enum rdb_event rdb_reader_fail(const struct rdb_reader *reader) {
     return reader->is_out_of_memory ? RDB_OUT_OF_MEMORY : RDB_BAD;
 }
 
-static enum rdb_event end_key(struct rdb_reader *reader) {
+static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
     reader->is_key_over = true;
     reader->state = reader->is_single ? RDB_AT_END : RDB_AT_OPCODE;
     return RDB_KEY_END;
 }
 
 /* Consume what is passed over unread. */
-static bool has_skipped(struct rdb_reader *reader) {
-    size_t size = reader->skip < available(reader) ? (size_t)reader->skip : available(reader);
-    consume(reader, size);
+static bool rdb_reader_has_skipped(struct rdb_reader *reader) {
+    size_t size = reader->skip < rdb_reader_available(reader) ? (size_t)reader->skip
+                                                              : rdb_reader_available(reader);
+    rdb_reader_consume(reader, size);
     reader->skip -= size;
     return reader->skip == 0;
 }
 
 /* One step. *event: set if it makes one. */
-static enum found step(struct rdb_reader *reader, enum rdb_event *event) {
+static enum found rdb_reader_step(struct rdb_reader *reader, enum rdb_event *event) {
     enum found found;
     bool is_over;
     switch (reader->state) {
     case RDB_AT_HEAD:
-        return read_head(reader);
+        return rdb_reader_read_head(reader);
     case RDB_AT_OPCODE:
-        return read_opcode(reader);
+        return rdb_reader_read_opcode(reader);
     case RDB_AT_NAME:
-        found = read_name(reader);
+        found = rdb_reader_read_name(reader);
         if (found == FOUND && reader->state != RDB_AT_MODULE) {
             *event = RDB_KEY;
         }
         return found;
     case RDB_AT_MODULE:
-        return read_module(reader, event);
+        return rdb_reader_read_module(reader, event);
     case RDB_AT_CHUNK:
-        found = begin_chunk(reader, &is_over);
+        found = rdb_reader_begin_chunk(reader, &is_over);
         if (found == FOUND && is_over) {
-            *event = end_key(reader);
+            *event = rdb_reader_end_key(reader);
         }
         return found;
     case RDB_AT_RECORD:
-        return take_record(reader, event);
+        return rdb_reader_take_record(reader, event);
     case RDB_AT_AUX:
-        return begin_aux(reader);
+        return rdb_reader_begin_aux(reader);
     case RDB_AT_STATE:
-        return take_state(reader, event);
+        return rdb_reader_take_state(reader, event);
     case RDB_AT_STATE_END:
-        return end_state(reader);
+        return rdb_reader_end_state(reader);
     case RDB_AT_VALUE:
-        return read_value_head(reader);
+        return rdb_reader_read_value_head(reader);
     case RDB_AT_ENTRY:
         if (reader->entries_left == 0) {
-            *event = end_key(reader);
+            *event = rdb_reader_end_key(reader);
             return FOUND;
         }
-        found = take_entry(reader);
+        found = rdb_reader_take_entry(reader);
         if (found == FOUND) {
             reader->entries_left--;
             *event = RDB_ENTRY;
         }
         return found;
     case RDB_AT_PACKED:
-        found = take_packed(reader);
+        found = rdb_reader_take_packed(reader);
         if (found == FOUND) {
             *event = RDB_ENTRY;
         } else if (found == FOUND_TOO_FEW) {
-            consume(reader, reader->packed_size);
-            *event = end_key(reader);
+            rdb_reader_consume(reader, reader->packed_size);
+            *event = rdb_reader_end_key(reader);
             found = FOUND;
         }
         return found;
     case RDB_AT_PASSED:
-        found = pass(reader);
+        found = rdb_reader_pass(reader);
         if (found == FOUND && reader->depth == 0 && reader->is_passing_key) {
-            *event = end_key(reader);
+            *event = rdb_reader_end_key(reader);
         } else if (found == FOUND && reader->depth == 0) {
             reader->state = RDB_AT_OPCODE;
         }
         return found;
     case RDB_AT_CHECKSUM:
-        return read_checksum(reader);
+        return rdb_reader_read_checksum(reader);
     case RDB_AT_END:
         *event = RDB_END;
         return FOUND;
@@ -1053,16 +1074,16 @@ enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
         reader->expire_at_ms = RDB_NO_EXPIRY;
     }
     while (event == RDB_MORE) {
-        if (reader->state != RDB_AT_ERROR && !has_skipped(reader)) {
+        if (reader->state != RDB_AT_ERROR && !rdb_reader_has_skipped(reader)) {
             return RDB_MORE;
         }
-        switch (step(reader, &event)) {
+        switch (rdb_reader_step(reader, &event)) {
         case FOUND:
             break;
         case FOUND_TOO_FEW:
             return RDB_MORE;
         case FOUND_BAD:
-            return fail(reader);
+            return rdb_reader_fail(reader);
         }
     }
     return event;
@@ -1073,13 +1094,13 @@ void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
         return;
     }
     CHECK(reader->state != RDB_AT_PACKED && reader->state != RDB_AT_RECORD);
-    add_to_crc(reader);
+    rdb_reader_add_to_crc(reader);
     buffer_drop_front(&reader->input, reader->at);
     reader->crc_at -= reader->at;
     reader->at = 0;
     buffer_append(&reader->input, piece.at, piece.size);
     if (reader->input.is_broken) {
-        (void)lack_memory(reader);
+        (void)rdb_reader_lack_memory(reader);
     }
 }
 
@@ -1089,7 +1110,7 @@ struct bytes rdb_reader_rest(const struct rdb_reader *reader) {
 }
 
 size_t rdb_reader_left(const struct rdb_reader *reader) {
-    return available(reader);
+    return rdb_reader_available(reader);
 }
 
 void rdb_reader_init(struct rdb_reader *reader) {

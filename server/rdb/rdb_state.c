@@ -22,11 +22,11 @@ struct writing {
     bool is_failed;
 };
 
-static void begin_blob(struct writing *writing) {
+static void rdb_state_begin_blob(struct writing *writing) {
     effect_blob_begin(&writing->encoder, &writing->blob, writing->time_us);
 }
 
-static void end_blob(struct writing *writing) {
+static void rdb_state_end_blob(struct writing *writing) {
     writing->is_failed |= writing->blob.is_broken;
     if (!writing->is_failed) {
         writing->take(writing->context,
@@ -35,7 +35,7 @@ static void end_blob(struct writing *writing) {
 }
 
 /* As it replaces what is there. */
-static void write_key(void *context, const struct registry_key *key) {
+static void rdb_state_write_key(void *context, const struct registry_key *key) {
     struct writing *writing = context;
     struct effect effect = {.kind = EFFECT_REMOVE,
                             .key_kind = &key_kind_hash,
@@ -51,8 +51,8 @@ static void write_key(void *context, const struct registry_key *key) {
         effect_encode(&writing->encoder, &each);
     }
     if (writing->blob.size > BLOB_SIZE) {
-        end_blob(writing);
-        begin_blob(writing);
+        rdb_state_end_blob(writing);
+        rdb_state_begin_blob(writing);
     }
 }
 
@@ -73,13 +73,13 @@ bool rdb_state_write(struct registry *registry, int64_t time_us,
     writing.context = context;
     writing.is_failed = false;
     buffer_init(&writing.blob, 0);
-    begin_blob(&writing);
+    rdb_state_begin_blob(&writing);
     size_t empty_size = writing.blob.size;
     for (uint32_t database = RDB_STATE_FIRST; database < RDB_STATE_END; database++) {
-        registry_each(registry, database, INT64_MIN, write_key, &writing);
+        registry_each(registry, database, INT64_MIN, rdb_state_write_key, &writing);
     }
     if (writing.blob.size > empty_size || writing.blob.is_broken) {
-        end_blob(&writing);
+        rdb_state_end_blob(&writing);
     }
     buffer_deinit(&writing.blob);
     return !writing.is_failed;
@@ -99,7 +99,7 @@ struct checking {
     char *why;
 };
 
-static bool follows(struct checking *checking, const struct effect *effect) {
+static bool rdb_state_follows(struct checking *checking, const struct effect *effect) {
     enum place place = checking->place;
     bool is_same = place != BETWEEN && effect->database == checking->database &&
                    bytes_equal(effect->name, checking->name);
@@ -130,7 +130,7 @@ static bool follows(struct checking *checking, const struct effect *effect) {
 }
 
 /* As server/commands/ban.h has them. */
-static bool is_ban(const struct checking *checking, const struct effect *effect) {
+static bool rdb_state_is_ban(const struct checking *checking, const struct effect *effect) {
     bool has_field = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
     if (effect->name.size < 2 || effect->name.size > 1 + BOARD_MEMBER_MAX ||
         (has_field && effect->member.size > GLOB_PATTERN_MAX) ||
@@ -147,15 +147,15 @@ static bool is_ban(const struct checking *checking, const struct effect *effect)
     return true;
 }
 
-static bool is_allowed(void *context, const struct effect *effect) {
+static bool rdb_state_is_allowed(void *context, const struct effect *effect) {
     struct checking *checking = context;
     bool has_kind =
         effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || effect->kind == EFFECT_CREATE;
     bool is_known = has_kind || effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_EXPIRE;
     return is_known && rdb_state_owns(effect->database) &&
            (!has_kind || effect->key_kind == &key_kind_hash) &&
-           (effect->database != RDB_STATE_BANS || is_ban(checking, effect)) &&
-           (checking->form != RDB_STATE_WHOLE || follows(checking, effect));
+           (effect->database != RDB_STATE_BANS || rdb_state_is_ban(checking, effect)) &&
+           (checking->form != RDB_STATE_WHOLE || rdb_state_follows(checking, effect));
 }
 
 bool rdb_state_check(struct effect_decoder *decoder, struct bytes blob, enum rdb_state_form form,
@@ -168,14 +168,14 @@ bool rdb_state_check(struct effect_decoder *decoder, struct bytes blob, enum rdb
         return false;
     }
     snprintf(why, RDB_STATE_ERROR_MAX, "they are damaged");
-    return effect_blob_check(decoder, *chunk, is_allowed, &checking) &&
+    return effect_blob_check(decoder, *chunk, rdb_state_is_allowed, &checking) &&
            (checking.place == BETWEEN || checking.place == FILLED);
 }
 
 /* ---- applying ---- */
 
 /* What is to be removed may be gone already: its time was over here, too, or it was never there. */
-static bool visit(void *context, struct effect *effect) {
+static bool rdb_state_visit(void *context, struct effect *effect) {
     const struct registry *registry = context;
     return effect->kind != EFFECT_REMOVE ||
            registry_peek(registry, effect->database, effect->name, INT64_MIN) != NULL;
@@ -183,7 +183,7 @@ static bool visit(void *context, struct effect *effect) {
 
 enum effect_status rdb_state_apply(struct registry *registry, struct effect_decoder *decoder,
                                    struct bytes chunk) {
-    return effect_blob_apply(registry, decoder, chunk, visit, registry);
+    return effect_blob_apply(registry, decoder, chunk, rdb_state_visit, registry);
 }
 
 bool rdb_state_clear(struct registry *registry, uint32_t keys_max) {

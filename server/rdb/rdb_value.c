@@ -32,7 +32,7 @@ void rdb_value_init(struct rdb_value *value, uint64_t seed) {
     *value = (struct rdb_value){.seed = seed};
 }
 
-static void free_chunks(struct rdb_chunk *chunk) {
+static void rdb_value_free_chunks(struct rdb_chunk *chunk) {
     while (chunk != NULL) {
         struct rdb_chunk *next = chunk->next;
         memory_free(chunk);
@@ -40,7 +40,7 @@ static void free_chunks(struct rdb_chunk *chunk) {
     }
 }
 
-static void free_hash(struct rdb_value *value) {
+static void rdb_value_free_hash(struct rdb_value *value) {
     uint32_t work;
     do {
         work = UINT32_MAX;
@@ -48,35 +48,35 @@ static void free_hash(struct rdb_value *value) {
 }
 
 void rdb_value_deinit(struct rdb_value *value) {
-    free_chunks(value->chunks);
-    free_hash(value);
+    rdb_value_free_chunks(value->chunks);
+    rdb_value_free_hash(value);
     memory_free(value->entries);
     memory_free(value->fields);
 }
 
 /* One chunk stays, unless it is a large one. */
-static void clear_chunks(struct rdb_value *value) {
+static void rdb_value_clear_chunks(struct rdb_value *value) {
     struct rdb_chunk *chunk = value->chunks;
     value->chunk_used = 0;
     if (chunk != NULL && chunk->size > CHUNK_SIZE) {
-        free_chunks(chunk);
+        rdb_value_free_chunks(chunk);
         value->chunks = NULL;
     } else if (chunk != NULL) {
-        free_chunks(chunk->next);
+        rdb_value_free_chunks(chunk->next);
         chunk->next = NULL;
     }
 }
 
-static void clear(struct rdb_value *value) {
-    clear_chunks(value);
+static void rdb_value_clear(struct rdb_value *value) {
+    rdb_value_clear_chunks(value);
     value->count = 0;
     value->field_count = 0;
-    free_hash(value);
+    rdb_value_free_hash(value);
     value->seed = value->seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 }
 
 /* A copy of the bytes; at is NULL: no memory. */
-static struct bytes keep(struct rdb_value *value, struct bytes bytes) {
+static struct bytes rdb_value_keep(struct rdb_value *value, struct bytes bytes) {
     struct rdb_chunk *chunk = value->chunks;
     if (chunk == NULL || chunk->size - value->chunk_used < bytes.size) {
         size_t size = bytes.size > CHUNK_SIZE ? bytes.size : CHUNK_SIZE;
@@ -96,7 +96,7 @@ static struct bytes keep(struct rdb_value *value, struct bytes bytes) {
     return (struct bytes){.at = at, .size = bytes.size};
 }
 
-static bool reserve_entry(struct rdb_value *value) {
+static bool rdb_value_reserve_entry(struct rdb_value *value) {
     if (value->count < value->capacity) {
         return true;
     }
@@ -139,14 +139,14 @@ static const uint64_t integer_powers[] = {1,
                                           1000000000000000000};
 
 /* A magnitude that is an integer of 64 bits? */
-static bool is_whole(double magnitude) {
+static bool rdb_value_is_whole(double magnitude) {
     return magnitude < 0x1p64 && (double)(uint64_t)magnitude == magnitude;
 }
 
 /* Integers are exact, whatever their size; else the fewest digits. */
 size_t rdb_value_print_score(double score, char *out) {
     int size = 0;
-    if (is_whole(fabs(score))) {
+    if (rdb_value_is_whole(fabs(score))) {
         bool is_negative = score < 0;
         out[0] = '-';
         return is_negative + bytes_print_u64(out + is_negative, (uint64_t)fabs(score));
@@ -162,9 +162,9 @@ size_t rdb_value_print_score(double score, char *out) {
 
 /* The decimal of a short score, without its text: n / 10^s with at most 15 digits is the only such
  * decimal of its double, and division rounds as reading the text does. */
-static bool find_decimal(double score, unsigned scale, struct decimal *decimal) {
+static bool rdb_value_find_decimal(double score, unsigned scale, struct decimal *decimal) {
     double magnitude = fabs(score);
-    if (is_whole(magnitude)) {
+    if (rdb_value_is_whole(magnitude)) {
         uint64_t whole = (uint64_t)magnitude;
         if (__builtin_mul_overflow(whole, integer_powers[scale], &decimal->magnitude)) {
             return false;
@@ -188,7 +188,7 @@ static bool find_decimal(double score, unsigned scale, struct decimal *decimal) 
 }
 
 /* Which layout takes the score, if any. */
-static void advise(struct bytes text, char *error) {
+static void rdb_value_advise(struct bytes text, char *error) {
     enum { TIMED_BITS = 40, BITS_MAX = 64 };
     struct decimal decimal;
     unsigned scale;
@@ -207,8 +207,9 @@ static void advise(struct bytes text, char *error) {
 }
 
 /* The exact path: for scores with many digits, and for the words of an error. */
-static enum rdb_value_status find_long_decimal(const struct layout_field *field, double score,
-                                               struct decimal *decimal, char *error) {
+static enum rdb_value_status rdb_value_find_long_decimal(const struct layout_field *field,
+                                                         double score, struct decimal *decimal,
+                                                         char *error) {
     char text[RDB_SCORE_TEXT_MAX];
     struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
     enum decimal_status status = layout_field_parse(field, bytes, decimal);
@@ -217,14 +218,14 @@ static enum rdb_value_status find_long_decimal(const struct layout_field *field,
         return RDB_VALUE_OK;
     }
     layout_explain_value(field, bytes, status, error);
-    advise(bytes, error);
+    rdb_value_advise(bytes, error);
     return RDB_VALUE_REFUSED;
 }
 
 /* ---- members ---- */
 
 void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout) {
-    clear(value);
+    rdb_value_clear(value);
     value->layout = layout;
     value->is_in_order = true;
     value->is_in_reverse = true;
@@ -240,33 +241,35 @@ enum rdb_value_status rdb_value_begin_board(struct rdb_value *value, const struc
     return RDB_VALUE_OK;
 }
 
-static int compare_bytes(struct bytes a, struct bytes b) {
+static int rdb_value_compare_bytes(struct bytes a, struct bytes b) {
     size_t size = a.size < b.size ? a.size : b.size;
     int order = memcmp(a.at, b.at, size);
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
 /* Below 0: a is better. */
-static int compare(const struct board_entry *a, const struct board_entry *b, bool is_ascending) {
+static int rdb_value_compare(const struct board_entry *a, const struct board_entry *b,
+                             bool is_ascending) {
     if (a->key != b->key) {
         return a->key > b->key ? -1 : 1;
     }
-    int order = compare_bytes(a->member, b->member);
+    int order = rdb_value_compare_bytes(a->member, b->member);
     return is_ascending ? order : -order;
 }
 
-static bool is_ascending(const struct rdb_value *value) {
+static bool rdb_value_is_ascending(const struct rdb_value *value) {
     return value->layout->fields[0].is_ascending;
 }
 
-static enum rdb_value_status put(struct rdb_value *value, struct bytes member, uint64_t key) {
+static enum rdb_value_status rdb_value_put(struct rdb_value *value, struct bytes member,
+                                           uint64_t key) {
     if (member.size == 0 || member.size > BOARD_MEMBER_MAX) {
         return RDB_VALUE_DAMAGED;
     }
-    if (!reserve_entry(value)) {
+    if (!rdb_value_reserve_entry(value)) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
-    struct bytes kept = keep(value, member);
+    struct bytes kept = rdb_value_keep(value, member);
     if (kept.at == NULL) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
@@ -278,11 +281,11 @@ static enum rdb_value_status put(struct rdb_value *value, struct bytes member, u
 enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
                                              uint64_t *ordinal, char *error) {
     struct decimal decimal;
-    if (find_decimal(score, field->scale, &decimal) &&
+    if (rdb_value_find_decimal(score, field->scale, &decimal) &&
         layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
         return RDB_VALUE_OK;
     }
-    enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
+    enum rdb_value_status status = rdb_value_find_long_decimal(field, score, &decimal, error);
     if (status == RDB_VALUE_OK) {
         CHECK(layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK);
     }
@@ -298,10 +301,10 @@ enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes 
         return found;
     }
     enum rdb_value_status status =
-        put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
+        rdb_value_put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
     if (status == RDB_VALUE_OK && value->count > 1) {
         const struct board_entry *last = &value->entries[value->count - 1];
-        int order = compare(last - 1, last, is_ascending(value));
+        int order = rdb_value_compare(last - 1, last, rdb_value_is_ascending(value));
         value->is_in_order &= order < 0;
         value->is_in_reverse &= order > 0;
     }
@@ -314,20 +317,20 @@ enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes me
         (value->count > 0 && value->entries[value->count - 1].key < key)) {
         return RDB_VALUE_DAMAGED;
     }
-    return put(value, member, key);
+    return rdb_value_put(value, member, key);
 }
 
 /* ---- order ---- */
 
-static int compare_descending(const void *a, const void *b) {
-    return compare(a, b, false);
+static int rdb_value_compare_descending(const void *a, const void *b) {
+    return rdb_value_compare(a, b, false);
 }
 
-static int compare_ascending(const void *a, const void *b) {
-    return compare(a, b, true);
+static int rdb_value_compare_ascending(const void *a, const void *b) {
+    return rdb_value_compare(a, b, true);
 }
 
-static void reverse(struct board_entry *entries, uint32_t count) {
+static void rdb_value_reverse(struct board_entry *entries, uint32_t count) {
     for (uint32_t i = 0; i < count / 2; i++) {
         struct board_entry entry = entries[i];
         entries[i] = entries[count - 1 - i];
@@ -341,10 +344,11 @@ void rdb_value_sort(struct rdb_value *value) {
         return;
     }
     if (value->is_in_reverse) {
-        reverse(value->entries, value->count);
+        rdb_value_reverse(value->entries, value->count);
     } else {
         qsort(value->entries, value->count, sizeof *value->entries,
-              is_ascending(value) ? compare_ascending : compare_descending);
+              rdb_value_is_ascending(value) ? rdb_value_compare_ascending
+                                            : rdb_value_compare_descending);
     }
 }
 
@@ -356,8 +360,8 @@ struct slots {
 };
 
 /* false: the member is there already. */
-static bool put_slot(const struct rdb_value *value, const struct slots *slots, uint64_t hash,
-                     uint32_t index) {
+static bool rdb_value_put_slot(const struct rdb_value *value, const struct slots *slots,
+                               uint64_t hash, uint32_t index) {
     uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
     for (uint64_t at = hash & slots->mask;; at = (at + 1) & slots->mask) {
         uint64_t slot = slots->at[at];
@@ -372,7 +376,7 @@ static bool put_slot(const struct rdb_value *value, const struct slots *slots, u
     }
 }
 
-static bool has_no_twins(const struct rdb_value *value, const struct slots *slots) {
+static bool rdb_value_has_no_twins(const struct rdb_value *value, const struct slots *slots) {
     uint64_t hashes[GROUP];
     for (uint32_t begin = 0; begin < value->count; begin += GROUP) {
         uint32_t left = value->count - begin;
@@ -383,7 +387,7 @@ static bool has_no_twins(const struct rdb_value *value, const struct slots *slot
             __builtin_prefetch(&slots->at[hashes[i] & slots->mask], 1);
         }
         for (uint32_t i = 0; i < count; i++) {
-            if (!put_slot(value, slots, hashes[i], begin + i)) {
+            if (!rdb_value_put_slot(value, slots, hashes[i], begin + i)) {
                 return false;
             }
         }
@@ -391,7 +395,7 @@ static bool has_no_twins(const struct rdb_value *value, const struct slots *slot
     return true;
 }
 
-static enum rdb_value_status check_twins(const struct rdb_value *value) {
+static enum rdb_value_status rdb_value_check_twins(const struct rdb_value *value) {
     uint64_t slot_count = 4;
     while (slot_count < (uint64_t)value->count * 2) {
         slot_count *= 2;
@@ -401,14 +405,14 @@ static enum rdb_value_status check_twins(const struct rdb_value *value) {
     if (slots.at == NULL) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
-    bool is_fine = has_no_twins(value, &slots);
+    bool is_fine = rdb_value_has_no_twins(value, &slots);
     memory_free(slots.at);
     return is_fine ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
 }
 
 enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
                                           uint32_t kept_max) {
-    enum rdb_value_status status = check_twins(value);
+    enum rdb_value_status status = rdb_value_check_twins(value);
     if (status != RDB_VALUE_OK) {
         return status;
     }
@@ -428,7 +432,7 @@ enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board 
 /* ---- hashes ---- */
 
 void rdb_value_begin_hash(struct rdb_value *value) {
-    clear(value);
+    rdb_value_clear(value);
 }
 
 enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
@@ -439,7 +443,7 @@ enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
     }
     enum hash_status status =
         hash_put(&value->hash, value->seed, value->fields, pairs, &added_count);
-    clear_chunks(value);
+    rdb_value_clear_chunks(value);
     value->field_count = 0;
     if (status == HASH_OUT_OF_MEMORY) {
         return RDB_VALUE_OUT_OF_MEMORY;
@@ -447,7 +451,7 @@ enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
     return status == HASH_OK && added_count == pairs ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
 }
 
-static bool reserve_fields(struct rdb_value *value) {
+static bool rdb_value_reserve_fields(struct rdb_value *value) {
     if (value->field_count < value->field_capacity) {
         return true;
     }
@@ -467,12 +471,12 @@ enum rdb_value_status rdb_value_put_field(struct rdb_value *value, struct bytes 
             return status;
         }
     }
-    if (!reserve_fields(value)) {
+    if (!rdb_value_reserve_fields(value)) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
-    struct bytes kept[2] = {keep(value, field), {.at = NULL}};
+    struct bytes kept[2] = {rdb_value_keep(value, field), {.at = NULL}};
     if (kept[0].at != NULL) {
-        kept[1] = keep(value, content);
+        kept[1] = rdb_value_keep(value, content);
     }
     if (kept[1].at == NULL) {
         return RDB_VALUE_OUT_OF_MEMORY;

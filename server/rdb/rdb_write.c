@@ -39,7 +39,7 @@ struct writing {
 
 /* ---- parts ---- */
 
-static void flush(struct writing *writing, size_t size_max) {
+static void rdb_write_flush(struct writing *writing, size_t size_max) {
     struct buffer *pack = &writing->pack;
     writing->is_failed |= pack->is_broken;
     if (!writing->is_failed && pack->size > size_max) {
@@ -51,80 +51,82 @@ static void flush(struct writing *writing, size_t size_max) {
     }
 }
 
-static void put_byte(struct writing *writing, unsigned byte) {
+static void rdb_write_put_byte(struct writing *writing, unsigned byte) {
     char at = (char)byte;
     buffer_append(&writing->pack, &at, 1);
 }
 
 /* A length, or another number: 6, 14, 32 or 64 bits. */
-static void put_length(struct writing *writing, uint64_t length) {
+static void rdb_write_put_length(struct writing *writing, uint64_t length) {
     enum { SIX = 1 << 6, FOURTEEN = 1 << 14, LENGTH_32 = 0x80, LENGTH_64 = 0x81 };
     if (length < SIX) {
-        put_byte(writing, (unsigned)length);
+        rdb_write_put_byte(writing, (unsigned)length);
         return;
     }
     if (length < FOURTEEN) {
-        put_byte(writing, (unsigned)(SIX | length >> 8));
-        put_byte(writing, (unsigned)(length & UINT8_MAX));
+        rdb_write_put_byte(writing, (unsigned)(SIX | length >> 8));
+        rdb_write_put_byte(writing, (unsigned)(length & UINT8_MAX));
         return;
     }
     bool is_long = length > UINT32_MAX;
-    put_byte(writing, is_long ? LENGTH_64 : LENGTH_32);
+    rdb_write_put_byte(writing, is_long ? LENGTH_64 : LENGTH_32);
     for (int shift = is_long ? 56 : 24; shift >= 0; shift -= 8) {
-        put_byte(writing, (unsigned)(length >> shift & UINT8_MAX));
+        rdb_write_put_byte(writing, (unsigned)(length >> shift & UINT8_MAX));
     }
 }
 
-static void put_text(struct writing *writing, struct bytes text) {
-    put_length(writing, text.size);
+static void rdb_write_put_text(struct writing *writing, struct bytes text) {
+    rdb_write_put_length(writing, text.size);
     buffer_append(&writing->pack, text.at, text.size);
-    flush(writing, PACK_SIZE);
+    rdb_write_flush(writing, PACK_SIZE);
 }
 
 /* ---- of a module ---- */
 
-static void put_part_number(void *context, uint64_t number) {
-    put_length(context, PART_NUMBER);
-    put_length(context, number);
+static void rdb_write_put_part_number(void *context, uint64_t number) {
+    rdb_write_put_length(context, PART_NUMBER);
+    rdb_write_put_length(context, number);
 }
 
-static void put_part_text(void *context, struct bytes text) {
-    put_length(context, PART_TEXT);
-    put_text(context, text);
+static void rdb_write_put_part_text(void *context, struct bytes text) {
+    rdb_write_put_length(context, PART_TEXT);
+    rdb_write_put_text(context, text);
 }
 
-static void put_state(struct writing *writing, struct registry *registry) {
+static void rdb_write_put_state(struct writing *writing, struct registry *registry) {
     if (rdb_state_is_empty(registry)) {
         return;
     }
-    put_byte(writing, OP_MODULE_AUX);
-    put_length(writing, rdb_board_type_id());
-    put_part_number(writing, AUX_BEFORE_KEYS);
-    writing->is_failed |= !rdb_state_write(registry, writing->time_us, put_part_text, writing);
-    put_part_text(writing, BYTES(""));
-    put_length(writing, PART_END);
+    rdb_write_put_byte(writing, OP_MODULE_AUX);
+    rdb_write_put_length(writing, rdb_board_type_id());
+    rdb_write_put_part_number(writing, AUX_BEFORE_KEYS);
+    writing->is_failed |=
+        !rdb_state_write(registry, writing->time_us, rdb_write_put_part_text, writing);
+    rdb_write_put_part_text(writing, BYTES(""));
+    rdb_write_put_length(writing, PART_END);
 }
 
-static void put_board(struct writing *writing, const struct registry_key *key) {
-    const struct rdb_board_sink sink = {put_part_number, put_part_text, writing};
-    put_length(writing, rdb_board_type_id());
+static void rdb_write_put_board(struct writing *writing, const struct registry_key *key) {
+    const struct rdb_board_sink sink = {rdb_write_put_part_number, rdb_write_put_part_text,
+                                        writing};
+    rdb_write_put_length(writing, rdb_board_type_id());
     writing->is_failed |= !rdb_board_write(key, writing->time_us, &sink);
-    put_length(writing, PART_END);
+    rdb_write_put_length(writing, PART_END);
 }
 
 /* ---- keys ---- */
 
-static void put_hash(struct writing *writing, const struct registry_key *key) {
+static void rdb_write_put_hash(struct writing *writing, const struct registry_key *key) {
     struct hash_cursor cursor = hash_begin(&key->hash);
     struct hash_pair pair;
-    put_length(writing, hash_count(&key->hash));
+    rdb_write_put_length(writing, hash_count(&key->hash));
     while (hash_next(&cursor, &pair)) {
-        put_text(writing, pair.field);
-        put_text(writing, pair.value);
+        rdb_write_put_text(writing, pair.field);
+        rdb_write_put_text(writing, pair.value);
     }
 }
 
-static void put_key(void *context, const struct registry_key *key) {
+static void rdb_write_put_key(void *context, const struct registry_key *key) {
     struct writing *writing = context;
     int64_t expire_at_ms = registry_expiry(writing->registry, key);
     char time[sizeof(uint64_t)];
@@ -133,32 +135,32 @@ static void put_key(void *context, const struct registry_key *key) {
         return;
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        put_byte(writing, OP_EXPIRE_MS);
+        rdb_write_put_byte(writing, OP_EXPIRE_MS);
         little_put_u64(time, (uint64_t)expire_at_ms);
         buffer_append(&writing->pack, time, sizeof time);
     }
-    put_byte(writing, is_hash ? TYPE_HASH : TYPE_MODULE);
-    put_text(writing, registry_name(key));
+    rdb_write_put_byte(writing, is_hash ? TYPE_HASH : TYPE_MODULE);
+    rdb_write_put_text(writing, registry_name(key));
     if (is_hash) {
-        put_hash(writing, key);
+        rdb_write_put_hash(writing, key);
     } else {
-        put_board(writing, key);
+        rdb_write_put_board(writing, key);
     }
 }
 
-static void put_aux(struct writing *writing, const char *name, const char *value) {
-    put_byte(writing, OP_AUX);
-    put_text(writing, bytes_from_text(name));
-    put_text(writing, bytes_from_text(value));
+static void rdb_write_put_aux(struct writing *writing, const char *name, const char *value) {
+    rdb_write_put_byte(writing, OP_AUX);
+    rdb_write_put_text(writing, bytes_from_text(name));
+    rdb_write_put_text(writing, bytes_from_text(value));
 }
 
-static void put_end(struct writing *writing) {
+static void rdb_write_put_end(struct writing *writing) {
     char crc[sizeof(uint64_t)];
-    put_byte(writing, OP_END);
-    flush(writing, 0);
+    rdb_write_put_byte(writing, OP_END);
+    rdb_write_flush(writing, 0);
     little_put_u64(crc, writing->crc);
     buffer_append(&writing->pack, crc, sizeof crc);
-    flush(writing, 0);
+    rdb_write_flush(writing, 0);
 }
 
 bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, void *context) {
@@ -166,18 +168,18 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
         .registry = registry, .time_us = time_us, .put = put, .context = context};
     buffer_init(&writing.pack, 0);
     buffer_append(&writing.pack, MAGIC, sizeof MAGIC - 1);
-    put_aux(&writing, "redis-ver", "7.0.0");
-    put_aux(&writing, "redis-bits", "64");
-    put_state(&writing, registry);
+    rdb_write_put_aux(&writing, "redis-ver", "7.0.0");
+    rdb_write_put_aux(&writing, "redis-bits", "64");
+    rdb_write_put_state(&writing, registry);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         if (registry_count(registry, database) > 0) {
-            put_byte(&writing, OP_DATABASE);
-            put_length(&writing, database);
+            rdb_write_put_byte(&writing, OP_DATABASE);
+            rdb_write_put_length(&writing, database);
             /* Also what is over: it ends when that is said. */
-            registry_each(registry, database, INT64_MIN, put_key, &writing);
+            registry_each(registry, database, INT64_MIN, rdb_write_put_key, &writing);
         }
     }
-    put_end(&writing);
+    rdb_write_put_end(&writing);
     buffer_deinit(&writing.pack);
     return !writing.is_failed;
 }

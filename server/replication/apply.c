@@ -10,7 +10,7 @@
 #include "server/system/clock.h"
 #include "server/system/tzdata.h"
 
-static void forget_done(struct apply *apply) {
+static void apply_forget_done(struct apply *apply) {
     uint32_t done = apply->group_done;
     if (done > 0) {
         memmove(apply->groups, apply->groups + done,
@@ -23,7 +23,7 @@ static void forget_done(struct apply *apply) {
 
 void apply_add(struct apply *apply, const struct journal_group_head *head, const char *payload) {
     CHECK(apply_has_room(apply));
-    forget_done(apply);
+    apply_forget_done(apply);
     apply->groups[apply->group_count++] = (struct apply_group){.head = *head, .payload = payload};
     apply->size += head->size;
 }
@@ -39,13 +39,13 @@ void apply_end(struct apply *apply) {
 }
 
 /* The last groups: all but so many. */
-static void drop_from(struct apply *apply, uint32_t count) {
+static void apply_drop_from(struct apply *apply, uint32_t count) {
     while (apply->group_count > count) {
         apply->size -= apply->groups[--apply->group_count].head.size;
     }
 }
 
-static enum apply_status refuse(struct apply *apply, uint32_t group, const char *what) {
+static enum apply_status apply_refuse(struct apply *apply, uint32_t group, const char *what) {
     snprintf(apply->error, sizeof apply->error, "group %" PRIu64 " cannot be applied: %s",
              apply->groups[group].head.sequence, what);
     return APPLY_IMPOSSIBLE;
@@ -53,12 +53,12 @@ static enum apply_status refuse(struct apply *apply, uint32_t group, const char 
 
 /* ---- batches ---- */
 
-static bool may_wait(const struct effect *effect) {
+static bool apply_may_wait(const struct effect *effect) {
     bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
     return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
 }
 
-static void begin_decoding(struct apply *apply) {
+static void apply_begin_decoding(struct apply *apply) {
     const struct apply_group *group = &apply->groups[apply->group_decoded];
     effect_decode_begin(&apply->decoder,
                         (struct bytes){.at = group->payload, .size = group->head.size});
@@ -66,14 +66,14 @@ static void begin_decoding(struct apply *apply) {
 }
 
 /* Fill the batch with the next effects, of this group or of those behind it, too. */
-static enum apply_status fill(struct apply *apply, bool is_of_one) {
+static enum apply_status apply_fill_batch(struct apply *apply, bool is_of_one) {
     struct effect_decoder *decoder = &apply->decoder;
     apply->batch_count = 0;
     apply->batch_done = 0;
     while (apply->batch_count < APPLY_BATCH && apply->group_decoded < apply->group_count) {
         struct apply_group *group = &apply->groups[apply->group_decoded];
         if (!apply->is_decoding) {
-            begin_decoding(apply);
+            apply_begin_decoding(apply);
         }
         enum effect_record record = effect_decode(decoder);
         if (record == EFFECT_RECORD_END) {
@@ -86,15 +86,15 @@ static enum apply_status fill(struct apply *apply, bool is_of_one) {
             continue;
         }
         if (decoder->missing_zone != NULL) {
-            return refuse(apply, apply->group_decoded,
-                          "a board's PERIOD needs a time zone that is missing here");
+            return apply_refuse(apply, apply->group_decoded,
+                                "a board's PERIOD needs a time zone that is missing here");
         }
         if (record != EFFECT_RECORD_EFFECT) {
-            return refuse(apply, apply->group_decoded, "it holds an unknown record");
+            return apply_refuse(apply, apply->group_decoded, "it holds an unknown record");
         }
         apply->batch[apply->batch_count++] = decoder->effect;
         group->has_history |= decoder->effect.database == REGISTRY_HISTORY;
-        if (!may_wait(&decoder->effect)) {
+        if (!apply_may_wait(&decoder->effect)) {
             break;
         }
     }
@@ -118,11 +118,11 @@ static enum apply_status apply_batch(struct apply *apply) {
     while (group < apply->group_decoded && apply->groups[group].batch_end <= apply->batch_done) {
         group++;
     }
-    return refuse(apply, group, "a change does not fit the keys");
+    return apply_refuse(apply, group, "a change does not fit the keys");
 }
 
 /* Record the groups of which all effects are applied. */
-static void finish_groups(struct apply *apply) {
+static void apply_finish_groups(struct apply *apply) {
     while (apply->group_done < apply->group_decoded &&
            apply->groups[apply->group_done].batch_end <= apply->batch_done) {
         const struct apply_group *group = &apply->groups[apply->group_done++];
@@ -136,12 +136,12 @@ static void finish_groups(struct apply *apply) {
 /* ---- steps ---- */
 
 /* Is the next group applied in part, although it is short? */
-static bool owes_rest(const struct apply *apply) {
+static bool apply_owes_rest(const struct apply *apply) {
     return apply->is_decoding &&
            apply->groups[apply->group_decoded].head.size <= APPLY_AT_ONCE_SIZE;
 }
 
-static enum apply_status run(struct apply *apply, uint64_t budget_ns) {
+static enum apply_status apply_run_batches(struct apply *apply, uint64_t budget_ns) {
     uint64_t begin = clock_ticks();
     bool is_over = false;
     while (apply_is_going(apply)) {
@@ -149,12 +149,12 @@ static enum apply_status run(struct apply *apply, uint64_t budget_ns) {
         if (apply->batch_done < apply->batch_count) {
             status = apply_batch(apply);
             is_over = clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns;
-        } else if (is_over && !owes_rest(apply)) {
+        } else if (is_over && !apply_owes_rest(apply)) {
             return APPLY_MORE;
         } else {
-            status = fill(apply, is_over);
+            status = apply_fill_batch(apply, is_over);
         }
-        finish_groups(apply);
+        apply_finish_groups(apply);
         if (status != APPLY_MORE) {
             return status;
         }
@@ -163,10 +163,10 @@ static enum apply_status run(struct apply *apply, uint64_t budget_ns) {
 }
 
 /* Only the group stays that is applied in part. */
-static void keep_begun(struct apply *apply) {
+static void apply_keep_begun(struct apply *apply) {
     bool is_in_batch = apply->group_done < apply->group_decoded;
     bool is_begun = is_in_batch || apply->is_decoding;
-    drop_from(apply, apply->group_done + is_begun);
+    apply_drop_from(apply, apply->group_done + is_begun);
     if (is_in_batch) {
         apply->batch_count = apply->groups[apply->group_done].batch_end;
         apply->group_decoded = apply->group_done + 1;
@@ -176,14 +176,14 @@ static void keep_begun(struct apply *apply) {
 
 enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
     struct persistence *persistence = apply->persistence;
-    forget_done(apply);
+    apply_forget_done(apply);
     if (persistence != NULL) {
         persistence_begin_apply(persistence);
     }
-    enum apply_status status = run(apply, budget_ns);
+    enum apply_status status = apply_run_batches(apply, budget_ns);
     if (persistence != NULL) {
         persistence_end_apply(persistence);
     }
-    keep_begun(apply);
+    apply_keep_begun(apply);
     return status;
 }

@@ -16,7 +16,7 @@ void backlog_init(struct backlog *backlog, uint64_t keep_size) {
     *backlog = (struct backlog){.keep_size = keep_size};
 }
 
-static void drop_first(struct backlog *backlog) {
+static void backlog_drop_first(struct backlog *backlog) {
     struct backlog_chunk *chunk = backlog->first;
     CHECK(chunk->cursor_count == 0);
     backlog->first = chunk->next;
@@ -29,12 +29,13 @@ static void drop_first(struct backlog *backlog) {
 
 void backlog_clear(struct backlog *backlog) {
     while (backlog->first != NULL) {
-        drop_first(backlog);
+        backlog_drop_first(backlog);
     }
     backlog->next_group = 0;
 }
 
-static struct backlog_chunk *add_chunk(struct backlog *backlog, size_t size, uint64_t group) {
+static struct backlog_chunk *backlog_add_chunk(struct backlog *backlog, size_t size,
+                                               uint64_t group) {
     size_t capacity = size > CHUNK_SIZE ? size : CHUNK_SIZE;
     struct backlog_chunk *chunk = memory_allocate(sizeof *chunk + capacity);
     if (chunk == NULL) {
@@ -56,7 +57,7 @@ bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
         return false;
     }
     if (chunk == NULL || chunk->capacity - chunk->size < size) {
-        chunk = add_chunk(backlog, size, head->sequence);
+        chunk = backlog_add_chunk(backlog, size, head->sequence);
     }
     if (chunk == NULL) {
         return false;
@@ -72,11 +73,12 @@ bool backlog_add(struct backlog *backlog, const struct journal_group_head *head,
 void backlog_trim(struct backlog *backlog) {
     while (backlog->first != backlog->last && backlog->first->cursor_count == 0 &&
            backlog->end - backlog->first->next->begin >= backlog->keep_size) {
-        drop_first(backlog);
+        backlog_drop_first(backlog);
     }
 }
 
-static void enter(struct backlog_cursor *cursor, struct backlog_chunk *chunk, size_t offset) {
+static void backlog_enter(struct backlog_cursor *cursor, struct backlog_chunk *chunk,
+                          size_t offset) {
     backlog_leave(cursor);
     cursor->chunk = chunk;
     cursor->offset = offset;
@@ -93,7 +95,7 @@ void backlog_leave(struct backlog_cursor *cursor) {
     cursor->offset = 0;
 }
 
-static size_t message_size(const char *at) {
+static size_t backlog_message_size(const char *at) {
     return WIRE_HEAD + (size_t)little_get_u32(at);
 }
 
@@ -103,7 +105,7 @@ bool backlog_seek(struct backlog *backlog, struct backlog_cursor *cursor, uint64
         return false;
     }
     if (group > backlog->last->last_group) { /* a copy asks for that in each tick */
-        enter(cursor, backlog->last, backlog->last->size);
+        backlog_enter(cursor, backlog->last, backlog->last->size);
         return true;
     }
     while (chunk->last_group < group && chunk->next != NULL) {
@@ -111,9 +113,9 @@ bool backlog_seek(struct backlog *backlog, struct backlog_cursor *cursor, uint64
     }
     size_t offset = 0;
     for (uint64_t at = chunk->first_group; at < group; at++) {
-        offset += message_size(chunk->at + offset);
+        offset += backlog_message_size(chunk->at + offset);
     }
-    enter(cursor, chunk, offset);
+    backlog_enter(cursor, chunk, offset);
     return true;
 }
 
@@ -122,15 +124,15 @@ size_t backlog_read(struct backlog *backlog, struct backlog_cursor *cursor, size
     struct backlog_chunk *chunk = cursor->chunk;
     if (cursor->offset == chunk->size && chunk->next != NULL) {
         chunk = chunk->next;
-        enter(cursor, chunk, 0);
+        backlog_enter(cursor, chunk, 0);
     }
     (void)backlog;
     size_t begin = cursor->offset;
     size_t end = chunk->size;
     if (end - begin > size_max) {
-        end = begin + message_size(chunk->at + begin);
+        end = begin + backlog_message_size(chunk->at + begin);
         for (size_t next = end; next < chunk->size; end = next) {
-            next += message_size(chunk->at + next);
+            next += backlog_message_size(chunk->at + next);
             if (next - begin > size_max) {
                 break;
             }
@@ -156,7 +158,7 @@ uint64_t backlog_unread(const struct backlog *backlog, const struct backlog_curs
     return cursor->chunk != NULL ? backlog->end - cursor->chunk->begin - cursor->offset : 0;
 }
 
-static bool fail(const char **reason, const char *text) {
+static bool backlog_fail(const char **reason, const char *text) {
     *reason = text;
     return false;
 }
@@ -167,27 +169,28 @@ bool backlog_validate(const struct backlog *backlog, const char **reason) {
     size_t memory_size = 0;
     for (const struct backlog_chunk *chunk = backlog->first; chunk != NULL; chunk = chunk->next) {
         if (chunk->first_group != group || chunk->begin != begin) {
-            return fail(reason, "backlog: a chunk does not begin where the one before it ends");
+            return backlog_fail(reason,
+                                "backlog: a chunk does not begin where the one before it ends");
         }
         for (size_t at = 0; at < chunk->size;) {
             struct wire_message message;
             const char *why;
             if (wire_read(chunk->at + at, chunk->size - at, &message, &why) != WIRE_MESSAGE ||
                 message.kind != WIRE_GROUP || message.head.sequence != group) {
-                return fail(reason, "backlog: a group is not the one that should be there");
+                return backlog_fail(reason, "backlog: a group is not the one that should be there");
             }
             group++;
             at += message.whole_size;
         }
         if (chunk->size == 0 || chunk->last_group != group - 1) {
-            return fail(reason, "backlog: a chunk's last group is another one");
+            return backlog_fail(reason, "backlog: a chunk's last group is another one");
         }
         begin += chunk->size;
         memory_size += sizeof *chunk + chunk->capacity;
     }
     if (begin != backlog->end || memory_size != backlog->memory_size) {
-        return fail(reason, "backlog: its bytes are counted wrong");
+        return backlog_fail(reason, "backlog: its bytes are counted wrong");
     }
     return backlog->first == NULL || backlog->next_group == group ||
-           fail(reason, "backlog: its next group is another one");
+           backlog_fail(reason, "backlog: its next group is another one");
 }

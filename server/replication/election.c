@@ -26,7 +26,7 @@ bool election_may_ack(const struct term *term, const struct term *promised, bool
 }
 
 /* The k-th greatest, k from 1. There are a few of them: counted, not sorted. 0: there are fewer. */
-static uint64_t kth_greatest(const uint64_t *values, uint32_t count, uint32_t k) {
+static uint64_t election_kth_greatest(const uint64_t *values, uint32_t count, uint32_t k) {
     uint64_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at_least = 0;
@@ -42,7 +42,7 @@ static uint64_t kth_greatest(const uint64_t *values, uint32_t count, uint32_t k)
 
 uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t count,
                              uint32_t replicas, uint64_t mark_group) {
-    uint64_t acked = replicas > 0 ? kth_greatest(acks, count, replicas) : UINT64_MAX;
+    uint64_t acked = replicas > 0 ? election_kth_greatest(acks, count, replicas) : UINT64_MAX;
     uint64_t group = acked < disk_group ? acked : disk_group;
     return group >= mark_group ? group : 0;
 }
@@ -74,7 +74,7 @@ int64_t election_lease_end(const int64_t *sent_ms, uint32_t count, uint32_t repl
     for (uint32_t i = 0; i < count; i++) {
         sent[i] = (uint64_t)sent_ms[i];
     }
-    uint64_t newest = replicas > 0 ? kth_greatest(sent, count, replicas) : 0;
+    uint64_t newest = replicas > 0 ? election_kth_greatest(sent, count, replicas) : 0;
     return newest > 0 ? (int64_t)newest + lease_ms : 0;
 }
 

@@ -11,7 +11,8 @@ enum { SECOND_MS = 1000 };
 
 /* ---- opening and closing ---- */
 
-static void take_group(void *context, const struct journal_group_head *head, const char *payload) {
+static void feed_take_group(void *context, const struct journal_group_head *head,
+                            const char *payload) {
     struct feed *feed = context;
     if (head == NULL || !backlog_add(&feed->backlog, head, payload)) {
         feed->has_gap = true;
@@ -48,7 +49,7 @@ void feed_forget_history(struct feed *feed) {
 }
 
 /* The keys name another history, which goes on in this one, or none. */
-static void begin_history(struct feed *feed, bool had_gap) {
+static void feed_begin_history(struct feed *feed, bool had_gap) {
     struct replication *replication = feed_replication(feed);
     struct history history;
     if (had_gap) {
@@ -75,17 +76,17 @@ void feed_open(struct feed *feed) {
     feed->deserted_at_ms = feed->server->clock.monotonic_ms;
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
     bool had_gap = persistence_has_gap(persistence);
-    persistence_set_tap(persistence, take_group, feed);
+    persistence_set_tap(persistence, feed_take_group, feed);
     persistence_clear_gap(persistence);
     if (replication_may_change(replication)) {
-        begin_history(feed, had_gap);
+        feed_begin_history(feed, had_gap);
     }
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
               replication->id, persistence_last_group(persistence),
               (unsigned long long)feed->backlog.keep_size);
 }
 
-static void close_feed(struct feed *feed) {
+static void feed_close(struct feed *feed) {
     feed_end_copy(feed);
     feed_end_redis_copy(feed);
     feed_redis_forget(feed);
@@ -95,7 +96,7 @@ static void close_feed(struct feed *feed) {
 }
 
 /* The backlog, but not the history: a term goes on, and none of its changes may be without a number. */
-static void begin_anew(struct feed *feed) {
+static void feed_begin_anew(struct feed *feed) {
     feed_end_copy(feed);
     feed_end_redis_copy(feed);
     feed_redis_forget(feed);
@@ -128,9 +129,9 @@ void feed_drop_replicas(struct feed *feed, const char *reason) {
 void feed_reset(struct feed *feed, const char *reason) {
     feed_drop_replicas(feed, reason);
     if (feed->is_open && feed->quorum != NULL) {
-        begin_anew(feed);
+        feed_begin_anew(feed);
     } else if (feed->is_open) {
-        close_feed(feed);
+        feed_close(feed);
     }
 }
 
@@ -166,7 +167,7 @@ void feed_destroy(struct feed *feed) {
 
 /* ---- the tick ---- */
 
-static void describe(struct feed *feed) {
+static void feed_describe(struct feed *feed) {
     struct replication *replication = feed_replication(feed);
     replication->backlog_size = feed->is_open ? feed->backlog.keep_size : 0;
     replication->backlog_first_group = backlog_first_group(&feed->backlog);
@@ -175,7 +176,7 @@ static void describe(struct feed *feed) {
 
 /* Where memory was missing, something is missing in what they are sent, and nothing behind it would
  * be understood. */
-static void check_outputs(struct feed *feed) {
+static void feed_check_outputs(struct feed *feed) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         struct feed_place *place = feed_place_of(replica);
@@ -202,9 +203,9 @@ bool feed_step(struct feed *feed) {
     has_more |= feed_step_copies(feed);
     has_more |= feed_step_redis_copy(feed);
     has_more |= feed_stream(feed);
-    check_outputs(feed);
+    feed_check_outputs(feed);
     backlog_trim(&feed->backlog);
-    describe(feed);
+    feed_describe(feed);
     return has_more;
 }
 
@@ -244,7 +245,7 @@ void feed_second(struct feed *feed) {
         feed->deserted_at_ms != 0 && now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
         log_write(LOG_NOTICE,
                   "replication: backlog ended, as no replica came for repl-backlog-ttl");
-        close_feed(feed);
-        describe(feed);
+        feed_close(feed);
+        feed_describe(feed);
     }
 }

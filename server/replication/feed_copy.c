@@ -32,14 +32,14 @@ uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_r
     return count;
 }
 
-static bool takes_copy(const struct replica *replica) {
+static bool feed_copy_takes(const struct replica *replica) {
     return feed_takes_copy(replica, false);
 }
 
-static void fail_copy(struct feed *feed, const char *reason) {
+static void feed_copy_fail(struct feed *feed, const char *reason) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (takes_copy(replica)) {
+        if (feed_copy_takes(replica)) {
             wire_put_given_up(feed_output(replica), reason);
             replica->session->is_close_after_reply = true;
             replica->is_failed = true;
@@ -50,7 +50,7 @@ static void fail_copy(struct feed *feed, const char *reason) {
 }
 
 /* That all who wait understand. */
-static unsigned find_format(const struct feed *feed) {
+static unsigned feed_copy_find_format(const struct feed *feed) {
     unsigned format = WIRE_VERSION;
     for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
@@ -62,14 +62,14 @@ static unsigned find_format(const struct feed *feed) {
     return format;
 }
 
-static void begin_copy(struct feed *feed) {
+static void feed_copy_begin(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
     if (!persistence_may_stream(persistence)) {
         return;
     }
     enum persistence_status status =
-        persistence_begin_stream(persistence, find_format(feed), error);
+        persistence_begin_stream(persistence, feed_copy_find_format(feed), error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }
@@ -80,7 +80,7 @@ static void begin_copy(struct feed *feed) {
         }
     }
     if (status != PERSISTENCE_OK) {
-        fail_copy(feed, error);
+        feed_copy_fail(feed, error);
         return;
     }
     feed->copy = (struct feed_copy){.is_going = true};
@@ -107,10 +107,10 @@ const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy) {
 }
 
 /* false: it was given up. */
-static bool pin_copy(struct feed *feed) {
+static bool feed_copy_pin(struct feed *feed) {
     const char *why = feed_pin_copy(feed, &feed->copy);
     if (why != NULL) {
-        fail_copy(feed, why);
+        feed_copy_fail(feed, why);
     }
     return why == NULL;
 }
@@ -125,22 +125,22 @@ bool feed_is_copy_slow(const struct feed *feed, bool is_redis) {
     return false;
 }
 
-static void send_piece(struct feed *feed, size_t size) {
+static void feed_copy_send_piece(struct feed *feed, size_t size) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (takes_copy(replica)) {
+        if (feed_copy_takes(replica)) {
             wire_put_piece(feed_output(replica), feed->piece, size);
             feed_replication(feed)->counters.copied_size += size;
         }
     }
 }
 
-static void complete_copy(struct feed *feed) {
+static void feed_copy_complete(struct feed *feed) {
     struct persistence_streamed streamed = persistence_streamed(feed->server->persistence);
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         struct feed_place *place = feed_place_of(replica);
-        if (takes_copy(replica)) {
+        if (feed_copy_takes(replica)) {
             wire_put_end(feed_output(replica), streamed.group, streamed.time_us);
             place->next_group = streamed.group + 1;
             place->online_from = streamed.group;
@@ -162,7 +162,7 @@ bool feed_step_copies(struct feed *feed) {
     struct persistence *persistence = feed->server->persistence;
     enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
     if (!feed->copy.is_going && feed_count(feed, REPLICA_WAITS, false) > 0) {
-        begin_copy(feed);
+        feed_copy_begin(feed);
     }
     if (!feed->copy.is_going) {
         return false;
@@ -172,7 +172,7 @@ bool feed_step_copies(struct feed *feed) {
         feed_end_copy(feed);
         return true;
     }
-    (void)pin_copy(feed);
+    (void)feed_copy_pin(feed);
     for (uint32_t sent = 0; sent < PIECES_MAX && feed->copy.is_going; sent += replica_count) {
         size_t size = 0;
         if (feed_is_copy_slow(feed, false)) {
@@ -181,17 +181,17 @@ bool feed_step_copies(struct feed *feed) {
         switch (
             persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size, error)) {
         case PERSISTENCE_STREAM_PIECE:
-            send_piece(feed, size);
+            feed_copy_send_piece(feed, size);
             break;
         case PERSISTENCE_STREAM_WAITS:
             return false;
         case PERSISTENCE_STREAM_END:
-            if (pin_copy(feed)) {
-                complete_copy(feed);
+            if (feed_copy_pin(feed)) {
+                feed_copy_complete(feed);
             }
             return true;
         case PERSISTENCE_STREAM_FAILED:
-            fail_copy(feed, error);
+            feed_copy_fail(feed, error);
             return true;
         }
     }
@@ -212,7 +212,7 @@ bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica) {
 }
 
 /* Has another one taken all that was sent of the copy? */
-static bool is_awaited(const struct feed *feed, const struct replica *replica) {
+static bool feed_copy_is_awaited(const struct feed *feed, const struct replica *replica) {
     for (const struct replica *other = feed_replication(feed)->replicas; other != NULL;
          other = other->next) {
         if (other != replica && feed_takes_copy(other, replica->is_redis) &&
@@ -226,7 +226,7 @@ static bool is_awaited(const struct feed *feed, const struct replica *replica) {
 bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
-        is_awaited(feed, replica)) {
+        feed_copy_is_awaited(feed, replica)) {
         place->holding_s++;
     }
     return place->holding_s > feed->server->settings.repl_timeout_s;

@@ -22,7 +22,7 @@ enum {
 /* ---- the thread ---- */
 
 /* The file's head, by which its groups are known. */
-static bool open_file(struct feed_disk *reader) {
+static bool feed_disk_open_file(struct feed_disk *reader) {
     char head[JOURNAL_FILE_HEAD];
     struct feed_disk_place *job = &reader->job;
     job->fd = disk_open(AT_FDCWD, reader->path, O_RDONLY, 0);
@@ -36,7 +36,7 @@ static bool open_file(struct feed_disk *reader) {
 }
 
 /* Take the groups that are whole in the window. false: one is not what was written. */
-static bool take_groups(struct feed_disk *reader, size_t size) {
+static bool feed_disk_take_groups(struct feed_disk *reader, size_t size) {
     struct feed_disk_place *job = &reader->job;
     size_t at = 0;
     while (size - at > JOURNAL_GROUP_HEAD && job->next_group <= reader->limit_group) {
@@ -67,13 +67,13 @@ static bool take_groups(struct feed_disk *reader, size_t size) {
     return true;
 }
 
-static void run_read(void *context) {
+static void feed_disk_run_read(void *context) {
     struct feed_disk *reader = context;
     struct feed_disk_place *job = &reader->job;
     ssize_t size;
     reader->larger_size = 0;
     reader->result = FEED_DISK_NONE;
-    if (job->fd < 0 && !open_file(reader)) {
+    if (job->fd < 0 && !feed_disk_open_file(reader)) {
         return;
     }
     do {
@@ -81,26 +81,26 @@ static void run_read(void *context) {
     } while (size < 0 && errno == EINTR);
     if (size == 0) {
         reader->result = FEED_DISK_END;
-    } else if (size > 0 && take_groups(reader, (size_t)size)) {
+    } else if (size > 0 && feed_disk_take_groups(reader, (size_t)size)) {
         reader->result = FEED_DISK_READ;
     }
 }
 
 /* ---- the loop ---- */
 
-static void close_place(struct feed_disk_place *place) {
+static void feed_disk_close_place(struct feed_disk_place *place) {
     if (place->fd >= 0) {
         disk_close(place->fd);
         place->fd = -1;
     }
 }
 
-static void on_done(void *context) {
+static void feed_disk_on_done(void *context) {
     struct feed_disk *reader = context;
     struct feed_disk_place *place = reader->place;
     reader->place = NULL;
     if (place == NULL) {
-        close_place(&reader->job);
+        feed_disk_close_place(&reader->job);
         buffer_deinit(&reader->out);
         return;
     }
@@ -114,7 +114,7 @@ static void on_done(void *context) {
     place->ready = reader->out;
     reader->out = spare;
     if (reader->result == FEED_DISK_END) {
-        close_place(place);
+        feed_disk_close_place(place);
     }
     reader->done(reader->context, place, reader->result);
 }
@@ -158,7 +158,7 @@ bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_l
     /* The thread allocates nothing: a window of groups takes no more than twice its size as messages. */
     if (!reader->is_started) {
         reader->is_started =
-            worker_init(&reader->worker, loop, WORKER_AS_THE_LOOP, on_done, reader);
+            worker_init(&reader->worker, loop, WORKER_AS_THE_LOOP, feed_disk_on_done, reader);
     }
     buffer_clear(&reader->out);
     if (!reader->is_started || buffer_reserve(&reader->raw, room) == NULL ||
@@ -171,7 +171,7 @@ bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_l
     reader->place = place;
     reader->job = *place;
     reader->limit_group = persistence_written_group(persistence);
-    worker_start(&reader->worker, run_read);
+    worker_start(&reader->worker, feed_disk_run_read);
     return true;
 }
 
@@ -179,7 +179,7 @@ void feed_disk_leave(struct feed_disk *reader, struct feed_disk_place *place) {
     if (reader->place == place) {
         reader->place = NULL; /* the file is the job's to close */
     } else {
-        close_place(place);
+        feed_disk_close_place(place);
     }
     place->fd = -1;
     buffer_deinit(&place->ready);

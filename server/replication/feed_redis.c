@@ -13,7 +13,8 @@ enum { SECOND_MS = 1000 };
 /* ---- coming and going ---- */
 
 /* The place of a stream that had this offset. NULL: there is none. */
-static const struct feed_redis_mark *find_mark(const struct feed_redis *redis, uint64_t offset) {
+static const struct feed_redis_mark *feed_redis_find_mark(const struct feed_redis *redis,
+                                                          uint64_t offset) {
     if (redis->acked.offset == offset) {
         return &redis->acked;
     }
@@ -28,7 +29,7 @@ static const struct feed_redis_mark *find_mark(const struct feed_redis *redis, u
 }
 
 /* The stream with this id that somebody has left, taken out of the list. NULL: there is none. */
-static struct feed_redis *take_left(struct feed *feed, struct bytes id) {
+static struct feed_redis *feed_redis_take_left(struct feed *feed, struct bytes id) {
     for (struct feed_redis **at = &feed->left; *at != NULL; at = &(*at)->next_left) {
         struct feed_redis *redis = *at;
         if (bytes_equal(bytes_from_text(redis->id), id)) {
@@ -40,8 +41,9 @@ static struct feed_redis *take_left(struct feed *feed, struct bytes id) {
 }
 
 /* Can it go on from the first byte that it wants? */
-static bool resume(const struct feed *feed, struct feed_redis *redis, uint64_t offset) {
-    const struct feed_redis_mark *found = offset > 0 ? find_mark(redis, offset - 1) : NULL;
+static bool feed_redis_resume(const struct feed *feed, struct feed_redis *redis, uint64_t offset) {
+    const struct feed_redis_mark *found =
+        offset > 0 ? feed_redis_find_mark(redis, offset - 1) : NULL;
     if (found == NULL || !feed_is_at_hand(feed, found->group + 1)) {
         return false;
     }
@@ -56,9 +58,9 @@ static bool resume(const struct feed *feed, struct feed_redis *redis, uint64_t o
 
 bool feed_redis_join(struct feed *feed, struct replica *replica,
                      const struct replication_wish *wish, uint64_t *group) {
-    struct feed_redis *redis = wish->is_old ? NULL : take_left(feed, wish->id);
+    struct feed_redis *redis = wish->is_old ? NULL : feed_redis_take_left(feed, wish->id);
     *group = 0;
-    if (redis != NULL && resume(feed, redis, wish->group)) {
+    if (redis != NULL && feed_redis_resume(feed, redis, wish->group)) {
         *group = redis->acked.group + 1;
     } else {
         memory_free(redis);
@@ -77,13 +79,13 @@ bool feed_redis_join(struct feed *feed, struct replica *replica,
     return true;
 }
 
-static void free_left(struct feed_redis **at) {
+static void feed_redis_free_left(struct feed_redis **at) {
     struct feed_redis *redis = *at;
     *at = redis->next_left;
     memory_free(redis);
 }
 
-static void remember(struct feed *feed, struct feed_redis *redis) {
+static void feed_redis_remember(struct feed *feed, struct feed_redis *redis) {
     uint32_t count = 0;
     redis_encode_init(&redis->encode);
     redis->left_at_ms = feed->server->clock.monotonic_ms;
@@ -91,7 +93,7 @@ static void remember(struct feed *feed, struct feed_redis *redis) {
     feed->left = redis;
     for (struct feed_redis **at = &feed->left; *at != NULL;) {
         if (++count > FEED_REDIS_LEFT_MAX) {
-            free_left(at);
+            feed_redis_free_left(at);
         } else {
             at = &(*at)->next_left;
         }
@@ -105,7 +107,7 @@ void feed_redis_leave(struct feed *feed, struct replica *replica) {
     }
     redis_encode_deinit(&place->redis->encode);
     if (replica->state == REPLICA_ONLINE && !replica->is_failed && feed->is_open) {
-        remember(feed, place->redis);
+        feed_redis_remember(feed, place->redis);
     } else {
         memory_free(place->redis);
     }
@@ -114,7 +116,7 @@ void feed_redis_leave(struct feed *feed, struct replica *replica) {
 
 void feed_redis_forget(struct feed *feed) {
     while (feed->left != NULL) {
-        free_left(&feed->left);
+        feed_redis_free_left(&feed->left);
     }
 }
 
@@ -122,7 +124,7 @@ void feed_redis_forget_old(struct feed *feed) {
     int64_t ttl_ms = feed->server->settings.repl_backlog_ttl_s * SECOND_MS;
     for (struct feed_redis **at = &feed->left; *at != NULL;) {
         if (ttl_ms > 0 && feed->server->clock.monotonic_ms - (*at)->left_at_ms > ttl_ms) {
-            free_left(at);
+            feed_redis_free_left(at);
         } else {
             at = &(*at)->next_left;
         }
@@ -156,7 +158,7 @@ bool feed_redis_is_idle(const struct feed_place *place) {
 /* ---- the stream ---- */
 
 /* If there are too many to be kept, the last one is replaced: who stops between them needs a copy. */
-static void mark(struct feed_redis *redis) {
+static void feed_redis_mark_position(struct feed_redis *redis) {
     const struct redis_encode *encode = &redis->encode;
     if (redis->mark_count < FEED_REDIS_MARKS_MAX) {
         redis->mark_count++;
@@ -175,7 +177,7 @@ bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budg
         return false;
     }
     if (redis_encode_is_between(&redis->encode)) {
-        mark(redis);
+        feed_redis_mark_position(redis);
     }
     return true;
 }
@@ -203,18 +205,18 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 
 /* ---- keeping the connection ---- */
 
-static void put(struct replica *replica, const char *const *words, uint32_t count) {
+static void feed_redis_put(struct replica *replica, const char *const *words, uint32_t count) {
     const struct feed_place *place = feed_place_of(replica);
     struct redis_encode *encode = &place->redis->encode;
     if (place->is_streaming && redis_encode_is_between(encode) &&
         feed_unsent(replica) < FEED_UNSENT_MAX) {
         redis_encode_put(encode, feed_output(replica), words, count);
-        mark(place->redis);
+        feed_redis_mark_position(place->redis);
     }
 }
 
 void feed_redis_ask(struct replica *replica) {
-    put(replica, (const char *const[]){"REPLCONF", "GETACK", "*"}, 3);
+    feed_redis_put(replica, (const char *const[]){"REPLCONF", "GETACK", "*"}, 3);
 }
 
 void feed_redis_second(struct feed *feed, struct replica *replica) {
@@ -232,6 +234,6 @@ void feed_redis_second(struct feed *feed, struct replica *replica) {
     if (now_ms - redis->ping_at_ms >=
         feed->server->settings.repl_ping_replica_period_s * SECOND_MS) {
         redis->ping_at_ms = now_ms;
-        put(replica, (const char *const[]){"PING"}, 1);
+        feed_redis_put(replica, (const char *const[]){"PING"}, 1);
     }
 }

@@ -26,7 +26,7 @@ void feed_end_redis_copy(struct feed *feed) {
     copy->state = FEED_REDIS_NONE;
 }
 
-static void fail_copy(struct feed *feed, const char *reason) {
+static void feed_redis_copy_fail(struct feed *feed, const char *reason) {
     struct replica *replica = feed_replication(feed)->replicas;
     log_write(LOG_WARNING, "copy for Redis given up: %s", reason);
     feed_end_redis_copy(feed);
@@ -40,15 +40,16 @@ static void fail_copy(struct feed *feed, const char *reason) {
 /* ---- the beginning ---- */
 
 /* When the snapshot is closed before all of it is in the child's pipe. */
-static void end_child(void *context) {
+static void feed_redis_copy_end_child(void *context) {
     struct feed_redis_copy *copy = context;
     child_kill(&copy->child);
 }
 
-static bool start_child(struct feed_redis_copy *copy, const struct feed *feed) {
+static bool feed_redis_copy_start_child(struct feed_redis_copy *copy, const struct feed *feed) {
     static const char *const arguments[] = {"leaderboard-server", "--export", "-", "-",
                                             "--format",           "rdb",      NULL};
-    int input = persistence_share_stream(feed->server->persistence, end_child, copy);
+    int input =
+        persistence_share_stream(feed->server->persistence, feed_redis_copy_end_child, copy);
     bool is_started = input >= 0 && child_start(&copy->child, arguments, feed->server->settings.dir,
                                                 input, copy->out.writer);
     int error = errno;
@@ -59,11 +60,11 @@ static bool start_child(struct feed_redis_copy *copy, const struct feed *feed) {
     return is_started;
 }
 
-static void make_mark(struct feed *feed) {
+static void feed_redis_copy_make_mark(struct feed *feed) {
     replication_make_id(feed->server, feed->redis_copy.mark);
 }
 
-static void begin_copy(struct feed *feed) {
+static void feed_redis_copy_begin(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct feed_redis_copy *copy = &feed->redis_copy;
     struct persistence *persistence = feed->server->persistence;
@@ -82,7 +83,7 @@ static void begin_copy(struct feed *feed) {
         }
     }
     if (status != PERSISTENCE_OK) {
-        fail_copy(feed, error);
+        feed_redis_copy_fail(feed, error);
         return;
     }
     copy->state = FEED_REDIS_TAKES;
@@ -92,10 +93,10 @@ static void begin_copy(struct feed *feed) {
     copy->moved_at_ms = copy->begin_ms;
     copy->child_time_ns = 0;
     feed->redis_pin = (struct feed_copy){.is_going = true};
-    make_mark(feed);
-    if (!stream_open(&copy->out, feed->loop) || !start_child(copy, feed)) {
+    feed_redis_copy_make_mark(feed);
+    if (!stream_open(&copy->out, feed->loop) || !feed_redis_copy_start_child(copy, feed)) {
         snprintf(error, sizeof error, "cannot start a process that makes it: %s", strerror(errno));
-        fail_copy(feed, error);
+        feed_redis_copy_fail(feed, error);
         return;
     }
     log_write(LOG_NOTICE, "copy for Redis begun replicas=%u pid=%ld",
@@ -104,7 +105,7 @@ static void begin_copy(struct feed *feed) {
 
 /* ---- sending ---- */
 
-static void send_piece(struct feed *feed, size_t size) {
+static void feed_redis_copy_send_piece(struct feed *feed, size_t size) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         if (!feed_takes_copy(replica, true)) {
@@ -124,7 +125,7 @@ static void send_piece(struct feed *feed, size_t size) {
     feed->redis_copy.size += size;
 }
 
-static void complete_one(struct feed *feed, struct replica *replica) {
+static void feed_redis_copy_complete_one(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     uint64_t group = feed->redis_pin.group;
     buffer_append(feed_output(replica), feed->redis_copy.mark, FEED_REDIS_MARK_SIZE);
@@ -146,11 +147,11 @@ static void complete_one(struct feed *feed, struct replica *replica) {
     }
 }
 
-static void complete_copy(struct feed *feed) {
+static void feed_redis_copy_complete(struct feed *feed) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_takes_copy(replica, true)) {
-            complete_one(feed, replica);
+            feed_redis_copy_complete_one(feed, replica);
         }
     }
     log_write(LOG_NOTICE, "copy for Redis sent bytes=%" PRIu64 " group=%" PRIu64 " seconds=%.2f",
@@ -160,24 +161,24 @@ static void complete_copy(struct feed *feed) {
 }
 
 /* All that the child has written is sent: has it come to its end? true: there is more to do at once. */
-static bool take_end(struct feed *feed) {
+static bool feed_redis_copy_take_end(struct feed *feed) {
     switch (child_look(&feed->redis_copy.child)) {
     case CHILD_GOES_ON:
         return true; /* for an instant */
     case CHILD_IS_DONE:
         if (feed->redis_copy.state == FEED_REDIS_SENDS) {
-            complete_copy(feed);
+            feed_redis_copy_complete(feed);
             return true;
         }
         break;
     case CHILD_FAILED:
         break;
     }
-    fail_copy(feed, "the process that makes it has failed: its standard error says why");
+    feed_redis_copy_fail(feed, "the process that makes it has failed: its standard error says why");
     return true;
 }
 
-static bool send_pieces(struct feed *feed) {
+static bool feed_redis_copy_send_pieces(struct feed *feed) {
     struct feed_redis_copy *copy = &feed->redis_copy;
     uint32_t replica_count = feed_count(feed, REPLICA_COPIES, true);
     for (uint32_t sent = 0; sent < PIECES_MAX && !copy->is_read; sent += replica_count) {
@@ -187,7 +188,7 @@ static bool send_pieces(struct feed *feed) {
         }
         switch (stream_read(&copy->out, feed->piece, sizeof feed->piece, &size)) {
         case STREAM_PIECE:
-            send_piece(feed, size);
+            feed_redis_copy_send_piece(feed, size);
             break;
         case STREAM_WAITS:
             return false;
@@ -197,16 +198,16 @@ static bool send_pieces(struct feed *feed) {
             break;
         }
     }
-    return copy->is_read ? take_end(feed) : true;
+    return copy->is_read ? feed_redis_copy_take_end(feed) : true;
 }
 
 /* Is all of the snapshot in the child's pipe? false: it was given up. */
-static bool follow_snapshot(struct feed *feed) {
+static bool feed_redis_copy_follow_snapshot(struct feed *feed) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
     const char *why = feed_pin_copy(feed, &feed->redis_pin);
     if (why != NULL) {
-        fail_copy(feed, why);
+        feed_redis_copy_fail(feed, why);
         return false;
     }
     if (feed->redis_copy.state != FEED_REDIS_TAKES) {
@@ -226,7 +227,7 @@ static bool follow_snapshot(struct feed *feed) {
         break;
     }
     if (why != NULL) {
-        fail_copy(feed, why);
+        feed_redis_copy_fail(feed, why);
     }
     return why == NULL;
 }
@@ -234,7 +235,7 @@ static bool follow_snapshot(struct feed *feed) {
 bool feed_step_redis_copy(struct feed *feed) {
     struct feed_redis_copy *copy = &feed->redis_copy;
     if (copy->state == FEED_REDIS_NONE && feed_count(feed, REPLICA_WAITS, true) > 0) {
-        begin_copy(feed);
+        feed_redis_copy_begin(feed);
     }
     if (copy->state == FEED_REDIS_NONE) {
         return false;
@@ -243,7 +244,7 @@ bool feed_step_redis_copy(struct feed *feed) {
         feed_end_redis_copy(feed);
         return true;
     }
-    return follow_snapshot(feed) && send_pieces(feed);
+    return feed_redis_copy_follow_snapshot(feed) && feed_redis_copy_send_pieces(feed);
 }
 
 void feed_reap_redis_copy(struct feed *feed) {
@@ -263,6 +264,6 @@ void feed_redis_copy_second(struct feed *feed) {
         copy->child_time_ns = time_ns;
         copy->moved_at_ms = now_ms;
     } else if (now_ms - copy->moved_at_ms > feed->server->settings.repl_timeout_s * SECOND_MS) {
-        fail_copy(feed, "the process that makes it has done nothing for repl-timeout");
+        feed_redis_copy_fail(feed, "the process that makes it has done nothing for repl-timeout");
     }
 }

@@ -41,7 +41,8 @@ struct buffer *feed_output(struct replica *replica) {
 }
 
 /* Of the replica that has the place; NULL: none has. */
-static struct replica *owner_of(const struct feed *feed, const struct feed_disk_place *files) {
+static struct replica *feed_stream_owner_of(const struct feed *feed,
+                                            const struct feed_disk_place *files) {
     struct replica *replica = feed_replication(feed)->replicas;
     while (replica != NULL && &feed_place_of(replica)->disk != files) {
         replica = replica->next;
@@ -51,7 +52,7 @@ static struct replica *owner_of(const struct feed *feed, const struct feed_disk_
 
 void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result) {
     struct feed *feed = context;
-    struct replica *replica = owner_of(feed, files);
+    struct replica *replica = feed_stream_owner_of(feed, files);
     CHECK(replica != NULL);
     switch (result) {
     case FEED_DISK_READ:
@@ -68,8 +69,8 @@ void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk
 }
 
 /* Groups that are whole: as they are, or to be encoded. */
-static void deliver(struct feed *feed, struct replica *replica, struct bytes groups,
-                    uint64_t last_group) {
+static void feed_stream_deliver(struct feed *feed, struct replica *replica, struct bytes groups,
+                                uint64_t last_group) {
     struct feed_place *place = feed_place_of(replica);
     if (place->redis != NULL) {
         if (!redis_encode_add(&place->redis->encode, groups.at, groups.size)) {
@@ -85,15 +86,16 @@ static void deliver(struct feed *feed, struct replica *replica, struct bytes gro
 }
 
 /* What was read from the journal, and then more of that. true: there is more to do at once. */
-static bool send_from_disk(struct feed *feed, struct replica *replica) {
+static bool feed_stream_send_from_disk(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     struct feed_disk_place *files = &place->disk;
     if (feed_unsent(replica) >= FEED_UNSENT_MAX) {
         return false;
     }
     if (files->ready.size > 0) {
-        deliver(feed, replica, (struct bytes){.at = files->ready.at, .size = files->ready.size},
-                files->next_group - 1);
+        feed_stream_deliver(feed, replica,
+                            (struct bytes){.at = files->ready.at, .size = files->ready.size},
+                            files->next_group - 1);
         buffer_clear(&files->ready);
         return true;
     }
@@ -122,7 +124,7 @@ void feed_bound_lag(struct feed *feed, struct replica *replica) {
 }
 
 /* true: there is more to do at once. */
-static bool send_groups(struct feed *feed, struct replica *replica) {
+static bool feed_stream_send_groups(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     struct backlog *backlog = &feed->backlog;
     if (place->cursor.chunk == NULL && feed->disk.place != &place->disk &&
@@ -130,7 +132,8 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
         feed_disk_leave(&feed->disk, &place->disk);
     }
     if (place->cursor.chunk == NULL) {
-        return !feed_is_in_backlog(feed, place->next_group) && send_from_disk(feed, replica);
+        return !feed_is_in_backlog(feed, place->next_group) &&
+               feed_stream_send_from_disk(feed, replica);
     }
     size_t read_max = place->redis != NULL ? REDIS_READ_MAX : READ_MAX;
     while (feed_unsent(replica) < FEED_UNSENT_MAX && feed_redis_is_idle(place) &&
@@ -141,14 +144,15 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
         if (size == 0) {
             return false;
         }
-        deliver(feed, replica, (struct bytes){.at = at, .size = size}, last_group);
+        feed_stream_deliver(feed, replica, (struct bytes){.at = at, .size = size}, last_group);
     }
     feed_bound_lag(feed, replica);
     return false; /* the loop turns when its socket has taken some */
 }
 
 /* Groups as commands. true: there is more to do at once. */
-static bool send_commands(struct feed *feed, struct replica *replica, uint64_t begin_ticks) {
+static bool feed_stream_send_commands(struct feed *feed, struct replica *replica,
+                                      uint64_t begin_ticks) {
     struct feed_place *place = feed_place_of(replica);
     for (;;) {
         uint64_t spent_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
@@ -165,14 +169,14 @@ static bool send_commands(struct feed *feed, struct replica *replica, uint64_t b
             }
             continue;
         }
-        bool has_more = send_groups(feed, replica);
+        bool has_more = feed_stream_send_groups(feed, replica);
         if (feed_is_lost(replica) || feed_redis_is_idle(place)) {
             return has_more;
         }
     }
 }
 
-static void note_online(struct replica *replica) {
+static void feed_stream_note_online(struct replica *replica) {
     const struct feed_place *place = feed_place_of(replica);
     if (replica->state == REPLICA_COPIES && place->is_streaming &&
         replica->ack_group >= place->online_from) {
@@ -194,7 +198,7 @@ void feed_ping(struct feed *feed, struct replica *replica) {
 }
 
 /* Of a Redis that has its copy, but has not loaded it: those behind it. */
-static void keep_groups(struct feed *feed, struct replica *replica) {
+static void feed_stream_keep_groups(struct feed *feed, struct replica *replica) {
     struct feed_place *place = feed_place_of(replica);
     if (place->redis == NULL || !place->redis->awaits_ack) {
         return;
@@ -214,14 +218,14 @@ bool feed_stream(struct feed *feed) {
             continue;
         }
         if (!feed_place_of(replica)->is_streaming) {
-            keep_groups(feed, replica);
+            feed_stream_keep_groups(feed, replica);
             continue;
         }
-        note_online(replica);
+        feed_stream_note_online(replica);
         if (replica->is_redis) {
-            has_more |= send_commands(feed, replica, begin_ticks);
+            has_more |= feed_stream_send_commands(feed, replica, begin_ticks);
         } else {
-            has_more |= send_groups(feed, replica);
+            has_more |= feed_stream_send_groups(feed, replica);
         }
         if (feed->wants_ping) {
             feed_ping(feed, replica);

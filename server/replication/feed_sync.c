@@ -8,22 +8,23 @@
 #include "server/replication/history.h"
 #include "server/system/log.h"
 
-static bool is_id(const char *id, struct bytes wanted) {
+static bool feed_sync_is_id(const char *id, struct bytes wanted) {
     return bytes_equal(bytes_from_text(id), wanted);
 }
 
 /* Does whoever has all groups before this one, of that history, have what is true here, too? */
-static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
+static bool feed_sync_is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
     const struct replication *replication = feed_replication(feed);
     uint64_t last_group = persistence_complete_group(feed->server->persistence);
-    if (group == 0 || !history_is_id(id) || is_id(HISTORY_NO_ID, id)) {
+    if (group == 0 || !history_is_id(id) || feed_sync_is_id(HISTORY_NO_ID, id)) {
         return false;
     }
-    return (is_id(replication->id, id) && group - 1 <= last_group) ||
-           (is_id(replication->second_id, id) && group - 1 <= replication->second_until);
+    return (feed_sync_is_id(replication->id, id) && group - 1 <= last_group) ||
+           (feed_sync_is_id(replication->second_id, id) && group - 1 <= replication->second_until);
 }
 
-static const char *find_sync_refusal(const struct feed *feed, const struct replication_wish *wish) {
+static const char *feed_sync_find_sync_refusal(const struct feed *feed,
+                                               const struct replication_wish *wish) {
     const struct replication *replication = feed_replication(feed);
     const char *refusal = NULL;
     if (feed->quorum != NULL) {
@@ -34,7 +35,7 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
     if (refusal != NULL || wish->is_pulling) {
         return refusal;
     }
-    if (wish->wants_failover && !is_id(replication->id, wish->id)) {
+    if (wish->wants_failover && !feed_sync_is_id(replication->id, wish->id)) {
         return "ERR PSYNC FAILOVER replid must match my replid.";
     }
     if (replication_is_replica(replication) && !wish->wants_failover &&
@@ -51,8 +52,8 @@ static const char *find_sync_refusal(const struct feed *feed, const struct repli
     return feed->server->persistence == NULL ? "ERR this server runs without a disk" : NULL;
 }
 
-static void answer(struct feed *feed, const struct replica *replica, struct reply *reply,
-                   const struct replication_wish *wish, bool is_continued) {
+static void feed_sync_answer(struct feed *feed, const struct replica *replica, struct reply *reply,
+                             const struct replication_wish *wish, bool is_continued) {
     if (wish->is_redis) {
         feed_redis_answer(replica, wish->is_old, is_continued, reply);
         return;
@@ -72,7 +73,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     struct bytes id = wish->id;
     uint64_t group = wish->group;
     struct replication *replication = feed_replication(feed);
-    const char *refusal = find_sync_refusal(feed, wish);
+    const char *refusal = feed_sync_find_sync_refusal(feed, wish);
     if (refusal != NULL) {
         reply_error(reply, refusal);
         return;
@@ -106,8 +107,8 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
         reply_error(reply, "OOM out of memory");
         return;
     }
-    bool is_continued =
-        (wish->is_redis ? group != 0 : is_ours(feed, id, group)) && feed_is_at_hand(feed, group);
+    bool is_continued = (wish->is_redis ? group != 0 : feed_sync_is_ours(feed, id, group)) &&
+                        feed_is_at_hand(feed, group);
     if (is_continued) {
         place->next_group = group;
         place->is_streaming = true;
@@ -117,11 +118,11 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     } else {
         replication->counters.full_syncs++;
         replication->counters.partial_sync_failures +=
-            id.at != NULL && history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+            id.at != NULL && history_is_id(id) && !feed_sync_is_id(HISTORY_NO_ID, id);
     }
     replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
-    answer(feed, replica, reply, wish, is_continued);
+    feed_sync_answer(feed, replica, reply, wish, is_continued);
     replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
 }
 

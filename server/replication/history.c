@@ -26,7 +26,7 @@ bool history_is_id(struct bytes text) {
     return true;
 }
 
-static bool read_id(const struct hash *hash, struct bytes field, char *id) {
+static bool history_read_id(const struct hash *hash, struct bytes field, char *id) {
     struct bytes value;
     if (!hash_find(hash, field, &value) || !history_is_id(value)) {
         return false;
@@ -41,10 +41,10 @@ bool history_read(struct registry *registry, struct history *history) {
     struct bytes until;
     *history = (struct history){.second_until = 0};
     if (key == NULL || key->kind != REGISTRY_HASH ||
-        !read_id(&key->hash, BYTES("id"), history->id)) {
+        !history_read_id(&key->hash, BYTES("id"), history->id)) {
         return false;
     }
-    if (!read_id(&key->hash, BYTES("second_id"), history->second_id) ||
+    if (!history_read_id(&key->hash, BYTES("second_id"), history->second_id) ||
         !hash_find(&key->hash, BYTES("second_until"), &until) ||
         !bytes_parse_u64(until, &history->second_until)) {
         memcpy(history->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);

@@ -106,13 +106,13 @@ void master_link_move(struct master_link *link, enum master_link_event event) {
     }
 }
 
-static bool has_socket(const struct master_link *link) {
+static bool master_link_has_socket(const struct master_link *link) {
     return link->fd >= 0;
 }
 
 /* ---- the socket ---- */
 
-static void free_poll(uv_handle_t *handle) {
+static void master_link_free_poll(uv_handle_t *handle) {
     memory_free(handle);
 }
 
@@ -140,7 +140,7 @@ void master_link_watch(struct master_link *link) {
     }
 }
 
-static void close_socket(struct master_link *link) {
+static void master_link_close_socket(struct master_link *link) {
     master_link_drop_question(link);
     uv_timer_stop(&link->timer);
     if (link->tls != NULL) {
@@ -151,7 +151,7 @@ static void close_socket(struct master_link *link) {
     link->tls_context = NULL;
     if (link->poll != NULL) {
         uv_poll_stop(link->poll);
-        uv_close((uv_handle_t *)link->poll, free_poll);
+        uv_close((uv_handle_t *)link->poll, master_link_free_poll);
         link->poll = NULL;
         link->polled = 0;
     }
@@ -178,7 +178,7 @@ void master_link_drop_groups(struct master_link *link) {
 
 /* What has come whole is applied without the connection, too: a group, or linked groups, that stay applied in
  * part would be no state of the master. What has not come whole comes again. */
-static void keep_groups(struct master_link *link) {
+static void master_link_keep_groups(struct master_link *link) {
     if (!master_link_has_groups(link)) {
         master_link_drop_groups(link);
         return;
@@ -187,34 +187,34 @@ static void keep_groups(struct master_link *link) {
     link->parsed_size = link->whole_size;
 }
 
-static void on_timer(uv_timer_t *timer);
+static void master_link_on_timer(uv_timer_t *timer);
 
-static void wait_for_attempt(struct master_link *link) {
+static void master_link_wait_for_attempt(struct master_link *link) {
     unsigned shift = link->failures < 5 ? link->failures : 5;
     int64_t wait_ms = (int64_t)RETRY_FIRST_MS << shift;
     wait_ms = wait_ms < RETRY_LAST_MS ? wait_ms : RETRY_LAST_MS;
-    (void)uv_timer_start(&link->timer, on_timer, (uint64_t)wait_ms, 0);
+    (void)uv_timer_start(&link->timer, master_link_on_timer, (uint64_t)wait_ms, 0);
 }
 
-static void on_timer(uv_timer_t *timer) {
+static void master_link_on_timer(uv_timer_t *timer) {
     struct master_link *link = timer->data;
     bool is_busy = link->server->durability.is_loading || master_link_has_groups(link);
     if (link->state == LINK_WAITS && !is_busy) {
         master_link_attempt(link);
     } else if (link->state == LINK_WAITS) {
-        wait_for_attempt(link);
+        master_link_wait_for_attempt(link);
     }
 }
 
 void master_link_hurry(struct master_link *link) {
     link->failures = 0;
     if (link->state == LINK_WAITS) {
-        (void)uv_timer_start(&link->timer, on_timer, 0, 0);
+        (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
     }
 }
 
 /* The same reason is logged once a minute. */
-static void log_loss(struct master_link *link, enum master_link_state before) {
+static void master_link_log_loss(struct master_link *link, enum master_link_state before) {
     const struct replication *replication = replication_of(link);
     int64_t now_ms = link->server->clock.monotonic_ms;
     if (before < LINK_COPYING && strcmp(link->reason, link->logged_reason) == 0 &&
@@ -235,14 +235,14 @@ void master_link_lose(struct master_link *link) {
     if (before == LINK_OFF) {
         return;
     }
-    close_socket(link);
-    keep_groups(link);
+    master_link_close_socket(link);
+    master_link_keep_groups(link);
     master_link_move(link, LINK_LOST);
     if (before == LINK_STREAMING) {
         replication->link_down_at_ms = link->server->clock.monotonic_ms;
         replication->counters.link_losses++;
     }
-    log_loss(link, before);
+    master_link_log_loss(link, before);
     snprintf(replication->error, sizeof replication->error, "%s", link->reason);
     link->failures += link->failures < UINT32_MAX;
     if (link->wants_failover) {
@@ -250,7 +250,7 @@ void master_link_lose(struct master_link *link) {
         failover_end(link->server, false); /* which may end this link */
     }
     if (link->state == LINK_WAITS) {
-        wait_for_attempt(link);
+        master_link_wait_for_attempt(link);
     }
     link->wake(link->context);
 }
@@ -272,7 +272,7 @@ void master_link_drop(struct master_link *link, const char *reason) {
 
 /* ---- sending ---- */
 
-static bool is_peer_gone(int error) {
+static bool master_link_is_peer_gone(int error) {
     return error == EPIPE || error == ECONNRESET;
 }
 
@@ -287,7 +287,7 @@ bool master_link_send(struct master_link *link) {
         if (sent < 0 && errno == EAGAIN) {
             return true;
         }
-        if (sent < 0 && is_peer_gone(errno) && link->state >= LINK_COPYING) {
+        if (sent < 0 && master_link_is_peer_gone(errno) && link->state >= LINK_COPYING) {
             /* What the master sent before it ended is read first: reading finds the end. */
             buffer_clear(output);
             return true;
@@ -323,7 +323,7 @@ void master_link_say(struct master_link *link, const char *const *texts, unsigne
 /* ---- input ---- */
 
 /* false: the link is lost. */
-static bool read_some(struct master_link *link, bool *is_over) {
+static bool master_link_read_some(struct master_link *link, bool *is_over) {
     char *at = buffer_reserve(&link->input, READ_SIZE);
     *is_over = true;
     if (at == NULL) {
@@ -353,13 +353,13 @@ static bool read_some(struct master_link *link, bool *is_over) {
 }
 
 bool master_link_may_read(const struct master_link *link) {
-    return has_socket(link) && !apply_is_going(&link->apply) && link->state != LINK_LOADING &&
-           !persistence_receive_is_full(link->server->persistence) &&
+    return master_link_has_socket(link) && !apply_is_going(&link->apply) &&
+           link->state != LINK_LOADING && !persistence_receive_is_full(link->server->persistence) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
 /* Linked groups are applied when all have come, and a master may send any number. false: the link is lost. */
-static bool is_bounded(struct master_link *link) {
+static bool master_link_is_bounded(struct master_link *link) {
     uint64_t limit = link->server->settings.client_query_buffer_limit;
     if (link->state != LINK_STREAMING || link->input.size - link->whole_size <= limit) {
         return true;
@@ -375,7 +375,7 @@ static bool is_bounded(struct master_link *link) {
 void master_link_take_input(struct master_link *link) {
     bool is_over = false;
     for (int i = 0; i < READS_MAX && !is_over && master_link_may_read(link); i++) {
-        if (!read_some(link, &is_over)) {
+        if (!master_link_read_some(link, &is_over)) {
             return;
         }
         if (link->state < LINK_COPYING && !master_link_take_lines(link)) {
@@ -385,7 +385,7 @@ void master_link_take_input(struct master_link *link) {
             master_link_lose(link);
             return;
         }
-        if (!is_bounded(link)) {
+        if (!master_link_is_bounded(link)) {
             return;
         }
     }
@@ -454,7 +454,7 @@ void master_link_init(struct master_link *link, struct server *server, uv_loop_t
 
 void master_link_deinit(struct master_link *link) {
     link->wants_failover = false;
-    close_socket(link);
+    master_link_close_socket(link);
     master_link_drop_groups(link);
     link->state = LINK_OFF;
     uv_close((uv_handle_t *)&link->timer, NULL);
@@ -470,7 +470,7 @@ void master_link_begin(struct master_link *link, bool wants_failover) {
     link->apply.persistence = link->server->persistence;
     persistence_set_following(link->server->persistence, true);
     master_link_move(link, LINK_BEGUN);
-    (void)uv_timer_start(&link->timer, on_timer, 0, 0);
+    (void)uv_timer_start(&link->timer, master_link_on_timer, 0, 0);
 }
 
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port) {
@@ -531,8 +531,8 @@ void master_link_stop(struct master_link *link) {
         return;
     }
     link->wants_failover = false;
-    close_socket(link);
-    keep_groups(link);
+    master_link_close_socket(link);
+    master_link_keep_groups(link);
     link->pull_port = 0;
     master_link_move(link, LINK_STOPPED);
 }

@@ -26,8 +26,8 @@ void master_link_drop_question(struct master_link *link) {
     }
 }
 
-static void connect_socket(struct master_link *link, const struct sockaddr *address,
-                           socklen_t size) {
+static void master_link_connect_socket(struct master_link *link, const struct sockaddr *address,
+                                       socklen_t size) {
     const int yes = 1;
     link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->fd < 0) {
@@ -56,7 +56,8 @@ static void connect_socket(struct master_link *link, const struct sockaddr *addr
     master_link_watch(link);
 }
 
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found) {
+static void master_link_connect_on_resolved(uv_getaddrinfo_t *request, int status,
+                                            struct addrinfo *found) {
     struct master_link_question *question = (struct master_link_question *)request;
     struct master_link *link = question->link;
     if (link != NULL) {
@@ -65,7 +66,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
             master_link_fail(link, "cannot find the host: %s",
                              status != 0 ? uv_strerror(status) : "no address");
         } else {
-            connect_socket(link, found->ai_addr, found->ai_addrlen);
+            master_link_connect_socket(link, found->ai_addr, found->ai_addrlen);
         }
     }
     uv_freeaddrinfo(found);
@@ -73,7 +74,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 }
 
 /* An address needs no resolver, and no thread. false: it is a name. */
-static bool connect_to_address(struct master_link *link) {
+static bool master_link_connect_to_address(struct master_link *link) {
     union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t size = 0;
     if (inet_pton(AF_INET, master_link_host(link), &address.v4.sin_addr) == 1) {
@@ -86,7 +87,7 @@ static bool connect_to_address(struct master_link *link) {
         size = sizeof address.v6;
     }
     if (size > 0) {
-        connect_socket(link, &address.any, size);
+        master_link_connect_socket(link, &address.any, size);
     }
     return size > 0;
 }
@@ -96,7 +97,7 @@ void master_link_attempt(struct master_link *link) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     master_link_move(link, LINK_TRIED);
     link->heard_at_ms = link->server->clock.monotonic_ms;
-    if (connect_to_address(link)) {
+    if (master_link_connect_to_address(link)) {
         return;
     }
     snprintf(port, sizeof port, "%u", (unsigned)master_link_port(link));
@@ -106,8 +107,8 @@ void master_link_attempt(struct master_link *link) {
         return;
     }
     question->link = link;
-    int status = uv_getaddrinfo(link->loop, &question->request, on_resolved, master_link_host(link),
-                                port, &hints);
+    int status = uv_getaddrinfo(link->loop, &question->request, master_link_connect_on_resolved,
+                                master_link_host(link), port, &hints);
     if (status != 0) {
         memory_free(question);
         master_link_fail(link, "cannot look up the host: %s", uv_strerror(status));
@@ -118,7 +119,7 @@ void master_link_attempt(struct master_link *link) {
 
 /* ---- the connection is there ---- */
 /* The contents of the files as they are now: a link is made seldom. */
-static bool make_tls(struct master_link *link) {
+static bool master_link_connect_make_tls(struct master_link *link) {
     char error[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
     const struct settings *settings = &link->server->settings;
@@ -170,7 +171,7 @@ void master_link_take_connection(struct master_link *link) {
         return;
     }
     if (link->server->settings.tls_replication) {
-        if (make_tls(link)) {
+        if (master_link_connect_make_tls(link)) {
             master_link_move(link, LINK_TLS_OPEN);
             master_link_shake(link);
         }

@@ -13,7 +13,7 @@ enum {
     PRESENT_AGAIN_MS = 20, /* between two REPLCONF PRESENT */
 };
 
-static bool is_said(const struct master_link *link, enum master_link_line line) {
+static bool master_link_greet_is_said(const struct master_link *link, enum master_link_line line) {
     const struct settings *settings = &link->server->settings;
     switch (line) {
     case LINK_SAYS_AUTH:
@@ -33,7 +33,7 @@ static bool is_said(const struct master_link *link, enum master_link_line line) 
     return true;
 }
 
-static void say_auth(struct master_link *link) {
+static void master_link_greet_say_auth(struct master_link *link) {
     const struct settings *settings = &link->server->settings;
     const char *const texts[] = {"AUTH", settings->masteruser, settings->masterauth};
     const char *const short_texts[] = {"AUTH", settings->masterauth};
@@ -41,14 +41,14 @@ static void say_auth(struct master_link *link) {
     master_link_say(link, has_user ? texts : short_texts, has_user ? 3 : 2);
 }
 
-static int64_t announced_port(const struct settings *settings) {
+static int64_t master_link_greet_announced_port(const struct settings *settings) {
     return settings->replica_announce_port != 0 ? settings->replica_announce_port
            : settings->tls_replication          ? settings->tls_port
                                                 : settings->port;
 }
 
 /* Ask for what follows the last group, if that is anything that the master can know. */
-static void say_sync(struct master_link *link) {
+static void master_link_greet_say_sync(struct master_link *link) {
     const struct replication *replication = replication_of(link);
     struct persistence *persistence = link->server->persistence;
     struct history history;
@@ -66,7 +66,7 @@ static void say_sync(struct master_link *link) {
 }
 
 /* What this node has promised, and how far it is (quorum.h). */
-static void say_present(struct master_link *link) {
+static void master_link_greet_say_present(struct master_link *link) {
     struct sync_presented said;
     char node[TERM_NODE_SIZE + 1], number[24];
     quorum_describe(link->quorum, &said);
@@ -82,7 +82,7 @@ static void say_present(struct master_link *link) {
     master_link_say(link, texts, sizeof texts / sizeof texts[0]);
 }
 
-static void say_line(struct master_link *link) {
+static void master_link_greet_say_line(struct master_link *link) {
     const struct settings *settings = &link->server->settings;
     char number[24];
     switch (link->line) {
@@ -90,10 +90,11 @@ static void say_line(struct master_link *link) {
         master_link_say(link, (const char *const[]){"PING"}, 1);
         break;
     case LINK_SAYS_AUTH:
-        say_auth(link);
+        master_link_greet_say_auth(link);
         break;
     case LINK_SAYS_PORT:
-        snprintf(number, sizeof number, "%lld", (long long)announced_port(settings));
+        snprintf(number, sizeof number, "%lld",
+                 (long long)master_link_greet_announced_port(settings));
         master_link_say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
         break;
     case LINK_SAYS_ADDRESS:
@@ -110,11 +111,11 @@ static void say_line(struct master_link *link) {
         master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
         break;
     case LINK_SAYS_PRESENT:
-        say_present(link);
+        master_link_greet_say_present(link);
         break;
     case LINK_SAYS_SYNC:
         master_link_move(link, LINK_GREETED);
-        say_sync(link);
+        master_link_greet_say_sync(link);
         break;
     case LINK_LINES:
         CHECK(false);
@@ -123,26 +124,27 @@ static void say_line(struct master_link *link) {
 
 void master_link_greet(struct master_link *link) {
     link->line = LINK_SAYS_PING;
-    say_line(link);
+    master_link_greet_say_line(link);
 }
 
-static void say_next(struct master_link *link) {
+static void master_link_greet_say_next(struct master_link *link) {
     do {
         link->line++;
-    } while (!is_said(link, link->line));
-    say_line(link);
+    } while (!master_link_greet_is_said(link, link->line));
+    master_link_greet_say_line(link);
 }
 
-static bool begins_with(struct bytes text, const char *wanted) {
+static bool master_link_greet_begins_with(struct bytes text, const char *wanted) {
     size_t size = strlen(wanted);
     return text.size >= size && memcmp(text.at, wanted, size) == 0;
 }
 
-static void fail_with_answer(struct master_link *link, const char *what, struct bytes answer) {
+static void master_link_greet_fail_with_answer(struct master_link *link, const char *what,
+                                               struct bytes answer) {
     master_link_fail(link, "%s: %s", what, log_quote(answer).text);
 }
 
-static void take_redis(struct master_link *link) {
+static void master_link_greet_take_redis(struct master_link *link) {
     if (link->has_followed) {
         master_link_fail(
             link, "the master was a leaderboard server, and is a Redis now: what is here stays. "
@@ -155,18 +157,18 @@ static void take_redis(struct master_link *link) {
 
 /* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for
  * which the next attempt asks again. */
-static void take_version(struct master_link *link, struct bytes answer) {
+static void master_link_greet_take_version(struct master_link *link, struct bytes answer) {
     uint64_t version;
-    if (begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
-        fail_with_answer(link, "the master refuses", answer);
+    if (master_link_greet_begins_with(answer, "-" FILE_FORMAT_REFUSAL)) {
+        master_link_greet_fail_with_answer(link, "the master refuses", answer);
         return;
     }
     if (redis_link_is_redis(answer) && !link->wants_failover) {
-        take_redis(link);
+        master_link_greet_take_redis(link);
         return;
     }
-    if (!begins_with(answer, "+LEADERBOARD ")) {
-        fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
+    if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
+        master_link_greet_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
         return;
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
@@ -180,25 +182,25 @@ static void take_version(struct master_link *link, struct bytes answer) {
         return;
     }
     link->master_version = (uint32_t)version;
-    say_next(link);
+    master_link_greet_say_next(link);
 }
 
-static void on_present_again(uv_timer_t *timer) {
+static void master_link_greet_on_present_again(uv_timer_t *timer) {
     struct master_link *link = timer->data;
     if (link->state == LINK_GREETING && link->line == LINK_SAYS_PRESENT) {
         server_update_time(link->server);
-        say_line(link);
+        master_link_greet_say_line(link);
     }
 }
 
-static void take_advice(struct master_link *link, struct bytes answer) {
+static void master_link_greet_take_advice(struct master_link *link, struct bytes answer) {
     char reason[REPLICATION_ERROR_MAX];
     switch (quorum_take_answer(link->quorum, answer, reason)) {
     case QUORUM_GO_ON:
-        say_next(link);
+        master_link_greet_say_next(link);
         return;
     case QUORUM_WAIT:
-        (void)uv_timer_start(&link->timer, on_present_again, PRESENT_AGAIN_MS, 0);
+        (void)uv_timer_start(&link->timer, master_link_greet_on_present_again, PRESENT_AGAIN_MS, 0);
         return;
     case QUORUM_REFUSES:
         break;
@@ -206,10 +208,10 @@ static void take_advice(struct master_link *link, struct bytes answer) {
     master_link_fail(link, "%s", reason);
 }
 
-static void take_sync(struct master_link *link, struct bytes answer) {
+static void master_link_greet_take_sync(struct master_link *link, struct bytes answer) {
     enum { CONTINUE_SIZE = sizeof "+CONTINUE " - 1, FULL_SIZE = sizeof "+FULL " - 1 };
     struct bytes rest = {.at = NULL};
-    bool is_continued = begins_with(answer, "+CONTINUE ");
+    bool is_continued = master_link_greet_begins_with(answer, "+CONTINUE ");
     if (link->wants_failover && bytes_equal(answer, BYTES("+AGREED"))) {
         link->wants_failover = false;
         failover_end(link->server, true);
@@ -217,14 +219,14 @@ static void take_sync(struct master_link *link, struct bytes answer) {
         master_link_hurry(link);
         return;
     }
-    if (!is_continued && !begins_with(answer, "+FULL ")) {
-        fail_with_answer(link, "the master refuses", answer);
+    if (!is_continued && !master_link_greet_begins_with(answer, "+FULL ")) {
+        master_link_greet_fail_with_answer(link, "the master refuses", answer);
         return;
     }
     size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
     rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
     if (!history_is_id(rest)) {
-        fail_with_answer(link, "the master's answer is not valid", answer);
+        master_link_greet_fail_with_answer(link, "the master's answer is not valid", answer);
         return;
     }
     if (link->quorum != NULL && !quorum_may_take(link->quorum, rest)) {
@@ -242,31 +244,32 @@ static void take_sync(struct master_link *link, struct bytes answer) {
     }
 }
 
-static void take_line(struct master_link *link, struct bytes answer) {
+static void master_link_greet_take_line(struct master_link *link, struct bytes answer) {
     bool is_fine = answer.size > 0 && answer.at[0] == '+';
     switch (link->line) {
     case LINK_SAYS_PING:
-        if (!is_fine && !begins_with(answer, "-NOAUTH") && !begins_with(answer, "-NOPERM") &&
-            !begins_with(answer, "-ERR operation not permitted") &&
-            !begins_with(answer, "-" SYNC_PING_ERROR)) {
-            fail_with_answer(link, "the master answers PING", answer);
+        if (!is_fine && !master_link_greet_begins_with(answer, "-NOAUTH") &&
+            !master_link_greet_begins_with(answer, "-NOPERM") &&
+            !master_link_greet_begins_with(answer, "-ERR operation not permitted") &&
+            !master_link_greet_begins_with(answer, "-" SYNC_PING_ERROR)) {
+            master_link_greet_fail_with_answer(link, "the master answers PING", answer);
             return;
         }
         break;
     case LINK_SAYS_AUTH:
         if (!is_fine) {
-            fail_with_answer(link, "the master does not take masterauth", answer);
+            master_link_greet_fail_with_answer(link, "the master does not take masterauth", answer);
             return;
         }
         break;
     case LINK_SAYS_VERSION:
-        take_version(link, answer);
+        master_link_greet_take_version(link, answer);
         return;
     case LINK_SAYS_PRESENT:
-        take_advice(link, answer);
+        master_link_greet_take_advice(link, answer);
         return;
     case LINK_SAYS_SYNC:
-        take_sync(link, answer);
+        master_link_greet_take_sync(link, answer);
         return;
     case LINK_SAYS_PORT:
     case LINK_SAYS_ADDRESS:
@@ -274,7 +277,7 @@ static void take_line(struct master_link *link, struct bytes answer) {
     case LINK_LINES:
         break; /* an old server may not know it */
     }
-    say_next(link);
+    master_link_greet_say_next(link);
 }
 
 /* Lines of the handshake. true: the rest is messages. */
@@ -297,7 +300,7 @@ bool master_link_take_lines(struct master_link *link) {
         buffer_drop_front(&link->input, size + 1);
         size -= size > 0 && line[size - 1] == '\r';
         if (size > 0) { /* empty lines: the master is still there */
-            take_line(link, (struct bytes){.at = line, .size = size});
+            master_link_greet_take_line(link, (struct bytes){.at = line, .size = size});
         }
         if (link->input.size == 0) {
             break;

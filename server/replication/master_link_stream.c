@@ -36,7 +36,8 @@ void master_link_begin_copy(struct master_link *link) {
     master_link_move(link, LINK_COPY_BEGUN);
 }
 
-static void take_piece(struct master_link *link, const struct wire_message *message) {
+static void master_link_stream_take_piece(struct master_link *link,
+                                          const struct wire_message *message) {
     struct replication *replication = replication_of(link);
     persistence_receive(link->server->persistence, message->at, message->size);
     replication->copy_read_size += message->size;
@@ -45,7 +46,7 @@ static void take_piece(struct master_link *link, const struct wire_message *mess
 }
 
 /* It is loaded, and has replaced everything. */
-static void note_adopted(struct master_link *link) {
+static void master_link_stream_note_adopted(struct master_link *link) {
     struct replication *replication = replication_of(link);
     struct history history;
     struct persistence *persistence = link->server->persistence;
@@ -73,7 +74,7 @@ static void note_adopted(struct master_link *link) {
 }
 
 /* true: there is more to do at once. */
-static bool step_copy(struct master_link *link, uint64_t budget_ns) {
+static bool master_link_stream_step_copy(struct master_link *link, uint64_t budget_ns) {
     struct persistence *persistence = link->server->persistence;
     const char *error = NULL;
     bool has_more = persistence_step_receive(persistence, budget_ns);
@@ -84,7 +85,7 @@ static bool step_copy(struct master_link *link, uint64_t budget_ns) {
                          master_link_host(link), (unsigned)master_link_port(link), error);
         return false;
     case RECEIVED_ADOPTED:
-        note_adopted(link);
+        master_link_stream_note_adopted(link);
         master_link_watch(link);
         return true;
     case RECEIVED_NONE:
@@ -115,19 +116,20 @@ void master_link_continue(struct master_link *link, struct bytes id) {
     replication->error[0] = '\0';
 }
 
-static bool refuse(struct master_link *link, const char *reason) {
+static bool master_link_stream_refuse(struct master_link *link, const char *reason) {
     snprintf(link->reason, sizeof link->reason, "the master's stream is not valid: %s", reason);
     return false;
 }
 
 /* false: it may not come now. */
-static bool take_group(struct master_link *link, const struct wire_message *message) {
+static bool master_link_stream_take_group(struct master_link *link,
+                                          const struct wire_message *message) {
     struct replication *replication = replication_of(link);
     if (link->state != LINK_STREAMING) {
-        return refuse(link, "a group before the copy is there");
+        return master_link_stream_refuse(link, "a group before the copy is there");
     }
     if (message->head.sequence != link->next_group) {
-        return refuse(link, "a group that is not the next one");
+        return master_link_stream_refuse(link, "a group that is not the next one");
     }
     link->next_group++;
     if (!message->head.is_linked) {
@@ -140,7 +142,7 @@ static bool take_group(struct master_link *link, const struct wire_message *mess
 
 /* Everything here is the master's. A time far ahead of the master's is that of this machine, by which the server
  * has started: it does not count, and would stand still until the master's has come up to it. */
-static void take_time(struct master_link *link, int64_t master_us) {
+static void master_link_stream_take_time(struct master_link *link, int64_t master_us) {
     struct clock *clock = &link->server->clock;
     if (link->wants_time && clock->now_us - master_us > CLOCK_STEP_US) {
         log_write(LOG_WARNING,
@@ -155,14 +157,15 @@ static void take_time(struct master_link *link, int64_t master_us) {
 }
 
 /* What is no group is taken at once. */
-static bool take_message(struct master_link *link, const struct wire_message *message) {
+static bool master_link_stream_take_message(struct master_link *link,
+                                            const struct wire_message *message) {
     bool is_copying = link->state == LINK_COPYING;
     switch (message->kind) {
     case WIRE_GROUP:
-        return take_group(link, message);
+        return master_link_stream_take_group(link, message);
     case WIRE_PING:
         if (link->state == LINK_STREAMING) {
-            take_time(link, message->time_us);
+            master_link_stream_take_time(link, message->time_us);
             link->wants_ack = true;
             link->asked_group = message->group;
         }
@@ -175,13 +178,13 @@ static bool take_message(struct master_link *link, const struct wire_message *me
         return true;
     case WIRE_PIECE:
         if (!is_copying) {
-            return refuse(link, "a piece of a copy that was not asked for");
+            return master_link_stream_refuse(link, "a piece of a copy that was not asked for");
         }
-        take_piece(link, message);
+        master_link_stream_take_piece(link, message);
         return true;
     case WIRE_END:
         if (!is_copying) {
-            return refuse(link, "the end of a copy that was not asked for");
+            return master_link_stream_refuse(link, "the end of a copy that was not asked for");
         }
         persistence_end_receive(link->server->persistence);
         link->copy_group = message->group;
@@ -192,11 +195,11 @@ static bool take_message(struct master_link *link, const struct wire_message *me
                  log_quote((struct bytes){.at = message->at, .size = message->size}).text);
         return false;
     }
-    return refuse(link, "an unknown message");
+    return master_link_stream_refuse(link, "an unknown message");
 }
 
 /* Does no group lie before parsed_size, so that what was taken can be dropped? */
-static void drop_taken(struct master_link *link) {
+static void master_link_stream_drop_taken(struct master_link *link) {
     struct buffer *input = &link->input;
     if (apply_is_going(&link->apply)) {
         return;
@@ -228,19 +231,19 @@ bool master_link_parse(struct master_link *link) {
         }
         link->wanted_size = 0;
         if (status == WIRE_BAD) {
-            return refuse(link, reason);
+            return master_link_stream_refuse(link, reason);
         }
         bool is_alone = link->parsed_size == link->whole_size;
         bool is_idle =
             is_alone && link->taken_size == link->whole_size && !apply_is_going(&link->apply);
         link->parsed_size += message.whole_size;
-        if (!take_message(link, &message)) {
+        if (!master_link_stream_take_message(link, &message)) {
             return false;
         }
         if (message.kind != WIRE_GROUP && is_alone) {
             link->whole_size = link->parsed_size; /* nothing to be applied */
             link->taken_size = is_idle ? link->parsed_size : link->taken_size;
-            drop_taken(link);
+            master_link_stream_drop_taken(link);
         }
     }
     return true;
@@ -248,7 +251,7 @@ bool master_link_parse(struct master_link *link) {
 
 /* ---- applying ---- */
 
-static void take_history(struct master_link *link) {
+static void master_link_stream_take_history(struct master_link *link) {
     struct replication *replication = replication_of(link);
     struct history history;
     if (history_read(link->server->registry, &history)) {
@@ -259,7 +262,7 @@ static void take_history(struct master_link *link) {
 }
 
 /* The keys do not fit the stream: only a full copy helps. */
-static void give_up_keys(struct master_link *link) {
+static void master_link_stream_give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
     bool is_older = link->master_version > WIRE_VERSION;
     log_write(LOG_WARNING,
@@ -281,7 +284,7 @@ static void give_up_keys(struct master_link *link) {
 }
 
 /* Give the next groups that have come whole to be applied, so many at most, if there is room. */
-static void add_groups(struct master_link *link, uint32_t count_max) {
+static void master_link_stream_add_groups(struct master_link *link, uint32_t count_max) {
     struct wire_message message;
     size_t at = link->taken_size;
     for (; at < link->whole_size && apply_has_room(&link->apply) && count_max > 0;
@@ -297,12 +300,13 @@ static void add_groups(struct master_link *link, uint32_t count_max) {
     }
 }
 
-static void note_applied(struct master_link *link, const struct apply_group *group) {
+static void master_link_stream_note_applied(struct master_link *link,
+                                            const struct apply_group *group) {
     struct replication *replication = replication_of(link);
     link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
     replication->group = group->head.sequence;
     if (group->has_history) {
-        take_history(link);
+        master_link_stream_take_history(link);
     }
     if (group->head.time_us != 0) {
         clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);
@@ -312,11 +316,12 @@ static void note_applied(struct master_link *link, const struct apply_group *gro
 }
 
 /* Apply what was added, for about budget_ns. */
-static enum apply_status step_groups(struct master_link *link, uint64_t budget_ns) {
+static enum apply_status master_link_stream_step_groups(struct master_link *link,
+                                                        uint64_t budget_ns) {
     struct apply *apply = &link->apply;
     enum apply_status status = apply_step(apply, budget_ns);
     for (uint32_t i = 0; i < apply->group_done; i++) {
-        note_applied(link, &apply->groups[i]);
+        master_link_stream_note_applied(link, &apply->groups[i]);
     }
     if (apply_is_going(apply)) {
         persistence_hold_walk(link->server->persistence, true);
@@ -342,9 +347,9 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
             return false; /* the loop is woken when the disk has taken some */
         }
         if (!apply_is_going(apply)) {
-            add_groups(link, UINT32_MAX);
+            master_link_stream_add_groups(link, UINT32_MAX);
         }
-        switch (step_groups(link, budget_ns - spent_ns)) {
+        switch (master_link_stream_step_groups(link, budget_ns - spent_ns)) {
         case APPLY_DONE:
         case APPLY_MORE:
             break;
@@ -354,11 +359,11 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
             link->is_retrying = true;
             return false;
         case APPLY_IMPOSSIBLE:
-            give_up_keys(link);
+            master_link_stream_give_up_keys(link);
             return false;
         }
     }
-    drop_taken(link);
+    master_link_stream_drop_taken(link);
     return false;
 }
 
@@ -368,15 +373,15 @@ bool master_link_finish_group(struct master_link *link) {
     while (persistence_walk_is_held(persistence)) {
         persistence_make_room(persistence);
         if (!apply_is_going(&link->apply)) {
-            add_groups(link, 1); /* or another one would be begun */
+            master_link_stream_add_groups(link, 1); /* or another one would be begun */
         }
-        enum apply_status status = step_groups(link, UINT64_MAX);
+        enum apply_status status = master_link_stream_step_groups(link, UINT64_MAX);
         if (status == APPLY_OUT_OF_MEMORY) {
             link->is_retrying = true;
             return false;
         }
         if (status == APPLY_IMPOSSIBLE) {
-            give_up_keys(link);
+            master_link_stream_give_up_keys(link);
         }
     }
     return true;
@@ -384,7 +389,7 @@ bool master_link_finish_group(struct master_link *link) {
 
 bool master_link_step(struct master_link *link, uint64_t budget_ns) {
     if (link->state == LINK_COPYING || link->state == LINK_LOADING) {
-        return step_copy(link, budget_ns);
+        return master_link_stream_step_copy(link, budget_ns);
     }
     bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
     if (link->state == LINK_WAITS && master_link_has_groups(link)) {
@@ -427,7 +432,7 @@ void master_link_say_ack(struct master_link *link, uint64_t group) {
     master_link_say(link, texts, has_probe ? 8 : has_disk ? 5 : 3);
 }
 
-static bool is_ack_due(const struct master_link *link) {
+static bool master_link_stream_is_ack_due(const struct master_link *link) {
     int64_t waited_ms = link->server->clock.monotonic_ms - link->acked_at_ms;
     if (link->quorum != NULL && quorum_owes_probe(link->quorum)) {
         return true;
@@ -438,7 +443,7 @@ static bool is_ack_due(const struct master_link *link) {
     return link->wants_ack || owes_kept || (is_new && (is_awaited || waited_ms >= ACK_EVERY_MS));
 }
 
-static void on_ack_due(uv_timer_t *timer) {
+static void master_link_stream_on_ack_due(uv_timer_t *timer) {
     struct master_link *link = timer->data;
     link->wake(link->context);
 }
@@ -447,12 +452,12 @@ void master_link_acknowledge(struct master_link *link) {
     if (link->state != LINK_STREAMING || link->output.size > 0) {
         return;
     }
-    if (is_ack_due(link)) {
+    if (master_link_stream_is_ack_due(link)) {
         link->wants_ack = false;
         master_link_say_ack(link, replication_of(link)->group);
     } else if (replication_of(link)->group != link->acked_group &&
                !uv_is_active((uv_handle_t *)&link->timer)) {
-        (void)uv_timer_start(&link->timer, on_ack_due, ACK_EVERY_MS, 0);
+        (void)uv_timer_start(&link->timer, master_link_stream_on_ack_due, ACK_EVERY_MS, 0);
     }
 }
 

@@ -36,7 +36,7 @@ size_t promise_print(const struct promise *promise, char out[PROMISE_TEXT_MAX]) 
 }
 
 /* The value of the next line, which is to have this name. at NULL: it has not. */
-static struct bytes take_line(struct bytes *text, const char *name) {
+static struct bytes promise_file_take_line(struct bytes *text, const char *name) {
     size_t name_size = strlen(name);
     const char *end = memchr(text->at, '\n', text->size);
     if (end == NULL || (size_t)(end - text->at) < name_size + 1 ||
@@ -50,7 +50,7 @@ static struct bytes take_line(struct bytes *text, const char *name) {
     return value;
 }
 
-static bool parse_node(struct bytes text, uint64_t *node) {
+static bool promise_file_parse_node(struct bytes text, uint64_t *node) {
     *node = 0;
     for (size_t i = 0; i < text.size; i++) {
         char digit = text.at[i];
@@ -63,7 +63,7 @@ static bool parse_node(struct bytes text, uint64_t *node) {
     return text.size == TERM_NODE_SIZE && *node != 0;
 }
 
-static bool parse_left(struct bytes text, enum promise_left *left) {
+static bool promise_file_parse_left(struct bytes text, enum promise_left *left) {
     for (int i = 0; i < PROMISE_LEFTS; i++) {
         if (bytes_equal(text, bytes_from_text(left_names[i]))) {
             *left = (enum promise_left)i;
@@ -82,17 +82,19 @@ bool promise_parse(struct bytes text, struct promise *promise) {
     }
     rest.at += TITLE_SIZE;
     rest.size -= TITLE_SIZE;
-    struct bytes node = take_line(&rest, "node");
-    struct bytes promised = take_line(&rest, "promised");
-    struct bytes left = take_line(&rest, "left");
-    struct bytes boot = take_line(&rest, "boot");
-    struct bytes group = take_line(&rest, "group");
-    struct bytes lease = take_line(&rest, "lease");
+    struct bytes node = promise_file_take_line(&rest, "node");
+    struct bytes promised = promise_file_take_line(&rest, "promised");
+    struct bytes left = promise_file_take_line(&rest, "left");
+    struct bytes boot = promise_file_take_line(&rest, "boot");
+    struct bytes group = promise_file_take_line(&rest, "group");
+    struct bytes lease = promise_file_take_line(&rest, "lease");
     if (node.at == NULL || promised.at == NULL || left.at == NULL || boot.at == NULL ||
         boot.size != PROMISE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
-        !parse_node(node, &promise->node) || !term_parse(promised, &promise->promised) ||
-        !parse_left(left, &promise->left) || !bytes_parse_u64(group, &promise->group) ||
-        !bytes_parse_i64(lease, &promise->lease_ms) || promise->lease_ms < 0) {
+        !promise_file_parse_node(node, &promise->node) ||
+        !term_parse(promised, &promise->promised) ||
+        !promise_file_parse_left(left, &promise->left) ||
+        !bytes_parse_u64(group, &promise->group) || !bytes_parse_i64(lease, &promise->lease_ms) ||
+        promise->lease_ms < 0) {
         return false;
     }
     memcpy(promise->boot, boot.at, PROMISE_BOOT_SIZE);
@@ -118,8 +120,8 @@ void promise_read_boot(char boot[PROMISE_BOOT_SIZE + 1]) {
 
 /* ---- the file ---- */
 
-static enum promise_status fail(char *error, enum promise_status status, const char *directory,
-                                const char *reason) {
+static enum promise_status promise_file_fail(char *error, enum promise_status status,
+                                             const char *directory, const char *reason) {
     snprintf(error, DISK_ERROR_MAX, "%.900s/" NAME ": %.900s", directory, reason);
     return status;
 }
@@ -134,18 +136,19 @@ enum promise_status promise_load(const char *directory, struct promise *promise,
     disk_close(fd);
     disk_close(folder);
     if (!is_read) {
-        return fail(error, reason == ENOENT ? PROMISE_MISSING : PROMISE_FAILED, directory,
-                    strerror(reason));
+        return promise_file_fail(error, reason == ENOENT ? PROMISE_MISSING : PROMISE_FAILED,
+                                 directory, strerror(reason));
     }
     if (!promise_parse((struct bytes){.at = text, .size = size}, promise)) {
-        return fail(error, PROMISE_DAMAGED, directory,
-                    "is damaged. Without it, it is not known what this server has promised: put a "
-                    "server with an empty directory in its place");
+        return promise_file_fail(
+            error, PROMISE_DAMAGED, directory,
+            "is damaged. Without it, it is not known what this server has promised: put a "
+            "server with an empty directory in its place");
     }
     return PROMISE_OK;
 }
 
-static bool write_new(int folder, const struct promise *promise) {
+static bool promise_file_write_new(int folder, const struct promise *promise) {
     char text[PROMISE_TEXT_MAX];
     size_t size = promise_print(promise, text);
     int fd = disk_open(folder, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
@@ -154,7 +157,7 @@ static bool write_new(int folder, const struct promise *promise) {
     return is_written && disk_sync_directory(folder);
 }
 
-static bool rename_new(int folder) {
+static bool promise_file_rename_new(int folder) {
     int result;
     do {
         result = disk->rename_at(folder, NEW_NAME, NAME);
@@ -164,8 +167,8 @@ static bool rename_new(int folder) {
 
 bool promise_save(const char *directory, const struct promise *promise) {
     int folder = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    bool is_saved = folder >= 0 && write_new(folder, promise) && rename_new(folder) &&
-                    disk_sync_directory(folder);
+    bool is_saved = folder >= 0 && promise_file_write_new(folder, promise) &&
+                    promise_file_rename_new(folder) && disk_sync_directory(folder);
     disk_close(folder);
     return is_saved;
 }

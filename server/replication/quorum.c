@@ -75,7 +75,7 @@ void quorum_take_term(struct quorum *quorum, const struct term *highest) {
               sync->has_forgotten ? " may-have-forgotten=yes" : "");
 }
 
-static void end_pull(struct quorum *quorum) {
+static void quorum_end_pull(struct quorum *quorum) {
     if (sync_of(quorum)->state == SYNC_PULLING) {
         quorum->host.end_pull(quorum->host.context);
     }
@@ -92,7 +92,7 @@ void quorum_promote(struct quorum *quorum) {
 
 void quorum_take_greater_term(struct quorum *quorum, const struct term *promised) {
     bool was_open = sync_of(quorum)->state == SYNC_OPEN;
-    end_pull(quorum);
+    quorum_end_pull(quorum);
     quorum_move(quorum, QUORUM_TOOK_TERM);
     if (was_open) {
         quorum->host.close(quorum->host.context);
@@ -107,7 +107,7 @@ void quorum_follow(struct quorum *quorum) {
     if (sync->state == SYNC_OFF) {
         return;
     }
-    end_pull(quorum);
+    quorum_end_pull(quorum);
     quorum_move(quorum, QUORUM_FOLLOWS);
     sync->safe_group = 0;
     quorum->peer_count = 0;
@@ -115,7 +115,7 @@ void quorum_follow(struct quorum *quorum) {
 
 /* ---- opening ---- */
 
-static void pull(struct quorum *quorum, const struct quorum_peer *best) {
+static void quorum_pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->target = best->said.position;
     quorum->pulled_node = best->said.node;
     quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
@@ -129,7 +129,7 @@ static void pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->host.pull(quorum->host.context, best->host, best->port);
 }
 
-static void open_term(struct quorum *quorum) {
+static void quorum_open_term(struct quorum *quorum) {
     struct sync *sync = sync_of(quorum);
     uint64_t group = quorum_last_group(quorum);
     if (!quorum->host.open(quorum->host.context, &sync->term)) {
@@ -150,7 +150,7 @@ static void open_term(struct quorum *quorum) {
     log_write(LOG_NOTICE, "quorum: open term=%s group=%" PRIu64, sync->term.text, group);
 }
 
-static void step_closed(struct quorum *quorum) {
+static void quorum_step_closed(struct quorum *quorum) {
     struct sync *sync = sync_of(quorum);
     const struct settings *settings = settings_of(quorum);
     struct term_position positions[ELECTION_NODES_MAX], own = quorum_position(quorum);
@@ -164,7 +164,7 @@ static void step_closed(struct quorum *quorum) {
     bool is_enough = 1 + sync->promise_count >= election_promises_needed(nodes, replicas);
     if (is_enough && !sync->has_forgotten && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
-        pull(quorum, best);
+        quorum_pull(quorum, best);
         return;
     }
     int64_t now = now_ms(quorum);
@@ -172,11 +172,11 @@ static void step_closed(struct quorum *quorum) {
                           sync->has_forgotten, now, quorum->held_until_ms) ||
         election_may_begin(own.group, sync->has_forgotten, empty_count, nodes, now,
                            quorum->held_until_ms)) {
-        open_term(quorum);
+        quorum_open_term(quorum);
     }
 }
 
-static void step_pulling(struct quorum *quorum) {
+static void quorum_step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
     if (quorum->host.pull_advances(quorum->host.context)) {
@@ -196,7 +196,7 @@ static void step_pulling(struct quorum *quorum) {
 
 /* ---- ticks ---- */
 
-static int64_t find_due_ms(const struct quorum *quorum) {
+static int64_t quorum_find_due_ms(const struct quorum *quorum) {
     if (!quorum->worker.is_busy && !quorum_is_saved(quorum)) {
         return quorum->retry_ms;
     }
@@ -218,14 +218,14 @@ static int64_t find_due_ms(const struct quorum *quorum) {
 void quorum_begin_tick(struct quorum *quorum) {
     quorum_save(quorum);
     if (sync_of(quorum)->state == SYNC_PULLING) {
-        step_pulling(quorum);
+        quorum_step_pulling(quorum);
     }
     if (sync_of(quorum)->state == SYNC_CLOSED) {
-        step_closed(quorum);
+        quorum_step_closed(quorum);
     }
 }
 
-static void on_timer(uv_timer_t *timer) {
+static void quorum_on_timer(uv_timer_t *timer) {
     struct quorum *quorum = timer->data;
     quorum->timer_ms = INT64_MAX;
     quorum->host.wake(quorum->host.context);
@@ -235,11 +235,12 @@ void quorum_end_tick(struct quorum *quorum) {
     if (sync_of(quorum)->state == SYNC_OPEN) {
         quorum_step_open(quorum);
     }
-    int64_t due_ms = find_due_ms(quorum);
+    int64_t due_ms = quorum_find_due_ms(quorum);
     if (due_ms != INT64_MAX && due_ms != quorum->timer_ms) {
         int64_t left_ms = due_ms - now_ms(quorum);
         quorum->timer_ms = due_ms;
         uv_update_time(quorum->timer.loop);
-        (void)uv_timer_start(&quorum->timer, on_timer, left_ms > 0 ? (uint64_t)left_ms : 1, 0);
+        (void)uv_timer_start(&quorum->timer, quorum_on_timer, left_ms > 0 ? (uint64_t)left_ms : 1,
+                             0);
     }
 }

@@ -46,7 +46,7 @@ struct quorum *quorum_create(struct server *server, uv_loop_t *loop, const struc
 }
 
 /* What it has may be less than what it has acknowledged: as far as the file says how it ended. */
-static bool has_lost(const struct quorum *quorum) {
+static bool quorum_begin_has_lost(const struct quorum *quorum) {
     switch (quorum->saved.left) {
     case PROMISE_LEFT_CLEAN:
         return quorum->saved.group != quorum_last_group(quorum);
@@ -77,7 +77,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
             quorum->saved.node = quorum_random_number();
         }
     } else {
-        has_forgotten = has_forgotten || has_lost(quorum);
+        has_forgotten = has_forgotten || quorum_begin_has_lost(quorum);
     }
     quorum->wanted = quorum->saved;
     sync->node = quorum->saved.node;

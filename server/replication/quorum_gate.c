@@ -8,7 +8,7 @@ enum {
 };
 
 /* A node has one connection that counts: the latest. */
-static bool counts(const struct replica *replica) {
+static bool quorum_gate_counts(const struct replica *replica) {
     if (!replica->is_counted || replica->is_failed) {
         return false;
     }
@@ -21,7 +21,7 @@ static bool counts(const struct replica *replica) {
 }
 
 /* For INFO and the metrics. */
-static void note_held(struct quorum *quorum, bool is_progress) {
+static void quorum_gate_note_held(struct quorum *quorum, bool is_progress) {
     struct sync *sync = sync_of(quorum);
     int64_t now = now_ms(quorum);
     bool is_held = sync->safe_group < quorum_last_group(quorum) ||
@@ -33,7 +33,7 @@ static void note_held(struct quorum *quorum, bool is_progress) {
     }
 }
 
-static void count_acks(struct quorum *quorum) {
+static void quorum_gate_count_acks(struct quorum *quorum) {
     struct sync *sync = sync_of(quorum);
     const struct settings *settings = settings_of(quorum);
     uint64_t acks[ELECTION_NODES_MAX];
@@ -41,7 +41,7 @@ static void count_acks(struct quorum *quorum) {
     uint32_t count = 0, replicas = (uint32_t)settings->sync_replicas;
     for (const struct replica *replica = replication_of(quorum)->replicas;
          replica != NULL && count < ELECTION_NODES_MAX; replica = replica->next) {
-        if (counts(replica)) {
+        if (quorum_gate_counts(replica)) {
             acks[count] = replica->sync_group;
             sent_ms[count++] = replica->answered_ms;
         }
@@ -53,7 +53,7 @@ static void count_acks(struct quorum *quorum) {
     int64_t lease_end_ms =
         election_lease_end(sent_ms, count, replicas, settings->sync_replicas_lease_ms);
     sync->lease_end_ms = lease_end_ms > sync->lease_end_ms ? lease_end_ms : sync->lease_end_ms;
-    note_held(quorum, is_progress);
+    quorum_gate_note_held(quorum, is_progress);
 }
 
 int64_t quorum_probe_period_ms(const struct quorum *quorum) {
@@ -62,7 +62,7 @@ int64_t quorum_probe_period_ms(const struct quorum *quorum) {
     return period_ms < 1 ? 1 : period_ms < PROBE_MS_MAX ? period_ms : PROBE_MS_MAX;
 }
 
-static struct wire_probe make_probe(const struct quorum *quorum) {
+static struct wire_probe quorum_gate_make_probe(const struct quorum *quorum) {
     return (struct wire_probe){
         .last_group = quorum_last_group(quorum),
         .number = (uint64_t)now_ms(quorum),
@@ -72,9 +72,9 @@ static struct wire_probe make_probe(const struct quorum *quorum) {
 
 void quorum_step_open(struct quorum *quorum) {
     int64_t now = now_ms(quorum);
-    count_acks(quorum);
+    quorum_gate_count_acks(quorum);
     bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
-    struct wire_probe probe = make_probe(quorum);
+    struct wire_probe probe = quorum_gate_make_probe(quorum);
     for (struct replica *replica = replication_of(quorum)->replicas; replica != NULL;
          replica = replica->next) {
         bool is_new = replica->answered_ms == 0 && !replica->is_probed;

@@ -8,7 +8,7 @@
 
 /* ---- promises of others ---- */
 
-static struct quorum_peer *find_peer(struct quorum *quorum, uint64_t node) {
+static struct quorum_peer *quorum_present_find_peer(struct quorum *quorum, uint64_t node) {
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
         if (quorum->peers[i].said.node == node) {
             return &quorum->peers[i];
@@ -18,15 +18,15 @@ static struct quorum_peer *find_peer(struct quorum *quorum, uint64_t node) {
 }
 
 void quorum_forget_peer(struct quorum *quorum, uint64_t node) {
-    struct quorum_peer *peer = find_peer(quorum, node);
+    struct quorum_peer *peer = quorum_present_find_peer(quorum, node);
     if (peer != NULL) {
         *peer = quorum->peers[--quorum->peer_count];
     }
 }
 
-static void keep_promise(struct quorum *quorum, const struct replica *replica,
-                         const struct sync_presented *said) {
-    struct quorum_peer *peer = find_peer(quorum, said->node);
+static void quorum_present_keep_promise(struct quorum *quorum, const struct replica *replica,
+                                        const struct sync_presented *said) {
+    struct quorum_peer *peer = quorum_present_find_peer(quorum, said->node);
     if (peer == NULL) {
         if (quorum->peer_count + 1 >= (uint32_t)settings_of(quorum)->replication_nodes) {
             log_write(LOG_WARNING,
@@ -68,7 +68,8 @@ uint32_t quorum_count_promises(const struct quorum *quorum,
 
 /* ---- what a master is told ---- */
 
-static void answer_term(struct reply *reply, const char *word, const struct term *term) {
+static void quorum_present_answer_term(struct reply *reply, const char *word,
+                                       const struct term *term) {
     char text[sizeof "PREPARE " + TERM_SIZE];
     snprintf(text, sizeof text, "%s %s", word, term->text);
     reply_simple(reply, text);
@@ -103,13 +104,13 @@ void quorum_take_present(struct quorum *quorum, struct replica *replica,
         replica->is_probed = false;
         replica->sync_group = 0;
         replica->answered_ms = 0;
-        answer_term(reply, "OPEN", &sync->term);
+        quorum_present_answer_term(reply, "OPEN", &sync->term);
     } else if (term_compare(&said->promised, &sync->term) == 0) {
-        keep_promise(quorum, replica, said);
+        quorum_present_keep_promise(quorum, replica, said);
         reply_simple(reply, "CLOSED");
         quorum->host.wake(quorum->host.context);
     } else {
-        answer_term(reply, "PREPARE", &sync->term);
+        quorum_present_answer_term(reply, "PREPARE", &sync->term);
     }
 }
 

@@ -12,17 +12,17 @@ enum { SAVE_RETRY_MS = 1000 }; /* after the file of promises could not be writte
 
 /* ---- the file of promises ---- */
 
-static bool is_same(const struct promise *a, const struct promise *b) {
+static bool quorum_promise_is_same(const struct promise *a, const struct promise *b) {
     return a->node == b->node && term_compare(&a->promised, &b->promised) == 0 &&
            a->left == b->left && a->group == b->group && a->lease_ms == b->lease_ms &&
            memcmp(a->boot, b->boot, sizeof a->boot) == 0;
 }
 
 bool quorum_is_saved(const struct quorum *quorum) {
-    return is_same(&quorum->wanted, &quorum->saved);
+    return quorum_promise_is_same(&quorum->wanted, &quorum->saved);
 }
 
-static void run_save(void *context) {
+static void quorum_promise_run_save(void *context) {
     struct quorum *quorum = context;
     quorum->is_save_failed = !promise_save(quorum->directory, &quorum->saving);
 }
@@ -43,7 +43,7 @@ void quorum_on_saved(void *context) {
 void quorum_save(struct quorum *quorum) {
     if (!quorum->worker.is_busy && !quorum_is_saved(quorum) && now_ms(quorum) >= quorum->retry_ms) {
         quorum->saving = quorum->wanted;
-        worker_start(&quorum->worker, run_save);
+        worker_start(&quorum->worker, quorum_promise_run_save);
     }
 }
 

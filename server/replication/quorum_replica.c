@@ -17,13 +17,14 @@ void quorum_begin_link(struct quorum *quorum) {
 }
 
 /* "OPEN <term>": with this word, and a term behind it? */
-static bool has_word(struct bytes answer, const char *word, struct term *term) {
+static bool quorum_replica_has_word(struct bytes answer, const char *word, struct term *term) {
     size_t size = strlen(word);
     return answer.size == size + TERM_SIZE && memcmp(answer.at, word, size) == 0 &&
            term_parse((struct bytes){.at = answer.at + size, .size = TERM_SIZE}, term);
 }
 
-static enum quorum_advice take_open(struct quorum *quorum, const struct term *term, char *reason) {
+static enum quorum_advice quorum_replica_take_open(struct quorum *quorum, const struct term *term,
+                                                   char *reason) {
     if (!election_may_take(term, &quorum->wanted.promised)) {
         snprintf(reason, REPLICATION_ERROR_MAX,
                  "the master is of an older term than this server has promised: %s", term->text);
@@ -37,7 +38,7 @@ static enum quorum_advice take_open(struct quorum *quorum, const struct term *te
     return QUORUM_GO_ON;
 }
 
-static void prepare(struct quorum *quorum, const struct term *term) {
+static void quorum_replica_prepare(struct quorum *quorum, const struct term *term) {
     if (election_may_promise(term, &quorum->wanted.promised, sync_of(quorum)->has_forgotten,
                              quorum_last_group(quorum), now_ms(quorum), quorum->held_until_ms)) {
         quorum_promise(quorum, term);
@@ -47,11 +48,11 @@ static void prepare(struct quorum *quorum, const struct term *term) {
 enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer, char *reason) {
     struct term term;
     const struct term none = TERM_NONE;
-    if (has_word(answer, "+OPEN ", &term)) {
-        return take_open(quorum, &term, reason);
+    if (quorum_replica_has_word(answer, "+OPEN ", &term)) {
+        return quorum_replica_take_open(quorum, &term, reason);
     }
-    if (has_word(answer, "+PREPARE ", &term)) {
-        prepare(quorum, &term);
+    if (quorum_replica_has_word(answer, "+PREPARE ", &term)) {
+        quorum_replica_prepare(quorum, &term);
         return QUORUM_WAIT;
     }
     if (bytes_equal(answer, BYTES("+CLOSED"))) {
@@ -87,7 +88,7 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
 }
 
 /* It has all that the master had when the link was new, and will not forget it again. */
-static void fill(struct quorum *quorum) {
+static void quorum_replica_fill(struct quorum *quorum) {
     if (sync_of(quorum)->has_forgotten && quorum->fill_group > 0 &&
         quorum_kept_group(quorum) >= quorum->fill_group) {
         quorum_set_forgotten(quorum, false);
@@ -123,7 +124,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
     if (sync_of(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {
         return false;
     }
-    fill(quorum);
+    quorum_replica_fill(quorum);
     if (!election_may_ack(&quorum->master_term, &quorum->wanted.promised,
                           sync_of(quorum)->has_forgotten) ||
         !quorum_has_promised(quorum, &quorum->master_term)) {

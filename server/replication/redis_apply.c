@@ -35,7 +35,7 @@ void redis_apply_reset(struct redis_apply *apply) {
     }
 }
 
-static void drop_model(struct redis_apply *apply) {
+static void redis_apply_drop_model(struct redis_apply *apply) {
     if (apply->has_model) {
         registry_discard_board(apply->registry, &apply->model);
         apply->has_model = false;
@@ -44,7 +44,7 @@ static void drop_model(struct redis_apply *apply) {
 
 void redis_apply_deinit(struct redis_apply *apply) {
     redis_apply_reset(apply);
-    drop_model(apply);
+    redis_apply_drop_model(apply);
     session_deinit(&apply->session);
     buffer_deinit(&apply->replies);
     buffer_deinit(&apply->scratch);
@@ -102,8 +102,8 @@ bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
                                 registry_kind_name(apply->registry, *key));
 }
 
-static void tell(struct redis_apply *apply, enum setting_event class, const char *event,
-                 struct bytes name) {
+static void redis_apply_tell(struct redis_apply *apply, enum setting_event class, const char *event,
+                             struct bytes name) {
     notify(apply->server, class, event, redis_apply_database(apply), name);
 }
 
@@ -111,7 +111,7 @@ void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
     struct registry_key *key = redis_apply_find(apply, name);
     if (key != NULL) {
         registry_remove(apply->registry, key);
-        tell(apply, SETTING_EVENT_GENERIC, "del", name);
+        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", name);
     }
     (void)redis_names_remove(redis_apply_sets(apply), name);
 }
@@ -133,15 +133,16 @@ bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_
     if (registry_set_expiry(apply->registry, key, expire_at_ms, false) != REGISTRY_OK) {
         return redis_apply_fail_memory(apply);
     }
-    tell(apply, SETTING_EVENT_GENERIC, expire_at_ms == REGISTRY_NO_EXPIRY ? "persist" : "expire",
-         name);
+    redis_apply_tell(apply, SETTING_EVENT_GENERIC,
+                     expire_at_ms == REGISTRY_NO_EXPIRY ? "persist" : "expire", name);
     return true;
 }
 
 /* ---- members ---- */
 
-static bool put_within(struct redis_apply *apply, struct registry_key *key,
-                       const struct board_member *member, uint64_t packed_key, uint32_t limit) {
+static bool redis_apply_put_within(struct redis_apply *apply, struct registry_key *key,
+                                   const struct board_member *member, uint64_t packed_key,
+                                   uint32_t limit) {
     if (!member->is_there && board_count(&key->board) >= limit) {
         return redis_apply_fail_key(apply, registry_name(key),
                                     "member '%s': the board is full, it takes at most %u members",
@@ -160,8 +161,8 @@ static bool put_within(struct redis_apply *apply, struct registry_key *key,
 bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
                      const struct board_member *member, uint64_t packed_key) {
     const struct rules *rules = registry_rules(key);
-    return put_within(apply, key, member, packed_key,
-                      rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX);
+    return redis_apply_put_within(apply, key, member, packed_key,
+                                  rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX);
 }
 
 void redis_apply_settle(struct redis_apply *apply, struct registry_key *key, const char *event) {
@@ -171,14 +172,14 @@ void redis_apply_settle(struct redis_apply *apply, struct registry_key *key, con
         registry_remove_range(apply->registry, key, cap, count - cap);
     }
     registry_tell_members(apply->registry, key);
-    tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
 }
 
 void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key,
                              const char *event) {
-    tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
+    redis_apply_tell(apply, SETTING_EVENT_ZSET, event, registry_name(key));
     if (board_count(&key->board) == 0) {
-        tell(apply, SETTING_EVENT_GENERIC, "del", registry_name(key));
+        redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", registry_name(key));
         registry_remove(apply->registry, key);
     } else {
         registry_tell_members(apply->registry, key);
@@ -189,7 +190,7 @@ void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key
 
 bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name) {
     char why[RDB_VALUE_ERROR_MAX];
-    drop_model(apply);
+    redis_apply_drop_model(apply);
     apply->is_exact = false;
     if (!redis_apply_check_key(apply, name)) {
         return false;
@@ -206,7 +207,7 @@ bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name) {
 
 bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
                              const struct rdb_board *board) {
-    drop_model(apply);
+    redis_apply_drop_model(apply);
     apply->is_exact = true;
     if (!redis_apply_check_key(apply, name)) {
         return false;
@@ -273,7 +274,8 @@ bool redis_apply_end_board(struct redis_apply *apply, struct bytes name, uint32_
 }
 
 /* With the model's rules as they are, also the period that it is in. NULL: no memory. */
-static struct registry_key *find_or_create_model(struct redis_apply *apply, struct bytes name) {
+static struct registry_key *redis_apply_find_or_create_model(struct redis_apply *apply,
+                                                             struct bytes name) {
     struct registry_key *key = redis_apply_find(apply, name);
     const struct effect creation = {.kind = EFFECT_CREATE,
                                     .database = redis_apply_database(apply),
@@ -289,8 +291,8 @@ static struct registry_key *find_or_create_model(struct redis_apply *apply, stru
 }
 
 /* `size` entries of the model from this one on. */
-static bool put_group(struct redis_apply *apply, struct registry_key *key, uint32_t count,
-                      uint32_t from, unsigned size) {
+static bool redis_apply_put_group(struct redis_apply *apply, struct registry_key *key,
+                                  uint32_t count, uint32_t from, unsigned size) {
     struct lookup ahead[LOOKUP_GROUP];
     struct bytes names[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
@@ -307,8 +309,9 @@ static bool put_group(struct redis_apply *apply, struct registry_key *key, uint3
             return redis_apply_fail_member(apply, registry_name(key), names[i],
                                            "it is there twice");
         }
-        if (!(apply->is_exact ? put_within(apply, key, &member, keys[i], BOARD_MEMBERS_MAX)
-                              : redis_apply_put(apply, key, &member, keys[i]))) {
+        if (!(apply->is_exact
+                  ? redis_apply_put_within(apply, key, &member, keys[i], BOARD_MEMBERS_MAX)
+                  : redis_apply_put(apply, key, &member, keys[i]))) {
             return false;
         }
     }
@@ -320,7 +323,7 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
     if (count == 0 && !(apply->is_exact && rules_of(board_layout(&apply->model))->is_created)) {
         return true;
     }
-    struct registry_key *key = find_or_create_model(apply, name);
+    struct registry_key *key = redis_apply_find_or_create_model(apply, name);
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
@@ -328,7 +331,7 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
         return redis_apply_fail_key(apply, name, "it is there twice");
     }
     for (uint32_t at = from; at < to; at += LOOKUP_GROUP) {
-        if (!put_group(apply, key, count, at, lookup_group_size(to, at))) {
+        if (!redis_apply_put_group(apply, key, count, at, lookup_group_size(to, at))) {
             return false;
         }
     }
@@ -360,7 +363,7 @@ bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name, const 
                    : redis_apply_fail_key(apply, name, "too many fields, or one too long");
     }
     registry_tell_members(apply->registry, key);
-    tell(apply, SETTING_EVENT_HASH, "hset", name);
+    redis_apply_tell(apply, SETTING_EVENT_HASH, "hset", name);
     return true;
 }
 
@@ -454,11 +457,11 @@ static const struct redis_apply_row {
 
 enum { ROWS = sizeof rows / sizeof rows[0], WORD_MAX = 24 };
 
-static int compare_row(const void *name, const void *row) {
+static int redis_apply_compare_row(const void *name, const void *row) {
     return strcmp(name, ((const struct redis_apply_row *)row)->name);
 }
 
-static const struct redis_apply_row *find_row(struct bytes name, char *upper) {
+static const struct redis_apply_row *redis_apply_find_row(struct bytes name, char *upper) {
     if (name.size > WORD_MAX) {
         name.size = WORD_MAX;
     }
@@ -467,10 +470,10 @@ static const struct redis_apply_row *find_row(struct bytes name, char *upper) {
         upper[i] = letter >= 'a' && letter <= 'z' ? (char)(letter - 'a' + 'A') : letter;
     }
     upper[name.size] = '\0';
-    return bsearch(upper, rows, ROWS, sizeof rows[0], compare_row);
+    return bsearch(upper, rows, ROWS, sizeof rows[0], redis_apply_compare_row);
 }
 
-static void skip(struct redis_apply *apply, struct bytes name) {
+static void redis_apply_skip(struct redis_apply *apply, struct bytes name) {
     struct redis_skipped *skipped = apply->skipped;
     struct redis_skipped *end = skipped + apply->skipped_used;
     char word[REDIS_APPLY_NAME_MAX + 1] = "";
@@ -501,25 +504,25 @@ bool redis_apply_refuse(struct redis_apply *apply, const struct request *request
 }
 
 /* A command that is not in the table: of other types, or of a version that is not known here. */
-static bool pass_over(struct redis_apply *apply, const struct request *request) {
+static bool redis_apply_pass_over(struct redis_apply *apply, const struct request *request) {
     if (request->count > 1 && apply->database < REGISTRY_DATABASES &&
         redis_apply_find(apply, request->args[1]) != NULL) {
         return redis_apply_fail_key(apply, request->args[1],
                                     "the source's %s is not known here, and may change it",
                                     bytes_show(request->args[0]).text);
     }
-    skip(apply, request->args[0]);
+    redis_apply_skip(apply, request->args[0]);
     return true;
 }
 
 bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
     char upper[WORD_MAX + 1];
-    const struct redis_apply_row *row = find_row(request->args[0], upper);
+    const struct redis_apply_row *row = redis_apply_find_row(request->args[0], upper);
     if (row == NULL) {
-        return pass_over(apply, request);
+        return redis_apply_pass_over(apply, request);
     }
     if (row->run == NULL) {
-        skip(apply, request->args[0]);
+        redis_apply_skip(apply, request->args[0]);
         return true;
     }
     bool is_about_keys = row->run != redis_apply_select_database &&

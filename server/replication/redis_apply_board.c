@@ -12,7 +12,7 @@ void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us) {
 }
 
 /* Only boards, in the command's database. */
-static bool is_allowed(void *context, const struct effect *effect) {
+static bool redis_apply_board_is_allowed(void *context, const struct effect *effect) {
     (void)context;
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
@@ -20,7 +20,7 @@ static bool is_allowed(void *context, const struct effect *effect) {
            (!moves || effect->to_database == 0);
 }
 
-static bool visit(void *context, struct effect *effect) {
+static bool redis_apply_board_visit(void *context, struct effect *effect) {
     struct redis_apply *apply = context;
     effect->database = redis_apply_database(apply);
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
@@ -33,24 +33,29 @@ static bool visit(void *context, struct effect *effect) {
     return effect->kind != EFFECT_REMOVE || redis_apply_find(apply, effect->name) != NULL;
 }
 
-static bool fail_blob(struct redis_apply *apply, struct bytes name, const char *why) {
+static bool redis_apply_board_fail_blob(struct redis_apply *apply, struct bytes name,
+                                        const char *why) {
     return redis_apply_fail_key(apply, name, "the source's LB.APPLY: %s", why);
 }
 
-static bool apply_blob(struct redis_apply *apply, struct bytes name, struct bytes blob) {
+static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes name,
+                                         struct bytes blob) {
     struct bytes chunk;
     int64_t time_us;
     if (!effect_blob_open(blob, &time_us, &chunk)) {
-        return fail_blob(apply, name, "it is damaged, or a later version of the module sent it");
+        return redis_apply_board_fail_blob(
+            apply, name, "it is damaged, or a later version of the module sent it");
     }
-    if (!effect_blob_check(apply->decoder, chunk, is_allowed, apply)) {
-        return fail_blob(apply, name,
-                         apply->decoder->missing_zone != NULL
-                             ? "its PERIOD is in a time zone that this machine does not know"
-                             : "it is damaged");
+    if (!effect_blob_check(apply->decoder, chunk, redis_apply_board_is_allowed, apply)) {
+        return redis_apply_board_fail_blob(
+            apply, name,
+            apply->decoder->missing_zone != NULL
+                ? "its PERIOD is in a time zone that this machine does not know"
+                : "it is damaged");
     }
     redis_apply_raise_time(apply, time_us);
-    switch (effect_blob_apply(apply->registry, apply->decoder, chunk, visit, apply)) {
+    switch (
+        effect_blob_apply(apply->registry, apply->decoder, chunk, redis_apply_board_visit, apply)) {
     case EFFECT_OK:
         return true;
     case EFFECT_OUT_OF_MEMORY:
@@ -58,7 +63,7 @@ static bool apply_blob(struct redis_apply *apply, struct bytes name, struct byte
     case EFFECT_IMPOSSIBLE:
         break;
     }
-    return fail_blob(apply, name, "it does not fit the keys that are here");
+    return redis_apply_board_fail_blob(apply, name, "it does not fit the keys that are here");
 }
 
 bool redis_apply_need_decoder(struct redis_apply *apply) {
@@ -78,7 +83,8 @@ bool redis_apply_effects(struct redis_apply *apply, const struct request *reques
     for (uint32_t i = 1; i < request->count; i += 2) {
         bool is_empty = i > 1 && request->args[i + 1].size == 0;
         if (!redis_apply_check_key(apply, request->args[i]) ||
-            (!is_empty && !apply_blob(apply, request->args[i], request->args[i + 1]))) {
+            (!is_empty &&
+             !redis_apply_board_apply_blob(apply, request->args[i], request->args[i + 1]))) {
             return false;
         }
     }

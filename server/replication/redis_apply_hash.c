@@ -6,7 +6,8 @@
 #include "server/replication/redis_apply_parts.h"
 
 /* What a reply says that is an error. */
-static bool fail_with_reply(struct redis_apply *apply, const struct request *request) {
+static bool redis_apply_hash_fail_with_reply(struct redis_apply *apply,
+                                             const struct request *request) {
     struct bytes reply = {.at = apply->replies.at, .size = apply->replies.size};
     return redis_apply_fail_key(apply, request->args[1], "the source's %s is refused here: %s",
                                 bytes_show(request->args[0]).text, bytes_show(reply).text);
@@ -35,7 +36,7 @@ bool redis_apply_hash(struct redis_apply *apply, const struct request *request) 
         return false;
     }
     command->run(&call);
-    return reply.error_count == 0 || fail_with_reply(apply, request);
+    return reply.error_count == 0 || redis_apply_hash_fail_with_reply(apply, request);
 }
 
 /* HSETEX key [FNX | FXX] [a time] FIELDS count field value ...: if it comes, it was done. Fields do not expire

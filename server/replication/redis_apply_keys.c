@@ -33,18 +33,18 @@ struct mover {
     const struct registry_key *key;
 };
 
-static void visit_key(void *context, const struct registry_key *key) {
+static void redis_apply_keys_visit_key(void *context, const struct registry_key *key) {
     struct mover *mover = context;
     if (mover->key == NULL) {
         mover->key = key;
     }
 }
 
-static bool move_all(struct redis_apply *apply, uint32_t from, uint32_t to) {
+static bool redis_apply_keys_move_all(struct redis_apply *apply, uint32_t from, uint32_t to) {
     while (registry_count(apply->registry, from) > 0) {
         struct mover mover = {.key = NULL};
-        (void)registry_pass(apply->registry, from, UINT32_MAX, 1, REDIS_APPLY_LONG_AGO, visit_key,
-                            &mover);
+        (void)registry_pass(apply->registry, from, UINT32_MAX, 1, REDIS_APPLY_LONG_AGO,
+                            redis_apply_keys_visit_key, &mover);
         if (mover.key == NULL) {
             return redis_apply_fail(apply, "a key of database %u cannot be moved", (unsigned)from);
         }
@@ -84,9 +84,9 @@ bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request
     struct redis_names sets = apply->sets[a];
     apply->sets[a] = apply->sets[b];
     apply->sets[b] = sets;
-    return a == b ||
-           (move_all(apply, (uint32_t)a, spare) && move_all(apply, (uint32_t)b, (uint32_t)a) &&
-            move_all(apply, spare, (uint32_t)b));
+    return a == b || (redis_apply_keys_move_all(apply, (uint32_t)a, spare) &&
+                      redis_apply_keys_move_all(apply, (uint32_t)b, (uint32_t)a) &&
+                      redis_apply_keys_move_all(apply, spare, (uint32_t)b));
 }
 
 /* ---- gone, or overwritten by another type ---- */
@@ -166,8 +166,8 @@ bool redis_apply_smove(struct redis_apply *apply, const struct request *request)
 /* ---- renaming ---- */
 
 /* What has no key here is of another type at the source: then the destination is, too. */
-static bool move_to(struct redis_apply *apply, struct bytes from, uint32_t to_database,
-                    struct bytes to, bool is_copy) {
+static bool redis_apply_keys_move_to(struct redis_apply *apply, struct bytes from,
+                                     uint32_t to_database, struct bytes to, bool is_copy) {
     struct registry_key *key = redis_apply_find(apply, from);
     uint32_t database = redis_apply_database(apply);
     struct redis_names *names = redis_apply_sets(apply);
@@ -198,11 +198,12 @@ static bool move_to(struct redis_apply *apply, struct bytes from, uint32_t to_da
 }
 
 bool redis_apply_rename(struct redis_apply *apply, const struct request *request) {
-    return move_to(apply, request->args[1], redis_apply_database(apply), request->args[2], false);
+    return redis_apply_keys_move_to(apply, request->args[1], redis_apply_database(apply),
+                                    request->args[2], false);
 }
 
-static bool read_database(struct redis_apply *apply, const struct request *request, uint32_t index,
-                          uint32_t *database) {
+static bool redis_apply_keys_read_database(struct redis_apply *apply, const struct request *request,
+                                           uint32_t index, uint32_t *database) {
     uint64_t number;
     if (!bytes_parse_u64(request->args[index], &number)) {
         return redis_apply_fail_form(apply, request);
@@ -218,20 +219,20 @@ bool redis_apply_copy(struct redis_apply *apply, const struct request *request) 
     uint32_t database = redis_apply_database(apply);
     for (uint32_t i = 3; i < request->count; i++) {
         if (bytes_is(request->args[i], "DB") && i + 1 < request->count) {
-            if (!read_database(apply, request, ++i, &database)) {
+            if (!redis_apply_keys_read_database(apply, request, ++i, &database)) {
                 return false;
             }
         } else if (!bytes_is(request->args[i], "REPLACE")) {
             return redis_apply_fail_form(apply, request);
         }
     }
-    return move_to(apply, request->args[1], database, request->args[2], true);
+    return redis_apply_keys_move_to(apply, request->args[1], database, request->args[2], true);
 }
 
 bool redis_apply_move(struct redis_apply *apply, const struct request *request) {
     uint32_t database = 0;
-    return read_database(apply, request, 2, &database) &&
-           move_to(apply, request->args[1], database, request->args[1], false);
+    return redis_apply_keys_read_database(apply, request, 2, &database) &&
+           redis_apply_keys_move_to(apply, request->args[1], database, request->args[1], false);
 }
 
 /* ---- expiry ---- */
@@ -261,7 +262,7 @@ bool redis_apply_persist(struct redis_apply *apply, const struct request *reques
 
 enum { FOOTER_SIZE = 10 };
 
-static bool read_entry(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_keys_read_entry(struct redis_apply *apply, struct bytes name) {
     const struct rdb_reader *reader = &apply->reader;
     if (reader->kind == RDB_ZSET) {
         return redis_apply_put_score(apply, name, reader->text, reader->score);
@@ -270,12 +271,12 @@ static bool read_entry(struct redis_apply *apply, struct bytes name) {
     return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1);
 }
 
-static bool is_board(const struct rdb_reader *reader) {
+static bool redis_apply_keys_is_board(const struct rdb_reader *reader) {
     return reader->kind == RDB_ZSET || reader->kind == RDB_BOARD;
 }
 
 /* The old value goes with the first entry of a hash, and at the end of a sorted set, which may be refused. */
-static bool begin_value(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_keys_begin_value(struct redis_apply *apply, struct bytes name) {
     if (apply->reader.kind == RDB_BOARD) {
         return redis_apply_begin_exact(apply, name, apply->reader.board);
     }
@@ -289,9 +290,9 @@ static bool begin_value(struct redis_apply *apply, struct bytes name) {
     return true;
 }
 
-static bool end_value(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_keys_end_value(struct redis_apply *apply, struct bytes name) {
     uint32_t count;
-    if (!is_board(&apply->reader)) {
+    if (!redis_apply_keys_is_board(&apply->reader)) {
         return true;
     }
     if (!redis_apply_end_board(apply, name, &count)) {
@@ -301,16 +302,16 @@ static bool end_value(struct redis_apply *apply, struct bytes name) {
     return redis_apply_fill(apply, name, count, 0, count);
 }
 
-static bool read_value(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_keys_read_value(struct redis_apply *apply, struct bytes name) {
     while (true) {
         switch (rdb_reader_next(&apply->reader)) {
         case RDB_KEY:
-            if (!begin_value(apply, name)) {
+            if (!redis_apply_keys_begin_value(apply, name)) {
                 return false;
             }
             break;
         case RDB_ENTRY:
-            if (!read_entry(apply, name)) {
+            if (!redis_apply_keys_read_entry(apply, name)) {
                 return false;
             }
             break;
@@ -322,7 +323,7 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
         case RDB_STATE: /* not of a value */
             break;
         case RDB_KEY_END:
-            if (!end_value(apply, name)) {
+            if (!redis_apply_keys_end_value(apply, name)) {
                 return false;
             }
             break;
@@ -340,8 +341,8 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
     }
 }
 
-static bool read_expiry(struct redis_apply *apply, const struct request *request,
-                        int64_t *time_ms) {
+static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct request *request,
+                                         int64_t *time_ms) {
     bool is_absolute = false;
     for (uint32_t i = 4; i < request->count; i++) {
         is_absolute |= bytes_is(request->args[i], "ABSTTL");
@@ -361,7 +362,7 @@ bool redis_apply_restore(struct redis_apply *apply, const struct request *reques
     struct bytes payload = request->args[3];
     int64_t expire_at_ms;
     if (!redis_apply_check_key(apply, request->args[1]) ||
-        !read_expiry(apply, request, &expire_at_ms)) {
+        !redis_apply_keys_read_expiry(apply, request, &expire_at_ms)) {
         return false;
     }
     if (payload.size < FOOTER_SIZE + 1) {
@@ -381,7 +382,7 @@ bool redis_apply_restore(struct redis_apply *apply, const struct request *reques
     rdb_reader_init_value(&apply->reader, version);
     rdb_reader_feed(&apply->reader,
                     (struct bytes){.at = payload.at, .size = payload.size - FOOTER_SIZE});
-    bool is_fine = read_value(apply, request->args[1]);
+    bool is_fine = redis_apply_keys_read_value(apply, request->args[1]);
     rdb_reader_deinit(&apply->reader);
     return is_fine && (expire_at_ms == REGISTRY_NO_EXPIRY ||
                        redis_apply_set_expiry(apply, request->args[1], expire_at_ms));

@@ -4,18 +4,20 @@
 #include "server/rdb/rdb_state.h"
 #include "server/replication/redis_apply_parts.h"
 
-static bool check(struct redis_apply *apply, struct bytes blob, enum rdb_state_form form,
-                  int64_t *time_us, struct bytes *chunk) {
+static bool redis_apply_state_check(struct redis_apply *apply, struct bytes blob,
+                                    enum rdb_state_form form, int64_t *time_us,
+                                    struct bytes *chunk) {
     char why[RDB_STATE_ERROR_MAX];
     return redis_apply_need_decoder(apply) &&
            (rdb_state_check(apply->decoder, blob, form, REGISTRY_DATABASES, time_us, chunk, why) ||
             redis_apply_fail(apply, "the source's bans: %s", why));
 }
 
-static bool apply_blob(struct redis_apply *apply, struct bytes blob, enum rdb_state_form form) {
+static bool redis_apply_state_apply_blob(struct redis_apply *apply, struct bytes blob,
+                                         enum rdb_state_form form) {
     struct bytes chunk;
     int64_t time_us;
-    if (!check(apply, blob, form, &time_us, &chunk)) {
+    if (!redis_apply_state_check(apply, blob, form, &time_us, &chunk)) {
         return false;
     }
     redis_apply_raise_time(apply, time_us);
@@ -33,14 +35,15 @@ static bool apply_blob(struct redis_apply *apply, struct bytes blob, enum rdb_st
 bool redis_apply_check_state(struct redis_apply *apply, struct bytes blob) {
     struct bytes chunk;
     int64_t time_us;
-    return check(apply, blob, RDB_STATE_WHOLE, &time_us, &chunk);
+    return redis_apply_state_check(apply, blob, RDB_STATE_WHOLE, &time_us, &chunk);
 }
 
 bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob) {
-    return apply_blob(apply, blob, RDB_STATE_WHOLE);
+    return redis_apply_state_apply_blob(apply, blob, RDB_STATE_WHOLE);
 }
 
 bool redis_apply_state_effects(struct redis_apply *apply, const struct request *request) {
-    return request->count == 2 ? apply_blob(apply, request->args[1], RDB_STATE_CHANGES)
-                               : redis_apply_fail_form(apply, request);
+    return request->count == 2
+               ? redis_apply_state_apply_blob(apply, request->args[1], RDB_STATE_CHANGES)
+               : redis_apply_fail_form(apply, request);
 }

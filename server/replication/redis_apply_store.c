@@ -12,12 +12,12 @@
 enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
 
 /* As Redis: sums of infinities of both signs are 0, and so is a product that is no number. */
-static double weigh(double weight, double score) {
+static double redis_apply_store_weigh(double weight, double score) {
     double product = weight * score;
     return isnan(product) ? 0 : product;
 }
 
-static double join(enum aggregate aggregate, double a, double b) {
+static double redis_apply_store_join(enum aggregate aggregate, double a, double b) {
     switch (aggregate) {
     case AGGREGATE_SUM: {
         double sum = a + b;
@@ -34,7 +34,7 @@ static double join(enum aggregate aggregate, double a, double b) {
 /* ---- results by member ---- */
 
 /* Members are borrowed from boards, which do not change meanwhile. */
-static void tally_begin(struct redis_apply *apply) {
+static void redis_apply_store_tally_begin(struct redis_apply *apply) {
     struct redis_tally *tally = &apply->tally;
     tally->count = 0;
     tally->seed = apply->sets[0].seed;
@@ -44,7 +44,8 @@ static void tally_begin(struct redis_apply *apply) {
 }
 
 /* Where the member is, or the free slot where it belongs. */
-static uint64_t *slot_of(const struct redis_tally *tally, struct bytes member, uint64_t hash) {
+static uint64_t *redis_apply_store_slot_of(const struct redis_tally *tally, struct bytes member,
+                                           uint64_t hash) {
     uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
     uint64_t mask = tally->slot_count - 1;
     for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
@@ -57,7 +58,7 @@ static uint64_t *slot_of(const struct redis_tally *tally, struct bytes member, u
 }
 
 /* Room for count entries in all. */
-static bool tally_reserve(struct redis_apply *apply, uint64_t count) {
+static bool redis_apply_store_tally_reserve(struct redis_apply *apply, uint64_t count) {
     struct redis_tally *tally = &apply->tally;
     uint64_t slot_count = 64;
     while (slot_count < count * 2) {
@@ -87,12 +88,12 @@ static bool tally_reserve(struct redis_apply *apply, uint64_t count) {
     return true;
 }
 
-static void tally_join(struct redis_tally *tally, struct bytes member, uint64_t hash, double score,
-                       enum aggregate aggregate) {
-    uint64_t *slot = slot_of(tally, member, hash);
+static void redis_apply_store_tally_join(struct redis_tally *tally, struct bytes member,
+                                         uint64_t hash, double score, enum aggregate aggregate) {
+    uint64_t *slot = redis_apply_store_slot_of(tally, member, hash);
     if (*slot != 0) {
         double *sum = &tally->entries[(uint32_t)*slot - 1].score;
-        *sum = join(aggregate, *sum, score);
+        *sum = redis_apply_store_join(aggregate, *sum, score);
         return;
     }
     tally->entries[tally->count++] = (struct redis_tally_entry){.member = member, .score = score};
@@ -102,7 +103,8 @@ static void tally_join(struct redis_tally *tally, struct bytes member, uint64_t 
 enum { TALLY_GROUP = 16 };
 
 /* Fetch where each of a group is, so that their waits for memory overlap. */
-static void tally_fetch(const struct redis_tally *tally, const uint64_t *hashes, unsigned count) {
+static void redis_apply_store_tally_fetch(const struct redis_tally *tally, const uint64_t *hashes,
+                                          unsigned count) {
     uint64_t mask = tally->slot_count - 1;
     for (unsigned i = 0; i < count; i++) {
         __builtin_prefetch(&tally->slots[hashes[i] & mask]);
@@ -120,7 +122,7 @@ static void tally_fetch(const struct redis_tally *tally, const uint64_t *hashes,
 }
 
 /* Memory for a large result is not kept. */
-static void tally_end(struct redis_tally *tally) {
+static void redis_apply_store_tally_end(struct redis_tally *tally) {
     enum { KEPT_MAX = 1 << 16 };
     if (tally->slot_count > KEPT_MAX) {
         memory_free(tally->slots);
@@ -132,7 +134,7 @@ static void tally_end(struct redis_tally *tally) {
 /* ---- putting the result in place ---- */
 
 /* apply->value has been begun for this name, and holds the result: it replaces what is there. */
-static bool replace(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_store_replace(struct redis_apply *apply, struct bytes name) {
     uint32_t count;
     if (!redis_apply_end_board(apply, name, &count)) {
         return false;
@@ -155,8 +157,8 @@ struct combination {
     enum aggregate aggregate;
 };
 
-static bool find_source(struct redis_apply *apply, const struct request *request, struct bytes name,
-                        const struct board **board) {
+static bool redis_apply_store_find_source(struct redis_apply *apply, const struct request *request,
+                                          struct bytes name, const struct board **board) {
     struct registry_key *key;
     const struct redis_names *sets = redis_apply_sets(apply);
     if (!redis_apply_find_board(apply, name, &key)) {
@@ -179,7 +181,7 @@ static bool find_source(struct redis_apply *apply, const struct request *request
     return true;
 }
 
-static bool read_aggregate(struct bytes word, enum aggregate *aggregate) {
+static bool redis_apply_store_read_aggregate(struct bytes word, enum aggregate *aggregate) {
     if (bytes_is(word, "SUM")) {
         *aggregate = AGGREGATE_SUM;
     } else if (bytes_is(word, "MIN")) {
@@ -192,7 +194,8 @@ static bool read_aggregate(struct bytes word, enum aggregate *aggregate) {
     return true;
 }
 
-static bool read_options(const struct request *request, struct combination *combination) {
+static bool redis_apply_store_read_options(const struct request *request,
+                                           struct combination *combination) {
     uint32_t at = 3 + combination->count;
     while (at < request->count) {
         if (bytes_is(request->args[at], "WEIGHTS") && request->count - at > combination->count) {
@@ -204,7 +207,8 @@ static bool read_options(const struct request *request, struct combination *comb
             }
             at += 1 + combination->count;
         } else if (bytes_is(request->args[at], "AGGREGATE") && request->count - at >= 2 &&
-                   read_aggregate(request->args[at + 1], &combination->aggregate)) {
+                   redis_apply_store_read_aggregate(request->args[at + 1],
+                                                    &combination->aggregate)) {
             at += 2;
         } else {
             return false;
@@ -213,23 +217,25 @@ static bool read_options(const struct request *request, struct combination *comb
     return true;
 }
 
-static uint32_t size_of(const struct source *source) {
+static uint32_t redis_apply_store_size_of(const struct source *source) {
     return source->board != NULL ? board_count(source->board) : 0;
 }
 
 /* Redis combines from the smallest to the largest: sums of doubles depend on it. Stable, as its qsort is. */
-static void order_sources(struct combination *combination) {
+static void redis_apply_store_order_sources(struct combination *combination) {
     for (uint32_t i = 1; i < combination->count; i++) {
         struct source source = combination->sources[i];
         uint32_t at = i;
-        for (; at > 0 && size_of(&combination->sources[at - 1]) > size_of(&source); at--) {
+        for (; at > 0 && redis_apply_store_size_of(&combination->sources[at - 1]) >
+                             redis_apply_store_size_of(&source);
+             at--) {
             combination->sources[at] = combination->sources[at - 1];
         }
         combination->sources[at] = source;
     }
 }
 
-static bool put_all(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_store_put_all(struct redis_apply *apply, struct bytes name) {
     const struct redis_tally *tally = &apply->tally;
     for (uint32_t i = 0; i < tally->count; i++) {
         if (!redis_apply_put_score(apply, name, tally->entries[i].member,
@@ -242,8 +248,8 @@ static bool put_all(struct redis_apply *apply, struct bytes name) {
 
 typedef bool combine(struct redis_apply *apply, struct combination *combination);
 
-static void unite_one(struct redis_tally *tally, const struct source *source,
-                      enum aggregate aggregate) {
+static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
+                                        enum aggregate aggregate) {
     struct board_entry entries[TALLY_GROUP];
     uint64_t hashes[TALLY_GROUP];
     struct board_cursor cursor;
@@ -256,37 +262,38 @@ static void unite_one(struct redis_tally *tally, const struct source *source,
             hashes[count] = XXH3_64bits_withSeed(member.at, member.size, tally->seed);
             board_cursor_next(&cursor);
         }
-        tally_fetch(tally, hashes, count);
+        redis_apply_store_tally_fetch(tally, hashes, count);
         for (unsigned i = 0; i < count; i++) {
             double score = redis_score_of(board_layout(source->board), entries[i].key);
-            tally_join(tally, entries[i].member, hashes[i], weigh(source->weight, score),
-                       aggregate);
+            redis_apply_store_tally_join(tally, entries[i].member, hashes[i],
+                                         redis_apply_store_weigh(source->weight, score), aggregate);
         }
     } while (count == TALLY_GROUP);
 }
 
-static bool unite(struct redis_apply *apply, struct combination *combination) {
+static bool redis_apply_store_unite(struct redis_apply *apply, struct combination *combination) {
     struct redis_tally *tally = &apply->tally;
     uint64_t count = 0;
-    order_sources(combination);
+    redis_apply_store_order_sources(combination);
     for (uint32_t i = 0; i < combination->count; i++) {
-        count += size_of(&combination->sources[i]);
+        count += redis_apply_store_size_of(&combination->sources[i]);
     }
-    if (!tally_reserve(apply, count)) {
+    if (!redis_apply_store_tally_reserve(apply, count)) {
         return false;
     }
     for (uint32_t i = 0; i < combination->count; i++) {
         if (combination->sources[i].board != NULL) {
-            unite_one(tally, &combination->sources[i], combination->aggregate);
+            redis_apply_store_unite_one(tally, &combination->sources[i], combination->aggregate);
         }
     }
     return true;
 }
 
 /* Members of the first one that pass. */
-static bool each_of_first(struct redis_apply *apply, const struct combination *combination,
-                          bool (*take)(const struct combination *combination,
-                                       const struct board_entry *entry, double *score)) {
+static bool
+redis_apply_store_each_of_first(struct redis_apply *apply, const struct combination *combination,
+                                bool (*take)(const struct combination *combination,
+                                             const struct board_entry *entry, double *score)) {
     const struct source *first = &combination->sources[0];
     struct redis_tally *tally = &apply->tally;
     struct board_cursor cursor;
@@ -295,7 +302,7 @@ static bool each_of_first(struct redis_apply *apply, const struct combination *c
     if (first->board == NULL) {
         return true;
     }
-    if (!tally_reserve(apply, size_of(first))) {
+    if (!redis_apply_store_tally_reserve(apply, redis_apply_store_size_of(first))) {
         return false;
     }
     for (board_seek(first->board, 0, &cursor); board_cursor_read(&cursor, &entry);
@@ -308,29 +315,33 @@ static bool each_of_first(struct redis_apply *apply, const struct combination *c
     return true;
 }
 
-static bool is_in_all(const struct combination *combination, const struct board_entry *entry,
-                      double *score) {
+static bool redis_apply_store_is_in_all(const struct combination *combination,
+                                        const struct board_entry *entry, double *score) {
     const struct source *first = &combination->sources[0];
-    *score = weigh(first->weight, redis_score_of(board_layout(first->board), entry->key));
+    *score = redis_apply_store_weigh(first->weight,
+                                     redis_score_of(board_layout(first->board), entry->key));
     for (uint32_t i = 1; i < combination->count; i++) {
         const struct source *source = &combination->sources[i];
         uint64_t key;
         if (source->board == NULL || !board_find(source->board, entry->member, &key)) {
             return false;
         }
-        *score = join(combination->aggregate, *score,
-                      weigh(source->weight, redis_score_of(board_layout(source->board), key)));
+        *score = redis_apply_store_join(
+            combination->aggregate, *score,
+            redis_apply_store_weigh(source->weight,
+                                    redis_score_of(board_layout(source->board), key)));
     }
     return true;
 }
 
-static bool intersect(struct redis_apply *apply, struct combination *combination) {
-    order_sources(combination);
-    return each_of_first(apply, combination, is_in_all);
+static bool redis_apply_store_intersect(struct redis_apply *apply,
+                                        struct combination *combination) {
+    redis_apply_store_order_sources(combination);
+    return redis_apply_store_each_of_first(apply, combination, redis_apply_store_is_in_all);
 }
 
-static bool is_in_first_only(const struct combination *combination, const struct board_entry *entry,
-                             double *score) {
+static bool redis_apply_store_is_in_first_only(const struct combination *combination,
+                                               const struct board_entry *entry, double *score) {
     uint64_t key;
     *score = redis_score_of(board_layout(combination->sources[0].board), entry->key);
     for (uint32_t i = 1; i < combination->count; i++) {
@@ -342,22 +353,25 @@ static bool is_in_first_only(const struct combination *combination, const struct
     return true;
 }
 
-static bool subtract(struct redis_apply *apply, struct combination *combination) {
-    return each_of_first(apply, combination, is_in_first_only);
+static bool redis_apply_store_subtract(struct redis_apply *apply, struct combination *combination) {
+    return redis_apply_store_each_of_first(apply, combination, redis_apply_store_is_in_first_only);
 }
 
-static bool find_sources(struct redis_apply *apply, const struct request *request,
-                         struct combination *combination) {
+static bool redis_apply_store_find_sources(struct redis_apply *apply, const struct request *request,
+                                           struct combination *combination) {
     for (uint32_t i = 0; i < combination->count; i++) {
         combination->sources[i].weight = 1;
-        if (!find_source(apply, request, request->args[3 + i], &combination->sources[i].board)) {
+        if (!redis_apply_store_find_source(apply, request, request->args[3 + i],
+                                           &combination->sources[i].board)) {
             return false;
         }
     }
-    return read_options(request, combination) || redis_apply_fail_form(apply, request);
+    return redis_apply_store_read_options(request, combination) ||
+           redis_apply_fail_form(apply, request);
 }
 
-static bool store(struct redis_apply *apply, const struct request *request, combine *how) {
+static bool redis_apply_store_store(struct redis_apply *apply, const struct request *request,
+                                    combine *how) {
     struct combination combination = {.to = request->args[1]};
     int64_t count;
     if (!bytes_parse_i64(request->args[2], &count) || count < 1 || count > request->count - 3) {
@@ -368,24 +382,25 @@ static bool store(struct redis_apply *apply, const struct request *request, comb
     if (combination.sources == NULL) {
         return redis_apply_fail_memory(apply);
     }
-    tally_begin(apply);
-    bool is_fine = find_sources(apply, request, &combination) && how(apply, &combination) &&
-                   redis_apply_begin_board(apply, combination.to) && put_all(apply, combination.to);
+    redis_apply_store_tally_begin(apply);
+    bool is_fine = redis_apply_store_find_sources(apply, request, &combination) &&
+                   how(apply, &combination) && redis_apply_begin_board(apply, combination.to) &&
+                   redis_apply_store_put_all(apply, combination.to);
     memory_free(combination.sources);
-    tally_end(&apply->tally);
-    return is_fine && replace(apply, combination.to);
+    redis_apply_store_tally_end(&apply->tally);
+    return is_fine && redis_apply_store_replace(apply, combination.to);
 }
 
 bool redis_apply_zunionstore(struct redis_apply *apply, const struct request *request) {
-    return store(apply, request, unite);
+    return redis_apply_store_store(apply, request, redis_apply_store_unite);
 }
 
 bool redis_apply_zinterstore(struct redis_apply *apply, const struct request *request) {
-    return store(apply, request, intersect);
+    return redis_apply_store_store(apply, request, redis_apply_store_intersect);
 }
 
 bool redis_apply_zdiffstore(struct redis_apply *apply, const struct request *request) {
-    return store(apply, request, subtract);
+    return redis_apply_store_store(apply, request, redis_apply_store_subtract);
 }
 
 /* ---- ZRANGESTORE ---- */
@@ -396,7 +411,7 @@ struct range {
     struct bytes from, to; /* as they stand there */
 };
 
-static bool read_range(const struct request *request, struct range *range) {
+static bool redis_apply_store_read_range(const struct request *request, struct range *range) {
     *range = (struct range){.from = request->args[3], .to = request->args[4], .limit = -1};
     for (uint32_t at = 5; at < request->count; at++) {
         struct bytes word = request->args[at];
@@ -419,7 +434,8 @@ static bool read_range(const struct request *request, struct range *range) {
 }
 
 /* Places first .. end - 1, as the walk goes: from the end down if reversed. */
-static void limit_places(const struct range *range, uint32_t *first, uint32_t *end) {
+static void redis_apply_store_limit_places(const struct range *range, uint32_t *first,
+                                           uint32_t *end) {
     int64_t count = *end - *first;
     if (!range->has_limit) {
         return;
@@ -436,8 +452,8 @@ static void limit_places(const struct range *range, uint32_t *first, uint32_t *e
     *end = *first + (uint32_t)taken;
 }
 
-static bool find_by_place(const struct range *range, uint32_t count, uint32_t *first,
-                          uint32_t *end) {
+static bool redis_apply_store_find_by_place(const struct range *range, uint32_t count,
+                                            uint32_t *first, uint32_t *end) {
     int64_t start;
     int64_t stop;
     if (!bytes_parse_i64(range->from, &start) || !bytes_parse_i64(range->to, &stop)) {
@@ -455,8 +471,8 @@ static bool find_by_place(const struct range *range, uint32_t count, uint32_t *f
     return true;
 }
 
-static bool find_by_score(const struct range *range, const struct board *board, uint32_t *first,
-                          uint32_t *end) {
+static bool redis_apply_store_find_by_score(const struct range *range, const struct board *board,
+                                            uint32_t *first, uint32_t *end) {
     struct redis_score_bound lower;
     struct redis_score_bound upper;
     if (!redis_score_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
@@ -464,12 +480,12 @@ static bool find_by_score(const struct range *range, const struct board *board, 
         return false;
     }
     redis_apply_span_of_scores(board, &lower, &upper, first, end);
-    limit_places(range, first, end);
+    redis_apply_store_limit_places(range, first, end);
     return true;
 }
 
-static bool find_by_name(const struct range *range, const struct board *board, uint32_t *first,
-                         uint32_t *end) {
+static bool redis_apply_store_find_by_name(const struct range *range, const struct board *board,
+                                           uint32_t *first, uint32_t *end) {
     struct redis_lex_bound lower;
     struct redis_lex_bound upper;
     if (!redis_lex_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
@@ -477,24 +493,26 @@ static bool find_by_name(const struct range *range, const struct board *board, u
         return false;
     }
     redis_apply_span_of_names(board, &lower, &upper, first, end);
-    limit_places(range, first, end);
+    redis_apply_store_limit_places(range, first, end);
     return true;
 }
 
-static bool find_places(const struct range *range, const struct board *board, uint32_t *first,
-                        uint32_t *end) {
-    return range->is_by_lex     ? find_by_name(range, board, first, end)
-           : range->is_by_score ? find_by_score(range, board, first, end)
-                                : find_by_place(range, board_count(board), first, end);
+static bool redis_apply_store_find_places(const struct range *range, const struct board *board,
+                                          uint32_t *first, uint32_t *end) {
+    return range->is_by_lex ? redis_apply_store_find_by_name(range, board, first, end)
+           : range->is_by_score
+               ? redis_apply_store_find_by_score(range, board, first, end)
+               : redis_apply_store_find_by_place(range, board_count(board), first, end);
 }
 
-static bool put_entry(struct redis_apply *apply, struct bytes name, const struct board *board,
-                      struct bytes member, uint64_t key) {
+static bool redis_apply_store_put_entry(struct redis_apply *apply, struct bytes name,
+                                        const struct board *board, struct bytes member,
+                                        uint64_t key) {
     return redis_apply_put_score(apply, name, member, redis_score_of(board_layout(board), key));
 }
 
-static bool put_places(struct redis_apply *apply, struct bytes name, const struct board *board,
-                       uint32_t first, uint32_t end) {
+static bool redis_apply_store_put_places(struct redis_apply *apply, struct bytes name,
+                                         const struct board *board, uint32_t first, uint32_t end) {
     struct redis_selection selection;
     struct board_cursor cursor;
     struct board_entry entry;
@@ -508,11 +526,12 @@ static bool put_places(struct redis_apply *apply, struct bytes name, const struc
     board_seek(board, selection.rank, &cursor);
     for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry);
          i++) {
-        is_fine = put_entry(apply, name, board, entry.member, entry.key);
+        is_fine = redis_apply_store_put_entry(apply, name, board, entry.member, entry.key);
         board_cursor_next(&cursor);
     }
     for (uint32_t i = 0; i < selection.pick_count && is_fine; i++) {
-        is_fine = put_entry(apply, name, board, selection.picks[i].member, selection.picks[i].key);
+        is_fine = redis_apply_store_put_entry(apply, name, board, selection.picks[i].member,
+                                              selection.picks[i].key);
     }
     redis_selection_deinit(&selection);
     return is_fine;
@@ -522,17 +541,18 @@ bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *re
     struct range range;
     const struct board *board;
     struct bytes to = request->args[1];
-    if (!read_range(request, &range)) {
+    if (!redis_apply_store_read_range(request, &range)) {
         return redis_apply_fail_form(apply, request);
     }
-    if (!find_source(apply, request, request->args[2], &board) ||
+    if (!redis_apply_store_find_source(apply, request, request->args[2], &board) ||
         !redis_apply_begin_board(apply, to)) {
         return false;
     }
     uint32_t first = 0;
     uint32_t end = 0;
-    if (board != NULL && !find_places(&range, board, &first, &end)) {
+    if (board != NULL && !redis_apply_store_find_places(&range, board, &first, &end)) {
         return redis_apply_fail_form(apply, request);
     }
-    return put_places(apply, to, board, first, end) && replace(apply, to);
+    return redis_apply_store_put_places(apply, to, board, first, end) &&
+           redis_apply_store_replace(apply, to);
 }

@@ -22,7 +22,8 @@ struct pair {
     uint64_t key; /* stamped */
 };
 
-static bool read_options(const struct request *request, struct zadd *zadd, uint32_t *first) {
+static bool redis_apply_zset_read_options(const struct request *request, struct zadd *zadd,
+                                          uint32_t *first) {
     uint32_t at = 2;
     for (; at < request->count; at++) {
         struct bytes word = request->args[at];
@@ -45,7 +46,8 @@ static bool read_options(const struct request *request, struct zadd *zadd, uint3
 }
 
 /* As zsetAdd of Redis: does the member get another score, and which? */
-static bool decide(const struct zadd *zadd, const struct board_member *member, double *score) {
+static bool redis_apply_zset_decide(const struct zadd *zadd, const struct board_member *member,
+                                    double *score) {
     if (!member->is_there) {
         return !zadd->is_existing_only;
     }
@@ -62,8 +64,8 @@ static bool decide(const struct zadd *zadd, const struct board_member *member, d
     return *score != before;
 }
 
-static bool find_key(struct redis_apply *apply, const struct zadd *zadd, struct pair *pair,
-                     double score) {
+static bool redis_apply_zset_find_key(struct redis_apply *apply, const struct zadd *zadd,
+                                      struct pair *pair, double score) {
     char why[RDB_VALUE_ERROR_MAX];
     uint64_t ordinal;
     if (rdb_value_find_ordinal(&zadd->layout->fields[0], score, &ordinal, why) != RDB_VALUE_OK) {
@@ -78,8 +80,9 @@ static bool find_key(struct redis_apply *apply, const struct zadd *zadd, struct 
     return true;
 }
 
-static bool look_at(struct redis_apply *apply, const struct zadd *zadd,
-                    const struct request *request, uint32_t at, struct pair *pair) {
+static bool redis_apply_zset_look_at(struct redis_apply *apply, const struct zadd *zadd,
+                                     const struct request *request, uint32_t at,
+                                     struct pair *pair) {
     double score;
     char why[RDB_VALUE_ERROR_MAX];
     if (!redis_score_parse(request->args[at], &score)) {
@@ -94,27 +97,28 @@ static bool look_at(struct redis_apply *apply, const struct zadd *zadd,
     if (zadd->key != NULL) {
         board_look_up(&zadd->key->board, pair->member_name, NULL, &pair->member);
     }
-    pair->is_change = decide(zadd, &pair->member, &score);
-    return !pair->is_change || find_key(apply, zadd, pair, score);
+    pair->is_change = redis_apply_zset_decide(zadd, &pair->member, &score);
+    return !pair->is_change || redis_apply_zset_find_key(apply, zadd, pair, score);
 }
 
 /* Check all before the first change; a member that is named twice is looked at again then. */
-static bool check_pairs(struct redis_apply *apply, const struct zadd *zadd,
-                        const struct request *request, uint32_t first) {
+static bool redis_apply_zset_check_pairs(struct redis_apply *apply, const struct zadd *zadd,
+                                         const struct request *request, uint32_t first) {
     struct pair pair = {.is_change = false};
     for (uint32_t at = first; at < request->count; at += 2) {
-        if (!look_at(apply, zadd, request, at, &pair)) {
+        if (!redis_apply_zset_look_at(apply, zadd, request, at, &pair)) {
             return false;
         }
     }
     return true;
 }
 
-static bool apply_pairs(struct redis_apply *apply, struct zadd *zadd, const struct request *request,
-                        uint32_t first, bool *is_changed) {
+static bool redis_apply_zset_apply_pairs(struct redis_apply *apply, struct zadd *zadd,
+                                         const struct request *request, uint32_t first,
+                                         bool *is_changed) {
     struct pair pair = {.is_change = false};
     for (uint32_t at = first; at < request->count; at += 2) {
-        if (!look_at(apply, zadd, request, at, &pair)) {
+        if (!redis_apply_zset_look_at(apply, zadd, request, at, &pair)) {
             return false;
         }
         if (pair.is_change) {
@@ -127,8 +131,8 @@ static bool apply_pairs(struct redis_apply *apply, struct zadd *zadd, const stru
     return true;
 }
 
-static bool add(struct redis_apply *apply, struct zadd *zadd, const struct request *request,
-                uint32_t first) {
+static bool redis_apply_zset_add(struct redis_apply *apply, struct zadd *zadd,
+                                 const struct request *request, uint32_t first) {
     bool is_new;
     bool is_changed = false;
     if (!redis_apply_check_key(apply, zadd->name) ||
@@ -147,8 +151,9 @@ static bool add(struct redis_apply *apply, struct zadd *zadd, const struct reque
         return redis_apply_fail_memory(apply);
     }
     zadd->layout = board_layout(&zadd->key->board);
-    bool is_fine = (request->count - first == 2 || check_pairs(apply, zadd, request, first)) &&
-                   apply_pairs(apply, zadd, request, first, &is_changed);
+    bool is_fine = (request->count - first == 2 ||
+                    redis_apply_zset_check_pairs(apply, zadd, request, first)) &&
+                   redis_apply_zset_apply_pairs(apply, zadd, request, first, &is_changed);
     if (is_changed) {
         redis_apply_settle(apply, zadd->key, zadd->is_increment ? "zincr" : "zadd");
     } else if (is_new) {
@@ -163,10 +168,10 @@ static bool add(struct redis_apply *apply, struct zadd *zadd, const struct reque
 bool redis_apply_zadd(struct redis_apply *apply, const struct request *request) {
     struct zadd zadd = {.name = request->args[1]};
     uint32_t first;
-    if (!read_options(request, &zadd, &first)) {
+    if (!redis_apply_zset_read_options(request, &zadd, &first)) {
         return redis_apply_fail_form(apply, request);
     }
-    return add(apply, &zadd, request, first);
+    return redis_apply_zset_add(apply, &zadd, request, first);
 }
 
 bool redis_apply_zincrby(struct redis_apply *apply, const struct request *request) {
@@ -174,12 +179,13 @@ bool redis_apply_zincrby(struct redis_apply *apply, const struct request *reques
     if (request->count != 4) {
         return redis_apply_fail_form(apply, request);
     }
-    return add(apply, &zadd, request, 2);
+    return redis_apply_zset_add(apply, &zadd, request, 2);
 }
 
 /* ---- removing ---- */
 
-static void take(struct redis_apply *apply, struct registry_key *key, struct bytes name) {
+static void redis_apply_zset_take(struct redis_apply *apply, struct registry_key *key,
+                                  struct bytes name) {
     struct board_member member;
     if (name.size == 0 || name.size > BOARD_MEMBER_MAX) {
         return;
@@ -197,7 +203,7 @@ bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) 
     }
     if (key != NULL) {
         for (uint32_t i = 2; i < request->count; i++) {
-            take(apply, key, request->args[i]);
+            redis_apply_zset_take(apply, key, request->args[i]);
         }
         redis_apply_end_removal(apply, key, "zrem");
     }
@@ -205,8 +211,8 @@ bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) 
 }
 
 /* They are on the board: look-ups for a group of them wait for memory together. */
-static void take_picks(struct redis_apply *apply, struct registry_key *key,
-                       const struct redis_pick *picks, uint32_t count) {
+static void redis_apply_zset_take_picks(struct redis_apply *apply, struct registry_key *key,
+                                        const struct redis_pick *picks, uint32_t count) {
     struct lookup ahead[LOOKUP_GROUP];
     struct bytes names[LOOKUP_GROUP];
     struct board_member member;
@@ -224,8 +230,8 @@ static void take_picks(struct redis_apply *apply, struct registry_key *key,
 }
 
 /* Remove places first .. last. */
-static bool remove_places(struct redis_apply *apply, struct registry_key *key, uint32_t first,
-                          uint32_t last, const char *event) {
+static bool redis_apply_zset_remove_places(struct redis_apply *apply, struct registry_key *key,
+                                           uint32_t first, uint32_t last, const char *event) {
     struct redis_selection selection;
     if (!redis_apply_select(apply, &key->board, first, last, true, &selection)) {
         return false;
@@ -233,13 +239,14 @@ static bool remove_places(struct redis_apply *apply, struct registry_key *key, u
     if (selection.count > 0) {
         registry_remove_range(apply->registry, key, selection.rank, selection.count);
     }
-    take_picks(apply, key, selection.picks, selection.pick_count);
+    redis_apply_zset_take_picks(apply, key, selection.picks, selection.pick_count);
     redis_selection_deinit(&selection);
     redis_apply_end_removal(apply, key, event);
     return true;
 }
 
-static bool pop(struct redis_apply *apply, const struct request *request, bool is_highest) {
+static bool redis_apply_zset_pop(struct redis_apply *apply, const struct request *request,
+                                 bool is_highest) {
     struct registry_key *key;
     int64_t count = 1;
     if (request->count > 3 ||
@@ -254,16 +261,16 @@ static bool pop(struct redis_apply *apply, const struct request *request, bool i
     }
     uint32_t all = board_count(&key->board);
     uint32_t taken = count < all ? (uint32_t)count : all;
-    return is_highest ? remove_places(apply, key, all - taken, all - 1, "zpopmax")
-                      : remove_places(apply, key, 0, taken - 1, "zpopmin");
+    return is_highest ? redis_apply_zset_remove_places(apply, key, all - taken, all - 1, "zpopmax")
+                      : redis_apply_zset_remove_places(apply, key, 0, taken - 1, "zpopmin");
 }
 
 bool redis_apply_zpopmin(struct redis_apply *apply, const struct request *request) {
-    return pop(apply, request, false);
+    return redis_apply_zset_pop(apply, request, false);
 }
 
 bool redis_apply_zpopmax(struct redis_apply *apply, const struct request *request) {
-    return pop(apply, request, true);
+    return redis_apply_zset_pop(apply, request, true);
 }
 
 bool redis_apply_zremrangebyrank(struct redis_apply *apply, const struct request *request) {
@@ -285,7 +292,8 @@ bool redis_apply_zremrangebyrank(struct redis_apply *apply, const struct request
     if (start > stop || start >= count) {
         return true;
     }
-    return remove_places(apply, key, (uint32_t)start, (uint32_t)stop, "zremrangebyrank");
+    return redis_apply_zset_remove_places(apply, key, (uint32_t)start, (uint32_t)stop,
+                                          "zremrangebyrank");
 }
 
 bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct request *request) {
@@ -305,7 +313,8 @@ bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct reques
         return true;
     }
     redis_apply_span_of_scores(&key->board, &lower, &upper, &first, &end);
-    return first == end || remove_places(apply, key, first, end - 1, "zremrangebyscore");
+    return first == end ||
+           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebyscore");
 }
 
 bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request *request) {
@@ -324,5 +333,6 @@ bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request 
     }
     uint32_t first, end;
     redis_apply_span_of_names(&key->board, &lower, &upper, &first, &end);
-    return first == end || remove_places(apply, key, first, end - 1, "zremrangebylex");
+    return first == end ||
+           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebylex");
 }

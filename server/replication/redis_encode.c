@@ -34,44 +34,45 @@ void redis_encode_deinit(struct redis_encode *encode) {
 
 /* ---- words ---- */
 
-static void put_head(struct buffer *out, char kind, uint64_t number) {
+static void redis_encode_put_head(struct buffer *out, char kind, uint64_t number) {
     char text[NUMBER_SIZE + 4];
     int size = snprintf(text, sizeof text, "%c%" PRIu64 "\r\n", kind, number);
     buffer_append(out, text, (size_t)size);
 }
 
-static void put_words(struct buffer *out, const struct bytes *words, uint32_t count) {
-    put_head(out, '*', count);
+static void redis_encode_put_words(struct buffer *out, const struct bytes *words, uint32_t count) {
+    redis_encode_put_head(out, '*', count);
     for (uint32_t i = 0; i < count; i++) {
-        put_head(out, '$', words[i].size);
+        redis_encode_put_head(out, '$', words[i].size);
         buffer_append(out, words[i].at, words[i].size);
         buffer_append(out, "\r\n", 2);
     }
 }
 
-static void put_command(struct redis_encode *encode, const struct bytes *words, uint32_t count) {
-    put_words(&encode->commands, words, count);
+static void redis_encode_put_command(struct redis_encode *encode, const struct bytes *words,
+                                     uint32_t count) {
+    redis_encode_put_words(&encode->commands, words, count);
     encode->command_count++;
 }
 
-static void put_number(struct bytes *word, char *text, int64_t number) {
+static void redis_encode_put_number(struct bytes *word, char *text, int64_t number) {
     word->at = text;
     word->size = (size_t)snprintf(text, NUMBER_SIZE, "%" PRId64, number);
 }
 
-static void select_database(struct redis_encode *encode, uint32_t database) {
+static void redis_encode_select_database(struct redis_encode *encode, uint32_t database) {
     char text[NUMBER_SIZE];
     struct bytes words[] = {BYTES("SELECT"), {.at = NULL}};
     if (encode->database != database) {
-        put_number(&words[1], text, database);
-        put_command(encode, words, 2);
+        redis_encode_put_number(&words[1], text, database);
+        redis_encode_put_command(encode, words, 2);
         encode->database = database;
     }
 }
 
 /* ---- blobs ---- */
 
-static void end_blob(struct redis_encode *encode) {
+static void redis_encode_end_blob(struct redis_encode *encode) {
     struct bytes blob = {.at = encode->blob.at, .size = encode->blob.size};
     const struct bytes board[] = {BYTES("LB.APPLY"), encode->blob_key, blob};
     const struct bytes state[] = {BYTES("LB.APPLYSTATE"), blob};
@@ -79,38 +80,38 @@ static void end_blob(struct redis_encode *encode) {
     case REDIS_ENCODE_NO_BLOB:
         return;
     case REDIS_ENCODE_BOARD_BLOB:
-        put_command(encode, board, 3);
+        redis_encode_put_command(encode, board, 3);
         break;
     case REDIS_ENCODE_STATE_BLOB:
-        put_command(encode, state, 2);
+        redis_encode_put_command(encode, state, 2);
         break;
     }
     encode->blob_kind = REDIS_ENCODE_NO_BLOB;
 }
 
-static void begin_blob(struct redis_encode *encode) {
+static void redis_encode_begin_blob(struct redis_encode *encode) {
     effect_blob_begin(&encode->encoder, &encode->blob, (int64_t)encode->head.time_us);
 }
 
-static void add_state(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_add_state(struct redis_encode *encode, const struct effect *effect) {
     bool goes_on = encode->blob_kind == REDIS_ENCODE_STATE_BLOB && encode->blob.size < BLOB_MAX;
     if (!goes_on) {
-        end_blob(encode);
-        begin_blob(encode);
+        redis_encode_end_blob(encode);
+        redis_encode_begin_blob(encode);
         encode->blob_kind = REDIS_ENCODE_STATE_BLOB;
     }
     effect_encode(&encode->encoder, effect);
 }
 
 /* Blobs are of the database that is selected: in them it is 0. */
-static void add_to_board(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_add_to_board(struct redis_encode *encode, const struct effect *effect) {
     bool goes_on = encode->blob_kind == REDIS_ENCODE_BOARD_BLOB && encode->blob.size < BLOB_MAX &&
                    encode->database == effect->database &&
                    bytes_equal(encode->blob_key, effect->name);
     if (!goes_on) {
-        end_blob(encode);
-        select_database(encode, effect->database);
-        begin_blob(encode);
+        redis_encode_end_blob(encode);
+        redis_encode_select_database(encode, effect->database);
+        redis_encode_begin_blob(encode);
         encode->blob_kind = REDIS_ENCODE_BOARD_BLOB;
         encode->blob_key = effect->name;
     }
@@ -120,10 +121,10 @@ static void add_to_board(struct redis_encode *encode, const struct effect *effec
 }
 
 /* RENAME and COPY within a database: the rules may change with the name. */
-static void move_board(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_move_board(struct redis_encode *encode, const struct effect *effect) {
     struct effect moved = *effect;
-    select_database(encode, effect->database);
-    begin_blob(encode);
+    redis_encode_select_database(encode, effect->database);
+    redis_encode_begin_blob(encode);
     moved.database = 0;
     moved.to_database = 0;
     effect_encode(&encode->encoder, &moved);
@@ -132,25 +133,26 @@ static void move_board(struct redis_encode *encode, const struct effect *effect)
                                   {.at = encode->blob.at, .size = encode->blob.size},
                                   effect->to_name,
                                   BYTES("")};
-    put_command(encode, words, 5);
+    redis_encode_put_command(encode, words, 5);
 }
 
 /* ---- effects ---- */
 
-static void put_expiry(struct redis_encode *encode, struct bytes name, int64_t expire_at_ms) {
+static void redis_encode_put_expiry(struct redis_encode *encode, struct bytes name,
+                                    int64_t expire_at_ms) {
     char text[NUMBER_SIZE];
     struct bytes words[] = {BYTES("PEXPIREAT"), name, {.at = NULL}};
     if (expire_at_ms == REGISTRY_NO_EXPIRY) {
         words[0] = BYTES("PERSIST");
-        put_command(encode, words, 2);
+        redis_encode_put_command(encode, words, 2);
     } else {
-        put_number(&words[2], text, expire_at_ms);
-        put_command(encode, words, 3);
+        redis_encode_put_number(&words[2], text, expire_at_ms);
+        redis_encode_put_command(encode, words, 3);
     }
 }
 
 /* Of a hash, or to another database, where Redis has no RENAME. */
-static void move_key(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_move_key(struct redis_encode *encode, const struct effect *effect) {
     char text[NUMBER_SIZE];
     bool is_rename = effect->kind == EFFECT_RENAME;
     bool is_copy = !is_rename || effect->to_database != effect->database;
@@ -160,45 +162,45 @@ static void move_key(struct redis_encode *encode, const struct effect *effect) {
                             effect->to_name,
                             BYTES("DB"),
                             {.at = NULL}};
-    put_number(&words[4], text, effect->to_database);
-    select_database(encode, effect->database);
-    put_command(encode, words, is_copy ? 5 : 3);
+    redis_encode_put_number(&words[4], text, effect->to_database);
+    redis_encode_select_database(encode, effect->database);
+    redis_encode_put_command(encode, words, is_copy ? 5 : 3);
     if (is_copy && is_rename) {
-        put_command(encode, unlink, 2);
+        redis_encode_put_command(encode, unlink, 2);
     }
-    select_database(encode, effect->to_database);
-    put_expiry(encode, effect->to_name, effect->expire_at_ms);
+    redis_encode_select_database(encode, effect->to_database);
+    redis_encode_put_expiry(encode, effect->to_name, effect->expire_at_ms);
 }
 
-static void change_hash(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_change_hash(struct redis_encode *encode, const struct effect *effect) {
     bool is_put = effect->kind == EFFECT_PUT;
     const struct bytes words[] = {is_put ? BYTES("HSET") : BYTES("HDEL"), effect->name,
                                   effect->member, effect->value};
     if (effect->kind == EFFECT_CREATE) {
         return; /* it comes to be with its first field */
     }
-    select_database(encode, effect->database);
-    put_command(encode, words, is_put ? 4 : 3);
+    redis_encode_select_database(encode, effect->database);
+    redis_encode_put_command(encode, words, is_put ? 4 : 3);
 }
 
-static void change_key(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_change_key(struct redis_encode *encode, const struct effect *effect) {
     const struct bytes unlink[] = {BYTES("UNLINK"), effect->name};
     const struct bytes flush[] = {BYTES("FLUSHDB")};
-    select_database(encode, effect->database);
+    redis_encode_select_database(encode, effect->database);
     if (effect->kind == EFFECT_REMOVE) {
-        put_command(encode, unlink, 2);
+        redis_encode_put_command(encode, unlink, 2);
     } else if (effect->kind == EFFECT_FLUSH) {
-        put_command(encode, flush, 1);
+        redis_encode_put_command(encode, flush, 1);
     } else {
-        put_expiry(encode, effect->name, effect->expire_at_ms);
+        redis_encode_put_expiry(encode, effect->name, effect->expire_at_ms);
     }
 }
 
-static void encode_effect(struct redis_encode *encode, const struct effect *effect) {
+static void redis_encode_effect(struct redis_encode *encode, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     if (effect->database >= RDB_STATE_FIRST) {
         if (rdb_state_owns(effect->database)) {
-            add_state(encode, effect);
+            redis_encode_add_state(encode, effect);
         }
         return;
     }
@@ -209,26 +211,26 @@ static void encode_effect(struct redis_encode *encode, const struct effect *effe
     case EFFECT_CREATE:
     case EFFECT_RULES:
         if (is_of_board) {
-            add_to_board(encode, effect);
+            redis_encode_add_to_board(encode, effect);
             return;
         }
-        end_blob(encode);
-        change_hash(encode, effect);
+        redis_encode_end_blob(encode);
+        redis_encode_change_hash(encode, effect);
         return;
     case EFFECT_RENAME:
     case EFFECT_COPY:
-        end_blob(encode);
+        redis_encode_end_blob(encode);
         if (effect->rules != NULL && effect->database == effect->to_database) {
-            move_board(encode, effect);
+            redis_encode_move_board(encode, effect);
         } else {
-            move_key(encode, effect);
+            redis_encode_move_key(encode, effect);
         }
         return;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:
     case EFFECT_EXPIRE:
-        end_blob(encode);
-        change_key(encode, effect);
+        redis_encode_end_blob(encode);
+        redis_encode_change_key(encode, effect);
         return;
     case EFFECT_FILL:
         break; /* is encoded as its parts */
@@ -238,40 +240,40 @@ static void encode_effect(struct redis_encode *encode, const struct effect *effe
 
 /* ---- the stream ---- */
 
-static void put_plain(struct redis_encode *encode, const char *at, size_t size) {
+static void redis_encode_put_plain(struct redis_encode *encode, const char *at, size_t size) {
     buffer_append(encode->out, at, size);
     encode->offset += size;
 }
 
-static void put_multi(struct redis_encode *encode) {
+static void redis_encode_put_multi(struct redis_encode *encode) {
     static const char multi[] = "*1\r\n$5\r\nMULTI\r\n";
     if (!encode->has_multi) {
-        put_plain(encode, multi, sizeof multi - 1);
+        redis_encode_put_plain(encode, multi, sizeof multi - 1);
         encode->has_multi = true;
     }
 }
 
-static void put_commands(struct redis_encode *encode) {
+static void redis_encode_put_commands(struct redis_encode *encode) {
     struct buffer *commands = &encode->commands;
-    put_plain(encode, commands->at, commands->size);
+    redis_encode_put_plain(encode, commands->at, commands->size);
     buffer_clear(commands);
 }
 
 /* Of groups that belong together. */
-static void end_transaction(struct redis_encode *encode) {
+static void redis_encode_end_transaction(struct redis_encode *encode) {
     static const char exec[] = "*1\r\n$4\r\nEXEC\r\n";
     if (encode->command_count > 1) {
-        put_multi(encode);
+        redis_encode_put_multi(encode);
     }
-    put_commands(encode);
+    redis_encode_put_commands(encode);
     if (encode->has_multi) {
-        put_plain(encode, exec, sizeof exec - 1);
+        redis_encode_put_plain(encode, exec, sizeof exec - 1);
     }
     encode->has_multi = false;
     encode->command_count = 0;
 }
 
-static void begin_group(struct redis_encode *encode) {
+static void redis_encode_begin_group(struct redis_encode *encode) {
     struct wire_message message;
     wire_read_again(encode->input.at + encode->input_at, &message);
     encode->is_decoding = true;
@@ -280,35 +282,35 @@ static void begin_group(struct redis_encode *encode) {
                         (struct bytes){.at = wire_payload(&message), .size = message.head.size});
 }
 
-static void end_group(struct redis_encode *encode) {
-    end_blob(encode);
+static void redis_encode_end_group(struct redis_encode *encode) {
+    redis_encode_end_blob(encode);
     encode->is_decoding = false;
     encode->input_at += wire_group_size(&encode->head);
     if (!encode->head.is_linked) {
-        end_transaction(encode);
+        redis_encode_end_transaction(encode);
         encode->group = encode->head.sequence;
     }
 }
 
 /* false: it is damaged. */
-static bool encode_some(struct redis_encode *encode) {
+static bool redis_encode_some(struct redis_encode *encode) {
     if (!encode->is_decoding) {
-        begin_group(encode);
+        redis_encode_begin_group(encode);
     }
     for (uint32_t i = 0; i < EFFECTS_AT_ONCE; i++) {
         enum effect_record record = effect_decode(&encode->decoder);
         if (record == EFFECT_RECORD_END) {
-            end_group(encode);
+            redis_encode_end_group(encode);
             return true;
         }
         if (record != EFFECT_RECORD_EFFECT) {
             return false;
         }
-        encode_effect(encode, &encode->decoder.effect);
+        redis_encode_effect(encode, &encode->decoder.effect);
     }
     if (encode->commands.size > GATHERED_MAX) {
-        put_multi(encode);
-        put_commands(encode);
+        redis_encode_put_multi(encode);
+        redis_encode_put_commands(encode);
     }
     return true;
 }
@@ -330,7 +332,7 @@ bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t s
     size_t size_end = out->size + size_max;
     encode->out = out;
     while (!redis_encode_is_idle(encode) && out->size < size_end) {
-        if (!encode_some(encode) || encode->commands.is_broken || encode->blob.is_broken) {
+        if (!redis_encode_some(encode) || encode->commands.is_broken || encode->blob.is_broken) {
             return false;
         }
         if (redis_encode_is_between(encode) ||
@@ -349,6 +351,6 @@ void redis_encode_put(struct redis_encode *encode, struct buffer *out, const cha
     for (uint32_t i = 0; i < count; i++) {
         texts[i] = bytes_from_text(words[i]);
     }
-    put_words(out, texts, count);
+    redis_encode_put_words(out, texts, count);
     encode->offset += out->size - size;
 }

@@ -48,20 +48,20 @@ struct redis_link {
     char failed[REDIS_LINK_ERROR_MAX];
 };
 
-static int64_t now_ms(void) {
+static int64_t redis_link_now_ms(void) {
     return (int64_t)(clock_monotonic_us() / 1000);
 }
 
 /* ---- what the loop may know ---- */
 
-static void publish_state(struct redis_link *link, enum replication_link state) {
+static void redis_link_publish_state(struct redis_link *link, enum replication_link state) {
     uv_mutex_lock(&link->mutex);
     link->view.state = state;
     uv_mutex_unlock(&link->mutex);
     link->wake(link->context);
 }
 
-static void publish_error(struct redis_link *link, const char *error) {
+static void redis_link_publish_error(struct redis_link *link, const char *error) {
     uv_mutex_lock(&link->mutex);
     bool is_new = strcmp(link->view.error, error) != 0;
     snprintf(link->view.error, sizeof link->view.error, "%s", error);
@@ -72,8 +72,8 @@ static void publish_error(struct redis_link *link, const char *error) {
     }
 }
 
-static void publish_received(struct redis_link *link, uint64_t size, bool is_copy) {
-    link->heard_at_ms = now_ms();
+static void redis_link_publish_received(struct redis_link *link, uint64_t size, bool is_copy) {
+    link->heard_at_ms = redis_link_now_ms();
     uv_mutex_lock(&link->mutex);
     link->view.received_size += size;
     link->view.heard_at_ms = link->heard_at_ms;
@@ -87,53 +87,54 @@ static void publish_received(struct redis_link *link, uint64_t size, bool is_cop
     link->wake(link->context);
 }
 
-static bool fail(struct redis_link *link, const char *why) {
+static bool redis_link_fail(struct redis_link *link, const char *why) {
     snprintf(link->failed, sizeof link->failed, "%s", why);
     return false;
 }
 
-static bool fail_wire(struct redis_link *link) {
-    return fail(link, link->wire.error);
+static bool redis_link_fail_wire(struct redis_link *link) {
+    return redis_link_fail(link, link->wire.error);
 }
 
 /* ---- sending ---- */
 
-static bool send_words(struct redis_link *link, const char *const *words, unsigned count) {
+static bool redis_link_send_words(struct redis_link *link, const char *const *words,
+                                  unsigned count) {
     char command[COMMAND_MAX];
     size_t size = (size_t)snprintf(command, sizeof command, "*%u\r\n", count);
     for (unsigned i = 0; i < count; i++) {
         int added = snprintf(command + size, sizeof command - size, "$%zu\r\n%s\r\n",
                              strlen(words[i]), words[i]);
         if (added < 0 || (size_t)added >= sizeof command - size) {
-            return fail(link, "a word of the handshake is too long");
+            return redis_link_fail(link, "a word of the handshake is too long");
         }
         size += (size_t)added;
     }
     return redis_wire_write(&link->wire, (struct bytes){.at = command, .size = size},
                             link->options.timeout_ms) ||
-           fail_wire(link);
+           redis_link_fail_wire(link);
 }
 
 #define SEND(link, ...)                                                                            \
-    send_words(link, (const char *const[]){__VA_ARGS__},                                           \
-               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+    redis_link_send_words(link, (const char *const[]){__VA_ARGS__},                                \
+                          sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-static bool read_line(struct redis_link *link, char *line) {
+static bool redis_link_read_line(struct redis_link *link, char *line) {
     if (!redis_wire_read_line(&link->wire, line, REPLY_MAX, link->options.timeout_ms)) {
-        return fail_wire(link);
+        return redis_link_fail_wire(link);
     }
     return true;
 }
 
-static bool begins(const char *line, const char *word) {
+static bool redis_link_begins(const char *line, const char *word) {
     return strncmp(line, word, strlen(word)) == 0;
 }
 
-static bool fail_answer(struct redis_link *link, const char *what, const char *line) {
+static bool redis_link_fail_answer(struct redis_link *link, const char *what, const char *line) {
     char why[REDIS_LINK_ERROR_MAX];
     snprintf(why, sizeof why, "the source answers %s with: %s", what,
              bytes_show(bytes_from_text(line)).text);
-    return fail(link, why);
+    return redis_link_fail(link, why);
 }
 
 /* ---- the handshake ---- */
@@ -156,81 +157,83 @@ bool redis_link_is_redis(struct bytes answer) {
 }
 
 /* Is it still a Redis? */
-static bool check_kind(struct redis_link *link) {
+static bool redis_link_check_kind(struct redis_link *link) {
     char line[REPLY_MAX];
     char version[8];
     snprintf(version, sizeof version, "%d", (int)WIRE_VERSION);
-    if (!SEND(link, "REPLCONF", "leaderboard", version) || !read_line(link, line)) {
+    if (!SEND(link, "REPLCONF", "leaderboard", version) || !redis_link_read_line(link, line)) {
         return false;
     }
-    if (begins(line, "+LEADERBOARD ")) {
+    if (redis_link_begins(line, "+LEADERBOARD ")) {
         uv_mutex_lock(&link->mutex);
         link->view.is_leaderboard = true;
         uv_mutex_unlock(&link->mutex);
-        return fail(link, "the source is a leaderboard server now");
+        return redis_link_fail(link, "the source is a leaderboard server now");
     }
     return redis_link_is_redis(bytes_from_text(line)) ||
-           fail_answer(link, "REPLCONF leaderboard", line);
+           redis_link_fail_answer(link, "REPLCONF leaderboard", line);
 }
 
-static bool shake_hands(struct redis_link *link) {
+static bool redis_link_shake_hands(struct redis_link *link) {
     const struct redis_link_options *options = &link->options;
     char line[REPLY_MAX];
     char port[8];
     snprintf(port, sizeof port, "%u", (unsigned)options->announced_port);
-    if (!SEND(link, "PING") || !read_line(link, line)) {
+    if (!SEND(link, "PING") || !redis_link_read_line(link, line)) {
         return false;
     }
-    if (line[0] != '+' && !begins(line, "-NOAUTH") && !begins(line, "-NOPERM") &&
-        !begins(line, "-ERR operation not permitted")) {
-        return fail_answer(link, "PING", line);
+    if (line[0] != '+' && !redis_link_begins(line, "-NOAUTH") &&
+        !redis_link_begins(line, "-NOPERM") &&
+        !redis_link_begins(line, "-ERR operation not permitted")) {
+        return redis_link_fail_answer(link, "PING", line);
     }
     if (options->password[0] != '\0') {
         bool is_sent = options->user[0] != '\0'
                            ? SEND(link, "AUTH", options->user, options->password)
                            : SEND(link, "AUTH", options->password);
-        if (!is_sent || !read_line(link, line)) {
+        if (!is_sent || !redis_link_read_line(link, line)) {
             return false;
         }
         if (line[0] == '-') {
-            return fail_answer(link, "AUTH", line);
+            return redis_link_fail_answer(link, "AUTH", line);
         }
     }
-    if (!SEND(link, "REPLCONF", "listening-port", port) || !read_line(link, line)) {
+    if (!SEND(link, "REPLCONF", "listening-port", port) || !redis_link_read_line(link, line)) {
         return false;
     }
     if (options->announced_ip[0] != '\0' &&
-        (!SEND(link, "REPLCONF", "ip-address", options->announced_ip) || !read_line(link, line))) {
+        (!SEND(link, "REPLCONF", "ip-address", options->announced_ip) ||
+         !redis_link_read_line(link, line))) {
         return false;
     }
-    if (!SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") || !read_line(link, line) ||
-        !check_kind(link)) {
+    if (!SEND(link, "REPLCONF", "capa", "eof", "capa", "psync2") ||
+        !redis_link_read_line(link, line) || !redis_link_check_kind(link)) {
         return false;
     }
     /* To a replica that does not say so Valkey 9 sends RDB version 11, and where that has no room for a value, such
      * as a hash with fields that expire, no copy at all. Others answer with an error, which says nothing. */
-    return SEND(link, "REPLCONF", "version", VALKEY_VERSION) && read_line(link, line);
+    return SEND(link, "REPLCONF", "version", VALKEY_VERSION) && redis_link_read_line(link, line);
 }
 
 /* ---- bytes into the spool ---- */
 
-static bool is_ended(void *context) {
+static bool redis_link_is_ended(void *context) {
     struct redis_link *link = context;
     return atomic_load(&link->is_ended) || atomic_load(&link->is_closed);
 }
 
-static bool acknowledge(struct redis_link *link) {
+static bool redis_link_acknowledge(struct redis_link *link) {
     char offset[BYTES_INTEGER_TEXT_MAX + 1];
     snprintf(offset, sizeof offset, "%" PRIu64, link->received_offset);
-    link->acked_at_ms = now_ms();
+    link->acked_at_ms = redis_link_now_ms();
     return SEND(link, "REPLCONF", "ACK", offset);
 }
 
-static void pump(struct redis_link *link) {
+static void redis_link_pump(struct redis_link *link) {
     char error[DISK_ERROR_MAX];
     bool was_more = link->is_more;
     if (!redis_spool_pump(link->spool, &link->is_more, error)) {
-        publish_error(link, error);
+        redis_link_publish_error(link, error);
         link->is_more = true; /* again and again */
     }
     if (was_more) {
@@ -238,61 +241,63 @@ static void pump(struct redis_link *link) {
     }
 }
 
-static void note_full(struct redis_link *link, bool is_full, const char *why) {
+static void redis_link_note_full(struct redis_link *link, bool is_full, const char *why) {
     uv_mutex_lock(&link->mutex);
     bool is_new = link->view.is_full != is_full;
     link->view.is_full = is_full;
     uv_mutex_unlock(&link->mutex);
     if (is_new) {
-        publish_error(link, is_full ? why : "");
+        redis_link_publish_error(link, is_full ? why : "");
     }
 }
 
 /* Nothing more is read meanwhile: TCP holds the source back, which keeps it in its output buffer. While a copy
  * comes, nothing may be sent. */
-static bool put(struct redis_link *link, struct bytes bytes, bool may_acknowledge) {
+static bool redis_link_put(struct redis_link *link, struct bytes bytes, bool may_acknowledge) {
     enum { WAIT_MS = 20 };
     char error[DISK_ERROR_MAX];
     while (true) {
         enum redis_spool_status status = redis_spool_put(link->spool, bytes, error);
         if (status == REDIS_SPOOL_OK) {
-            note_full(link, false, "");
+            redis_link_note_full(link, false, "");
             return true;
         }
-        note_full(link, true,
-                  status == REDIS_SPOOL_FULL
-                      ? "the spool is full (replica-spool-size): nothing is received until what is "
-                        "there was applied"
-                      : error);
+        redis_link_note_full(
+            link, true,
+            status == REDIS_SPOOL_FULL
+                ? "the spool is full (replica-spool-size): nothing is received until what is "
+                  "there was applied"
+                : error);
         uv_sleep(WAIT_MS);
-        pump(link);
-        if (is_ended(link)) {
-            return fail(link, "it is closed here");
+        redis_link_pump(link);
+        if (redis_link_is_ended(link)) {
+            return redis_link_fail(link, "it is closed here");
         }
-        if (may_acknowledge && now_ms() - link->acked_at_ms >= ACK_MS && !acknowledge(link)) {
+        if (may_acknowledge && redis_link_now_ms() - link->acked_at_ms >= ACK_MS &&
+            !redis_link_acknowledge(link)) {
             return false;
         }
     }
 }
 
 /* Wait for input, and pump meanwhile. Returns false at the end of the connection. */
-static bool wait_for_input(struct redis_link *link) {
+static bool redis_link_wait_for_input(struct redis_link *link) {
     if (atomic_load(&link->is_closed) || atomic_load(&link->is_dropped)) {
-        return fail(link, "it is closed here");
+        return redis_link_fail(link, "it is closed here");
     }
     while (true) {
-        pump(link);
+        redis_link_pump(link);
         int ready = redis_wire_read(&link->wire, link->is_more ? PUMP_MS : ACK_MS / 2);
         if (ready != 0) {
-            return ready > 0 || fail_wire(link);
+            return ready > 0 || redis_link_fail_wire(link);
         }
         if (atomic_load(&link->is_closed) || atomic_load(&link->is_dropped)) {
-            return fail(link, "it is closed here");
+            return redis_link_fail(link, "it is closed here");
         }
-        if (now_ms() - link->heard_at_ms > link->options.timeout_ms) {
-            return fail(link, "the source has said nothing for repl-timeout");
+        if (redis_link_now_ms() - link->heard_at_ms > link->options.timeout_ms) {
+            return redis_link_fail(link, "the source has said nothing for repl-timeout");
         }
-        if (now_ms() - link->acked_at_ms >= ACK_MS) {
+        if (redis_link_now_ms() - link->acked_at_ms >= ACK_MS) {
             return true; /* nothing came, and an acknowledgement is due */
         }
     }
@@ -300,32 +305,32 @@ static bool wait_for_input(struct redis_link *link) {
 
 /* ---- the copy ---- */
 
-static struct bytes input(const struct redis_link *link, uint64_t size_max) {
+static struct bytes redis_link_input(const struct redis_link *link, uint64_t size_max) {
     size_t size = link->wire.to - link->wire.from;
     size = size < size_max ? size : (size_t)size_max;
     return (struct bytes){.at = link->wire.input + link->wire.from, .size = size};
 }
 
-static bool put_copy(struct redis_link *link, struct bytes piece) {
+static bool redis_link_put_copy(struct redis_link *link, struct bytes piece) {
     if (piece.size > 0) {
-        if (!put(link, piece, false)) {
+        if (!redis_link_put(link, piece, false)) {
             return false;
         }
         link->wire.from += piece.size;
-        publish_received(link, piece.size, true);
+        redis_link_publish_received(link, piece.size, true);
     }
     return true;
 }
 
-static bool receive_sized(struct redis_link *link, uint64_t left) {
+static bool redis_link_receive_sized(struct redis_link *link, uint64_t left) {
     while (left > 0) {
-        link->acked_at_ms = now_ms(); /* none is due */
-        if (link->wire.from == link->wire.to && !wait_for_input(link)) {
+        link->acked_at_ms = redis_link_now_ms(); /* none is due */
+        if (link->wire.from == link->wire.to && !redis_link_wait_for_input(link)) {
             return false;
         }
-        struct bytes piece = input(link, left);
+        struct bytes piece = redis_link_input(link, left);
         left -= piece.size;
-        if (!put_copy(link, piece)) {
+        if (!redis_link_put_copy(link, piece)) {
             return false;
         }
     }
@@ -333,14 +338,14 @@ static bool receive_sized(struct redis_link *link, uint64_t left) {
 }
 
 /* Until the mark: the last bytes may be its beginning, and wait. */
-static bool receive_marked(struct redis_link *link, const char *mark) {
+static bool redis_link_receive_marked(struct redis_link *link, const char *mark) {
     while (true) {
-        struct bytes piece = input(link, UINT64_MAX);
+        struct bytes piece = redis_link_input(link, UINT64_MAX);
         const char *found =
             piece.size >= MARK_SIZE ? memmem(piece.at, piece.size, mark, MARK_SIZE) : NULL;
         if (found != NULL) {
-            if (!put_copy(link,
-                          (struct bytes){.at = piece.at, .size = (size_t)(found - piece.at)})) {
+            if (!redis_link_put_copy(
+                    link, (struct bytes){.at = piece.at, .size = (size_t)(found - piece.at)})) {
                 return false;
             }
             link->wire.from += MARK_SIZE;
@@ -348,35 +353,36 @@ static bool receive_marked(struct redis_link *link, const char *mark) {
         }
         if (piece.size >= MARK_SIZE) {
             piece.size -= MARK_SIZE - 1;
-            if (!put_copy(link, piece)) {
+            if (!redis_link_put_copy(link, piece)) {
                 return false;
             }
         }
-        link->acked_at_ms = now_ms();
-        if (!wait_for_input(link)) {
+        link->acked_at_ms = redis_link_now_ms();
+        if (!redis_link_wait_for_input(link)) {
             return false;
         }
     }
 }
 
-static bool receive_copy(struct redis_link *link) {
+static bool redis_link_receive_copy(struct redis_link *link) {
     char line[REPLY_MAX];
     uint64_t size = 0;
     do {
-        if (!read_line(link, line)) {
+        if (!redis_link_read_line(link, line)) {
             return false;
         }
-        publish_received(link, 0, true);
+        redis_link_publish_received(link, 0, true);
     } while (line[0] == '\0');
-    bool is_marked = begins(line, "$EOF:") && strlen(line) == 5 + MARK_SIZE;
+    bool is_marked = redis_link_begins(line, "$EOF:") && strlen(line) == 5 + MARK_SIZE;
     if (!is_marked && (line[0] != '$' || !bytes_parse_u64(bytes_from_text(line + 1), &size))) {
-        return fail_answer(link, "PSYNC", line);
+        return redis_link_fail_answer(link, "PSYNC", line);
     }
     uv_mutex_lock(&link->mutex);
     link->view.copy_size = size;
     link->view.copy_read_size = 0;
     uv_mutex_unlock(&link->mutex);
-    if (!(is_marked ? receive_marked(link, line + 5) : receive_sized(link, size))) {
+    if (!(is_marked ? redis_link_receive_marked(link, line + 5)
+                    : redis_link_receive_sized(link, size))) {
         return false;
     }
     link->has_copy = true;
@@ -385,39 +391,39 @@ static bool receive_copy(struct redis_link *link) {
 
 /* ---- the stream ---- */
 
-static bool receive_stream(struct redis_link *link) {
-    publish_error(link, "");
-    publish_state(link, REPLICATION_LINK_CONNECTED);
-    if (!acknowledge(link)) {
+static bool redis_link_receive_stream(struct redis_link *link) {
+    redis_link_publish_error(link, "");
+    redis_link_publish_state(link, REPLICATION_LINK_CONNECTED);
+    if (!redis_link_acknowledge(link)) {
         return false;
     }
-    while (!is_ended(link)) {
-        struct bytes piece = input(link, UINT64_MAX);
+    while (!redis_link_is_ended(link)) {
+        struct bytes piece = redis_link_input(link, UINT64_MAX);
         if (piece.size > 0) {
-            if (!put(link, piece, true)) {
+            if (!redis_link_put(link, piece, true)) {
                 return false;
             }
             link->wire.from += piece.size;
             link->received_offset += piece.size;
-            publish_received(link, piece.size, false);
+            redis_link_publish_received(link, piece.size, false);
         }
-        if (now_ms() - link->acked_at_ms >= ACK_MS && !acknowledge(link)) {
+        if (redis_link_now_ms() - link->acked_at_ms >= ACK_MS && !redis_link_acknowledge(link)) {
             return false;
         }
-        if (!wait_for_input(link)) {
+        if (!redis_link_wait_for_input(link)) {
             return false;
         }
     }
-    return fail(link, "it is closed here");
+    return redis_link_fail(link, "it is closed here");
 }
 
 /* "+FULLRESYNC <id> <offset>" */
-static bool begin_full(struct redis_link *link, const char *line) {
+static bool redis_link_begin_full(struct redis_link *link, const char *line) {
     const char *id = line + strlen("+FULLRESYNC ");
     uint64_t offset;
     if (strlen(id) < REPLICATION_ID_SIZE + 2 ||
         !bytes_parse_u64(bytes_from_text(id + REPLICATION_ID_SIZE + 1), &offset)) {
-        return fail_answer(link, "PSYNC", line);
+        return redis_link_fail_answer(link, "PSYNC", line);
     }
     memcpy(link->id, id, REPLICATION_ID_SIZE);
     link->id[REPLICATION_ID_SIZE] = '\0';
@@ -434,12 +440,13 @@ static bool begin_full(struct redis_link *link, const char *line) {
     log_write(LOG_NOTICE, "replication: a full copy of Redis begins source=%s:%u id=%s offset=%llu",
               link->options.host, (unsigned)link->options.port, link->id,
               (unsigned long long)offset);
-    publish_state(link, REPLICATION_LINK_SYNC);
-    return redis_spool_begin(link->spool, is_ended, link) && receive_copy(link);
+    redis_link_publish_state(link, REPLICATION_LINK_SYNC);
+    return redis_spool_begin(link->spool, redis_link_is_ended, link) &&
+           redis_link_receive_copy(link);
 }
 
 /* "+CONTINUE" or "+CONTINUE <new id>" */
-static void go_on(struct redis_link *link, const char *line) {
+static void redis_link_go_on(struct redis_link *link, const char *line) {
     const char *id = line + strlen("+CONTINUE");
     if (strlen(id) == 1 + REPLICATION_ID_SIZE) {
         memcpy(link->id, id + 1, REPLICATION_ID_SIZE + 1);
@@ -453,7 +460,7 @@ static void go_on(struct redis_link *link, const char *line) {
               (unsigned long long)link->received_offset);
 }
 
-static bool synchronize(struct redis_link *link) {
+static bool redis_link_synchronize(struct redis_link *link) {
     char line[REPLY_MAX];
     char offset[BYTES_INTEGER_TEXT_MAX + 1] = "-1";
     if (link->has_copy) {
@@ -463,43 +470,44 @@ static bool synchronize(struct redis_link *link) {
         return false;
     }
     do {
-        if (!read_line(link, line)) {
+        if (!redis_link_read_line(link, line)) {
             return false;
         }
     } while (line[0] == '\0');
-    if (begins(line, "+FULLRESYNC ")) {
-        return begin_full(link, line);
+    if (redis_link_begins(line, "+FULLRESYNC ")) {
+        return redis_link_begin_full(link, line);
     }
-    if (begins(line, "+CONTINUE") && link->has_copy) {
-        go_on(link, line);
+    if (redis_link_begins(line, "+CONTINUE") && link->has_copy) {
+        redis_link_go_on(link, line);
         return true;
     }
-    return fail_answer(link, "PSYNC", line);
+    return redis_link_fail_answer(link, "PSYNC", line);
 }
 
 /* ---- the thread ---- */
 
-static bool run_once(struct redis_link *link) {
-    publish_state(link, REPLICATION_LINK_CONNECTING);
+static bool redis_link_run_once(struct redis_link *link) {
+    redis_link_publish_state(link, REPLICATION_LINK_CONNECTING);
     if (!redis_wire_connect(&link->wire, link->options.host, link->options.port, link->options.tls,
                             link->options.timeout_ms)) {
-        return fail_wire(link);
+        return redis_link_fail_wire(link);
     }
-    link->heard_at_ms = now_ms();
-    publish_state(link, REPLICATION_LINK_HANDSHAKE);
-    return shake_hands(link) && synchronize(link) && receive_stream(link);
+    link->heard_at_ms = redis_link_now_ms();
+    redis_link_publish_state(link, REPLICATION_LINK_HANDSHAKE);
+    return redis_link_shake_hands(link) && redis_link_synchronize(link) &&
+           redis_link_receive_stream(link);
 }
 
 /* What was received waits in the file, maybe, and must get into the ring. */
-static void rest(struct redis_link *link, int64_t until_ms) {
+static void redis_link_rest(struct redis_link *link, int64_t until_ms) {
     while (!atomic_load(&link->is_ended) &&
-           (now_ms() < until_ms || atomic_load(&link->is_closed))) {
-        pump(link);
+           (redis_link_now_ms() < until_ms || atomic_load(&link->is_closed))) {
+        redis_link_pump(link);
         uv_sleep(link->is_more ? PUMP_MS : 5 * PUMP_MS);
     }
 }
 
-static void run(void *context) {
+static void redis_link_run(void *context) {
     struct redis_link *link = context;
     thread_signals_begin();
     while (!atomic_load(&link->is_ended)) {
@@ -507,18 +515,18 @@ static void run(void *context) {
         link->has_copy = link->has_copy && !atomic_exchange(&link->is_renewed, false);
         if (!atomic_load(&link->is_closed)) {
             bool was_connected = link->has_copy;
-            if (!run_once(link) && !is_ended(link)) {
+            if (!redis_link_run_once(link) && !redis_link_is_ended(link)) {
                 char why[REDIS_LINK_ERROR_MAX + 32];
                 snprintf(why, sizeof why, "link to Redis: %.200s", link->failed);
-                publish_error(link, why);
+                redis_link_publish_error(link, why);
             }
             uv_mutex_lock(&link->mutex);
             link->view.losses += was_connected;
             uv_mutex_unlock(&link->mutex);
         }
         redis_wire_close(&link->wire);
-        publish_state(link, REPLICATION_LINK_CONNECT);
-        rest(link, now_ms() + RETRY_MS);
+        redis_link_publish_state(link, REPLICATION_LINK_CONNECT);
+        redis_link_rest(link, redis_link_now_ms() + RETRY_MS);
     }
     atomic_store(&link->is_over, true);
 }
@@ -546,7 +554,7 @@ struct redis_link *redis_link_start(const struct redis_link_options *options,
         memory_free(link);
         return NULL;
     }
-    if (uv_thread_create(&link->thread, run, link) != 0) {
+    if (uv_thread_create(&link->thread, redis_link_run, link) != 0) {
         uv_mutex_destroy(&link->mutex);
         memory_free(link);
         return NULL;

@@ -25,12 +25,12 @@ uint64_t redis_names_print(uint64_t seed, struct bytes name) {
     return hash != 0 ? hash : 1;
 }
 
-static uint64_t fingerprint(const struct redis_names *names, struct bytes name) {
+static uint64_t redis_names_fingerprint(const struct redis_names *names, struct bytes name) {
     return redis_names_print(names->seed, name);
 }
 
 /* Where it is, or the free slot where it belongs. */
-static uint64_t place_of(const struct redis_names *names, uint64_t print) {
+static uint64_t redis_names_place_of(const struct redis_names *names, uint64_t print) {
     uint64_t mask = names->capacity - 1;
     uint64_t at = print & mask;
     while (names->slots[at] != 0 && names->slots[at] != print) {
@@ -39,7 +39,7 @@ static uint64_t place_of(const struct redis_names *names, uint64_t print) {
     return at;
 }
 
-static bool grow(struct redis_names *names) {
+static bool redis_names_grow(struct redis_names *names) {
     struct redis_names larger = *names;
     larger.capacity = names->capacity == 0 ? CAPACITY_FIRST : names->capacity * 2;
     larger.slots = memory_allocate_zeroed(larger.capacity * sizeof *larger.slots);
@@ -48,7 +48,7 @@ static bool grow(struct redis_names *names) {
     }
     for (uint64_t i = 0; i < names->capacity; i++) {
         if (names->slots[i] != 0) {
-            larger.slots[place_of(&larger, names->slots[i])] = names->slots[i];
+            larger.slots[redis_names_place_of(&larger, names->slots[i])] = names->slots[i];
         }
     }
     memory_free(names->slots);
@@ -57,10 +57,10 @@ static bool grow(struct redis_names *names) {
 }
 
 enum redis_names_added redis_names_add(struct redis_names *names, uint64_t print) {
-    if (names->count * 4 >= names->capacity * 3 && !grow(names)) {
+    if (names->count * 4 >= names->capacity * 3 && !redis_names_grow(names)) {
         return REDIS_NAMES_NO_MEMORY;
     }
-    uint64_t at = place_of(names, print);
+    uint64_t at = redis_names_place_of(names, print);
     if (names->slots[at] != 0) {
         return REDIS_NAMES_THERE;
     }
@@ -70,7 +70,8 @@ enum redis_names_added redis_names_add(struct redis_names *names, uint64_t print
 }
 
 void redis_names_put(struct redis_names *names, struct bytes name) {
-    names->is_lost |= redis_names_add(names, fingerprint(names, name)) == REDIS_NAMES_NO_MEMORY;
+    names->is_lost |=
+        redis_names_add(names, redis_names_fingerprint(names, name)) == REDIS_NAMES_NO_MEMORY;
 }
 
 void redis_names_forget(struct redis_names *names) {
@@ -82,7 +83,7 @@ void redis_names_forget(struct redis_names *names) {
     }
 }
 
-static void close_gap(struct redis_names *names, uint64_t gap) {
+static void redis_names_close_gap(struct redis_names *names, uint64_t gap) {
     uint64_t mask = names->capacity - 1;
     for (uint64_t at = (gap + 1) & mask; names->slots[at] != 0; at = (at + 1) & mask) {
         uint64_t home = names->slots[at] & mask;
@@ -99,15 +100,16 @@ bool redis_names_remove(struct redis_names *names, struct bytes name) {
     if (names->count == 0) {
         return false;
     }
-    uint64_t at = place_of(names, fingerprint(names, name));
+    uint64_t at = redis_names_place_of(names, redis_names_fingerprint(names, name));
     if (names->slots[at] == 0) {
         return false;
     }
-    close_gap(names, at);
+    redis_names_close_gap(names, at);
     names->count--;
     return true;
 }
 
 bool redis_names_hold(const struct redis_names *names, struct bytes name) {
-    return names->count > 0 && names->slots[place_of(names, fingerprint(names, name))] != 0;
+    return names->count > 0 &&
+           names->slots[redis_names_place_of(names, redis_names_fingerprint(names, name))] != 0;
 }

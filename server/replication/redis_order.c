@@ -13,18 +13,18 @@ struct group {
     uint32_t first, end;
 };
 
-static uint32_t rank_of(const struct board *board, uint32_t place) {
+static uint32_t redis_order_rank_of(const struct board *board, uint32_t place) {
     bool is_ascending = board_layout(board)->fields[0].is_ascending;
     return is_ascending ? place : board_count(board) - 1 - place;
 }
 
-static uint64_t low_bits(const struct layout *layout) {
+static uint64_t redis_order_low_bits(const struct layout *layout) {
     return (UINT64_C(1) << layout->fields[0].shift) - 1;
 }
 
-static struct group group_at(const struct board *board, uint32_t place) {
-    uint64_t key = board_at(board, rank_of(board, place)).key;
-    uint64_t low = low_bits(board_layout(board));
+static struct group redis_order_group_at(const struct board *board, uint32_t place) {
+    uint64_t key = board_at(board, redis_order_rank_of(board, place)).key;
+    uint64_t low = redis_order_low_bits(board_layout(board));
     uint32_t rank = board_count_above(board, key | low);
     uint32_t rank_end = board_count_from(board, key & ~low);
     if (board_layout(board)->fields[0].is_ascending) {
@@ -36,7 +36,7 @@ static struct group group_at(const struct board *board, uint32_t place) {
 
 /* ---- groups that are cut ---- */
 
-static void swap_picks(struct redis_pick *a, struct redis_pick *b) {
+static void redis_order_swap_picks(struct redis_pick *a, struct redis_pick *b) {
     struct redis_pick pick = *a;
     *a = *b;
     *b = pick;
@@ -44,7 +44,8 @@ static void swap_picks(struct redis_pick *a, struct redis_pick *b) {
 
 /* Two parts: what is not above the pivot, and what is not below it. Returns the size of the first,
  * which is not all: the pivot is not the last one. */
-static uint32_t part_picks(struct redis_pick *picks, uint32_t size, uint32_t pivot_index) {
+static uint32_t redis_order_part_picks(struct redis_pick *picks, uint32_t size,
+                                       uint32_t pivot_index) {
     struct bytes pivot = picks[pivot_index].member;
     uint32_t low = 0;
     uint32_t high = size - 1;
@@ -58,19 +59,20 @@ static uint32_t part_picks(struct redis_pick *picks, uint32_t size, uint32_t piv
         if (low >= high) {
             return high + 1;
         }
-        swap_picks(&picks[low], &picks[high]);
+        redis_order_swap_picks(&picks[low], &picks[high]);
     }
 }
 
 /* Hoare's selection: the `count` lowest come to the front, in whatever order. Pivots are at random
  * (seed: secret), as clients choose the names. */
-static void bring_lowest(struct redis_pick *picks, uint32_t size, uint32_t count, uint64_t seed) {
+static void redis_order_bring_lowest(struct redis_pick *picks, uint32_t size, uint32_t count,
+                                     uint64_t seed) {
     uint64_t random = seed | 1;
     while (count > 0 && count < size) {
         random ^= random << 13; /* xorshift64 */
         random ^= random >> 7;
         random ^= random << 17;
-        uint32_t front = part_picks(picks, size, (uint32_t)(random % (size - 1)));
+        uint32_t front = redis_order_part_picks(picks, size, (uint32_t)(random % (size - 1)));
         if (count < front) {
             size = front;
         } else {
@@ -82,10 +84,10 @@ static void bring_lowest(struct redis_pick *picks, uint32_t size, uint32_t count
 }
 
 /* Entries of places first .. end - 1, in whatever order. */
-static void read_places(const struct board *board, uint32_t first, uint32_t end,
-                        struct redis_pick *picks) {
-    uint32_t rank = rank_of(board, first);
-    uint32_t rank_end = rank_of(board, end - 1);
+static void redis_order_read_places(const struct board *board, uint32_t first, uint32_t end,
+                                    struct redis_pick *picks) {
+    uint32_t rank = redis_order_rank_of(board, first);
+    uint32_t rank_end = redis_order_rank_of(board, end - 1);
     struct board_cursor cursor;
     struct board_entry entry;
     board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
@@ -96,9 +98,10 @@ static void read_places(const struct board *board, uint32_t first, uint32_t end,
 }
 
 /* The first, or the last, of a group: what ZPOPMIN and ZPOPMAX mostly want. */
-static struct redis_pick find_end(const struct board *board, struct group group, bool is_last) {
-    uint32_t rank = rank_of(board, group.first);
-    uint32_t rank_end = rank_of(board, group.end - 1);
+static struct redis_pick redis_order_find_end(const struct board *board, struct group group,
+                                              bool is_last) {
+    uint32_t rank = redis_order_rank_of(board, group.first);
+    uint32_t rank_end = redis_order_rank_of(board, group.end - 1);
     struct board_cursor cursor;
     struct board_entry entry;
     struct redis_pick found = {.key = 0};
@@ -114,13 +117,14 @@ static struct redis_pick find_end(const struct board *board, struct group group,
 }
 
 /* Add members first .. end - 1 of the group. */
-static bool add_picks(struct redis_apply *apply, const struct board *board, struct group group,
-                      uint32_t first, uint32_t end, struct redis_selection *selection) {
+static bool redis_order_add_picks(struct redis_apply *apply, const struct board *board,
+                                  struct group group, uint32_t first, uint32_t end,
+                                  struct redis_selection *selection) {
     uint32_t size = group.end - group.first;
     uint32_t count = end - first;
     bool is_at_end = count == 1 && (first == group.first || end == group.end);
     if (is_at_end && selection->picks == NULL) {
-        selection->one = find_end(board, group, first != group.first);
+        selection->one = redis_order_find_end(board, group, first != group.first);
         selection->picks = &selection->one;
         selection->pick_count = 1;
         return true;
@@ -136,10 +140,10 @@ static bool add_picks(struct redis_apply *apply, const struct board *board, stru
     }
     struct redis_pick *added = picks + selection->pick_count;
     selection->picks = picks;
-    read_places(board, group.first, group.end, added);
+    redis_order_read_places(board, group.first, group.end, added);
     uint32_t left = first - group.first;
-    bring_lowest(added, size, end - group.first, apply->sets[0].seed);
-    bring_lowest(added, end - group.first, left, apply->sets[0].seed);
+    redis_order_bring_lowest(added, size, end - group.first, apply->sets[0].seed);
+    redis_order_bring_lowest(added, end - group.first, left, apply->sets[0].seed);
     memmove(added, added + left, count * sizeof *added);
     selection->pick_count += count;
     return true;
@@ -153,7 +157,7 @@ void redis_selection_deinit(struct redis_selection *selection) {
 }
 
 /* The names move to memory that does not change with the board. */
-static bool copy_names(struct redis_apply *apply, struct redis_selection *selection) {
+static bool redis_order_copy_names(struct redis_apply *apply, struct redis_selection *selection) {
     size_t size = 0;
     if (selection->pick_count == 0) {
         return true;
@@ -180,18 +184,18 @@ bool redis_apply_select(struct redis_apply *apply, const struct board *board, ui
                         uint32_t last, bool is_copied, struct redis_selection *selection) {
     *selection = (struct redis_selection){.count = 0};
     uint32_t end = last + 1;
-    struct group low = group_at(board, first);
+    struct group low = redis_order_group_at(board, first);
     bool is_fine = true;
     if (low.first < first) {
         uint32_t low_end = low.end < end ? low.end : end;
-        is_fine = add_picks(apply, board, low, first, low_end, selection);
+        is_fine = redis_order_add_picks(apply, board, low, first, low_end, selection);
         first = low_end;
     }
     if (is_fine && first < end) {
-        struct group high = group_at(board, last);
+        struct group high = redis_order_group_at(board, last);
         if (high.end > end) {
             uint32_t high_first = high.first > first ? high.first : first;
-            is_fine = add_picks(apply, board, high, high_first, end, selection);
+            is_fine = redis_order_add_picks(apply, board, high, high_first, end, selection);
             end = high_first;
         }
     }
@@ -201,18 +205,19 @@ bool redis_apply_select(struct redis_apply *apply, const struct board *board, ui
     }
     selection->count = end - first;
     if (selection->count > 0) {
-        uint32_t rank = rank_of(board, first);
-        uint32_t rank_last = rank_of(board, end - 1);
+        uint32_t rank = redis_order_rank_of(board, first);
+        uint32_t rank_last = redis_order_rank_of(board, end - 1);
         selection->rank = rank < rank_last ? rank : rank_last;
     }
-    return !is_copied || copy_names(apply, selection);
+    return !is_copied || redis_order_copy_names(apply, selection);
 }
 
 /* ---- scores ---- */
 
-static bool is_below(const struct board *board, uint32_t place,
-                     const struct redis_score_bound *bound, bool is_upper) {
-    double score = redis_score_of(board_layout(board), board_at(board, rank_of(board, place)).key);
+static bool redis_order_is_below(const struct board *board, uint32_t place,
+                                 const struct redis_score_bound *bound, bool is_upper) {
+    double score =
+        redis_score_of(board_layout(board), board_at(board, redis_order_rank_of(board, place)).key);
     if (score != bound->score) {
         return score < bound->score;
     }
@@ -220,13 +225,13 @@ static bool is_below(const struct board *board, uint32_t place,
 }
 
 /* The first place whose score is not below the bound. */
-static uint32_t find_place(const struct board *board, const struct redis_score_bound *bound,
-                           bool is_upper) {
+static uint32_t redis_order_find_place(const struct board *board,
+                                       const struct redis_score_bound *bound, bool is_upper) {
     uint32_t low = 0;
     uint32_t high = board_count(board);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (is_below(board, middle, bound, is_upper)) {
+        if (redis_order_is_below(board, middle, bound, is_upper)) {
             low = middle + 1;
         } else {
             high = middle;
@@ -238,8 +243,8 @@ static uint32_t find_place(const struct board *board, const struct redis_score_b
 void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
                                 const struct redis_score_bound *upper, uint32_t *first,
                                 uint32_t *end) {
-    *first = find_place(board, lower, false);
-    *end = find_place(board, upper, true);
+    *first = redis_order_find_place(board, lower, false);
+    *end = redis_order_find_place(board, upper, true);
     *end = *end < *first ? *first : *end;
 }
 
@@ -254,7 +259,7 @@ struct name_span {
 };
 
 /* The group ends before this place. true: what is behind it is above the upper bound. */
-static bool end_group(struct name_span *span, uint32_t group_end) {
+static bool redis_order_end_group(struct name_span *span, uint32_t group_end) {
     if (!span->has_begun && span->below < group_end - span->group_first) {
         span->has_begun = true;
         span->first = span->group_first + span->below;
@@ -272,15 +277,15 @@ void redis_apply_span_of_names(const struct board *board, const struct redis_lex
     struct name_span span = {.first = 0};
     struct board_cursor cursor;
     struct board_entry entry;
-    uint64_t low = low_bits(board_layout(board));
+    uint64_t low = redis_order_low_bits(board_layout(board));
     uint64_t score = 0;
     uint32_t count = board_count(board);
     uint32_t place = 0;
     bool is_ascending = board_layout(board)->fields[0].is_ascending;
     bool is_over = false;
-    board_seek(board, count > 0 ? rank_of(board, 0) : 0, &cursor);
+    board_seek(board, count > 0 ? redis_order_rank_of(board, 0) : 0, &cursor);
     while (place < count && board_cursor_read(&cursor, &entry)) {
-        is_over = place > 0 && (entry.key | low) != score && end_group(&span, place);
+        is_over = place > 0 && (entry.key | low) != score && redis_order_end_group(&span, place);
         if (is_over) {
             break;
         }
@@ -295,7 +300,7 @@ void redis_apply_span_of_names(const struct board *board, const struct redis_lex
         }
     }
     if (!is_over) {
-        (void)end_group(&span, place);
+        (void)redis_order_end_group(&span, place);
     }
     *first = span.has_begun ? span.first : 0;
     *end = span.has_begun && span.end > span.first ? span.end : *first;

@@ -14,12 +14,12 @@ enum { TEXT_MAX = REPLICATION_ID_SIZE + REPLICATION_HOST_MAX + 64 };
 /* Nothing in this database expires. */
 #define ANY_TIME INT64_MIN
 
-static struct registry_key *find(struct registry *registry) {
+static struct registry_key *redis_position_find(struct registry *registry) {
     return registry_find(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
 }
 
 /* The next word, and the blank behind it. */
-static struct bytes next_word(struct bytes *text) {
+static struct bytes redis_position_next_word(struct bytes *text) {
     const char *end = text->size > 0 ? memchr(text->at, ' ', text->size) : NULL;
     struct bytes word = *text;
     word.size = end != NULL ? (size_t)(end - text->at) : text->size;
@@ -30,17 +30,18 @@ static struct bytes next_word(struct bytes *text) {
 }
 
 bool redis_position_read(struct registry *registry, struct redis_position *position) {
-    const struct registry_key *key = find(registry);
+    const struct registry_key *key = redis_position_find(registry);
     struct bytes text;
     uint64_t port;
     *position = (struct redis_position){.offset = 0};
     if (key == NULL || key->kind != REGISTRY_HASH || !hash_find(&key->hash, FIELD, &text)) {
         return false;
     }
-    struct bytes id = next_word(&text);
-    if (!history_is_id(id) || !bytes_parse_u64(next_word(&text), &position->offset) ||
-        !bytes_parse_u64(next_word(&text), &position->database) ||
-        !bytes_parse_u64(next_word(&text), &port) || port > UINT16_MAX ||
+    struct bytes id = redis_position_next_word(&text);
+    if (!history_is_id(id) ||
+        !bytes_parse_u64(redis_position_next_word(&text), &position->offset) ||
+        !bytes_parse_u64(redis_position_next_word(&text), &position->database) ||
+        !bytes_parse_u64(redis_position_next_word(&text), &port) || port > UINT16_MAX ||
         text.size > REPLICATION_HOST_MAX) {
         return false;
     }
@@ -73,7 +74,7 @@ bool redis_position_write(struct registry *registry, const struct redis_position
 }
 
 void redis_position_remove(struct registry *registry) {
-    struct registry_key *key = find(registry);
+    struct registry_key *key = redis_position_find(registry);
     if (key != NULL) {
         registry_remove(registry, key);
     }

@@ -71,7 +71,8 @@ bool redis_spool_begin(struct redis_spool *spool, bool (*is_ended)(void *context
 }
 
 /* Into the ring, as far as there is room. */
-static void copy_in(struct redis_spool *spool, uint64_t at, const char *bytes, size_t size) {
+static void redis_spool_copy_in(struct redis_spool *spool, uint64_t at, const char *bytes,
+                                size_t size) {
     size_t offset = (size_t)(at & RING_MASK);
     size_t first = REDIS_SPOOL_RING_SIZE - offset;
     first = first < size ? first : size;
@@ -79,7 +80,7 @@ static void copy_in(struct redis_spool *spool, uint64_t at, const char *bytes, s
     memcpy(spool->ring, bytes + first, size - first);
 }
 
-static bool write_at(int fd, const char *at, size_t size, uint64_t offset) {
+static bool redis_spool_write_at(int fd, const char *at, size_t size, uint64_t offset) {
     while (size > 0) {
         ssize_t written = pwrite(fd, at, size, (off_t)offset);
         if (written < 0 && errno == EINTR) {
@@ -103,7 +104,7 @@ enum redis_spool_status redis_spool_put(struct redis_spool *spool, struct bytes 
     bool is_direct = !spool->is_kept && spool->ready == at &&
                      bytes.size <= REDIS_SPOOL_RING_SIZE - (spool->ready - spool->taken);
     if (is_direct) {
-        copy_in(spool, at, bytes.at, bytes.size);
+        redis_spool_copy_in(spool, at, bytes.at, bytes.size);
         spool->ready += bytes.size;
         spool->received += bytes.size;
     }
@@ -114,7 +115,7 @@ enum redis_spool_status redis_spool_put(struct redis_spool *spool, struct bytes 
     if (spool->size_max > 0 && waiting + bytes.size > spool->size_max) {
         return REDIS_SPOOL_FULL;
     }
-    if (!write_at(spool->fd, bytes.at, bytes.size, at)) {
+    if (!redis_spool_write_at(spool->fd, bytes.at, bytes.size, at)) {
         snprintf(error, DISK_ERROR_MAX, "cannot write the spool: %s", strerror(errno));
         return REDIS_SPOOL_FAILED;
     }
@@ -126,7 +127,7 @@ enum redis_spool_status redis_spool_put(struct redis_spool *spool, struct bytes 
 }
 
 /* What nobody reads any more. Where holes cannot be made, the file is emptied once all of it was read. */
-static void free_file(struct redis_spool *spool, uint64_t until) {
+static void redis_spool_free_file(struct redis_spool *spool, uint64_t until) {
     enum { PAGE = 4096 };
     until -= until % PAGE;
     if (until < spool->file_begin + FREED_MIN) {
@@ -151,7 +152,7 @@ bool redis_spool_pump(struct redis_spool *spool, bool *is_more, char *error) {
         size = left < size ? (size_t)left : size;
         *is_more = left > size || is_kept;
         if (!is_kept) {
-            free_file(spool, taken);
+            redis_spool_free_file(spool, taken);
         }
         if (size == 0) {
             return true;
@@ -162,7 +163,7 @@ bool redis_spool_pump(struct redis_spool *spool, bool *is_more, char *error) {
         }
         uv_mutex_lock(&spool->mutex);
         if (spool->ready == ready) { /* else the loop reads it again from the beginning */
-            copy_in(spool, ready, spool->piece, size);
+            redis_spool_copy_in(spool, ready, spool->piece, size);
             spool->ready += size;
         }
         uv_mutex_unlock(&spool->mutex);

@@ -39,7 +39,7 @@ static const struct transition {
     {REDIS_STREAM_FOLLOWS, REDIS_STREAM_WAITS},
 };
 
-static void change(struct redis_stream *stream, enum redis_stream_state to) {
+static void redis_stream_change(struct redis_stream *stream, enum redis_stream_state to) {
     bool is_known = false;
     for (size_t i = 0; i < sizeof transitions / sizeof transitions[0]; i++) {
         is_known |= transitions[i].from == stream->state && transitions[i].to == to;
@@ -70,7 +70,7 @@ void redis_stream_init(struct redis_stream *stream, struct server *server, uint6
     buffer_init(&stream->pending, 0);
 }
 
-static void drop_multi(struct redis_stream *stream) {
+static void redis_stream_drop_multi(struct redis_stream *stream) {
     while (stream->multi_first != NULL) {
         struct redis_queued *next = stream->multi_first->next;
         memory_free(stream->multi_first);
@@ -81,35 +81,35 @@ static void drop_multi(struct redis_stream *stream) {
     stream->multi_size = 0;
 }
 
-static void drop_reader(struct redis_stream *stream) {
+static void redis_stream_drop_reader(struct redis_stream *stream) {
     if (stream->has_reader) {
         rdb_reader_deinit(&stream->reader);
         stream->has_reader = false;
     }
 }
 
-static void drop_seen(struct redis_stream *stream) {
+static void redis_stream_drop_seen(struct redis_stream *stream) {
     redis_seen_deinit(&stream->keys);
     redis_seen_deinit(&stream->members);
 }
 
-static void drop_request(struct redis_stream *stream) {
-    drop_multi(stream);
+static void redis_stream_drop_request(struct redis_stream *stream) {
+    redis_stream_drop_multi(stream);
     resp_parser_deinit(&stream->parser);
     resp_arena_deinit(&stream->arena);
     buffer_deinit(&stream->pending);
 }
 
 void redis_stream_deinit(struct redis_stream *stream) {
-    drop_reader(stream);
-    drop_seen(stream);
-    drop_request(stream);
+    redis_stream_drop_reader(stream);
+    redis_stream_drop_seen(stream);
+    redis_stream_drop_request(stream);
     redis_apply_deinit(&stream->apply);
 }
 
-static void begin_reading(struct redis_stream *stream) {
-    drop_reader(stream);
-    drop_seen(stream);
+static void redis_stream_begin_reading(struct redis_stream *stream) {
+    redis_stream_drop_reader(stream);
+    redis_stream_drop_seen(stream);
     rdb_reader_init(&stream->reader);
     stream->has_reader = true;
     stream->board_count = stream->module_board_count = stream->member_count = 0;
@@ -125,14 +125,14 @@ static void begin_reading(struct redis_stream *stream) {
 
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     CHECK(stream->state != REDIS_STREAM_STOPPED);
-    drop_request(stream);
-    begin_reading(stream);
+    redis_stream_drop_request(stream);
+    redis_stream_begin_reading(stream);
     stream->offset = offset;
     stream->unconfirmed = 0;
     stream->is_rewind_due = false;
     stream->is_copy_done = false;
     stream->error[0] = '\0';
-    change(stream, REDIS_STREAM_CHECKS);
+    redis_stream_change(stream, REDIS_STREAM_CHECKS);
 }
 
 /* Which keys hold sets is not known any more. */
@@ -144,27 +144,27 @@ void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t 
     }
     stream->offset = offset;
     stream->is_hungry = true;
-    change(stream, REDIS_STREAM_FOLLOWS);
+    redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
 }
 
 /* ---- the copy: checked ---- */
 
 /* All of it is right: now what is here may go. */
-static void end_check(struct redis_stream *stream) {
+static void redis_stream_end_check(struct redis_stream *stream) {
     log_write(LOG_NOTICE,
               "replication: the copy of Redis is right version=%u size=%llu; the databases are "
               "emptied, and it is loaded",
               stream->reader.version, (unsigned long long)stream->reader.offset);
     (void)registry_flush(stream->registry, REGISTRY_DATABASES);
-    begin_reading(stream);
+    redis_stream_begin_reading(stream);
     stream->is_clearing = true;
     stream->is_rewind_due = true;
-    change(stream, REDIS_STREAM_LOADS);
+    redis_stream_change(stream, REDIS_STREAM_LOADS);
 }
 
 /* ---- the copy: loading ---- */
 
-static bool load_entry(struct redis_stream *stream) {
+static bool redis_stream_load_entry(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     if (reader->kind == RDB_ZSET) {
         stream->member_count++;
@@ -179,7 +179,7 @@ static bool load_entry(struct redis_stream *stream) {
            redis_stream_stop_applied(stream);
 }
 
-static bool load_key(struct redis_stream *stream) {
+static bool redis_stream_load_key(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     struct redis_apply *apply = &stream->apply;
     stream->key_count = 0;
@@ -203,7 +203,7 @@ static bool load_key(struct redis_stream *stream) {
            redis_stream_stop_applied(stream);
 }
 
-static bool set_expiry(struct redis_stream *stream) {
+static bool redis_stream_set_expiry(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     return reader->expire_at_ms == RDB_NO_EXPIRY ||
            redis_apply_set_expiry(&stream->apply, redis_stream_name(stream),
@@ -211,13 +211,13 @@ static bool set_expiry(struct redis_stream *stream) {
            redis_stream_stop_applied(stream);
 }
 
-static bool load_key_end(struct redis_stream *stream) {
+static bool redis_stream_load_key_end(struct redis_stream *stream) {
     uint32_t count;
     if (stream->reader.kind == RDB_OTHER) {
         return true;
     }
     if (stream->reader.kind == RDB_HASH) {
-        return set_expiry(stream);
+        return redis_stream_set_expiry(stream);
     }
     if (!redis_apply_end_board(&stream->apply, redis_stream_name(stream), &count)) {
         return redis_stream_stop_applied(stream);
@@ -226,19 +226,19 @@ static bool load_key_end(struct redis_stream *stream) {
     return true;
 }
 
-static bool load_event(struct redis_stream *stream, enum rdb_event event) {
+static bool redis_stream_load_event(struct redis_stream *stream, enum rdb_event event) {
     const struct rdb_reader *reader = &stream->reader;
     switch (event) {
     case RDB_KEY:
-        return load_key(stream);
+        return redis_stream_load_key(stream);
     case RDB_ENTRY:
-        return load_entry(stream);
+        return redis_stream_load_entry(stream);
     case RDB_ENTRIES:
         stream->member_count += reader->board->decoder.entry_count;
         return redis_apply_put_entries(&stream->apply, redis_stream_name(stream), reader->board) ||
                redis_stream_stop_applied(stream);
     case RDB_KEY_END:
-        return load_key_end(stream);
+        return redis_stream_load_key_end(stream);
     case RDB_STATE:
         return redis_apply_put_state(&stream->apply, reader->text) ||
                redis_stream_stop_applied(stream);
@@ -252,7 +252,7 @@ static bool load_event(struct redis_stream *stream, enum rdb_event event) {
 }
 
 /* true: the board is filled. */
-static bool fill_some(struct redis_stream *stream) {
+static bool redis_stream_fill_some(struct redis_stream *stream) {
     struct redis_filling *filling = &stream->filling;
     uint32_t left = filling->count - filling->at;
     uint32_t step = left < FILL_STEP ? left : FILL_STEP;
@@ -264,22 +264,22 @@ static bool fill_some(struct redis_stream *stream) {
     filling->at += step;
     if (filling->at == filling->count) {
         filling->is_on = false;
-        return set_expiry(stream);
+        return redis_stream_set_expiry(stream);
     }
     return true;
 }
 
-static void end_load(struct redis_stream *stream) {
+static void redis_stream_end_load(struct redis_stream *stream) {
     stream->ban_count = registry_count(stream->registry, RDB_STATE_BANS);
     stream->passed.function_count = stream->reader.function_count;
     stream->passed.field_expiry_count = stream->reader.field_expiry_count;
     struct bytes rest = rdb_reader_rest(&stream->reader);
     buffer_append(&stream->pending, rest.at, rest.size); /* broken: the next call stops */
-    drop_reader(stream);
+    redis_stream_drop_reader(stream);
     stream->is_hungry = false;
     stream->apply.database = 0;
     stream->is_copy_done = true;
-    change(stream, REDIS_STREAM_FOLLOWS);
+    redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
     log_write(LOG_NOTICE,
               "replication: the copy of Redis is loaded boards=%llu members=%llu hashes=%llu "
               "fields=%llu bans=%llu; its commands follow from offset %llu",
@@ -293,17 +293,17 @@ static void end_load(struct redis_stream *stream) {
 struct deadline {
     uint64_t begin_ticks, budget_ns;
 };
-static bool is_over(const struct deadline *deadline) {
+static bool redis_stream_is_over(const struct deadline *deadline) {
     return clock_ticks_to_ns(clock_ticks() - deadline->begin_ticks) >= deadline->budget_ns;
 }
 
-static bool take_event(struct redis_stream *stream, enum rdb_event event) {
+static bool redis_stream_take_event(struct redis_stream *stream, enum rdb_event event) {
     return stream->state == REDIS_STREAM_CHECKS ? redis_stream_check(stream, event)
-                                                : load_event(stream, event);
+                                                : redis_stream_load_event(stream, event);
 }
 
 /* Read on until more bytes are needed, or time is over. false: error. */
-static bool read_copy(struct redis_stream *stream, const struct deadline *deadline) {
+static bool redis_stream_read_copy(struct redis_stream *stream, const struct deadline *deadline) {
     enum { LOOK_EVERY = 64 };
     stream->is_hungry = false;
     for (unsigned i = 1;; i++) {
@@ -312,7 +312,7 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
             stream->is_clearing = !rdb_state_clear(stream->registry, CLEAR_STEP);
             is_long = true;
         } else if (stream->filling.is_on) {
-            if (!fill_some(stream)) {
+            if (!redis_stream_fill_some(stream)) {
                 return false;
             }
         } else {
@@ -327,9 +327,9 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
                 return true;
             case RDB_END:
                 if (stream->state == REDIS_STREAM_CHECKS) {
-                    end_check(stream);
+                    redis_stream_end_check(stream);
                 } else {
-                    end_load(stream);
+                    redis_stream_end_load(stream);
                 }
                 return true;
             case RDB_KEY:
@@ -337,14 +337,15 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
             case RDB_ENTRIES:
             case RDB_KEY_END:
             case RDB_STATE:
-                if (!take_event(stream, event)) {
+                if (!redis_stream_take_event(stream, event)) {
                     return false;
                 }
                 break;
             }
             is_long = event == RDB_ENTRIES || event == RDB_STATE;
         }
-        if ((stream->filling.is_on || is_long || i % LOOK_EVERY == 0) && is_over(deadline)) {
+        if ((stream->filling.is_on || is_long || i % LOOK_EVERY == 0) &&
+            redis_stream_is_over(deadline)) {
             return true;
         }
     }
@@ -352,11 +353,11 @@ static bool read_copy(struct redis_stream *stream, const struct deadline *deadli
 
 /* ---- commands ---- */
 
-static bool apply_one(struct redis_stream *stream, const struct request *request) {
+static bool redis_stream_apply_one(struct redis_stream *stream, const struct request *request) {
     return redis_apply_run(&stream->apply, request) || redis_stream_stop_applied(stream);
 }
 
-static bool queue(struct redis_stream *stream, const struct request *request) {
+static bool redis_stream_queue(struct redis_stream *stream, const struct request *request) {
     size_t size = sizeof(struct redis_queued) + request->count * sizeof(struct bytes);
     size_t text_size = 0;
     for (uint32_t i = 0; i < request->count; i++) {
@@ -390,34 +391,36 @@ static bool queue(struct redis_stream *stream, const struct request *request) {
     return true;
 }
 
-static bool apply_multi(struct redis_stream *stream) {
+static bool redis_stream_apply_multi(struct redis_stream *stream) {
     bool is_fine = true;
     for (const struct redis_queued *queued = stream->multi_first; queued != NULL && is_fine;
          queued = queued->next) {
-        is_fine = apply_one(stream, &queued->request);
+        is_fine = redis_stream_apply_one(stream, &queued->request);
     }
-    drop_multi(stream);
+    redis_stream_drop_multi(stream);
     return is_fine;
 }
 
-static bool take_request(struct redis_stream *stream, const struct request *request) {
+static bool redis_stream_take_request(struct redis_stream *stream, const struct request *request) {
     struct bytes name = request->args[0];
     if (bytes_is(name, "PING") || bytes_is(name, "REPLCONF")) {
         return true;
     }
     if (bytes_is(name, "MULTI")) {
-        drop_multi(stream);
+        redis_stream_drop_multi(stream);
         stream->is_in_multi = true;
         return true;
     }
     if (bytes_is(name, "EXEC")) {
-        return apply_multi(stream);
+        return redis_stream_apply_multi(stream);
     }
-    return stream->is_in_multi ? queue(stream, request) : apply_one(stream, request);
+    return stream->is_in_multi ? redis_stream_queue(stream, request)
+                               : redis_stream_apply_one(stream, request);
 }
 
 /* The offset is that of the last command that is applied; a transaction is one. */
-static bool take_commands(struct redis_stream *stream, const struct deadline *deadline) {
+static bool redis_stream_take_commands(struct redis_stream *stream,
+                                       const struct deadline *deadline) {
     static const struct resp_limits limits = {
         .args_max = ARGS_MAX,
         .bulk_size_max = BULK_MAX,
@@ -444,7 +447,7 @@ static bool take_commands(struct redis_stream *stream, const struct deadline *de
         if (status == RESP_ERROR || status == RESP_CLOSE) {
             return redis_stream_stop(stream, "the source's stream is not made of commands");
         }
-        is_fine = status == RESP_SKIP || take_request(stream, &request);
+        is_fine = status == RESP_SKIP || redis_stream_take_request(stream, &request);
         if (is_fine) {
             buffer_drop_front(&stream->pending, used);
             stream->unconfirmed += used;
@@ -454,7 +457,7 @@ static bool take_commands(struct redis_stream *stream, const struct deadline *de
             }
         }
         resp_arena_reset(&stream->arena);
-        if (i % LOOK_EVERY == 0 && is_over(deadline)) {
+        if (i % LOOK_EVERY == 0 && redis_stream_is_over(deadline)) {
             break;
         }
     }
@@ -463,15 +466,15 @@ static bool take_commands(struct redis_stream *stream, const struct deadline *de
 
 /* ---- taking bytes ---- */
 
-static void end_with_error(struct redis_stream *stream) {
-    drop_reader(stream);
-    drop_request(stream);
+static void redis_stream_end_with_error(struct redis_stream *stream) {
+    redis_stream_drop_reader(stream);
+    redis_stream_drop_request(stream);
     if (stream->apply.wants_copy) {
         log_write(LOG_NOTICE, "replication: Redis is asked for a new copy: %s", stream->error);
-        change(stream, REDIS_STREAM_WAITS);
+        redis_stream_change(stream, REDIS_STREAM_WAITS);
         return;
     }
-    change(stream, REDIS_STREAM_STOPPED);
+    redis_stream_change(stream, REDIS_STREAM_STOPPED);
     log_write(LOG_WARNING,
               "replication: following Redis has stopped, nothing behind offset %llu is applied: %s",
               (unsigned long long)stream->offset, stream->error);
@@ -497,10 +500,10 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
         }
     }
     bool is_fine = !stream->pending.is_broken || redis_stream_stop(stream, "out of memory");
-    is_fine =
-        is_fine && (is_reading ? read_copy(stream, &deadline) : take_commands(stream, &deadline));
+    is_fine = is_fine && (is_reading ? redis_stream_read_copy(stream, &deadline)
+                                     : redis_stream_take_commands(stream, &deadline));
     if (!is_fine) {
-        end_with_error(stream);
+        redis_stream_end_with_error(stream);
     }
     return taken;
 }

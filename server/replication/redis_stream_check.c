@@ -5,7 +5,7 @@
 #include "server/replication/redis_apply_parts.h"
 #include "server/replication/redis_stream_parts.h"
 
-static bool begin_check(struct redis_stream *stream) {
+static bool redis_stream_check_begin(struct redis_stream *stream) {
     char why[LAYOUT_ERROR_MAX];
     struct redis_apply *apply = &stream->apply;
     stream->rules = settings_rules_for(&apply->server->settings, redis_stream_name(stream));
@@ -20,7 +20,7 @@ static bool begin_check(struct redis_stream *stream) {
     return true;
 }
 
-static bool check_member(struct redis_stream *stream) {
+static bool redis_stream_check_member(struct redis_stream *stream) {
     char why[RDB_VALUE_ERROR_MAX];
     const struct rdb_reader *reader = &stream->reader;
     uint64_t ordinal;
@@ -38,7 +38,7 @@ static bool check_member(struct redis_stream *stream) {
     return redis_stream_stop_applied(stream);
 }
 
-static bool check_key_once(struct redis_stream *stream) {
+static bool redis_stream_check_key_once(struct redis_stream *stream) {
     switch (redis_seen_add(&stream->keys, stream->reader.database, redis_stream_name(stream))) {
     case REDIS_NAMES_NEW:
         return true;
@@ -52,7 +52,7 @@ static bool check_key_once(struct redis_stream *stream) {
     return redis_stream_stop_applied(stream);
 }
 
-static bool check_once(struct redis_stream *stream, struct bytes member) {
+static bool redis_stream_check_once(struct redis_stream *stream, struct bytes member) {
     switch (redis_seen_add(&stream->members, 0, member)) {
     case REDIS_NAMES_NEW:
         return true;
@@ -67,10 +67,10 @@ static bool check_once(struct redis_stream *stream, struct bytes member) {
     return redis_stream_stop_applied(stream);
 }
 
-static bool check_entries(struct redis_stream *stream) {
+static bool redis_stream_check_entries(struct redis_stream *stream) {
     const struct effect_decoder *decoder = &stream->reader.board->decoder;
     for (uint32_t i = 0; i < decoder->entry_count; i++) {
-        if (!check_once(stream, decoder->entries[i].member)) {
+        if (!redis_stream_check_once(stream, decoder->entries[i].member)) {
             return false;
         }
     }
@@ -89,17 +89,18 @@ bool redis_stream_check(struct redis_stream *stream, enum rdb_event event) {
             return true;
         }
         return redis_apply_check_key(&stream->apply, redis_stream_name(stream))
-                   ? check_key_once(stream) && (reader->kind != RDB_ZSET || begin_check(stream))
+                   ? redis_stream_check_key_once(stream) &&
+                         (reader->kind != RDB_ZSET || redis_stream_check_begin(stream))
                    : redis_stream_stop_applied(stream);
     case RDB_ENTRY:
-        if ((reader->kind == RDB_ZSET && !check_member(stream)) ||
-            !check_once(stream, reader->text)) {
+        if ((reader->kind == RDB_ZSET && !redis_stream_check_member(stream)) ||
+            !redis_stream_check_once(stream, reader->text)) {
             return false;
         }
         stream->key_count++;
         return true;
     case RDB_ENTRIES: /* the reader has checked what they are */
-        return check_entries(stream);
+        return redis_stream_check_entries(stream);
     case RDB_STATE:
         return redis_apply_check_state(&stream->apply, reader->text) ||
                redis_stream_stop_applied(stream);

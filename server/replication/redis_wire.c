@@ -17,23 +17,23 @@
 
 enum { LOOK_MS = 100, PORT_TEXT_MAX = 8 };
 
-static bool fail(struct redis_wire *wire, const char *what, const char *why) {
+static bool redis_wire_fail(struct redis_wire *wire, const char *what, const char *why) {
     snprintf(wire->error, sizeof wire->error, "%s: %s", what, why);
     return false;
 }
 
-static int64_t now_ms(void) {
+static int64_t redis_wire_now_ms(void) {
     return (int64_t)(clock_monotonic_us() / 1000);
 }
 
 /* Wait for the socket. 1: ready; 0: not in time; -1: error, or it is to end. */
-static int wait_for(struct redis_wire *wire, short events, int64_t until_ms) {
+static int redis_wire_wait_for(struct redis_wire *wire, short events, int64_t until_ms) {
     while (true) {
         if (atomic_load_explicit(wire->is_ended, memory_order_relaxed)) {
-            (void)fail(wire, "link", "it is closed here");
+            (void)redis_wire_fail(wire, "link", "it is closed here");
             return -1;
         }
-        int64_t left_ms = until_ms - now_ms();
+        int64_t left_ms = until_ms - redis_wire_now_ms();
         left_ms = left_ms < 0 ? 0 : left_ms;
         struct pollfd one = {.fd = wire->fd, .events = events};
         int ready = poll(&one, 1, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
@@ -41,7 +41,7 @@ static int wait_for(struct redis_wire *wire, short events, int64_t until_ms) {
             return 1;
         }
         if (ready < 0 && errno != EINTR) {
-            (void)fail(wire, "poll", strerror(errno));
+            (void)redis_wire_fail(wire, "poll", strerror(errno));
             return -1;
         }
         if (ready == 0 && left_ms <= LOOK_MS) {
@@ -52,25 +52,26 @@ static int wait_for(struct redis_wire *wire, short events, int64_t until_ms) {
 
 /* ---- connecting ---- */
 
-static bool connect_to(struct redis_wire *wire, const struct addrinfo *address, int64_t until_ms) {
+static bool redis_wire_connect_to(struct redis_wire *wire, const struct addrinfo *address,
+                                  int64_t until_ms) {
     int error = 0;
     socklen_t size = sizeof error;
     const int on = 1;
     wire->fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (wire->fd < 0) {
-        return fail(wire, "socket", strerror(errno));
+        return redis_wire_fail(wire, "socket", strerror(errno));
     }
     wire->is_open = true;
     if (connect(wire->fd, address->ai_addr, address->ai_addrlen) != 0) {
         if (errno != EINPROGRESS) {
-            return fail(wire, "connect", strerror(errno));
+            return redis_wire_fail(wire, "connect", strerror(errno));
         }
-        int ready = wait_for(wire, POLLOUT, until_ms);
+        int ready = redis_wire_wait_for(wire, POLLOUT, until_ms);
         if (ready <= 0) {
-            return ready < 0 ? false : fail(wire, "connect", "no answer in time");
+            return ready < 0 ? false : redis_wire_fail(wire, "connect", "no answer in time");
         }
         if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
-            return fail(wire, "connect", strerror(error != 0 ? error : errno));
+            return redis_wire_fail(wire, "connect", strerror(error != 0 ? error : errno));
         }
     }
     (void)setsockopt(wire->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -78,20 +79,20 @@ static bool connect_to(struct redis_wire *wire, const struct addrinfo *address, 
     return true;
 }
 
-static bool connect_any(struct redis_wire *wire, const char *host, unsigned port,
-                        int64_t until_ms) {
+static bool redis_wire_connect_any(struct redis_wire *wire, const char *host, unsigned port,
+                                   int64_t until_ms) {
     char service[PORT_TEXT_MAX];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *first;
     snprintf(service, sizeof service, "%u", port);
     int found = getaddrinfo(host, service, &hints, &first);
     if (found != 0) {
-        return fail(wire, host, gai_strerror(found));
+        return redis_wire_fail(wire, host, gai_strerror(found));
     }
     bool is_connected = false;
     for (const struct addrinfo *at = first; at != NULL && !is_connected; at = at->ai_next) {
         redis_wire_close(wire);
-        is_connected = connect_to(wire, at, until_ms);
+        is_connected = redis_wire_connect_to(wire, at, until_ms);
     }
     freeaddrinfo(first);
     return is_connected;
@@ -99,7 +100,7 @@ static bool connect_any(struct redis_wire *wire, const char *host, unsigned port
 
 /* ---- TLS ---- */
 
-static bool fail_tls(struct redis_wire *wire) {
+static bool redis_wire_fail_tls(struct redis_wire *wire) {
     unsigned long code = ERR_peek_last_error();
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
     long verdict = SSL_get_verify_result(wire->tls);
@@ -107,27 +108,27 @@ static bool fail_tls(struct redis_wire *wire) {
         reason = X509_verify_cert_error_string(verdict);
     }
     ERR_clear_error();
-    return fail(wire, "TLS", reason != NULL ? reason : "the connection was closed");
+    return redis_wire_fail(wire, "TLS", reason != NULL ? reason : "the connection was closed");
 }
 
 /* After a call that returned result: wait until it can be repeated. 1: repeat it; 0: not in time; -1:
  * error. */
-static int wait_for_tls(struct redis_wire *wire, int result, int64_t until_ms) {
+static int redis_wire_wait_for_tls(struct redis_wire *wire, int result, int64_t until_ms) {
     switch (SSL_get_error(wire->tls, result)) {
     case SSL_ERROR_WANT_READ:
-        return wait_for(wire, POLLIN, until_ms);
+        return redis_wire_wait_for(wire, POLLIN, until_ms);
     case SSL_ERROR_WANT_WRITE:
-        return wait_for(wire, POLLOUT, until_ms);
+        return redis_wire_wait_for(wire, POLLOUT, until_ms);
     default:
-        (void)fail_tls(wire);
+        (void)redis_wire_fail_tls(wire);
         return -1;
     }
 }
 
-static bool begin_tls(struct redis_wire *wire, SSL_CTX *context, int64_t until_ms) {
+static bool redis_wire_begin_tls(struct redis_wire *wire, SSL_CTX *context, int64_t until_ms) {
     wire->tls = SSL_new(context);
     if (wire->tls == NULL || SSL_set_fd(wire->tls, wire->fd) != 1) {
-        return fail(wire, "TLS", "out of memory");
+        return redis_wire_fail(wire, "TLS", "out of memory");
     }
     while (true) {
         ERR_clear_error();
@@ -135,19 +136,19 @@ static bool begin_tls(struct redis_wire *wire, SSL_CTX *context, int64_t until_m
         if (result == 1) {
             return true;
         }
-        int ready = wait_for_tls(wire, result, until_ms);
+        int ready = redis_wire_wait_for_tls(wire, result, until_ms);
         if (ready <= 0) {
-            return ready < 0 ? false : fail(wire, "TLS", "no answer in time");
+            return ready < 0 ? false : redis_wire_fail(wire, "TLS", "no answer in time");
         }
     }
 }
 
 bool redis_wire_connect(struct redis_wire *wire, const char *host, unsigned port, SSL_CTX *tls,
                         int64_t timeout_ms) {
-    int64_t until_ms = now_ms() + timeout_ms;
+    int64_t until_ms = redis_wire_now_ms() + timeout_ms;
     wire->from = wire->to = 0;
-    return connect_any(wire, host, port, until_ms) &&
-           (tls == NULL || begin_tls(wire, tls, until_ms));
+    return redis_wire_connect_any(wire, host, port, until_ms) &&
+           (tls == NULL || redis_wire_begin_tls(wire, tls, until_ms));
 }
 
 void redis_wire_close(struct redis_wire *wire) {
@@ -162,7 +163,8 @@ void redis_wire_close(struct redis_wire *wire) {
 /* ---- bytes ---- */
 
 /* Above 0: so many; 0: not in time; -1: error. */
-static ssize_t write_some(struct redis_wire *wire, struct bytes bytes, int64_t until_ms) {
+static ssize_t redis_wire_write_some(struct redis_wire *wire, struct bytes bytes,
+                                     int64_t until_ms) {
     while (true) {
         int ready;
         if (wire->tls != NULL) {
@@ -171,17 +173,17 @@ static ssize_t write_some(struct redis_wire *wire, struct bytes bytes, int64_t u
             if (written > 0) {
                 return written;
             }
-            ready = wait_for_tls(wire, written, until_ms);
+            ready = redis_wire_wait_for_tls(wire, written, until_ms);
         } else {
             ssize_t written = send(wire->fd, bytes.at, bytes.size, MSG_NOSIGNAL);
             if (written >= 0) {
                 return written;
             }
             if (errno != EAGAIN && errno != EINTR) {
-                (void)fail(wire, "write", strerror(errno));
+                (void)redis_wire_fail(wire, "write", strerror(errno));
                 return -1;
             }
-            ready = wait_for(wire, POLLOUT, until_ms);
+            ready = redis_wire_wait_for(wire, POLLOUT, until_ms);
         }
         if (ready <= 0) {
             return ready;
@@ -190,11 +192,11 @@ static ssize_t write_some(struct redis_wire *wire, struct bytes bytes, int64_t u
 }
 
 bool redis_wire_write(struct redis_wire *wire, struct bytes bytes, int64_t timeout_ms) {
-    int64_t until_ms = now_ms() + timeout_ms;
+    int64_t until_ms = redis_wire_now_ms() + timeout_ms;
     while (bytes.size > 0) {
-        ssize_t written = write_some(wire, bytes, until_ms);
+        ssize_t written = redis_wire_write_some(wire, bytes, until_ms);
         if (written <= 0) {
-            return written < 0 ? false : fail(wire, "write", "the source does not read");
+            return written < 0 ? false : redis_wire_fail(wire, "write", "the source does not read");
         }
         bytes.at += written;
         bytes.size -= (size_t)written;
@@ -203,7 +205,7 @@ bool redis_wire_write(struct redis_wire *wire, struct bytes bytes, int64_t timeo
 }
 
 /* What is left moves to the front. Above 0: bytes; 0: none yet; -1: error. */
-static ssize_t read_some(struct redis_wire *wire) {
+static ssize_t redis_wire_read_some(struct redis_wire *wire) {
     size_t room = sizeof wire->input - wire->to;
     if (wire->tls != NULL) {
         ERR_clear_error();
@@ -215,7 +217,7 @@ static ssize_t read_some(struct redis_wire *wire) {
         if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) {
             return 0;
         }
-        (void)fail_tls(wire);
+        (void)redis_wire_fail_tls(wire);
         return -1;
     }
     ssize_t size = recv(wire->fd, wire->input + wire->to, room, 0);
@@ -225,7 +227,8 @@ static ssize_t read_some(struct redis_wire *wire) {
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
     }
-    (void)fail(wire, "read", size == 0 ? "the source has closed the connection" : strerror(errno));
+    (void)redis_wire_fail(wire, "read",
+                          size == 0 ? "the source has closed the connection" : strerror(errno));
     return -1;
 }
 
@@ -238,13 +241,13 @@ int redis_wire_read(struct redis_wire *wire, int64_t timeout_ms) {
     if (wire->to == sizeof wire->input) {
         return 1;
     }
-    ssize_t size = read_some(wire);
+    ssize_t size = redis_wire_read_some(wire);
     if (size == 0) {
-        int ready = wait_for(wire, POLLIN, now_ms() + timeout_ms);
+        int ready = redis_wire_wait_for(wire, POLLIN, redis_wire_now_ms() + timeout_ms);
         if (ready <= 0) {
             return ready;
         }
-        size = read_some(wire);
+        size = redis_wire_read_some(wire);
     }
     if (size > 0) {
         wire->to += (size_t)size;
@@ -253,7 +256,7 @@ int redis_wire_read(struct redis_wire *wire, int64_t timeout_ms) {
 }
 
 bool redis_wire_read_line(struct redis_wire *wire, char *line, size_t room, int64_t timeout_ms) {
-    int64_t until_ms = now_ms() + timeout_ms;
+    int64_t until_ms = redis_wire_now_ms() + timeout_ms;
     while (true) {
         const char *begin = wire->input + wire->from;
         const char *end = memchr(begin, '\n', wire->to - wire->from);
@@ -267,15 +270,15 @@ bool redis_wire_read_line(struct redis_wire *wire, char *line, size_t room, int6
             return true;
         }
         if (wire->to - wire->from == sizeof wire->input) {
-            return fail(wire, "read", "the source's line has no end");
+            return redis_wire_fail(wire, "read", "the source's line has no end");
         }
-        int64_t left_ms = until_ms - now_ms();
+        int64_t left_ms = until_ms - redis_wire_now_ms();
         int ready = left_ms > 0 ? redis_wire_read(wire, left_ms) : 0;
         if (ready < 0) {
             return false;
         }
-        if (ready == 0 && now_ms() >= until_ms) {
-            return fail(wire, "read", "the source does not answer in time");
+        if (ready == 0 && redis_wire_now_ms() >= until_ms) {
+            return redis_wire_fail(wire, "read", "the source does not answer in time");
         }
     }
 }

@@ -35,7 +35,7 @@ struct replicator {
 };
 
 /* The server changes its keys itself from now on. */
-static void lead(struct replicator *replicator) {
+static void replicator_lead(struct replicator *replicator) {
     struct server *server = replicator->server;
     registry_set_passive(server->registry, false);
     clock_lead(&server->clock);
@@ -44,46 +44,47 @@ static void lead(struct replicator *replicator) {
 
 /* ---- what the quorum asks for ---- */
 
-static void tell_quorum(struct replicator *replicator, void (*what)(struct quorum *quorum)) {
+static void replicator_tell_quorum(struct replicator *replicator,
+                                   void (*what)(struct quorum *quorum)) {
     if (replicator->quorum != NULL) {
         what(replicator->quorum);
     }
 }
 
-static void wake_loop(void *context) {
+static void replicator_wake_loop(void *context) {
     struct replicator *replicator = context;
     replicator->link.wake(replicator->link.context);
 }
 
-static void drop_replicas(void *context, const char *reason) {
+static void replicator_drop_replicas(void *context, const char *reason) {
     struct replicator *replicator = context;
     feed_drop_replicas(replicator->feed, reason);
 }
 
-static void pull(void *context, const char *host, uint16_t port) {
+static void replicator_pull(void *context, const char *host, uint16_t port) {
     struct replicator *replicator = context;
     master_link_begin_pull(&replicator->link, host, port);
 }
 
-static void end_pull(void *context) {
+static void replicator_end_pull(void *context) {
     struct replicator *replicator = context;
     master_link_apply_rest(&replicator->link);
     master_link_stop(&replicator->link);
 }
 
-static bool pull_advances(void *context) {
+static bool replicator_pull_advances(void *context) {
     struct replicator *replicator = context;
     return master_link_advances(&replicator->link);
 }
 
-static void close_term(void *context) {
+static void replicator_close_term(void *context) {
     struct replicator *replicator = context;
     registry_set_passive(replicator->server->registry, true);
     persistence_set_following(replicator->server->persistence, true);
 }
 
 /* The history in the keys is the start mark: the first effects in the new term. */
-static bool open_term(void *context, const struct term *id) {
+static bool replicator_open_term(void *context, const struct term *id) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
     struct replication *replication = &server->replication;
@@ -91,9 +92,9 @@ static bool open_term(void *context, const struct term *id) {
     bool had_history = history_read(server->registry, &before);
     memcpy(history.id, id->text, sizeof history.id);
     memcpy(history.second_id, had_history ? before.id : HISTORY_NO_ID, sizeof history.second_id);
-    lead(replicator);
+    replicator_lead(replicator);
     if (!history_write(server->registry, &history)) {
-        close_term(replicator);
+        replicator_close_term(replicator);
         return false;
     }
     memcpy(replication->id, history.id, sizeof history.id);
@@ -106,29 +107,29 @@ static bool open_term(void *context, const struct term *id) {
 
 /* ---- what commands ask for ---- */
 
-static void follow_master(struct replicator *replicator, bool wants_failover) {
+static void replicator_follow_master(struct replicator *replicator, bool wants_failover) {
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
     /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
     if (replicator->has_begun) {
-        tell_quorum(replicator, quorum_follow);
+        replicator_tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
         master_link_begin(&replicator->link, wants_failover);
     }
 }
 
-static void follow(void *context) {
-    follow_master(context, false);
+static void replicator_follow(void *context) {
+    replicator_follow_master(context, false);
 }
 
-static void shift(void *context) {
-    follow_master(context, true);
+static void replicator_shift(void *context) {
+    replicator_follow_master(context, true);
 }
 
 /* Apply some of what was received as a replica. true: that is all, and the role is what it says. */
-static bool promote_some(struct replicator *replicator, uint64_t budget_ns) {
+static bool replicator_promote_some(struct replicator *replicator, uint64_t budget_ns) {
     struct server *server = replicator->server;
     struct master_link *link = &replicator->link;
     if (redis_follow_is_on(replicator->redis)) {
@@ -150,12 +151,12 @@ static bool promote_some(struct replicator *replicator, uint64_t budget_ns) {
     if (replicator->quorum != NULL) {
         quorum_promote(replicator->quorum); /* closed: the keys are still not its own to change */
     } else {
-        lead(replicator);
+        replicator_lead(replicator);
     }
     return true;
 }
 
-static bool promote(void *context) {
+static bool replicator_promote(void *context) {
     struct replicator *replicator = context;
     const struct server *server = replicator->server;
     if (!replicator->has_begun) {
@@ -166,10 +167,10 @@ static bool promote(void *context) {
     replicator->link.is_retrying = false;
     replicator->promoting_until_ms =
         server->clock.monotonic_ms + server->settings.repl_timeout_s * INT64_C(1000);
-    return promote_some(replicator, STEP_BUDGET_NS);
+    return replicator_promote_some(replicator, STEP_BUDGET_NS);
 }
 
-static void finish_promotion(void *context) {
+static void replicator_finish_promotion(void *context) {
     enum { STEP_NS = 1000000, SLEEP_MS = 1 };
     struct replicator *replicator = context;
     while (redis_follow_is_on(replicator->redis) &&
@@ -178,22 +179,22 @@ static void finish_promotion(void *context) {
         uv_sleep(SLEEP_MS);
     }
     master_link_apply_rest(&replicator->link);
-    if (promote_some(replicator, STEP_NS)) {
+    if (replicator_promote_some(replicator, STEP_NS)) {
         replication_open(replicator->server);
     }
 }
 
 /* true: there is more to do at once. */
-static bool go_on_promoting(struct replicator *replicator) {
+static bool replicator_go_on_promoting(struct replicator *replicator) {
     struct server *server = replicator->server;
-    if (promote_some(replicator, STEP_BUDGET_NS)) {
+    if (replicator_promote_some(replicator, STEP_BUDGET_NS)) {
         replication_open(server);
         return true;
     }
     return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
 }
 
-static void history_changed(void *context) {
+static void replicator_history_changed(void *context) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
     if (!replicator->has_begun || !replication_may_change(&server->replication)) {
@@ -203,14 +204,14 @@ static void history_changed(void *context) {
     feed_write_history(replicator->feed);
 }
 
-static void sync_replica(void *context, struct replica *replica,
-                         const struct replication_wish *wish, struct reply *reply) {
+static void replicator_sync_replica(void *context, struct replica *replica,
+                                    const struct replication_wish *wish, struct reply *reply) {
     struct replicator *replicator = context;
     feed_sync(replicator->feed, replica, wish, reply);
 }
 
-static void present(void *context, struct replica *replica, const struct sync_presented *said,
-                    struct reply *reply) {
+static void replicator_present(void *context, struct replica *replica,
+                               const struct sync_presented *said, struct reply *reply) {
     struct replicator *replicator = context;
     if (replicator->quorum == NULL) {
         reply_simple(reply, "OFF");
@@ -219,47 +220,48 @@ static void present(void *context, struct replica *replica, const struct sync_pr
     }
 }
 
-static void acknowledge(void *context, struct replica *replica, uint64_t acked, uint64_t probe) {
+static void replicator_acknowledge(void *context, struct replica *replica, uint64_t acked,
+                                   uint64_t probe) {
     struct replicator *replicator = context;
     if (replicator->quorum != NULL) {
         quorum_take_ack(replicator->quorum, replica, acked, probe);
     }
 }
 
-static void acknowledge_bytes(void *context, struct replica *replica, uint64_t offset) {
+static void replicator_acknowledge_bytes(void *context, struct replica *replica, uint64_t offset) {
     struct replicator *replicator = context;
     feed_take_bytes_ack(replicator->feed, replica, offset);
 }
 
-static void leave(void *context, struct replica *replica) {
+static void replicator_leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
 }
 
-static void ask_acks(void *context) {
+static void replicator_ask_acks(void *context) {
     struct replicator *replicator = context;
     replicator->feed->wants_ping = true;
 }
 
-static bool ask_handover(void *context) {
+static bool replicator_ask_handover(void *context) {
     struct replicator *replicator = context;
     return master_link_ask_handover(&replicator->link);
 }
 
-static void drop(void *context) {
+static void replicator_drop(void *context) {
     struct replicator *replicator = context;
     redis_follow_drop(replicator->redis);
     master_link_drop(&replicator->link, "closed by CLIENT KILL");
 }
 
-static void print_source(void *context, struct buffer *out) {
+static void replicator_print_source(void *context, struct buffer *out) {
     struct replicator *replicator = context;
     redis_follow_print(replicator->redis, out);
 }
 
 /* The master is a Redis. What is applied of it are changes of this server's own, with groups of its own:
  * another history than that of a leaderboard master that was followed before. */
-static void follow_redis(struct replicator *replicator) {
+static void replicator_follow_redis(struct replicator *replicator) {
     struct server *server = replicator->server;
     SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
     replicator->link.has_found_redis = false;
@@ -274,37 +276,37 @@ static void follow_redis(struct replicator *replicator) {
 /* ---- the start ---- */
 
 /* Without what it has promised this server may not take part. */
-static void end_process(const char *error) {
+static void replicator_end_process(const char *error) {
     log_write(LOG_WARNING, "cannot start: %s", error);
     log_close();
     _exit(EXIT_FAILURE);
 }
 
-static void begin_quorum(struct replicator *replicator) {
+static void replicator_begin_quorum(struct replicator *replicator) {
     struct server *server = replicator->server;
     char error[DISK_ERROR_MAX];
     const struct quorum_host host = {
         .context = replicator,
-        .wake = wake_loop,
-        .drop_replicas = drop_replicas,
-        .pull = pull,
-        .end_pull = end_pull,
-        .pull_advances = pull_advances,
-        .open = open_term,
-        .close = close_term,
+        .wake = replicator_wake_loop,
+        .drop_replicas = replicator_drop_replicas,
+        .pull = replicator_pull,
+        .end_pull = replicator_end_pull,
+        .pull_advances = replicator_pull_advances,
+        .open = replicator_open_term,
+        .close = replicator_close_term,
     };
     replicator->quorum = quorum_create(server, replicator->link.loop, &host, error);
     if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
-        end_process(error);
+        replicator_end_process(error);
     }
     replicator->feed->quorum = replicator->quorum;
     replicator->link.quorum = replicator->quorum;
-    close_term(replicator);
+    replicator_close_term(replicator);
     feed_open(replicator->feed);
 }
 
 /* A snapshot is written within a tick: the first changes of a life name its history in the same group. */
-static bool close_group(void *context, bool is_saved) {
+static bool replicator_close_group(void *context, bool is_saved) {
     struct replicator *replicator = context;
     bool is_closed = !is_saved || master_link_finish_group(&replicator->link);
     feed_close_tick(replicator->feed);
@@ -312,7 +314,7 @@ static bool close_group(void *context, bool is_saved) {
 }
 
 /* The files are loaded, and no command has run. */
-static void begin(struct replicator *replicator) {
+static void replicator_begin(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct replication *replication = &server->replication;
     struct persistence *persistence = server->persistence;
@@ -324,7 +326,7 @@ static void begin(struct replicator *replicator) {
     }
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
-    persistence_set_close_group(persistence, close_group, replicator);
+    persistence_set_close_group(persistence, replicator_close_group, replicator);
     bool is_in_quorum = server->settings.sync_replicas > 0;
     if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
         memcpy(replication->id, history.id, sizeof history.id);
@@ -332,7 +334,7 @@ static void begin(struct replicator *replicator) {
         replication->second_until = history.second_until;
     }
     if (is_in_quorum) {
-        begin_quorum(replicator);
+        replicator_begin_quorum(replicator);
     }
     if (replication_is_replica(replication)) {
         replication->is_whole = has_history;
@@ -350,7 +352,7 @@ static void begin(struct replicator *replicator) {
 
 /* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
  * must not be believed again. */
-static void void_history(struct replicator *replicator) {
+static void replicator_void_history(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct history history;
     bool has_gap = persistence_has_gap(server->persistence);
@@ -373,19 +375,19 @@ bool replicator_begin_tick(struct replicator *replicator) {
         return false;
     }
     if (!replicator->has_begun) {
-        begin(replicator);
+        replicator_begin(replicator);
     }
-    void_history(replicator);
+    replicator_void_history(replicator);
     if (replication_keys(&server->replication) == REPLICATION_KEYS_PROMOTING) {
-        return go_on_promoting(replicator);
+        return replicator_go_on_promoting(replicator);
     }
     if (replicator->link.has_found_redis) {
-        follow_redis(replicator);
+        replicator_follow_redis(replicator);
     }
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
         if (redis_follow_has_found_leaderboard(replicator->redis)) {
-            follow(replicator);
+            replicator_follow(replicator);
         }
         return has_more;
     }
@@ -394,7 +396,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (server->replication.copies != copies) {
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
-    tell_quorum(replicator, quorum_begin_tick);
+    replicator_tell_quorum(replicator, quorum_begin_tick);
     return has_more;
 }
 
@@ -411,7 +413,7 @@ bool replicator_end_tick(struct replicator *replicator) {
         server->replication.group = persistence_last_group(server->persistence);
     }
     bool has_more = feed_step(replicator->feed);
-    tell_quorum(replicator, quorum_end_tick);
+    replicator_tell_quorum(replicator, quorum_end_tick);
     master_link_acknowledge(&replicator->link);
     return has_more;
 }
@@ -445,20 +447,20 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
     replicator->link.context = context;
     server->replication.machine = (struct replication_machine){
         .context = replicator,
-        .follow = follow,
-        .promote = promote,
-        .finish_promotion = finish_promotion,
-        .leave = leave,
-        .ask_acks = ask_acks,
-        .ask_handover = ask_handover,
-        .shift = shift,
-        .history_changed = history_changed,
-        .sync = sync_replica,
-        .drop = drop,
-        .present = present,
-        .acknowledge = acknowledge,
-        .acknowledge_bytes = acknowledge_bytes,
-        .print_source = print_source,
+        .follow = replicator_follow,
+        .promote = replicator_promote,
+        .finish_promotion = replicator_finish_promotion,
+        .leave = replicator_leave,
+        .ask_acks = replicator_ask_acks,
+        .ask_handover = replicator_ask_handover,
+        .shift = replicator_shift,
+        .history_changed = replicator_history_changed,
+        .sync = replicator_sync_replica,
+        .drop = replicator_drop,
+        .present = replicator_present,
+        .acknowledge = replicator_acknowledge,
+        .acknowledge_bytes = replicator_acknowledge_bytes,
+        .print_source = replicator_print_source,
     };
     registry_set_passive(server->registry, replication_is_replica(&server->replication));
     return replicator;

@@ -3,14 +3,14 @@
 
 #include "codec/little.h"
 
-static void put_head(char *at, enum wire_kind kind, size_t size) {
+static void wire_put_head(char *at, enum wire_kind kind, size_t size) {
     little_put_u32(at, (uint32_t)size);
     at[4] = (char)kind;
     memset(at + 5, 0, WIRE_HEAD - 5);
 }
 
 void wire_put_group(char *at, const struct journal_group_head *head, const char *payload) {
-    put_head(at, WIRE_GROUP, JOURNAL_GROUP_HEAD + (size_t)head->size);
+    wire_put_head(at, WIRE_GROUP, JOURNAL_GROUP_HEAD + (size_t)head->size);
     memcpy(at + WIRE_HEAD + JOURNAL_GROUP_HEAD, payload, head->size);
     struct journal_group_head sealed = *head;
     sealed.unsynced = 0;
@@ -18,18 +18,18 @@ void wire_put_group(char *at, const struct journal_group_head *head, const char 
 }
 
 /* Room for the body; NULL: no memory. */
-static char *begin(struct buffer *out, enum wire_kind kind, size_t size) {
+static char *wire_begin(struct buffer *out, enum wire_kind kind, size_t size) {
     char *at = buffer_reserve(out, WIRE_HEAD + size);
     if (at == NULL) {
         return NULL;
     }
-    put_head(at, kind, size);
+    wire_put_head(at, kind, size);
     buffer_commit(out, WIRE_HEAD + size);
     return at + WIRE_HEAD;
 }
 
-static void put_two(struct buffer *out, enum wire_kind kind, uint64_t first, uint64_t second) {
-    char *at = begin(out, kind, 2 * sizeof(uint64_t));
+static void wire_put_two(struct buffer *out, enum wire_kind kind, uint64_t first, uint64_t second) {
+    char *at = wire_begin(out, kind, 2 * sizeof(uint64_t));
     if (at != NULL) {
         little_put_u64(at, first);
         little_put_u64(at + sizeof(uint64_t), second);
@@ -37,15 +37,15 @@ static void put_two(struct buffer *out, enum wire_kind kind, uint64_t first, uin
 }
 
 void wire_put_ping(struct buffer *out, int64_t time_us, uint64_t group) {
-    put_two(out, WIRE_PING, (uint64_t)time_us, group);
+    wire_put_two(out, WIRE_PING, (uint64_t)time_us, group);
 }
 
 void wire_put_end(struct buffer *out, uint64_t group, int64_t time_us) {
-    put_two(out, WIRE_END, group, (uint64_t)time_us);
+    wire_put_two(out, WIRE_END, group, (uint64_t)time_us);
 }
 
 void wire_put_probe(struct buffer *out, const struct wire_probe *probe) {
-    char *at = begin(out, WIRE_PROBE, WIRE_PROBE_SIZE);
+    char *at = wire_begin(out, WIRE_PROBE, WIRE_PROBE_SIZE);
     if (at != NULL) {
         little_put_u64(at, probe->last_group);
         little_put_u64(at + sizeof(uint64_t), probe->number);
@@ -53,25 +53,26 @@ void wire_put_probe(struct buffer *out, const struct wire_probe *probe) {
     }
 }
 
-static void put_bytes(struct buffer *out, enum wire_kind kind, const char *bytes, size_t size) {
-    char *at = begin(out, kind, size);
+static void wire_put_bytes(struct buffer *out, enum wire_kind kind, const char *bytes,
+                           size_t size) {
+    char *at = wire_begin(out, kind, size);
     if (at != NULL) {
         memcpy(at, bytes, size);
     }
 }
 
 void wire_put_piece(struct buffer *out, const char *at, size_t size) {
-    put_bytes(out, WIRE_PIECE, at, size);
+    wire_put_bytes(out, WIRE_PIECE, at, size);
 }
 
 void wire_put_given_up(struct buffer *out, const char *reason) {
     size_t size = strlen(reason);
-    put_bytes(out, WIRE_GIVEN_UP, reason, size < WIRE_TEXT_MAX ? size : WIRE_TEXT_MAX);
+    wire_put_bytes(out, WIRE_GIVEN_UP, reason, size < WIRE_TEXT_MAX ? size : WIRE_TEXT_MAX);
 }
 
 /* ---- reading ---- */
 
-static bool is_size_fine(enum wire_kind kind, size_t size) {
+static bool wire_is_size_fine(enum wire_kind kind, size_t size) {
     switch (kind) {
     case WIRE_GROUP:
         return size > JOURNAL_GROUP_HEAD &&
@@ -90,12 +91,12 @@ static bool is_size_fine(enum wire_kind kind, size_t size) {
     return false;
 }
 
-static enum wire_status refuse(const char **reason, const char *text) {
+static enum wire_status wire_refuse(const char **reason, const char *text) {
     *reason = text;
     return WIRE_BAD;
 }
 
-static void read_head(const char *at, struct wire_message *message) {
+static void wire_read_head(const char *at, struct wire_message *message) {
     *message = (struct wire_message){
         .kind = (enum wire_kind)(unsigned char)at[4],
         .at = at + WIRE_HEAD,
@@ -105,7 +106,7 @@ static void read_head(const char *at, struct wire_message *message) {
 }
 
 void wire_read_again(const char *at, struct wire_message *message) {
-    read_head(at, message);
+    wire_read_head(at, message);
     if (message->kind == WIRE_GROUP) {
         journal_group_read_head(message->at, WIRE_SEED, &message->head);
     }
@@ -117,19 +118,20 @@ enum wire_status wire_read(const char *at, size_t size, struct wire_message *mes
         *message = (struct wire_message){.whole_size = 0};
         return WIRE_PART;
     }
-    read_head(at, message);
-    if (at[5] != 0 || at[6] != 0 || at[7] != 0 || !is_size_fine(message->kind, message->size)) {
-        return refuse(reason, "a message of an unknown kind, or of a wrong size");
+    wire_read_head(at, message);
+    if (at[5] != 0 || at[6] != 0 || at[7] != 0 ||
+        !wire_is_size_fine(message->kind, message->size)) {
+        return wire_refuse(reason, "a message of an unknown kind, or of a wrong size");
     }
     if (size < message->whole_size) {
         return WIRE_PART;
     }
     if (message->kind == WIRE_GROUP &&
         !journal_group_open(message->at, message->size, WIRE_SEED, &message->head)) {
-        return refuse(reason, "a group whose checksum is wrong");
+        return wire_refuse(reason, "a group whose checksum is wrong");
     }
     if (message->kind == WIRE_GROUP && message->head.time_us > WIRE_TIME_MAX) {
-        return refuse(reason, "a time that no clock shows");
+        return wire_refuse(reason, "a time that no clock shows");
     }
     if (message->kind == WIRE_PING) {
         message->time_us = (int64_t)little_get_u64(message->at);
@@ -144,7 +146,7 @@ enum wire_status wire_read(const char *at, size_t size, struct wire_message *mes
         message->probe.lease_ms = little_get_u64(message->at + 2 * sizeof(uint64_t));
     }
     if (message->time_us < 0 || (uint64_t)message->time_us > WIRE_TIME_MAX) {
-        return refuse(reason, "a time that no clock shows");
+        return wire_refuse(reason, "a time that no clock shows");
     }
     return WIRE_MESSAGE;
 }

@@ -37,26 +37,26 @@ const struct setting *setting_find(struct bytes name) {
 
 /* ---- Owned strings ---- */
 
-static void free_string(struct settings *settings, char **slot) {
+static void setting_free_string(struct settings *settings, char **slot) {
     if (!setting_value_is_borrowed(settings, slot)) {
         memory_free(*slot);
     }
 }
 
-static void free_strings(struct settings *settings) {
+static void setting_free_strings(struct settings *settings) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         char **slot = setting_value_string(settings, setting);
         if (slot != NULL) {
-            free_string(settings, slot);
+            setting_free_string(settings, slot);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        free_string(settings, &settings->bind[i]);
-        free_string(settings, &settings->proxied[i]);
+        setting_free_string(settings, &settings->bind[i]);
+        setting_free_string(settings, &settings->proxied[i]);
     }
-    free_string(settings, &settings->replicaof_host);
-    free_string(settings, &settings->default_layout_origin);
-    free_string(settings, &settings->file_path);
+    setting_free_string(settings, &settings->replicaof_host);
+    setting_free_string(settings, &settings->default_layout_origin);
+    setting_free_string(settings, &settings->file_path);
 }
 
 /* ---- Drafts ---- */
@@ -71,14 +71,14 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
     if (is_fine) {
         /* The other way round: free what the original does not share with the draft. */
         original->original = draft;
-        free_strings(original);
+        setting_free_strings(original);
         setting_board_drop_replaced(original, draft);
         *original = *draft;
         original->original = NULL;
         original->has_own_layouts = false;
         original->has_own_rules = false;
     } else {
-        free_strings(draft);
+        setting_free_strings(draft);
         setting_board_drop_own(draft);
     }
     return is_fine;
@@ -86,7 +86,7 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
 
 /* ---- Life cycle ---- */
 
-static bool assign_default(struct settings *settings, const struct setting *setting) {
+static bool setting_assign_default(struct settings *settings, const struct setting *setting) {
     struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
@@ -103,7 +103,7 @@ bool settings_init(struct settings *settings) {
     bool is_fine = setting_board_init(settings);
     for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
          setting++) {
-        is_fine = setting->default_value == NULL || assign_default(settings, setting);
+        is_fine = setting->default_value == NULL || setting_assign_default(settings, setting);
     }
     if (!is_fine) {
         settings_deinit(settings);
@@ -112,13 +112,13 @@ bool settings_init(struct settings *settings) {
 }
 
 void settings_deinit(struct settings *settings) {
-    free_strings(settings);
+    setting_free_strings(settings);
     setting_board_truncate(settings, 0, 0);
     memset(settings, 0, sizeof *settings);
 }
 
 /* Is there a listener of this name? */
-static bool has_listener(const struct settings *settings, const char *name) {
+static bool setting_has_listener(const struct settings *settings, const char *name) {
     if (strcmp(name, "unixsocket") == 0) {
         return settings->unixsocket != NULL;
     }
@@ -129,9 +129,9 @@ static bool has_listener(const struct settings *settings, const char *name) {
     return i < settings->bind_count;
 }
 
-static bool check_proxied(const struct settings *settings, char *error) {
+static bool setting_check_proxied(const struct settings *settings, char *error) {
     for (uint32_t i = 0; i < settings->proxied_count; i++) {
-        if (!has_listener(settings, settings->proxied[i])) {
+        if (!setting_has_listener(settings, settings->proxied[i])) {
             return setting_fail(error,
                                 "proxy-protocol: there is no listener '%s': name addresses as bind "
                                 "has them, or unixsocket",
@@ -141,7 +141,7 @@ static bool check_proxied(const struct settings *settings, char *error) {
     return true;
 }
 
-static bool check_sync_replicas(const struct settings *settings, char *error) {
+static bool setting_check_sync_replicas(const struct settings *settings, char *error) {
     if (settings->sync_replicas == 0) {
         return true;
     }
@@ -167,19 +167,19 @@ bool settings_finish(struct settings *settings, char *error) {
         return setting_fail(error, "there is nothing to listen on: port and tls-port are 0 and "
                                    "unixsocket is not set");
     }
-    return check_proxied(settings, error) && check_sync_replicas(settings, error) &&
+    return setting_check_proxied(settings, error) && setting_check_sync_replicas(settings, error) &&
            setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
 
-static bool fail_set(char *error, struct bytes name, const char *reason) {
+static bool setting_fail_set(char *error, struct bytes name, const char *reason) {
     return setting_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
                         bytes_show(name).text, reason);
 }
 
 /* Does every name exist, may it be changed, and is it given only once? */
-static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
+static bool setting_check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
     bool is_seen[SETTINGS_MAX] = {false};
     for (uint32_t i = 0; i < pair_count; i++) {
         struct bytes name = pairs[2 * i];
@@ -190,10 +190,10 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
                                 bytes_show(name).text);
         }
         if ((setting->flags & SETTING_FIXED) != 0) {
-            return fail_set(error, name, "can't set immutable config");
+            return setting_fail_set(error, name, "can't set immutable config");
         }
         if (is_seen[setting - setting_table]) {
-            return fail_set(error, name, "duplicate parameter");
+            return setting_fail_set(error, name, "duplicate parameter");
         }
         is_seen[setting - setting_table] = true;
     }
@@ -201,7 +201,7 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
 }
 
 /* The setting's name, or the older one that was given. */
-static const char *name_given(const struct setting *setting, struct bytes given) {
+static const char *setting_name_given(const struct setting *setting, struct bytes given) {
     const struct setting_alias *alias = setting_aliases;
     while (alias->name != NULL && !bytes_is(given, alias->name)) {
         alias++;
@@ -210,8 +210,8 @@ static const char *name_given(const struct setting *setting, struct bytes given)
 }
 
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
-static const char *assign_pairs(struct settings *draft, const struct bytes *pairs,
-                                uint32_t pair_count, bool is_of_lines, char *reason) {
+static const char *setting_assign_pairs(struct settings *draft, const struct bytes *pairs,
+                                        uint32_t pair_count, bool is_of_lines, char *reason) {
     for (uint32_t i = 0; i < pair_count; i++) {
         const struct setting *setting = setting_find(pairs[2 * i]);
         CHECK(setting != NULL);
@@ -224,18 +224,18 @@ static const char *assign_pairs(struct settings *draft, const struct bytes *pair
                                       .reason = reason};
         if (repeats == is_of_lines &&
             !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
-            return name_given(setting, pairs[2 * i]);
+            return setting_name_given(setting, pairs[2 * i]);
         }
     }
     return NULL;
 }
 
 /* Layouts first: default-layout may name one that is new. */
-static const char *assign_all(struct settings *draft, const struct bytes *pairs,
-                              uint32_t pair_count, char *reason) {
-    const char *failed = assign_pairs(draft, pairs, pair_count, true, reason);
+static const char *setting_assign_all(struct settings *draft, const struct bytes *pairs,
+                                      uint32_t pair_count, char *reason) {
+    const char *failed = setting_assign_pairs(draft, pairs, pair_count, true, reason);
     if (failed == NULL) {
-        failed = assign_pairs(draft, pairs, pair_count, false, reason);
+        failed = setting_assign_pairs(draft, pairs, pair_count, false, reason);
     }
     if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
         !setting_board_repeat_rules(draft, reason)) {
@@ -245,7 +245,7 @@ static const char *assign_all(struct settings *draft, const struct bytes *pairs,
     if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
         failed = draft->has_own_layouts ? "layout" : "board";
     }
-    if (failed == NULL && !check_sync_replicas(draft, reason)) {
+    if (failed == NULL && !setting_check_sync_replicas(draft, reason)) {
         failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
     }
     return failed;
@@ -253,16 +253,16 @@ static const char *assign_all(struct settings *draft, const struct bytes *pairs,
 
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
-    if (!check_names(pairs, pair_count, error)) {
+    if (!setting_check_names(pairs, pair_count, error)) {
         return false;
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
     setting_draft_begin(&draft, settings);
-    const char *failed = assign_all(&draft, pairs, pair_count, reason);
+    const char *failed = setting_assign_all(&draft, pairs, pair_count, reason);
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }
     return setting_draft_end(&draft, failed == NULL) ||
-           fail_set(error, bytes_from_text(failed), reason);
+           setting_fail_set(error, bytes_from_text(failed), reason);
 }

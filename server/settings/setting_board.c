@@ -12,7 +12,7 @@
 
 #include "codec/glob.h"
 
-static bool is_name(struct bytes name) {
+static bool setting_board_is_name(struct bytes name) {
     return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
 }
 
@@ -24,7 +24,8 @@ static struct setting_layout ready_layouts[] = {
 };
 enum { READY_LAYOUTS = sizeof ready_layouts / sizeof ready_layouts[0] };
 
-static struct setting_layout *find_own_layout(const struct settings *settings, struct bytes name) {
+static struct setting_layout *setting_board_find_own_layout(const struct settings *settings,
+                                                            struct bytes name) {
     for (uint32_t i = 0; i < settings->layout_count; i++) {
         if (bytes_equal(bytes_from_text(settings->layouts[i]->name), name)) {
             return settings->layouts[i];
@@ -33,8 +34,9 @@ static struct setting_layout *find_own_layout(const struct settings *settings, s
     return NULL;
 }
 
-static struct setting_layout *find_layout(const struct settings *settings, struct bytes name) {
-    struct setting_layout *found = find_own_layout(settings, name);
+static struct setting_layout *setting_board_find_layout(const struct settings *settings,
+                                                        struct bytes name) {
+    struct setting_layout *found = setting_board_find_own_layout(settings, name);
     for (uint32_t i = 0; i < READY_LAYOUTS && found == NULL; i++) {
         found =
             bytes_equal(bytes_from_text(ready_layouts[i].name), name) ? &ready_layouts[i] : NULL;
@@ -43,20 +45,20 @@ static struct setting_layout *find_layout(const struct settings *settings, struc
 }
 
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name) {
-    const struct setting_layout *found = find_layout(settings, name);
+    const struct setting_layout *found = setting_board_find_layout(settings, name);
     return found != NULL ? &found->rules.layout : NULL;
 }
 
 /* ---- Layouts ---- */
 
-static void destroy_layout(struct setting_layout *layout) {
+static void setting_board_destroy_layout(struct setting_layout *layout) {
     memory_free(layout->name);
     memory_free(layout->text);
     memory_free(layout);
 }
 
 /* Join the words with single blanks; NULL: no memory. */
-static char *join_words(const struct bytes *words, size_t count) {
+static char *setting_board_join_words(const struct bytes *words, size_t count) {
     size_t size = 1;
     for (size_t i = 0; i < count; i++) {
         size += words[i].size + 1;
@@ -78,8 +80,8 @@ static char *join_words(const struct bytes *words, size_t count) {
 }
 
 /* Takes over the text; NULL: no memory for it. */
-static struct setting_layout *create_layout(struct bytes name, char *text,
-                                            const struct layout *layout) {
+static struct setting_layout *setting_board_create_layout(struct bytes name, char *text,
+                                                          const struct layout *layout) {
     struct setting_layout *created = memory_allocate_zeroed(sizeof *created);
     if (created == NULL) {
         memory_free(text);
@@ -89,7 +91,7 @@ static struct setting_layout *create_layout(struct bytes name, char *text,
     created->name = setting_value_copy(name);
     created->text = text;
     if (created->name == NULL || created->text == NULL) {
-        destroy_layout(created);
+        setting_board_destroy_layout(created);
         return NULL;
     }
     return created;
@@ -105,7 +107,7 @@ bool setting_board_init(struct settings *settings) {
         layout_parse_words(words, 4, &ready_layouts[1].rules.layout, error) == LAYOUT_OK;
     CHECK(are_ready);
     layout_init_default(&layout);
-    settings->layouts[0] = create_layout(
+    settings->layouts[0] = setting_board_create_layout(
         BYTES("default"), setting_value_copy(BYTES("FIELD score 33 SIGNED TIME 31 S")), &layout);
     settings->layout_count = settings->layouts[0] != NULL;
     return settings->layouts[0] != NULL;
@@ -116,7 +118,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     struct bytes name = in->words[0];
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
-    if (!is_name(name)) {
+    if (!setting_board_is_name(name)) {
         return setting_fail(in->reason,
                             "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
                             "are allowed",
@@ -129,7 +131,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
         return setting_fail(in->reason, "'default' is built in and cannot be changed; give your "
                                         "layout another name and choose it with default-layout");
     }
-    const struct setting_layout *found = find_own_layout(settings, name);
+    const struct setting_layout *found = setting_board_find_own_layout(settings, name);
     if (found != NULL) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
@@ -139,8 +141,8 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
         return setting_fail(in->reason, "at most %d layouts are allowed", SETTING_LAYOUTS_MAX - 1);
     }
-    struct setting_layout *created =
-        create_layout(name, join_words(in->words + 1, in->count - 1), &layout);
+    struct setting_layout *created = setting_board_create_layout(
+        name, setting_board_join_words(in->words + 1, in->count - 1), &layout);
     if (created == NULL) {
         return setting_fail(in->reason, "out of memory");
     }
@@ -151,7 +153,8 @@ bool setting_board_assign_layout(const struct setting_input *in) {
 /* ---- Rules ---- */
 
 /* "leaderboard.conf:12: board", "option --board"; out: SETTING_ERROR_MAX. */
-static void print_place(const struct setting_place *place, const char *name, char *out) {
+static void setting_board_print_place(const struct setting_place *place, const char *name,
+                                      char *out) {
     if (place->file_name != NULL) {
         snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s", setting_show_path(place->file_name).text,
                  place->line, name);
@@ -160,7 +163,7 @@ static void print_place(const struct setting_place *place, const char *name, cha
     }
 }
 
-static void deinit_rule(struct setting_rule *rule) {
+static void setting_board_deinit_rule(struct setting_rule *rule) {
     memory_free(rule->pattern);
     memory_free(rule->layout_name);
     memory_free(rule->origin);
@@ -169,24 +172,25 @@ static void deinit_rule(struct setting_rule *rule) {
     *rule = (struct setting_rule){0};
 }
 
-static bool is_same_text(const char *a, const char *b) {
+static bool setting_board_is_same_text(const char *a, const char *b) {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 /* Is there an equal earlier rule? Then this one would never apply. */
-static bool has_rule(const struct settings *settings, const struct setting_rule *like) {
+static bool setting_board_has_rule(const struct settings *settings,
+                                   const struct setting_rule *like) {
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];
-        if (is_same_text(rule->pattern, like->pattern) &&
-            is_same_text(rule->layout_name, like->layout_name) &&
-            is_same_text(rule->options, like->options)) {
+        if (setting_board_is_same_text(rule->pattern, like->pattern) &&
+            setting_board_is_same_text(rule->layout_name, like->layout_name) &&
+            setting_board_is_same_text(rule->options, like->options)) {
             return true;
         }
     }
     return false;
 }
 
-static bool check_rule(const struct bytes *words, size_t count, char *reason) {
+static bool setting_board_check_rule(const struct bytes *words, size_t count, char *reason) {
     if (count < 2) {
         return setting_fail(
             reason,
@@ -195,18 +199,18 @@ static bool check_rule(const struct bytes *words, size_t count, char *reason) {
     if (words[0].size == 0 || words[0].size > GLOB_PATTERN_MAX) {
         return setting_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
     }
-    if (!is_name(words[1])) {
+    if (!setting_board_is_name(words[1])) {
         return setting_fail(reason, "'%s' is not a layout name", bytes_show(words[1]).text);
     }
     return true;
 }
 
 /* On false the caller must still free what *rule owns. */
-static bool init_rule(struct setting_rule *rule, const struct setting_input *in) {
+static bool setting_board_init_rule(struct setting_rule *rule, const struct setting_input *in) {
     const struct bytes *options = in->words + 2;
     size_t option_count = in->count - 2;
     char origin[SETTING_ERROR_MAX];
-    print_place(in->place, "board", origin);
+    setting_board_print_place(in->place, "board", origin);
     *rule = (struct setting_rule){
         .pattern = setting_value_copy(in->words[0]),
         .layout_name = setting_value_copy(in->words[1]),
@@ -214,7 +218,7 @@ static bool init_rule(struct setting_rule *rule, const struct setting_input *in)
     };
     if (option_count > 0) {
         rule->own = memory_allocate_zeroed(sizeof *rule->own);
-        rule->options = join_words(options, option_count);
+        rule->options = setting_board_join_words(options, option_count);
     }
     if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
         (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
@@ -227,35 +231,35 @@ static bool init_rule(struct setting_rule *rule, const struct setting_input *in)
 bool setting_board_assign_rule(const struct setting_input *in) {
     struct settings *settings = in->settings;
     struct setting_rule rule;
-    if (!check_rule(in->words, in->count, in->reason)) {
+    if (!setting_board_check_rule(in->words, in->count, in->reason)) {
         return false;
     }
-    bool is_fine = init_rule(&rule, in);
-    bool is_new = is_fine && !has_rule(settings, &rule);
+    bool is_fine = setting_board_init_rule(&rule, in);
+    bool is_new = is_fine && !setting_board_has_rule(settings, &rule);
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
         is_fine = setting_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
     }
     if (is_fine && is_new) {
         settings->rules[settings->rule_count++] = rule;
     } else {
-        deinit_rule(&rule);
+        setting_board_deinit_rule(&rule);
     }
     return is_fine;
 }
 
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count) {
     while (settings->layout_count > layout_count) {
-        destroy_layout(settings->layouts[--settings->layout_count]);
+        setting_board_destroy_layout(settings->layouts[--settings->layout_count]);
         settings->layouts[settings->layout_count] = NULL;
     }
     while (settings->rule_count > rule_count) {
-        deinit_rule(&settings->rules[--settings->rule_count]);
+        setting_board_deinit_rule(&settings->rules[--settings->rule_count]);
     }
 }
 
 /* ---- CONFIG SET ---- */
 
-static bool assign_line(const struct setting_input *in, struct bytes line) {
+static bool setting_board_assign_line(const struct setting_input *in, struct bytes line) {
     struct setting_words words = {.count = 0};
     struct setting_input each = *in;
     if (setting_words_is_silent(line)) {
@@ -283,7 +287,7 @@ bool setting_board_replace(const struct setting_input *in) {
         draft->rule_count = 0;
     }
     while (setting_words_next_line(&rest, &line)) {
-        if (!assign_line(in, line)) {
+        if (!setting_board_assign_line(in, line)) {
             return false;
         }
     }
@@ -330,7 +334,7 @@ void setting_board_drop_replaced(struct settings *original, const struct setting
 
 /* ---- Names resolved ---- */
 
-static const char *next_layout_name(const void *context, uint32_t index) {
+static const char *setting_board_next_layout_name(const void *context, uint32_t index) {
     const struct settings *settings = context;
     uint32_t ready = index - settings->layout_count;
     return index < settings->layout_count ? settings->layouts[index]->name
@@ -339,15 +343,16 @@ static const char *next_layout_name(const void *context, uint32_t index) {
 }
 
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason) {
-    setting_words_fail_unknown(reason, "there is no layout", name, next_layout_name, settings);
+    setting_words_fail_unknown(reason, "there is no layout", name, setting_board_next_layout_name,
+                               settings);
 }
 
 bool setting_board_assign_default(const struct setting_input *in) {
     struct settings *settings = in->settings;
     struct bytes name = in->words[0];
-    const struct setting_layout *found = find_layout(settings, name);
+    const struct setting_layout *found = setting_board_find_layout(settings, name);
     bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
-    if (!is_name(name)) {
+    if (!setting_board_is_name(name)) {
         return setting_fail(in->reason, "'%s' is not a layout name", bytes_show(name).text);
     }
     if (found == NULL && !may_come_later) {
@@ -355,7 +360,7 @@ bool setting_board_assign_default(const struct setting_input *in) {
         return false;
     }
     char origin[SETTING_ERROR_MAX];
-    print_place(in->place, "default-layout", origin);
+    setting_board_print_place(in->place, "default-layout", origin);
     if (!setting_value_replace(settings, &settings->default_layout_name, name) ||
         !setting_value_replace(settings, &settings->default_layout_origin,
                                bytes_from_text(origin))) {
@@ -365,9 +370,10 @@ bool setting_board_assign_default(const struct setting_input *in) {
     return true;
 }
 
-static bool resolve_rule(const struct settings *settings, struct setting_rule *rule, char *reason) {
+static bool setting_board_resolve_rule(const struct settings *settings, struct setting_rule *rule,
+                                       char *reason) {
     struct bytes name = bytes_from_text(rule->layout_name);
-    const struct setting_layout *found = find_layout(settings, name);
+    const struct setting_layout *found = setting_board_find_layout(settings, name);
     if (found == NULL) {
         settings_explain_layout(settings, name, reason);
         return false;
@@ -379,10 +385,10 @@ static bool resolve_rule(const struct settings *settings, struct setting_rule *r
     return settings_check_rules(rule->rules, reason);
 }
 
-static bool resolve_default(struct settings *settings, char *error) {
+static bool setting_board_resolve_default(struct settings *settings, char *error) {
     char reason[SETTING_ERROR_MAX];
     struct bytes name = bytes_from_text(settings->default_layout_name);
-    const struct setting_layout *found = find_layout(settings, name);
+    const struct setting_layout *found = setting_board_find_layout(settings, name);
     if (found == NULL) {
         settings_explain_layout(settings, name, reason);
         return setting_fail(error, "%s: %s", settings->default_layout_origin, reason);
@@ -395,11 +401,11 @@ bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char 
     char reason[SETTING_ERROR_MAX];
     while (*next < settings->rule_count) {
         struct setting_rule *rule = &settings->rules[(*next)++];
-        if (!resolve_rule(settings, rule, reason)) {
+        if (!setting_board_resolve_rule(settings, rule, reason)) {
             return setting_fail(error, "%s: %s", rule->origin, reason);
         }
     }
-    return (*next)++ > settings->rule_count || resolve_default(settings, error);
+    return (*next)++ > settings->rule_count || setting_board_resolve_default(settings, error);
 }
 
 bool setting_board_resolve(struct settings *settings, char *error) {

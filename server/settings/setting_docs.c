@@ -15,7 +15,7 @@ struct writer {
     size_t column; /* 0: the line is still empty */
 };
 
-static void end_line(struct writer *writer) {
+static void setting_docs_end_line(struct writer *writer) {
     if (writer->column > 0) {
         fputc('\n', writer->file);
     }
@@ -23,21 +23,21 @@ static void end_line(struct writer *writer) {
 }
 
 /* Write an empty line: "#". */
-static void put_gap(struct writer *writer) {
-    end_line(writer);
+static void setting_docs_put_gap(struct writer *writer) {
+    setting_docs_end_line(writer);
     fprintf(writer->file, "%.*s\n", writer->prefix[0] != '\0' ? 1 : 0, writer->prefix);
 }
 
-static void put_byte(struct writer *writer, char byte) {
+static void setting_docs_put_byte(struct writer *writer, char byte) {
     if (writer->is_markdown && strchr("*_[]<>\\`", byte) != NULL) {
         fputc('\\', writer->file);
     }
     fputc(byte, writer->file);
 }
 
-static void put_word(struct writer *writer, struct bytes word) {
+static void setting_docs_put_word(struct writer *writer, struct bytes word) {
     if (writer->column > 0 && writer->column + 1 + word.size > TEXT_WIDTH) {
-        end_line(writer);
+        setting_docs_end_line(writer);
     }
     if (writer->column == 0) {
         fputs(writer->prefix, writer->file);
@@ -47,37 +47,38 @@ static void put_word(struct writer *writer, struct bytes word) {
         writer->column++;
     }
     for (size_t i = 0; i < word.size; i++) {
-        put_byte(writer, word.at[i]);
+        setting_docs_put_byte(writer, word.at[i]);
     }
     writer->column += word.size;
 }
 
-static void put_paragraph(struct writer *writer, struct bytes text) {
+static void setting_docs_put_paragraph(struct writer *writer, struct bytes text) {
     size_t begin = 0;
     for (size_t i = 0; i <= text.size; i++) {
         if (i == text.size || text.at[i] == ' ') {
             if (i > begin) {
-                put_word(writer, (struct bytes){.at = text.at + begin, .size = i - begin});
+                setting_docs_put_word(writer,
+                                      (struct bytes){.at = text.at + begin, .size = i - begin});
             }
             begin = i + 1;
         }
     }
-    end_line(writer);
+    setting_docs_end_line(writer);
 }
 
-static void put_text(struct writer *writer, const char *text) {
+static void setting_docs_put_text(struct writer *writer, const char *text) {
     struct bytes rest = bytes_from_text(text);
     struct bytes line;
     bool was_example = false;
     for (bool is_first = true; setting_words_next_line(&rest, &line); is_first = false) {
         bool is_example = line.size > 0 && line.at[0] == ' ';
         if (!is_first && !(is_example && was_example)) {
-            put_gap(writer);
+            setting_docs_put_gap(writer);
         }
         if (is_example) {
             fprintf(writer->file, "%s%.*s\n", writer->prefix, (int)line.size, line.at);
         } else {
-            put_paragraph(writer, line);
+            setting_docs_put_paragraph(writer, line);
         }
         was_example = is_example;
     }
@@ -85,27 +86,28 @@ static void put_text(struct writer *writer, const char *text) {
 
 /* ---- leaderboard.conf ---- */
 
-static bool is_first_of_section(const struct setting *setting) {
+static bool setting_docs_is_first_of_section(const struct setting *setting) {
     return setting == setting_table || setting->section != setting[-1].section;
 }
 
-static void put_title(FILE *file, const char *title) {
+static void setting_docs_put_title(FILE *file, const char *title) {
     static const char marks[] = "########################################"; /* half a line */
     int left = (TITLE_WIDTH - 2 - (int)strlen(title)) / 2;
     int right = TITLE_WIDTH - 2 - (int)strlen(title) - left;
     fprintf(file, "%.*s %s %.*s\n\n", left, marks, title, right, marks);
 }
 
-static void write_example_setting(struct writer *writer, const struct setting *setting) {
+static void setting_docs_write_example_setting(struct writer *writer,
+                                               const struct setting *setting) {
     const char *value = setting->example != NULL ? setting->example : setting->default_value;
-    put_text(writer, setting->summary);
-    put_gap(writer);
+    setting_docs_put_text(writer, setting->summary);
+    setting_docs_put_gap(writer);
     fprintf(writer->file, "# %s %s\n\n", setting->name, value);
 }
 
 void settings_write_example(FILE *file) {
     struct writer writer = {.file = file, .prefix = "# "};
-    put_text(
+    setting_docs_put_text(
         &writer,
         "leaderboard.conf: the settings of leaderboard-server, every one of them.\n"
         "    leaderboard-server leaderboard.conf\n"
@@ -121,38 +123,38 @@ void settings_write_example(FILE *file) {
         "CONFIG REWRITE writes the changes to this file.");
     fputc('\n', file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (is_first_of_section(setting)) {
-            put_title(file, setting->section->title);
-            put_text(&writer, setting->section->summary);
+        if (setting_docs_is_first_of_section(setting)) {
+            setting_docs_put_title(file, setting->section->title);
+            setting_docs_put_text(&writer, setting->section->summary);
             fputc('\n', file);
         }
-        write_example_setting(&writer, setting);
+        setting_docs_write_example_setting(&writer, setting);
     }
 }
 
 /* ---- docs/settings.md ---- */
 
-static const char *default_text(const struct setting *setting) {
+static const char *setting_docs_default_text(const struct setting *setting) {
     return setting->default_value != NULL ? setting->default_value : "none";
 }
 
-static void write_docs_table(FILE *file) {
+static void setting_docs_write_docs_table(FILE *file) {
     fputs("| Setting | Default | While running |\n|---|---|---|\n", file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
         const char *ticks = setting->default_value != NULL ? "`" : "";
         fprintf(file, "| [%s](#%s) | %s%s%s | %s |\n", setting->name, setting->name, ticks,
-                default_text(setting), ticks, is_fixed ? "fixed" : "`CONFIG SET`");
+                setting_docs_default_text(setting), ticks, is_fixed ? "fixed" : "`CONFIG SET`");
     }
     fputc('\n', file);
 }
 
-static void write_docs_setting(struct writer *writer, const struct setting *setting) {
+static void setting_docs_write_docs_setting(struct writer *writer, const struct setting *setting) {
     bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
     char syntax[SETTING_SYNTAX_MAX];
     fprintf(writer->file, "### %s\n\n```\n%s %s\n```\n\n", setting->name, setting->name,
             setting_print_syntax(setting, syntax));
-    put_text(writer, setting->summary);
+    setting_docs_put_text(writer, setting->summary);
     fputc('\n', writer->file);
     if (setting->default_value != NULL) {
         fprintf(writer->file, "Default: `%s`. ", setting->default_value);
@@ -200,14 +202,14 @@ void settings_write_docs(FILE *file) {
           "each.\n"
           "\n",
           file);
-    write_docs_table(file);
+    setting_docs_write_docs_table(file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (is_first_of_section(setting)) {
+        if (setting_docs_is_first_of_section(setting)) {
             fprintf(file, "## %s\n\n", setting->section->title);
-            put_text(&writer, setting->section->summary);
+            setting_docs_put_text(&writer, setting->section->summary);
             fputc('\n', file);
         }
-        write_docs_setting(&writer, setting);
+        setting_docs_write_docs_setting(&writer, setting);
     }
 }
 
@@ -246,11 +248,11 @@ void settings_write_help(FILE *file) {
     }
     fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (is_first_of_section(setting)) {
+        if (setting_docs_is_first_of_section(setting)) {
             fprintf(file, "\n%s\n", setting->section->title);
         }
         char syntax[SETTING_SYNTAX_MAX];
         fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
-                setting_print_syntax(setting, syntax), default_text(setting));
+                setting_print_syntax(setting, syntax), setting_docs_default_text(setting));
     }
 }

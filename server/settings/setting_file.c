@@ -19,8 +19,8 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 
 /* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. setting: named in front
  * of a file's reason too; may be NULL. */
-static bool fail_at(char *error, const struct setting_place *place, struct bytes name,
-                    const struct setting *setting, const char *reason) {
+static bool setting_file_fail_at(char *error, const struct setting_place *place, struct bytes name,
+                                 const struct setting *setting, const char *reason) {
     if (place->is_argument) {
         return setting_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
@@ -29,14 +29,14 @@ static bool fail_at(char *error, const struct setting_place *place, struct bytes
                         setting != NULL ? ": " : "", reason);
 }
 
-static const char *next_setting_name(const void *context, uint32_t index) {
+static const char *setting_file_next_setting_name(const void *context, uint32_t index) {
     (void)context;
     return setting_table[index].name;
 }
 
 /* words[0] is the name. */
-static bool assign_line(struct settings *settings, const struct bytes *words, size_t count,
-                        const struct setting_place *place, char *error) {
+static bool setting_file_assign_line(struct settings *settings, const struct bytes *words,
+                                     size_t count, const struct setting_place *place, char *error) {
     char reason[SETTING_ERROR_MAX];
     const struct setting *setting = setting_find(words[0]);
     struct setting_input input = {.settings = settings,
@@ -45,23 +45,24 @@ static bool assign_line(struct settings *settings, const struct bytes *words, si
                                   .count = count - 1,
                                   .place = place,
                                   .reason = reason};
-    bool is_fine = setting != NULL ? setting_value_assign(&input)
-                                   : setting_words_fail_unknown(reason, "unknown setting", words[0],
-                                                                next_setting_name, NULL);
-    return is_fine || fail_at(error, place, words[0], setting, reason);
+    bool is_fine = setting != NULL
+                       ? setting_value_assign(&input)
+                       : setting_words_fail_unknown(reason, "unknown setting", words[0],
+                                                    setting_file_next_setting_name, NULL);
+    return is_fine || setting_file_fail_at(error, place, words[0], setting, reason);
 }
 
 /* ---- Text ---- */
 
 /* line is not silent. */
-static bool load_line(struct settings *settings, struct bytes line,
-                      const struct setting_place *place, char *error) {
+static bool setting_file_load_line(struct settings *settings, struct bytes line,
+                                   const struct setting_place *place, char *error) {
     struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     if (!setting_words_split(line, &words, reason)) {
-        return fail_at(error, place, BYTES(""), NULL, reason);
+        return setting_file_fail_at(error, place, BYTES(""), NULL, reason);
     }
-    return assign_line(settings, words.words, words.count, place, error);
+    return setting_file_assign_line(settings, words.words, words.count, place, error);
 }
 
 /* With errors, every error is counted and printed there, a line each, and the lines after it are
@@ -71,25 +72,26 @@ struct errors {
     uint32_t count;
 };
 
-static void print_error(struct errors *errors, const char *error) {
+static void setting_file_print_error(struct errors *errors, const char *error) {
     fprintf(errors->out, "%s\n", error);
     errors->count++;
 }
 
-static bool load_text(struct settings *settings, struct bytes text, const char *file_name,
-                      struct errors *errors, char *error) {
+static bool setting_file_load_text(struct settings *settings, struct bytes text,
+                                   const char *file_name, struct errors *errors, char *error) {
     struct setting_place place = {.file_name = file_name};
     struct bytes line;
     settings->is_save_begun = false;
     while (setting_words_next_line(&text, &line)) {
         place.line++;
-        if (setting_words_is_silent(line) || load_line(settings, line, &place, error)) {
+        if (setting_words_is_silent(line) ||
+            setting_file_load_line(settings, line, &place, error)) {
             continue;
         }
         if (errors == NULL) {
             return false;
         }
-        print_error(errors, error);
+        setting_file_print_error(errors, error);
     }
     return true;
 }
@@ -98,17 +100,18 @@ bool settings_load_text(struct settings *settings, struct bytes text, const char
                         char *error) {
     struct settings draft;
     setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, load_text(&draft, text, file_name, NULL, error));
+    return setting_draft_end(&draft, setting_file_load_text(&draft, text, file_name, NULL, error));
 }
 
 /* ---- Files ---- */
 
-static bool fail_to_read(char *error, const char *file_name, const char *why) {
+static bool setting_file_fail_to_read(char *error, const char *file_name, const char *why) {
     return setting_fail(error, "cannot read %s: %s", setting_show_path(file_name).text, why);
 }
 
 /* Read everything from fd into *text, which the caller frees even after a failure. */
-static bool read_all(int fd, const char *file_name, char **text, size_t *size, char *error) {
+static bool setting_file_read_all(int fd, const char *file_name, char **text, size_t *size,
+                                  char *error) {
     size_t capacity = 0;
     for (;;) {
         if (capacity - *size < READ_STEP) {
@@ -126,20 +129,21 @@ static bool read_all(int fd, const char *file_name, char **text, size_t *size, c
         if (got > 0) {
             *size += (size_t)got;
         } else if (errno != EINTR) {
-            return fail_to_read(error, file_name, strerror(errno));
+            return setting_file_fail_to_read(error, file_name, strerror(errno));
         }
         if (*size > FILE_SIZE_MAX) {
-            return fail_to_read(error, file_name, "it is larger than 8 MiB");
+            return setting_file_fail_to_read(error, file_name, "it is larger than 8 MiB");
         }
     }
 }
 
-static bool load_fd(struct settings *settings, int fd, const char *file_name, char *error) {
+static bool setting_file_load_fd(struct settings *settings, int fd, const char *file_name,
+                                 char *error) {
     char *text = NULL;
     size_t size = 0;
-    bool is_fine =
-        read_all(fd, file_name, &text, &size, error) &&
-        load_text(settings, (struct bytes){.at = text, .size = size}, file_name, NULL, error);
+    bool is_fine = setting_file_read_all(fd, file_name, &text, &size, error) &&
+                   setting_file_load_text(settings, (struct bytes){.at = text, .size = size},
+                                          file_name, NULL, error);
     memory_free(text);
     return is_fine;
 }
@@ -147,9 +151,9 @@ static bool load_fd(struct settings *settings, int fd, const char *file_name, ch
 bool setting_file_read(const char *path, char **text, size_t *size, char *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return fail_to_read(error, path, strerror(errno));
+        return setting_file_fail_to_read(error, path, strerror(errno));
     }
-    bool is_fine = read_all(fd, path, text, size, error);
+    bool is_fine = setting_file_read_all(fd, path, text, size, error);
     close(fd);
     return is_fine;
 }
@@ -157,7 +161,8 @@ bool setting_file_read(const char *path, char **text, size_t *size, char *error)
 /* Remember where CONFIG REWRITE writes: an absolute path, because a daemon changes its directory,
  * with symbolic links resolved, because a rename would replace the link. A pipe cannot be
  * rewritten. */
-static bool remember_path(struct settings *settings, int fd, const char *path, char *error) {
+static bool setting_file_remember_path(struct settings *settings, int fd, const char *path,
+                                       char *error) {
     struct stat status;
     char absolute[PATH_MAX];
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || realpath(path, absolute) == NULL) {
@@ -167,65 +172,67 @@ static bool remember_path(struct settings *settings, int fd, const char *path, c
            setting_fail(error, "out of memory");
 }
 
-static bool load_file(struct settings *settings, const char *path, char *error) {
+static bool setting_file_load(struct settings *settings, const char *path, char *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return fail_to_read(error, path, strerror(errno));
+        return setting_file_fail_to_read(error, path, strerror(errno));
     }
-    bool is_fine = load_fd(settings, fd, path, error) && remember_path(settings, fd, path, error);
+    bool is_fine = setting_file_load_fd(settings, fd, path, error) &&
+                   setting_file_remember_path(settings, fd, path, error);
     close(fd);
     return is_fine;
 }
 
 /* ---- The command line ---- */
 
-static bool is_option(const char *argument) {
+static bool setting_file_is_option(const char *argument) {
     return argument[0] == '-' && argument[1] == '-';
 }
 
 /* Load one option: its own words ("--port", or "--port 7000" as one argument) and the value_count
  * arguments after it. */
-static bool load_option(struct settings *settings, const char *option, char *const *values,
-                        int value_count, char *error) {
+static bool setting_file_load_option(struct settings *settings, const char *option,
+                                     char *const *values, int value_count, char *error) {
     struct setting_place place = {.is_argument = true};
     struct setting_words own = {.count = 0};
     struct bytes words[SETTING_WORDS_MAX];
     char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);
     if (!setting_words_split(text, &own, reason)) {
-        return fail_at(error, &place, text, NULL, reason);
+        return setting_file_fail_at(error, &place, text, NULL, reason);
     }
     if (own.count == 0) {
-        return fail_at(error, &place, text, NULL, "a setting's name is needed");
+        return setting_file_fail_at(error, &place, text, NULL, "a setting's name is needed");
     }
     size_t count = own.count;
     if (count + (size_t)value_count > SETTING_WORDS_MAX) {
-        return fail_at(error, &place, own.words[0], NULL, "too many values");
+        return setting_file_fail_at(error, &place, own.words[0], NULL, "too many values");
     }
     memcpy(words, own.words, count * sizeof words[0]);
     for (int i = 0; i < value_count; i++) {
         words[count++] = bytes_from_text(values[i]);
     }
     if (count == 1 && setting_find(words[0]) != NULL) {
-        return fail_at(error, &place, words[0], NULL, "a value is needed");
+        return setting_file_fail_at(error, &place, words[0], NULL, "a value is needed");
     }
-    return assign_line(settings, words, count, &place, error);
+    return setting_file_assign_line(settings, words, count, &place, error);
 }
 
-static bool load_options(struct settings *settings, int argc, char **argv, char *error) {
+static bool setting_file_load_options(struct settings *settings, int argc, char **argv,
+                                      char *error) {
     settings->is_save_begun = false;
     for (int i = 0; i < argc;) {
-        if (!is_option(argv[i])) {
+        if (!setting_file_is_option(argv[i])) {
             return setting_fail(error,
                                 "argument '%s': only the first argument may be a file, and options "
                                 "begin with --name",
                                 bytes_show(bytes_from_text(argv[i])).text);
         }
         int next = i + 1;
-        while (next < argc && !is_option(argv[next])) {
+        while (next < argc && !setting_file_is_option(argv[next])) {
             next++;
         }
-        if (!load_option(settings, argv[i], argv + i + 1, next - i - 1, error)) {
+        if (!setting_file_load_option(settings, argv[i], argv + i + 1, next - i - 1, error)) {
             return false;
         }
         i = next;
@@ -233,44 +240,45 @@ static bool load_options(struct settings *settings, int argc, char **argv, char 
     return true;
 }
 
-static bool is_stdin(const char *argument) {
+static bool setting_file_is_stdin(const char *argument) {
     return strcmp(argument, "-") == 0;
 }
 
-static bool load_arguments(struct settings *settings, int argc, char **argv, char *error) {
+static bool setting_file_load_arguments(struct settings *settings, int argc, char **argv,
+                                        char *error) {
     int first = 1;
     bool reads_stdin = false;
     if (first < argc && argv[first][0] != '-') {
-        if (!load_file(settings, argv[first++], error)) {
+        if (!setting_file_load(settings, argv[first++], error)) {
             return false;
         }
-    } else if (first < argc && is_stdin(argv[first])) {
+    } else if (first < argc && setting_file_is_stdin(argv[first])) {
         reads_stdin = true;
         first++;
     }
-    if (first < argc && is_stdin(argv[argc - 1])) {
+    if (first < argc && setting_file_is_stdin(argv[argc - 1])) {
         reads_stdin = true;
         argc--;
     }
-    if (reads_stdin && !load_fd(settings, STDIN_FILENO, "stdin", error)) {
+    if (reads_stdin && !setting_file_load_fd(settings, STDIN_FILENO, "stdin", error)) {
         return false;
     }
-    return first >= argc || load_options(settings, argc - first, argv + first, error);
+    return first >= argc || setting_file_load_options(settings, argc - first, argv + first, error);
 }
 
 bool settings_load_arguments(struct settings *settings, int argc, char **argv, char *error) {
     struct settings draft;
     setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, load_arguments(&draft, argc, argv, error));
+    return setting_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, error));
 }
 
 /* Does its value hold a password? */
-static bool is_secret(const struct setting *setting) {
+static bool setting_file_is_secret(const struct setting *setting) {
     return setting != NULL &&
            ((setting->flags & SETTING_SECRET) != 0 || setting->kind.type == SETTING_TYPE_USER);
 }
 
-static void hide(char *text) {
+static void setting_file_hide(char *text) {
     size_t size = strlen(text);
     memset(text, '\0', size);
     text[0] = size > 0 ? '*' : '\0';
@@ -281,34 +289,34 @@ void settings_hide_arguments(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         struct setting_words own = {.count = 0};
         char reason[SETTING_ERROR_MAX];
-        if (!is_option(argv[i])) {
+        if (!setting_file_is_option(argv[i])) {
             if (is_hidden) {
-                hide(argv[i]);
+                setting_file_hide(argv[i]);
             }
             continue;
         }
         is_hidden = setting_words_split(bytes_from_text(argv[i] + 2), &own, reason) &&
-                    own.count > 0 && is_secret(setting_find(own.words[0]));
+                    own.count > 0 && setting_file_is_secret(setting_find(own.words[0]));
         if (is_hidden && own.count > 1) {
-            hide(argv[i] + 2);
+            setting_file_hide(argv[i] + 2);
         }
     }
 }
 
 /* ---- checking a file ---- */
 
-static void check_text(struct settings *settings, struct bytes text, const char *path,
-                       struct errors *errors) {
+static void setting_file_check_text(struct settings *settings, struct bytes text, const char *path,
+                                    struct errors *errors) {
     char error[SETTING_ERROR_MAX];
     uint32_t next = 0;
-    (void)!load_text(settings, text, path, errors, error);
+    (void)!setting_file_load_text(settings, text, path, errors, error);
     uint32_t count_before = errors->count;
     while (!setting_board_resolve_from(settings, &next, error)) {
-        print_error(errors, error);
+        setting_file_print_error(errors, error);
     }
     /* What concerns several settings, once each of them is right. */
     if (errors->count == count_before && !settings_finish(settings, error)) {
-        print_error(errors, error);
+        setting_file_print_error(errors, error);
     }
 }
 
@@ -323,12 +331,12 @@ bool settings_check_file(const char *path, settings_check_more *check, FILE *out
         return false;
     }
     if (setting_file_read(path, &text, &size, error)) {
-        check_text(&settings, (struct bytes){.at = text, .size = size}, path, &errors);
+        setting_file_check_text(&settings, (struct bytes){.at = text, .size = size}, path, &errors);
     } else {
-        print_error(&errors, error);
+        setting_file_print_error(&errors, error);
     }
     if (errors.count == 0 && check != NULL && !check(&settings, error)) {
-        print_error(&errors, error);
+        setting_file_print_error(&errors, error);
     }
     memory_free(text);
     settings_deinit(&settings);

@@ -7,7 +7,7 @@
 /* ---- text for man ---- */
 
 /* A backslash and a hyphen would be formatted; a line that begins with '.' or '\'' is a request. */
-static void put_text(FILE *file, struct bytes text) {
+static void setting_man_put_text(FILE *file, struct bytes text) {
     if (text.size > 0 && (text.at[0] == '.' || text.at[0] == '\'')) {
         fputs("\\&", file);
     }
@@ -34,19 +34,19 @@ static void put_text(FILE *file, struct bytes text) {
     }
 }
 
-static void put_line(FILE *file, const char *text) {
-    put_text(file, bytes_from_text(text));
+static void setting_man_put_line(FILE *file, const char *text) {
+    setting_man_put_text(file, bytes_from_text(text));
     fputc('\n', file);
 }
 
 /* In a line for each sentence, as man pages are written. */
-static void put_sentences(FILE *file, struct bytes text) {
+static void setting_man_put_sentences(FILE *file, struct bytes text) {
     while (text.size > 0) {
         size_t end = 0;
         while (end < text.size && !(text.at[end] == ' ' && end > 0 && text.at[end - 1] == '.')) {
             end++;
         }
-        put_text(file, (struct bytes){.at = text.at, .size = end});
+        setting_man_put_text(file, (struct bytes){.at = text.at, .size = end});
         fputc('\n', file);
         end += end < text.size;
         text = (struct bytes){.at = text.at + end, .size = text.size - end};
@@ -54,7 +54,7 @@ static void put_sentences(FILE *file, struct bytes text) {
 }
 
 /* A summary: paragraphs, and examples, whose lines begin with blanks. */
-static void put_summary(FILE *file, const char *summary) {
+static void setting_man_put_summary(FILE *file, const char *summary) {
     struct bytes rest = bytes_from_text(summary);
     struct bytes line;
     bool was_example = false;
@@ -67,18 +67,18 @@ static void put_summary(FILE *file, const char *summary) {
             while (line.size > 0 && line.at[0] == ' ') {
                 line = (struct bytes){.at = line.at + 1, .size = line.size - 1};
             }
-            put_text(file, line);
+            setting_man_put_text(file, line);
             fputc('\n', file);
         } else {
             fputs(is_first || was_example ? "" : ".IP\n", file);
-            put_sentences(file, line);
+            setting_man_put_sentences(file, line);
         }
         was_example = is_example;
     }
     fputs(was_example ? ".fi\n.RE\n" : "", file);
 }
 
-static void put_title(FILE *file, const char *name, int section, const char *what) {
+static void setting_man_put_title(FILE *file, const char *name, int section, const char *what) {
     fputs(".\\\" `make docs` generates this page from the server's settings table.\n", file);
     fprintf(file, ".TH %s %d \"\" \"leaderboard %s\"\n.SH NAME\n", name, section, SERVER_VERSION);
     fprintf(file, "%s \\- %s\n", name, what);
@@ -86,12 +86,12 @@ static void put_title(FILE *file, const char *name, int section, const char *wha
 
 /* ---- leaderboard-server(1) ---- */
 
-static void put_uses(FILE *file) {
+static void setting_man_put_uses(FILE *file) {
     for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
         fputs(".TP\n.B leaderboard\\-server", file);
         fputs(use->words[0] != '\0' ? " " : "", file);
-        put_line(file, use->words);
-        put_line(file, use->summary);
+        setting_man_put_line(file, use->words);
+        setting_man_put_line(file, use->summary);
     }
 }
 
@@ -129,13 +129,14 @@ static const char after_text[] =
     ".BR leaderboard.conf (5),\n.BR redis\\-cli (1)\n";
 
 void settings_write_program_manual(FILE *file) {
-    put_title(file, "leaderboard\\-server", 1, "ranking server in memory for clients of Redis");
+    setting_man_put_title(file, "leaderboard\\-server", 1,
+                          "ranking server in memory for clients of Redis");
     fputs(".SH SYNOPSIS\n.B leaderboard\\-server\n"
           ".RI [ file \" | \\-] [\\-\\-\" \"setting value\" \" ...] ...\"\n",
           file);
     fputs(program_text, file);
     fputs(".SH USES\n", file);
-    put_uses(file);
+    setting_man_put_uses(file);
     fputs(after_text, file);
 }
 
@@ -161,7 +162,7 @@ static const char format_text[] =
     "writes the changes to the file.\n";
 
 void settings_write_file_manual(FILE *file) {
-    put_title(file, "leaderboard.conf", 5, "settings of leaderboard\\-server");
+    setting_man_put_title(file, "leaderboard.conf", 5, "settings of leaderboard\\-server");
     fputs(format_text, file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         char syntax[SETTING_SYNTAX_MAX];
@@ -171,18 +172,18 @@ void settings_write_file_manual(FILE *file) {
                 fputc(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at, file);
             }
             fputc('\n', file);
-            put_sentences(file, bytes_from_text(setting->section->summary));
+            setting_man_put_sentences(file, bytes_from_text(setting->section->summary));
         }
         fputs(".TP\n.BI ", file);
-        put_text(file, bytes_from_text(setting->name));
+        setting_man_put_text(file, bytes_from_text(setting->name));
         fputs(" \" ", file);
         setting_print_syntax(setting, syntax);
-        put_line(file, syntax);
-        put_summary(file, setting->summary);
+        setting_man_put_line(file, syntax);
+        setting_man_put_summary(file, setting->summary);
         fputs(".IP\n", file);
         if (setting->default_value != NULL) {
             fputs("Default: ", file);
-            put_text(file, bytes_from_text(setting->default_value));
+            setting_man_put_text(file, bytes_from_text(setting->default_value));
             fputs(".\n", file);
         }
         fputs((setting->flags & SETTING_FIXED) != 0 ? "Fixed while the server runs.\n"
@@ -195,7 +196,7 @@ void settings_write_file_manual(FILE *file) {
 /* ---- completion ---- */
 
 /* What can follow --setting: words, or "-f" for files, "-d" for directories; NULL: anything. */
-static const char *completion_of(const struct setting *setting, char *words) {
+static const char *setting_man_completion_of(const struct setting *setting, char *words) {
     switch (setting->kind.type) {
     case SETTING_TYPE_BOOLEAN:
         return "yes no";
@@ -238,7 +239,7 @@ static const char *completion_of(const struct setting *setting, char *words) {
 }
 
 /* The first word of a use, if it is an option. */
-static void put_use_options(FILE *file) {
+static void setting_man_put_use_options(FILE *file) {
     struct bytes before = BYTES("");
     for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
         const char *at = strstr(use->words, "--");
@@ -265,7 +266,7 @@ void settings_write_completion(FILE *file) {
           file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         char room[SETTING_SYNTAX_MAX];
-        const char *words = completion_of(setting, room);
+        const char *words = setting_man_completion_of(setting, room);
         if (words == NULL) {
             fprintf(file, "    --%s) COMPREPLY=(); return ;;\n", setting->name);
         } else {
@@ -281,7 +282,7 @@ void settings_write_completion(FILE *file) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         fprintf(file, "%s--%s", setting == setting_table ? "" : " ", setting->name);
     }
-    put_use_options(file);
+    setting_man_put_use_options(file);
     fputs("' -- \"$word\"))\n"
           "    elif ((COMP_CWORD == 1)); then\n"
           "        COMPREPLY=($(compgen -f -- \"$word\"))\n"

@@ -8,7 +8,7 @@
 #include "server/system/tzdata.h"
 
 /* A number of members; NONE is 0. */
-static bool parse_members(struct bytes word, uint32_t *count) {
+static bool setting_options_parse_members(struct bytes word, uint32_t *count) {
     uint64_t value = 0;
     if (!bytes_is(word, "NONE") &&
         (!bytes_parse_u64(word, &value) || value < 1 || value > RULES_CAP_MAX)) {
@@ -18,16 +18,17 @@ static bool parse_members(struct bytes word, uint32_t *count) {
     return true;
 }
 
-static bool parse_cap(struct bytes word, struct rules *rules) {
-    return parse_members(word, &rules->cap);
+static bool setting_options_parse_cap(struct bytes word, struct rules *rules) {
+    return setting_options_parse_members(word, &rules->cap);
 }
 
-static bool parse_limit(struct bytes word, struct rules *rules) {
-    return parse_members(word, &rules->limit);
+static bool setting_options_parse_limit(struct bytes word, struct rules *rules) {
+    return setting_options_parse_members(word, &rules->limit);
 }
 
 /* NONE is 0, and takes the guard away. */
-static bool parse_time(struct bytes word, struct rules *rules, uint8_t guard, int64_t *time_ms) {
+static bool setting_options_parse_time(struct bytes word, struct rules *rules, uint8_t guard,
+                                       int64_t *time_ms) {
     int64_t time_us = 0;
     if (!bytes_is(word, "NONE") && (!timestamp_parse(word, &time_us) || time_us < 1000)) {
         return false;
@@ -37,42 +38,42 @@ static bool parse_time(struct bytes word, struct rules *rules, uint8_t guard, in
     return true;
 }
 
-static bool parse_opens(struct bytes word, struct rules *rules) {
-    return parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
+static bool setting_options_parse_opens(struct bytes word, struct rules *rules) {
+    return setting_options_parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
 }
 
-static bool parse_closes(struct bytes word, struct rules *rules) {
-    return parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
+static bool setting_options_parse_closes(struct bytes word, struct rules *rules) {
+    return setting_options_parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
 }
 
-static bool parse_archived(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_archived(struct bytes word, struct rules *rules) {
     rules->archives_are_writable = bytes_is(word, "WRITABLE");
     return rules->archives_are_writable || bytes_is(word, "FROZEN");
 }
 
-static bool freeze(struct bytes word, struct rules *rules) {
+static bool setting_options_freeze(struct bytes word, struct rules *rules) {
     (void)word;
     rules->guards |= RULES_FROZEN;
     return true;
 }
 
-static bool thaw(struct bytes word, struct rules *rules) {
+static bool setting_options_thaw(struct bytes word, struct rules *rules) {
     (void)word;
     rules->guards &= (uint8_t)~RULES_FROZEN;
     return true;
 }
 
-static bool parse_keep(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_keep(struct bytes word, struct rules *rules) {
     rules->keeps_best = bytes_is(word, "BEST");
     return rules->keeps_best || bytes_is(word, "LAST");
 }
 
-static bool parse_period(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_period(struct bytes word, struct rules *rules) {
     rules->period.unit = period_parse_unit(word);
     return rules->period.unit != PERIOD_NONE || bytes_is(word, "NONE");
 }
 
-static bool parse_every(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_every(struct bytes word, struct rules *rules) {
     uint64_t every;
     if (!bytes_parse_u64(word, &every) || every < 1 || every > PERIOD_EVERY_MAX) {
         return false;
@@ -81,11 +82,11 @@ static bool parse_every(struct bytes word, struct rules *rules) {
     return true;
 }
 
-static bool parse_on(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_on(struct bytes word, struct rules *rules) {
     return period_parse_weekday(word, &rules->period.weekday);
 }
 
-static bool parse_at(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_at(struct bytes word, struct rules *rules) {
     uint64_t hour;
     if (!bytes_parse_u64(word, &hour) || hour > 23) {
         return false;
@@ -94,12 +95,12 @@ static bool parse_at(struct bytes word, struct rules *rules) {
     return true;
 }
 
-static bool parse_from(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_from(struct bytes word, struct rules *rules) {
     return period_parse_date(word, &rules->period.from_day);
 }
 
 /* A name is looked up afterwards: its error has a text of its own. */
-static bool parse_zone(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_zone(struct bytes word, struct rules *rules) {
     int zone_minutes = 0;
     rules->period.zone = NULL;
     if (!period_parse_zone(word, &zone_minutes) && !zone_is_name(word)) {
@@ -109,7 +110,7 @@ static bool parse_zone(struct bytes word, struct rules *rules) {
     return true;
 }
 
-static bool parse_archive(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_archive(struct bytes word, struct rules *rules) {
     uint64_t count;
     if (bytes_is(word, "ALL")) {
         rules->archives_max = RULES_ARCHIVES_ALL;
@@ -147,28 +148,32 @@ static const struct option {
     /* "CAP needs a number", "CAP 'x' is not a valid number" */
     const char *article, *error, *wanted; /* wanted NULL: the option has no value */
 } options[OPTION_COUNT] = {
-    {"CAP", parse_cap, "a ", "not a valid", "number of members: 1..4294967295"},
-    {"LIMIT", parse_limit, "a ", "not a valid", "number of members: 1..4294967295"},
-    {"KEEP", parse_keep, "", "unknown: use", "LAST or BEST"},
-    {"FREEZE", freeze, NULL, NULL, NULL},
-    {"THAW", thaw, NULL, NULL, NULL},
-    {"OPENS", parse_opens, "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"CLOSES", parse_closes, "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"PERIOD", parse_period, "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
-    {"EVERY", parse_every, "a ", "not a valid", "number of periods in one: 1..1000"},
-    {"ON", parse_on, "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
-    {"AT", parse_at, "an ", "not an", "hour of the day: 0..23"},
-    {"FROM", parse_from, "a ", "not a", "date: 2026-11-16"},
-    {"TZ", parse_zone, "an ", "not a valid",
+    {"CAP", setting_options_parse_cap, "a ", "not a valid", "number of members: 1..4294967295"},
+    {"LIMIT", setting_options_parse_limit, "a ", "not a valid", "number of members: 1..4294967295"},
+    {"KEEP", setting_options_parse_keep, "", "unknown: use", "LAST or BEST"},
+    {"FREEZE", setting_options_freeze, NULL, NULL, NULL},
+    {"THAW", setting_options_thaw, NULL, NULL, NULL},
+    {"OPENS", setting_options_parse_opens, "a ", "not a",
+     "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"CLOSES", setting_options_parse_closes, "a ", "not a",
+     "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"PERIOD", setting_options_parse_period, "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
+    {"EVERY", setting_options_parse_every, "a ", "not a valid",
+     "number of periods in one: 1..1000"},
+    {"ON", setting_options_parse_on, "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
+    {"AT", setting_options_parse_at, "an ", "not an", "hour of the day: 0..23"},
+    {"FROM", setting_options_parse_from, "a ", "not a", "date: 2026-11-16"},
+    {"TZ", setting_options_parse_zone, "an ", "not a valid",
      "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
-    {"ARCHIVE", parse_archive, "a ", "not a valid", "number of periods: 0..1000000"},
-    {"ARCHIVED", parse_archived, "", "unknown: use", "FROZEN or WRITABLE"},
+    {"ARCHIVE", setting_options_parse_archive, "a ", "not a valid",
+     "number of periods: 0..1000000"},
+    {"ARCHIVED", setting_options_parse_archived, "", "unknown: use", "FROZEN or WRITABLE"},
 };
 _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
                    PERIOD_EVERY_MAX == 1000,
                "options name them");
 
-static bool fail_unknown(struct bytes word, char *reason) {
+static bool setting_options_fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
         return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
                             bytes_show(word).text);
@@ -178,14 +183,14 @@ static bool fail_unknown(struct bytes word, char *reason) {
 }
 
 /* Parse words[0], the option's name, and its value: *size words. has: the options parsed so far. */
-static bool parse_option(const struct bytes *words, size_t word_count, bool *has,
-                         struct rules *rules, size_t *size, char *reason) {
+static bool setting_options_parse_option(const struct bytes *words, size_t word_count, bool *has,
+                                         struct rules *rules, size_t *size, char *reason) {
     size_t i = 0;
     while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
         i++;
     }
     if (i == OPTION_COUNT) {
-        return fail_unknown(words[0], reason);
+        return setting_options_fail_unknown(words[0], reason);
     }
     const struct option *option = &options[i];
     if (has[i]) {
@@ -213,8 +218,8 @@ static bool parse_option(const struct bytes *words, size_t word_count, bool *has
 
 /* Do the options of the period fit each other? A unit other than before begins without EVERY, ON
  * and FROM. */
-static bool finish_period(const bool *has, enum period_unit unit_before, struct rules *rules,
-                          char *reason) {
+static bool setting_options_finish_period(const bool *has, enum period_unit unit_before,
+                                          struct rules *rules, char *reason) {
     struct period *period = &rules->period;
     if (period->unit == PERIOD_NONE) {
         for (size_t i = OPTION_EVERY; i <= OPTION_ARCHIVED; i++) {
@@ -248,7 +253,8 @@ static bool finish_period(const bool *has, enum period_unit unit_before, struct 
 }
 
 /* Do the options fit each other? */
-static bool finish(const bool *has, const struct rules *before, struct rules *rules, char *reason) {
+static bool setting_options_finish(const bool *has, const struct rules *before, struct rules *rules,
+                                   char *reason) {
     if (has[OPTION_FREEZE] && has[OPTION_THAW]) {
         return setting_fail(reason, "FREEZE and THAW exclude each other");
     }
@@ -264,7 +270,7 @@ static bool finish(const bool *has, const struct rules *before, struct rules *ru
     if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
         return setting_fail(reason, "OPENS must be before CLOSES");
     }
-    return finish_period(has, before->period.unit, rules, reason);
+    return setting_options_finish_period(has, before->period.unit, rules, reason);
 }
 
 bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
@@ -274,11 +280,11 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
     rules_copy(rules, &parsed);
     size_t size = 0;
     for (size_t i = 0; i < word_count; i += size) {
-        if (!parse_option(words + i, word_count - i, has, &parsed, &size, reason)) {
+        if (!setting_options_parse_option(words + i, word_count - i, has, &parsed, &size, reason)) {
             return false;
         }
     }
-    if (!finish(has, rules, &parsed, reason)) {
+    if (!setting_options_finish(has, rules, &parsed, reason)) {
         return false;
     }
     rules_copy(&parsed, rules);
@@ -286,7 +292,7 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
 }
 
 /* Bits needed to count the layout's time units in the longest period; at least 1. */
-static unsigned bits_for_period(const struct rules *rules) {
+static unsigned setting_options_bits_for_period(const struct rules *rules) {
     uint64_t span_us = (uint64_t)period_longest_ms(&rules->period) * 1000;
     uint64_t last_unit = (span_us - 1) / (uint64_t)rules->layout.time.unit_us;
     return last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
@@ -297,7 +303,7 @@ bool settings_check_rules(const struct rules *rules, char *reason) {
     if (rules->period.unit == PERIOD_NONE || time->bits == 0) {
         return true;
     }
-    unsigned bits = bits_for_period(rules);
+    unsigned bits = setting_options_bits_for_period(rules);
     if (time->bits >= bits) {
         return true;
     }

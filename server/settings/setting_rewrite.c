@@ -32,24 +32,24 @@ struct rewrite {
     struct buffer out;
 };
 
-static bool fail(char *error, const char *why) {
+static bool setting_rewrite_fail(char *error, const char *why) {
     return setting_fail(error, "Rewriting config file: %s", why);
 }
 
 /* ---- What to write ---- */
 
 /* Read the current file; a missing one counts as empty. The caller frees the text. */
-static bool read_before(const char *path, char **text, size_t *size, char *error) {
+static bool setting_rewrite_read_before(const char *path, char **text, size_t *size, char *error) {
     char why[SETTING_ERROR_MAX];
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         return true;
     }
-    return setting_file_read(path, text, size, why) || fail(error, why);
+    return setting_file_read(path, text, size, why) || setting_rewrite_fail(error, why);
 }
 
 /* Does every line of this setting have the same value in both? */
-static bool is_equal(const struct settings *a, const struct settings *b,
-                     const struct setting *setting) {
+static bool setting_rewrite_is_equal(const struct settings *a, const struct settings *b,
+                                     const struct setting *setting) {
     char text_a[SETTING_VALUE_MAX];
     char text_b[SETTING_VALUE_MAX];
     size_t size_a = 0;
@@ -67,26 +67,26 @@ static bool is_equal(const struct settings *a, const struct settings *b,
 }
 
 /* Find the settings whose value in the file differs from the current one. */
-static bool find_changes(struct rewrite *rewrite, char *error) {
+static bool setting_rewrite_find_changes(struct rewrite *rewrite, char *error) {
     struct settings before;
     char why[SETTING_ERROR_MAX];
     if (!settings_init(&before)) {
-        return fail(error, "out of memory");
+        return setting_rewrite_fail(error, "out of memory");
     }
     if (!settings_load_text(&before, rewrite->text, rewrite->settings->file_path, why)) {
         settings_deinit(&before);
-        return fail(error, why);
+        return setting_rewrite_fail(error, why);
     }
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         rewrite->is_changed[setting - setting_table] =
-            !is_equal(&before, rewrite->settings, setting);
+            !setting_rewrite_is_equal(&before, rewrite->settings, setting);
     }
     settings_deinit(&before);
     return true;
 }
 
 /* line->words[0] is the setting's name; value is the text that should follow it. */
-static bool is_same_value(const struct setting_words *line, struct bytes value) {
+static bool setting_rewrite_is_same_value(const struct setting_words *line, struct bytes value) {
     struct setting_words wanted = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     if (!setting_words_split(value, &wanted, reason) || line->count != wanted.count + 1) {
@@ -100,20 +100,21 @@ static bool is_same_value(const struct setting_words *line, struct bytes value) 
     return true;
 }
 
-static void put(struct rewrite *rewrite, struct bytes text) {
+static void setting_rewrite_put(struct rewrite *rewrite, struct bytes text) {
     buffer_append(&rewrite->out, text.at, text.size);
 }
 
-static void put_setting(struct rewrite *rewrite, const struct setting *setting,
-                        struct bytes value) {
-    put(rewrite, bytes_from_text(setting->name));
-    put(rewrite, BYTES(" "));
-    put(rewrite, value);
-    put(rewrite, BYTES("\n"));
+static void setting_rewrite_put_setting(struct rewrite *rewrite, const struct setting *setting,
+                                        struct bytes value) {
+    setting_rewrite_put(rewrite, bytes_from_text(setting->name));
+    setting_rewrite_put(rewrite, BYTES(" "));
+    setting_rewrite_put(rewrite, value);
+    setting_rewrite_put(rewrite, BYTES("\n"));
 }
 
 /* Write the old line, or the setting's current value, or nothing if it has no more lines. */
-static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes line_with_end) {
+static void setting_rewrite_put_line(struct rewrite *rewrite, struct bytes line,
+                                     struct bytes line_with_end) {
     struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     char text[SETTING_VALUE_MAX];
@@ -123,7 +124,7 @@ static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes li
     const struct setting *setting = setting_find(words.words[0]);
     CHECK(setting != NULL);
     if (!rewrite->is_changed[setting - setting_table]) {
-        put(rewrite, line_with_end);
+        setting_rewrite_put(rewrite, line_with_end);
         return;
     }
     uint32_t index = rewrite->line_count[setting - setting_table]++;
@@ -131,14 +132,14 @@ static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes li
         return;
     }
     struct bytes value = {.at = text, .size = size};
-    if (is_same_value(&words, value)) {
-        put(rewrite, line_with_end);
+    if (setting_rewrite_is_same_value(&words, value)) {
+        setting_rewrite_put(rewrite, line_with_end);
     } else {
-        put_setting(rewrite, setting, value);
+        setting_rewrite_put_setting(rewrite, setting, value);
     }
 }
 
-static void put_lines(struct rewrite *rewrite) {
+static void setting_rewrite_put_lines(struct rewrite *rewrite) {
     struct bytes rest = rewrite->text;
     struct bytes line;
     const char *begin = rest.at;
@@ -146,16 +147,16 @@ static void put_lines(struct rewrite *rewrite) {
         struct bytes with_end = {.at = begin, .size = (size_t)(rest.at - begin)};
         begin = rest.at;
         if (!setting_words_is_silent(line)) {
-            put_line(rewrite, line, with_end);
+            setting_rewrite_put_line(rewrite, line, with_end);
             continue;
         }
-        put(rewrite, with_end);
+        setting_rewrite_put(rewrite, with_end);
         rewrite->has_signature |= bytes_equal(line, BYTES(SIGNATURE));
     }
 }
 
 /* Append the changed settings that have no line yet, or too few. */
-static void put_new_lines(struct rewrite *rewrite) {
+static void setting_rewrite_put_new_lines(struct rewrite *rewrite) {
     char text[SETTING_VALUE_MAX];
     size_t size;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
@@ -165,13 +166,13 @@ static void put_new_lines(struct rewrite *rewrite) {
              index++) {
             const struct buffer *out = &rewrite->out;
             if (out->size > 0 && out->at[out->size - 1] != '\n') {
-                put(rewrite, BYTES("\n"));
+                setting_rewrite_put(rewrite, BYTES("\n"));
             }
             if (!rewrite->has_signature) {
-                put(rewrite, BYTES(SIGNATURE "\n"));
+                setting_rewrite_put(rewrite, BYTES(SIGNATURE "\n"));
                 rewrite->has_signature = true;
             }
-            put_setting(rewrite, setting, (struct bytes){.at = text, .size = size});
+            setting_rewrite_put_setting(rewrite, setting, (struct bytes){.at = text, .size = size});
         }
     }
 }
@@ -180,7 +181,7 @@ static void put_new_lines(struct rewrite *rewrite) {
 
 /* Copy the old file's mode and owner. A new file stays readable only by its owner, because it may
  * contain a password. */
-static bool copy_rights(int fd, const char *path) {
+static bool setting_rewrite_copy_rights(int fd, const char *path) {
     struct stat before;
     if (stat(path, &before) != 0) {
         return errno == ENOENT;
@@ -192,12 +193,13 @@ static bool copy_rights(int fd, const char *path) {
     return fchmod(fd, before.st_mode & 07777) == 0;
 }
 
-static bool write_temporary(int fd, const char *path, const struct buffer *text) {
-    return copy_rights(fd, path) && disk_write_all(fd, text->at, text->size) && disk_sync(fd);
+static bool setting_rewrite_write_temporary(int fd, const char *path, const struct buffer *text) {
+    return setting_rewrite_copy_rights(fd, path) && disk_write_all(fd, text->at, text->size) &&
+           disk_sync(fd);
 }
 
 /* The directory is opened before the rename, so that afterwards only its fsync can fail. */
-static int open_directory(const char *path) {
+static int setting_rewrite_open_directory(const char *path) {
     char directory[PATH_MAX];
     const char *slash = strrchr(path, '/');
     CHECK(slash != NULL);
@@ -210,14 +212,15 @@ static int open_directory(const char *path) {
 bool setting_file_replace(const char *path, const struct buffer *text) {
     char temporary[PATH_MAX + 16];
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int directory = open_directory(path);
+    int directory = setting_rewrite_open_directory(path);
     if (directory < 0) {
         return false;
     }
     bool is_replaced = false;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd >= 0) {
-        is_replaced = write_temporary(fd, path, text) && rename(temporary, path) == 0;
+        is_replaced =
+            setting_rewrite_write_temporary(fd, path, text) && rename(temporary, path) == 0;
         if (!is_replaced) {
             int why = errno;
             unlink(temporary);
@@ -230,14 +233,14 @@ bool setting_file_replace(const char *path, const struct buffer *text) {
     return is_fine;
 }
 
-static bool write_changes(struct rewrite *rewrite, char *error) {
-    put_lines(rewrite);
-    put_new_lines(rewrite);
+static bool setting_rewrite_write_changes(struct rewrite *rewrite, char *error) {
+    setting_rewrite_put_lines(rewrite);
+    setting_rewrite_put_new_lines(rewrite);
     if (rewrite->out.is_broken) {
-        return fail(error, "out of memory");
+        return setting_rewrite_fail(error, "out of memory");
     }
     return setting_file_replace(rewrite->settings->file_path, &rewrite->out) ||
-           fail(error, strerror(errno));
+           setting_rewrite_fail(error, strerror(errno));
 }
 
 bool settings_rewrite(const struct settings *settings, char *error) {
@@ -248,9 +251,10 @@ bool settings_rewrite(const struct settings *settings, char *error) {
     char *text = NULL;
     size_t size = 0;
     buffer_init(&rewrite.out, 0);
-    bool is_fine = read_before(settings->file_path, &text, &size, error);
+    bool is_fine = setting_rewrite_read_before(settings->file_path, &text, &size, error);
     rewrite.text = (struct bytes){.at = text, .size = size};
-    is_fine = is_fine && find_changes(&rewrite, error) && write_changes(&rewrite, error);
+    is_fine = is_fine && setting_rewrite_find_changes(&rewrite, error) &&
+              setting_rewrite_write_changes(&rewrite, error);
     buffer_deinit(&rewrite.out);
     memory_free(text);
     return is_fine;

@@ -22,7 +22,7 @@ enum {
     HOST_NAME_SIZE_MAX = 253, /* RFC 1035 */
 };
 
-static void *field_of(struct settings *settings, const struct setting *setting) {
+static void *setting_value_field_of(struct settings *settings, const struct setting *setting) {
     return (char *)settings + setting->kind.offset;
 }
 
@@ -62,26 +62,26 @@ bool setting_value_replace(struct settings *settings, char **slot, struct bytes 
 
 /* ---- One word in ---- */
 
-static bool put_number(const struct setting_input *in, int64_t value) {
+static bool setting_value_put_number(const struct setting_input *in, int64_t value) {
     const struct setting_kind *kind = &in->setting->kind;
     if (value < kind->minimum || value > kind->maximum) {
         return setting_fail(in->reason,
                             "argument must be between %" PRId64 " and %" PRId64 " inclusive",
                             kind->minimum, kind->maximum);
     }
-    *(int64_t *)field_of(in->settings, in->setting) = value;
+    *(int64_t *)setting_value_field_of(in->settings, in->setting) = value;
     return true;
 }
 
-static bool assign_integer(const struct setting_input *in) {
+static bool setting_value_assign_integer(const struct setting_input *in) {
     int64_t value;
     if (!bytes_parse_i64(in->words[0], &value)) {
         return setting_fail(in->reason, "argument couldn't be parsed into an integer");
     }
-    return put_number(in, value);
+    return setting_value_put_number(in, value);
 }
 
-static bool assign_octal(const struct setting_input *in) {
+static bool setting_value_assign_octal(const struct setting_input *in) {
     struct bytes word = in->words[0];
     int64_t maximum = in->setting->kind.maximum;
     int64_t value = 0;
@@ -98,7 +98,7 @@ static bool assign_octal(const struct setting_input *in) {
         return setting_fail(in->reason, "argument must be between 0 and %" PRIo64 " inclusive",
                             (uint64_t)maximum);
     }
-    *(int64_t *)field_of(in->settings, in->setting) = value;
+    *(int64_t *)setting_value_field_of(in->settings, in->setting) = value;
     return true;
 }
 
@@ -111,7 +111,7 @@ static const struct {
 };
 enum { SIZE_UNIT_COUNT = sizeof size_units / sizeof size_units[0] };
 
-static bool parse_size(struct bytes word, uint64_t *value) {
+static bool setting_value_parse_size(struct bytes word, uint64_t *value) {
     size_t digits = 0;
     while (digits < word.size && word.at[digits] >= '0' && word.at[digits] <= '9') {
         digits++;
@@ -129,21 +129,21 @@ static bool parse_size(struct bytes word, uint64_t *value) {
     return false;
 }
 
-static bool assign_size(const struct setting_input *in) {
+static bool setting_value_assign_size(const struct setting_input *in) {
     uint64_t value;
-    if (!parse_size(in->words[0], &value)) {
+    if (!setting_value_parse_size(in->words[0], &value)) {
         return setting_fail(in->reason, "argument must be a memory%s value",
                             in->setting->kind.type == SETTING_TYPE_SIZE ? "" : " or percent");
     }
     /* One above INT64_MAX becomes negative, and is out of range too. */
-    return put_number(in, (int64_t)value);
+    return setting_value_put_number(in, (int64_t)value);
 }
 
-static bool assign_size_or_percent(const struct setting_input *in) {
+static bool setting_value_assign_size_or_percent(const struct setting_input *in) {
     struct bytes number = in->words[0];
     uint64_t percent;
     if (number.size == 0 || number.at[number.size - 1] != '%') {
-        return assign_size(in);
+        return setting_value_assign_size(in);
     }
     number.size--;
     if (!bytes_parse_u64(number, &percent)) {
@@ -152,40 +152,41 @@ static bool assign_size_or_percent(const struct setting_input *in) {
     if (percent > 100) {
         return setting_fail(in->reason, "percentage argument must be less or equal to 100");
     }
-    *(int64_t *)field_of(in->settings, in->setting) = -(int64_t)percent;
+    *(int64_t *)setting_value_field_of(in->settings, in->setting) = -(int64_t)percent;
     return true;
 }
 
-static bool assign_boolean(const struct setting_input *in) {
+static bool setting_value_assign_boolean(const struct setting_input *in) {
     bool is_yes = bytes_is(in->words[0], "yes");
     if (!is_yes && !bytes_is(in->words[0], "no")) {
         return setting_fail(in->reason, "argument must be 'yes' or 'no'");
     }
-    *(bool *)field_of(in->settings, in->setting) = is_yes;
+    *(bool *)setting_value_field_of(in->settings, in->setting) = is_yes;
     return true;
 }
 
 /* "everysec, always, no" */
-static void join_choices(const char *const *choices, const char *separator, char *out) {
+static void setting_value_join_choices(const char *const *choices, const char *separator,
+                                       char *out) {
     for (int i = 0; choices[i] != NULL; i++) {
         out += sprintf(out, "%s%s", i > 0 ? separator : "", choices[i]);
     }
 }
 
-static bool assign_choice(const struct setting_input *in) {
+static bool setting_value_assign_choice(const struct setting_input *in) {
     const char *const *choices = in->setting->kind.choices;
     for (int i = 0; choices[i] != NULL; i++) {
         if (bytes_is(in->words[0], choices[i])) {
-            *(int *)field_of(in->settings, in->setting) = i;
+            *(int *)setting_value_field_of(in->settings, in->setting) = i;
             return true;
         }
     }
     char all[SETTING_ERROR_MAX];
-    join_choices(choices, ", ", all);
+    setting_value_join_choices(choices, ", ", all);
     return setting_fail(in->reason, "argument(s) must be one of the following: %s", all);
 }
 
-static bool assign_string(const struct setting_input *in) {
+static bool setting_value_assign_string(const struct setting_input *in) {
     const struct setting_kind *kind = &in->setting->kind;
     struct bytes word = in->words[0];
     if (word.size > (size_t)kind->maximum) {
@@ -195,19 +196,20 @@ static bool assign_string(const struct setting_input *in) {
     if (word.size < (size_t)kind->minimum) {
         return setting_fail(in->reason, "argument can't be empty");
     }
-    return setting_value_replace(in->settings, field_of(in->settings, in->setting), word) ||
+    return setting_value_replace(in->settings, setting_value_field_of(in->settings, in->setting),
+                                 word) ||
            setting_fail(in->reason, "out of memory");
 }
 
-static bool assign_file_name(const struct setting_input *in) {
+static bool setting_value_assign_file_name(const struct setting_input *in) {
     struct bytes word = in->words[0];
     if (memchr(word.at, '/', word.size) != NULL || bytes_is(word, ".") || bytes_is(word, "..")) {
         return setting_fail(in->reason, "argument can't be a path, just a name");
     }
-    return assign_string(in);
+    return setting_value_assign_string(in);
 }
 
-static bool check_only(const struct setting_input *in) {
+static bool setting_value_check_only(const struct setting_input *in) {
     const char *const *choices = in->setting->kind.choices;
     return bytes_is(in->words[0], choices[0]) ||
            setting_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
@@ -216,7 +218,7 @@ static bool check_only(const struct setting_input *in) {
 /* Letters of enum setting_event, from the lowest bit up, as Redis prints them. */
 static const char event_letters[] = "g$lshzxetdnKEm";
 
-static bool assign_events(const struct setting_input *in) {
+static bool setting_value_assign_events(const struct setting_input *in) {
     struct bytes word = in->words[0];
     unsigned events = 0;
     for (size_t i = 0; i < word.size; i++) {
@@ -227,14 +229,14 @@ static bool assign_events(const struct setting_input *in) {
         }
         events |= letter != NULL ? 1U << (letter - event_letters) : (unsigned)SETTING_EVENT_ALL;
     }
-    *(unsigned *)field_of(in->settings, in->setting) = events;
+    *(unsigned *)setting_value_field_of(in->settings, in->setting) = events;
     return true;
 }
 
 /* ---- Many words in ---- */
 
 /* A host name must contain a letter, so that a mistyped IPv4 address is not accepted as one. */
-static bool is_host_name(struct bytes word) {
+static bool setting_value_is_host_name(struct bytes word) {
     bool has_letter = false;
     for (size_t i = 0; i < word.size; i++) {
         has_letter |= word.at[i] >= 'A'; /* beyond digits, '-' and '.' */
@@ -245,16 +247,16 @@ static bool is_host_name(struct bytes word) {
 
 /* Is it a valid interface name after '%', within the kernel's limit and of bytes that need no
  * quotes? */
-static bool is_interface_name(const char *name) {
+static bool setting_value_is_interface_name(const char *name) {
     struct bytes word = bytes_from_text(name);
     return word.size >= 1 && word.size < IF_NAMESIZE && setting_words_is_of(word, "-_.:@");
 }
 
-static bool is_address(struct bytes word) {
+static bool setting_value_is_address(struct bytes word) {
     if (word.size > 0 && word.at[0] == '-') {
         word = (struct bytes){.at = word.at + 1, .size = word.size - 1};
     }
-    if (is_host_name(word)) {
+    if (setting_value_is_host_name(word)) {
         return true;
     }
     char text[INET6_ADDRSTRLEN + 32]; /* with an interface name: fe80::1%eth0 */
@@ -271,16 +273,18 @@ static bool is_address(struct bytes word) {
     if (zone != NULL) {
         *zone = '\0';
     }
-    return inet_pton(AF_INET6, text, parsed) == 1 && (zone == NULL || is_interface_name(zone + 1));
+    return inet_pton(AF_INET6, text, parsed) == 1 &&
+           (zone == NULL || setting_value_is_interface_name(zone + 1));
 }
 
-static bool check_list(const struct setting_input *in) {
+static bool setting_value_check_list(const struct setting_input *in) {
     return in->count <= SETTING_LIST_MAX ||
            setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
 }
 
 /* Copies of the words. slots: SETTING_LIST_MAX. */
-static bool assign_texts(const struct setting_input *in, char **slots, uint32_t *count) {
+static bool setting_value_assign_texts(const struct setting_input *in, char **slots,
+                                       uint32_t *count) {
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         struct bytes word = i < in->count ? in->words[i] : BYTES("");
         if (!setting_value_replace(in->settings, &slots[i], word)) {
@@ -291,38 +295,38 @@ static bool assign_texts(const struct setting_input *in, char **slots, uint32_t 
     return true;
 }
 
-static bool assign_bind(const struct setting_input *in) {
-    if (!check_list(in)) {
+static bool setting_value_assign_bind(const struct setting_input *in) {
+    if (!setting_value_check_list(in)) {
         return false;
     }
     for (size_t i = 0; i < in->count; i++) {
-        if (!is_address(in->words[i])) {
+        if (!setting_value_is_address(in->words[i])) {
             return setting_fail(in->reason,
                                 "'%s' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                                 "allowed, with '-' in front if it may be missing",
                                 bytes_show(in->words[i]).text);
         }
     }
-    return assign_texts(in, in->settings->bind, &in->settings->bind_count);
+    return setting_value_assign_texts(in, in->settings->bind, &in->settings->bind_count);
 }
 
 /* Whether each is a word of bind is checked once that is known. */
-static bool assign_proxied(const struct setting_input *in) {
-    if (!check_list(in)) {
+static bool setting_value_assign_proxied(const struct setting_input *in) {
+    if (!setting_value_check_list(in)) {
         return false;
     }
     for (size_t i = 0; i < in->count; i++) {
-        if (!is_address(in->words[i])) {
+        if (!setting_value_is_address(in->words[i])) {
             return setting_fail(in->reason, "'%s' is neither an address nor unixsocket",
                                 bytes_show(in->words[i]).text);
         }
     }
-    return assign_texts(in, in->settings->proxied, &in->settings->proxied_count);
+    return setting_value_assign_texts(in, in->settings->proxied, &in->settings->proxied_count);
 }
 
-static bool assign_subnets(const struct setting_input *in) {
-    struct setting_subnets *subnets = field_of(in->settings, in->setting);
-    if (!check_list(in)) {
+static bool setting_value_assign_subnets(const struct setting_input *in) {
+    struct setting_subnets *subnets = setting_value_field_of(in->settings, in->setting);
+    if (!setting_value_check_list(in)) {
         return false;
     }
     for (size_t i = 0; i < in->count; i++) {
@@ -339,12 +343,12 @@ static bool assign_subnets(const struct setting_input *in) {
 
 static const char *const output_classes[SETTING_OUTPUT_CLASSES] = {"normal", "replica", "pubsub"};
 
-static bool is_output_class(struct bytes word, unsigned class) {
+static bool setting_value_is_output_class(struct bytes word, unsigned class) {
     return bytes_is(word, output_classes[class]) ||
            (class == SETTING_OUTPUT_REPLICA && bytes_is(word, "slave"));
 }
 
-static bool assign_output_limit(const struct setting_input *in) {
+static bool setting_value_assign_output_limit(const struct setting_input *in) {
     struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
     memcpy(limits, in->settings->output_limits, sizeof limits);
     if (in->count % 4 != 0) {
@@ -352,7 +356,7 @@ static bool assign_output_limit(const struct setting_input *in) {
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
         unsigned class = 0;
-        while (class < SETTING_OUTPUT_CLASSES && !is_output_class(word[0], class)) {
+        while (class < SETTING_OUTPUT_CLASSES && !setting_value_is_output_class(word[0], class)) {
             class ++;
         }
         if (class == SETTING_OUTPUT_CLASSES) {
@@ -362,7 +366,8 @@ static bool assign_output_limit(const struct setting_input *in) {
                                 bytes_show(word[0]).text);
         }
         struct setting_output_limit *limit = &limits[class];
-        if (!parse_size(word[1], &limit->hard_bytes) || !parse_size(word[2], &limit->soft_bytes) ||
+        if (!setting_value_parse_size(word[1], &limit->hard_bytes) ||
+            !setting_value_parse_size(word[2], &limit->soft_bytes) ||
             !bytes_parse_i64(word[3], &limit->soft_seconds) || limit->soft_seconds < 0 ||
             limit->soft_seconds > INT32_MAX) {
             return setting_fail(in->reason, "Error in hard, soft or soft_seconds setting in buffer "
@@ -374,7 +379,7 @@ static bool assign_output_limit(const struct setting_input *in) {
 }
 
 /* Without words: no snapshots. */
-static bool assign_save(const struct setting_input *in) {
+static bool setting_value_assign_save(const struct setting_input *in) {
     struct settings *settings = in->settings;
     bool is_list = in->place->is_argument || in->place->file_name != NULL;
     uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
@@ -396,7 +401,7 @@ static bool assign_save(const struct setting_input *in) {
     return true;
 }
 
-static bool assign_rename(const struct setting_input *in) {
+static bool setting_value_assign_rename(const struct setting_input *in) {
     struct settings *settings = in->settings;
     if (in->count != 2) {
         return setting_fail(in->reason, "wrong number of arguments, the form is: rename-command %s",
@@ -419,7 +424,7 @@ static bool assign_rename(const struct setting_input *in) {
 
 bool settings_is_host(struct bytes host) {
     bool has_sign = host.size > 0 && (host.at[0] == '-' || host.at[0] == '*');
-    return !has_sign && !bytes_is(host, "::*") && is_address(host) &&
+    return !has_sign && !bytes_is(host, "::*") && setting_value_is_address(host) &&
            memchr(host.at, '%', host.size) == NULL;
 }
 
@@ -431,14 +436,14 @@ bool settings_set_master(struct settings *settings, struct bytes host, uint16_t 
     return true;
 }
 
-static bool assign_host(const struct setting_input *in) {
+static bool setting_value_assign_host(const struct setting_input *in) {
     return in->words[0].size == 0 || settings_is_host(in->words[0])
-               ? assign_string(in)
+               ? setting_value_assign_string(in)
                : setting_fail(in->reason, "'%s' is neither an address nor a host's name",
                               bytes_show(in->words[0]).text);
 }
 
-static bool assign_replicaof(const struct setting_input *in) {
+static bool setting_value_assign_replicaof(const struct setting_input *in) {
     int64_t port = 0;
     bool is_none = in->count == 0 || (in->count == 2 && bytes_is(in->words[0], "no") &&
                                       bytes_is(in->words[1], "one"));
@@ -469,7 +474,7 @@ struct printing {
     char *out;
 };
 
-static size_t print_text(const struct printing *p, const char *text) {
+static size_t setting_value_print_text(const struct printing *p, const char *text) {
     struct bytes bytes = bytes_from_text(text != NULL ? text : "");
     if (p->is_for_file) {
         return setting_words_quote(p->out, bytes);
@@ -478,16 +483,16 @@ static size_t print_text(const struct printing *p, const char *text) {
     return bytes.size;
 }
 
-static size_t print_integer(const struct printing *p) {
+static size_t setting_value_print_integer(const struct printing *p) {
     return bytes_print_i64(p->out, *(const int64_t *)p->field);
 }
 
-static size_t print_octal(const struct printing *p) {
+static size_t setting_value_print_octal(const struct printing *p) {
     return (size_t)sprintf(p->out, "%" PRIo64, *(const uint64_t *)p->field);
 }
 
 /* 67108864 -> "64mb": the largest power of 1024 that divides it. */
-static size_t put_size(char *out, uint64_t value, bool is_for_file) {
+static size_t setting_value_put_size(char *out, uint64_t value, bool is_for_file) {
     const char *unit = "";
     for (size_t i = SIZE_UNIT_COUNT - 1; is_for_file && value > 0 && i > 0; i--) {
         uint64_t bytes = size_units[i].bytes;
@@ -500,32 +505,33 @@ static size_t put_size(char *out, uint64_t value, bool is_for_file) {
     return (size_t)sprintf(out, "%" PRIu64 "%s", value, unit);
 }
 
-static size_t print_size(const struct printing *p) {
-    return put_size(p->out, *(const uint64_t *)p->field, p->is_for_file);
+static size_t setting_value_print_size(const struct printing *p) {
+    return setting_value_put_size(p->out, *(const uint64_t *)p->field, p->is_for_file);
 }
 
-static size_t print_size_or_percent(const struct printing *p) {
+static size_t setting_value_print_size_or_percent(const struct printing *p) {
     int64_t value = *(const int64_t *)p->field;
-    return value < 0 ? (size_t)sprintf(p->out, "%" PRId64 "%%", -value) : print_size(p);
+    return value < 0 ? (size_t)sprintf(p->out, "%" PRId64 "%%", -value)
+                     : setting_value_print_size(p);
 }
 
-static size_t print_boolean(const struct printing *p) {
-    return print_text(p, *(const bool *)p->field ? "yes" : "no");
+static size_t setting_value_print_boolean(const struct printing *p) {
+    return setting_value_print_text(p, *(const bool *)p->field ? "yes" : "no");
 }
 
-static size_t print_choice(const struct printing *p) {
-    return print_text(p, p->setting->kind.choices[*(const int *)p->field]);
+static size_t setting_value_print_choice(const struct printing *p) {
+    return setting_value_print_text(p, p->setting->kind.choices[*(const int *)p->field]);
 }
 
-static size_t print_only(const struct printing *p) {
-    return print_text(p, p->setting->kind.choices[0]);
+static size_t setting_value_print_only(const struct printing *p) {
+    return setting_value_print_text(p, p->setting->kind.choices[0]);
 }
 
-static size_t print_string(const struct printing *p) {
-    return print_text(p, *(char *const *)p->field);
+static size_t setting_value_print_string(const struct printing *p) {
+    return setting_value_print_text(p, *(char *const *)p->field);
 }
 
-static size_t print_events(const struct printing *p) {
+static size_t setting_value_print_events(const struct printing *p) {
     unsigned events = *(const unsigned *)p->field;
     char letters[sizeof event_letters + 1];
     size_t size = 0;
@@ -539,17 +545,18 @@ static size_t print_events(const struct printing *p) {
         }
     }
     letters[size] = '\0';
-    return print_text(p, letters);
+    return setting_value_print_text(p, letters);
 }
 
 /* As in Redis: an absolute path, if the directory exists. */
-static size_t print_directory(const struct printing *p) {
+static size_t setting_value_print_directory(const struct printing *p) {
     char absolute[PATH_MAX];
     const char *path = *(char *const *)p->field;
-    return print_text(p, !p->is_for_file && realpath(path, absolute) != NULL ? absolute : path);
+    return setting_value_print_text(
+        p, !p->is_for_file && realpath(path, absolute) != NULL ? absolute : path);
 }
 
-static size_t print_texts(char *const *texts, uint32_t count, char *out) {
+static size_t setting_value_print_texts(char *const *texts, uint32_t count, char *out) {
     size_t size = 0;
     for (uint32_t i = 0; i < count; i++) {
         size += (size_t)sprintf(out + size, "%s%s", i > 0 ? " " : "", texts[i]);
@@ -557,24 +564,24 @@ static size_t print_texts(char *const *texts, uint32_t count, char *out) {
     return size;
 }
 
-static size_t print_bind(const struct printing *p) {
-    return print_texts(p->settings->bind, p->settings->bind_count, p->out);
+static size_t setting_value_print_bind(const struct printing *p) {
+    return setting_value_print_texts(p->settings->bind, p->settings->bind_count, p->out);
 }
 
 /* Of an empty list: "" in a file, nothing for CONFIG GET. */
-static size_t print_nothing(const struct printing *p) {
+static size_t setting_value_print_nothing(const struct printing *p) {
     memcpy(p->out, "\"\"", 2);
     return p->is_for_file ? 2 : 0;
 }
 
-static size_t print_proxied(const struct printing *p) {
+static size_t setting_value_print_proxied(const struct printing *p) {
     const struct settings *settings = p->settings;
     return settings->proxied_count > 0
-               ? print_texts(settings->proxied, settings->proxied_count, p->out)
-               : print_nothing(p);
+               ? setting_value_print_texts(settings->proxied, settings->proxied_count, p->out)
+               : setting_value_print_nothing(p);
 }
 
-static size_t print_subnets(const struct printing *p) {
+static size_t setting_value_print_subnets(const struct printing *p) {
     const struct setting_subnets *subnets = p->field;
     size_t size = 0;
     for (uint32_t i = 0; i < subnets->count; i++) {
@@ -582,10 +589,10 @@ static size_t print_subnets(const struct printing *p) {
         subnet_print(&subnets->at[i], text);
         size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", text);
     }
-    return size > 0 ? size : print_nothing(p);
+    return size > 0 ? size : setting_value_print_nothing(p);
 }
 
-static size_t print_output_limit(const struct printing *p) {
+static size_t setting_value_print_output_limit(const struct printing *p) {
     size_t size = 0;
     for (unsigned class = 0; class < SETTING_OUTPUT_CLASSES; class ++) {
         const struct setting_output_limit *limit = &p->settings->output_limits[class];
@@ -593,33 +600,33 @@ static size_t print_output_limit(const struct printing *p) {
                                ? "slave" /* as CONFIG GET of Redis */
                                : output_classes[class];
         size += (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", name);
-        size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
+        size += setting_value_put_size(p->out + size, limit->hard_bytes, p->is_for_file);
         p->out[size++] = ' ';
-        size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);
+        size += setting_value_put_size(p->out + size, limit->soft_bytes, p->is_for_file);
         size += (size_t)sprintf(p->out + size, " %" PRId64, limit->soft_seconds);
     }
     return size;
 }
 
-static size_t print_save(const struct printing *p) {
+static size_t setting_value_print_save(const struct printing *p) {
     size_t size = 0;
     for (uint32_t i = 0; i < p->settings->save_point_count; i++) {
         const struct setting_save_point *point = &p->settings->save_points[i];
         size += (size_t)sprintf(p->out + size, "%s%" PRId64 " %" PRId64, i > 0 ? " " : "",
                                 point->seconds, point->changes);
     }
-    return size > 0 ? size : print_text(p, "");
+    return size > 0 ? size : setting_value_print_text(p, "");
 }
 
-static size_t print_replicaof(const struct printing *p) {
+static size_t setting_value_print_replicaof(const struct printing *p) {
     const struct settings *settings = p->settings;
     return settings->replicaof_host != NULL
                ? (size_t)sprintf(p->out, "%s %" PRId64, settings->replicaof_host,
                                  settings->replicaof_port)
-               : print_nothing(p);
+               : setting_value_print_nothing(p);
 }
 
-static size_t print_rename(const struct printing *p) {
+static size_t setting_value_print_rename(const struct printing *p) {
     const struct setting_rename *rename = &p->settings->renames[p->index];
     size_t size = setting_words_quote(p->out, bytes_from_text(rename->name));
     p->out[size++] = ' ';
@@ -627,12 +634,12 @@ static size_t print_rename(const struct printing *p) {
 }
 
 /* layouts[0] is built in: no line gave it. */
-static size_t print_layout(const struct printing *p) {
+static size_t setting_value_print_layout(const struct printing *p) {
     const struct setting_layout *layout = p->settings->layouts[p->index + 1];
     return (size_t)sprintf(p->out, "%s %s", layout->name, layout->text);
 }
 
-static size_t print_rule(const struct printing *p) {
+static size_t setting_value_print_rule(const struct printing *p) {
     const struct setting_rule *rule = &p->settings->rules[p->index];
     size_t size = setting_words_quote(p->out, bytes_from_text(rule->pattern));
     return size + (size_t)sprintf(p->out + size, " %s%s%s", rule->layout_name,
@@ -643,7 +650,7 @@ static size_t print_rule(const struct printing *p) {
 /* ---- Users ---- */
 
 /* The line after the name of the user; NULL: none. */
-static bool has_user(const char *lines, struct bytes name) {
+static bool setting_value_has_user(const char *lines, struct bytes name) {
     for (const char *at = lines; at != NULL && *at != '\0'; at = strchr(at, '\n') + 1) {
         if (strcspn(at, " \n") == name.size && memcmp(at, name.at, name.size) == 0) {
             return true;
@@ -653,7 +660,7 @@ static bool has_user(const char *lines, struct bytes name) {
 }
 
 /* Passwords are kept as hashes. */
-static void put_rule(struct buffer *line, struct bytes rule) {
+static void setting_value_put_rule(struct buffer *line, struct bytes rule) {
     bool is_password = rule.size > 0 && (rule.at[0] == '>' || rule.at[0] == '<');
     char digest[DIGEST_TEXT_SIZE];
     if (is_password) {
@@ -666,9 +673,9 @@ static void put_rule(struct buffer *line, struct bytes rule) {
     }
 }
 
-static bool assign_user(const struct setting_input *in) {
+static bool setting_value_assign_user(const struct setting_input *in) {
     struct settings *settings = in->settings;
-    if (has_user(settings->user_lines, in->words[0])) {
+    if (setting_value_has_user(settings->user_lines, in->words[0])) {
         return setting_fail(in->reason, "Duplicate user found. A user can only be defined once in "
                                         "config files");
     }
@@ -687,7 +694,7 @@ static bool assign_user(const struct setting_input *in) {
         if (i == 0) {
             buffer_append(&lines, in->words[0].at, in->words[0].size);
         } else {
-            put_rule(&lines, in->words[i]);
+            setting_value_put_rule(&lines, in->words[i]);
         }
     }
     buffer_append(&lines, "\n", 1);
@@ -703,7 +710,7 @@ bool settings_set_user_lines(struct settings *settings, struct bytes lines) {
 }
 
 /* The line with this index; NULL: it is after the last. */
-static const char *find_user_line(const struct settings *settings, uint32_t index) {
+static const char *setting_value_find_user_line(const struct settings *settings, uint32_t index) {
     const char *at = settings->user_lines;
     while (at != NULL && *at != '\0' && index-- > 0) {
         at = strchr(at, '\n') + 1;
@@ -712,7 +719,7 @@ static const char *find_user_line(const struct settings *settings, uint32_t inde
 }
 
 /* Rules have many signs that need no quotes inside a line: ~* &* +@all #hash. */
-static bool is_plain(const char *at, size_t size) {
+static bool setting_value_is_plain(const char *at, size_t size) {
     for (size_t i = 0; i < size; i++) {
         if (at[i] <= ' ' || at[i] > '~' || strchr("\"'\\", at[i]) != NULL) {
             return false;
@@ -722,13 +729,13 @@ static bool is_plain(const char *at, size_t size) {
 }
 
 /* Its words, quoted where that is necessary. 0: they do not fit a line. */
-static size_t print_user(const struct printing *p) {
+static size_t setting_value_print_user(const struct printing *p) {
     enum { ROOM = SETTING_LINE_MAX - 16 };
-    const char *at = find_user_line(p->settings, p->index);
+    const char *at = setting_value_find_user_line(p->settings, p->index);
     size_t size = 0;
     for (uint32_t count = 1; at != NULL && *at != '\n'; count++) {
         struct bytes word = {.at = at, .size = strcspn(at, " \n")};
-        bool is_bare = is_plain(word.at, word.size);
+        bool is_bare = setting_value_is_plain(word.at, word.size);
         if (size + (is_bare ? word.size : 4 * word.size + 2) >= ROOM ||
             count >= SETTING_WORDS_MAX) {
             return 0;
@@ -755,43 +762,53 @@ static const struct {
     bool has_many_words;
     bool is_string;
 } types[SETTING_TYPE_COUNT] = {
-    [SETTING_TYPE_INTEGER] = {assign_integer, print_integer, false, false},
-    [SETTING_TYPE_OCTAL] = {assign_octal, print_octal, false, false},
-    [SETTING_TYPE_SIZE] = {assign_size, print_size, false, false},
-    [SETTING_TYPE_SIZE_OR_PERCENT] = {assign_size_or_percent, print_size_or_percent, false, false},
-    [SETTING_TYPE_BOOLEAN] = {assign_boolean, print_boolean, false, false},
-    [SETTING_TYPE_CHOICE] = {assign_choice, print_choice, false, false},
-    [SETTING_TYPE_ONLY] = {check_only, print_only, false, false},
-    [SETTING_TYPE_STRING] = {assign_string, print_string, false, true},
-    [SETTING_TYPE_DIRECTORY] = {assign_string, print_directory, false, true},
-    [SETTING_TYPE_HOST] = {assign_host, print_string, false, true},
-    [SETTING_TYPE_FILE_NAME] = {assign_file_name, print_string, false, true},
-    [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, print_string, false, true},
-    [SETTING_TYPE_EVENTS] = {assign_events, print_events, false, false},
-    [SETTING_TYPE_USER] = {assign_user, print_user, true, true},
-    [SETTING_TYPE_BIND] = {assign_bind, print_bind, true, false},
-    [SETTING_TYPE_PROXIED] = {assign_proxied, print_proxied, true, false},
-    [SETTING_TYPE_SUBNETS] = {assign_subnets, print_subnets, true, false},
-    [SETTING_TYPE_OUTPUT_LIMIT] = {assign_output_limit, print_output_limit, true, false},
-    [SETTING_TYPE_SAVE] = {assign_save, print_save, true, false},
-    [SETTING_TYPE_RENAME] = {assign_rename, print_rename, true, false},
-    [SETTING_TYPE_REPLICAOF] = {assign_replicaof, print_replicaof, true, false},
-    [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, print_layout, true, false},
-    [SETTING_TYPE_BOARD] = {setting_board_assign_rule, print_rule, true, false},
+    [SETTING_TYPE_INTEGER] = {setting_value_assign_integer, setting_value_print_integer, false,
+                              false},
+    [SETTING_TYPE_OCTAL] = {setting_value_assign_octal, setting_value_print_octal, false, false},
+    [SETTING_TYPE_SIZE] = {setting_value_assign_size, setting_value_print_size, false, false},
+    [SETTING_TYPE_SIZE_OR_PERCENT] = {setting_value_assign_size_or_percent,
+                                      setting_value_print_size_or_percent, false, false},
+    [SETTING_TYPE_BOOLEAN] = {setting_value_assign_boolean, setting_value_print_boolean, false,
+                              false},
+    [SETTING_TYPE_CHOICE] = {setting_value_assign_choice, setting_value_print_choice, false, false},
+    [SETTING_TYPE_ONLY] = {setting_value_check_only, setting_value_print_only, false, false},
+    [SETTING_TYPE_STRING] = {setting_value_assign_string, setting_value_print_string, false, true},
+    [SETTING_TYPE_DIRECTORY] = {setting_value_assign_string, setting_value_print_directory, false,
+                                true},
+    [SETTING_TYPE_HOST] = {setting_value_assign_host, setting_value_print_string, false, true},
+    [SETTING_TYPE_FILE_NAME] = {setting_value_assign_file_name, setting_value_print_string, false,
+                                true},
+    [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, setting_value_print_string,
+                                     false, true},
+    [SETTING_TYPE_EVENTS] = {setting_value_assign_events, setting_value_print_events, false, false},
+    [SETTING_TYPE_USER] = {setting_value_assign_user, setting_value_print_user, true, true},
+    [SETTING_TYPE_BIND] = {setting_value_assign_bind, setting_value_print_bind, true, false},
+    [SETTING_TYPE_PROXIED] = {setting_value_assign_proxied, setting_value_print_proxied, true,
+                              false},
+    [SETTING_TYPE_SUBNETS] = {setting_value_assign_subnets, setting_value_print_subnets, true,
+                              false},
+    [SETTING_TYPE_OUTPUT_LIMIT] = {setting_value_assign_output_limit,
+                                   setting_value_print_output_limit, true, false},
+    [SETTING_TYPE_SAVE] = {setting_value_assign_save, setting_value_print_save, true, false},
+    [SETTING_TYPE_RENAME] = {setting_value_assign_rename, setting_value_print_rename, true, false},
+    [SETTING_TYPE_REPLICAOF] = {setting_value_assign_replicaof, setting_value_print_replicaof, true,
+                                false},
+    [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, setting_value_print_layout, true, false},
+    [SETTING_TYPE_BOARD] = {setting_board_assign_rule, setting_value_print_rule, true, false},
 };
 
 char **setting_value_string(struct settings *settings, const struct setting *setting) {
-    return types[setting->kind.type].is_string ? field_of(settings, setting) : NULL;
+    return types[setting->kind.type].is_string ? setting_value_field_of(settings, setting) : NULL;
 }
 
-static bool fail_count(const struct setting_input *in) {
+static bool setting_value_fail_count(const struct setting_input *in) {
     char syntax[SETTING_SYNTAX_MAX];
     return setting_fail(in->reason, "wrong number of arguments, the form is: %s %s",
                         in->setting->name, setting_print_syntax(in->setting, syntax));
 }
 
 /* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
-static bool assign_list(const struct setting_input *in) {
+static bool setting_value_assign_list(const struct setting_input *in) {
     enum setting_type type = in->setting->kind.type;
     struct setting_input each = *in;
     struct setting_words words = {.count = 0};
@@ -803,24 +820,25 @@ static bool assign_list(const struct setting_input *in) {
     each.count = words.count;
     bool may_be_empty = type == SETTING_TYPE_SAVE || type == SETTING_TYPE_PROXIED ||
                         type == SETTING_TYPE_SUBNETS || type == SETTING_TYPE_REPLICAOF;
-    return each.count > 0 || may_be_empty ? types[type].assign(&each) : fail_count(in);
+    return each.count > 0 || may_be_empty ? types[type].assign(&each)
+                                          : setting_value_fail_count(in);
 }
 
 bool setting_value_assign(const struct setting_input *in) {
     enum setting_type type = in->setting->kind.type;
     if (in->count == 0 || (in->count > 1 && !types[type].has_many_words)) {
-        return fail_count(in);
+        return setting_value_fail_count(in);
     }
     if (!setting_words_check(in->words, in->count, in->reason)) {
         return false;
     }
     return types[type].has_many_words && in->count == 1 && type != SETTING_TYPE_USER
-               ? assign_list(in)
+               ? setting_value_assign_list(in)
                : types[type].assign(in);
 }
 
-static size_t print(const struct settings *settings, const struct setting *setting, uint32_t index,
-                    bool is_for_file, char *out) {
+static size_t setting_value_print(const struct settings *settings, const struct setting *setting,
+                                  uint32_t index, bool is_for_file, char *out) {
     return types[setting->kind.type].print(
         &(struct printing){.settings = settings,
                            .setting = setting,
@@ -831,7 +849,7 @@ static size_t print(const struct settings *settings, const struct setting *setti
 }
 
 size_t setting_print(const struct settings *settings, const struct setting *setting, char *out) {
-    return print(settings, setting, 0, false, out);
+    return setting_value_print(settings, setting, 0, false, out);
 }
 
 bool setting_print_line(const struct settings *settings, const struct setting *setting,
@@ -842,10 +860,10 @@ bool setting_print_line(const struct settings *settings, const struct setting *s
                           : type == SETTING_TYPE_RENAME ? settings->rename_count
                                                         : 1;
     bool is_user = type == SETTING_TYPE_USER;
-    if (is_user ? find_user_line(settings, index) == NULL : index >= line_count) {
+    if (is_user ? setting_value_find_user_line(settings, index) == NULL : index >= line_count) {
         return false;
     }
-    *size = print(settings, setting, index, true, out);
+    *size = setting_value_print(settings, setting, index, true, out);
     return true;
 }
 
@@ -855,7 +873,7 @@ const char *setting_print_syntax(const struct setting *setting, char *out) {
         snprintf(out, SETTING_SYNTAX_MAX, "%" PRId64 "..%" PRId64 "%s%s", kind->minimum,
                  kind->maximum, kind->text[0] != '\0' ? " " : "", kind->text);
     } else if (kind->type == SETTING_TYPE_CHOICE) {
-        join_choices(kind->choices, "|", out);
+        setting_value_join_choices(kind->choices, "|", out);
     } else {
         snprintf(out, SETTING_SYNTAX_MAX, "%s", kind->text);
     }

@@ -89,7 +89,7 @@ bool setting_words_is_of(struct bytes word, const char *others) {
     return true;
 }
 
-static size_t put_escaped(char *out, char byte) {
+static size_t setting_words_put_escaped(char *out, char byte) {
     static const char letters[] = "nrtab\"\\";
     static const char meanings[] = "\n\r\t\a\b\"\\";
     const char *meaning = byte != '\0' ? strchr(meanings, byte) : NULL;
@@ -118,7 +118,7 @@ size_t setting_words_quote(char *out, struct bytes word) {
     size_t size = 0;
     out[size++] = '"';
     for (size_t i = 0; i < word.size; i++) {
-        size += put_escaped(out + size, word.at[i]);
+        size += setting_words_put_escaped(out + size, word.at[i]);
     }
     out[size++] = '"';
     return size;
@@ -126,13 +126,13 @@ size_t setting_words_quote(char *out, struct bytes word) {
 
 /* ---- Did you mean ---- */
 
-static unsigned min_of(unsigned a, unsigned b) {
+static unsigned setting_words_min_of(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
 /* Edit distance: letters to insert, delete, change or swap with their neighbour (optimal string
  * alignment). Both texts have at most BYTES_SHOWN_MAX bytes. */
-static unsigned slips_between(struct bytes a, struct bytes b) {
+static unsigned setting_words_slips_between(struct bytes a, struct bytes b) {
     unsigned rows[3][BYTES_SHOWN_MAX + 1];
     for (unsigned j = 0; j <= b.size; j++) {
         rows[0][j] = j;
@@ -143,9 +143,9 @@ static unsigned slips_between(struct bytes a, struct bytes b) {
         row[0] = i;
         for (unsigned j = 1; j <= b.size; j++) {
             unsigned change = before[j - 1] + (a.at[i - 1] != b.at[j - 1]);
-            row[j] = min_of(change, 1 + min_of(before[j], row[j - 1]));
+            row[j] = setting_words_min_of(change, 1 + setting_words_min_of(before[j], row[j - 1]));
             if (i > 1 && j > 1 && a.at[i - 1] == b.at[j - 2] && a.at[i - 2] == b.at[j - 1]) {
-                row[j] = min_of(row[j], rows[(i - 2) % 3][j - 2] + 1);
+                row[j] = setting_words_min_of(row[j], rows[(i - 2) % 3][j - 2] + 1);
             }
         }
     }
@@ -153,7 +153,8 @@ static unsigned slips_between(struct bytes a, struct bytes b) {
 }
 
 /* The word that this one is probably a typing error of; NULL: none is close. */
-static const char *find_nearest(struct bytes word, setting_words_next *next, const void *context) {
+static const char *setting_words_find_nearest(struct bytes word, setting_words_next *next,
+                                              const void *context) {
     if (word.size > BYTES_SHOWN_MAX) {
         return NULL;
     }
@@ -166,7 +167,7 @@ static const char *find_nearest(struct bytes word, setting_words_next *next, con
         if (text.size > BYTES_SHOWN_MAX) {
             continue;
         }
-        unsigned slips = slips_between(word, text);
+        unsigned slips = setting_words_slips_between(word, text);
         if (slips < fewest || (slips == fewest && nearest == NULL && slips < text.size)) {
             fewest = slips;
             nearest = candidate;
@@ -177,7 +178,7 @@ static const char *find_nearest(struct bytes word, setting_words_next *next, con
 
 bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
                                 setting_words_next *next, const void *context) {
-    const char *nearest = find_nearest(word, next, context);
+    const char *nearest = setting_words_find_nearest(word, next, context);
     return nearest == NULL ? setting_fail(reason, "%s '%s'", what, bytes_show(word).text)
                            : setting_fail(reason, "%s '%s'; did you mean '%s'?", what,
                                           bytes_show(word).text, nearest);

@@ -18,8 +18,8 @@
 
 enum { PRIORITY = 10, PATH_SIZE = 64 };
 
-static int prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
-                   const char *directory, int input, int output) {
+static int child_prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
+                         const char *directory, int input, int output) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -33,8 +33,8 @@ static int prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *ac
     return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);
 }
 
-static int spawn(struct child *child, const char *const *arguments, const char *directory,
-                 int input, int output) {
+static int child_spawn(struct child *child, const char *const *arguments, const char *directory,
+                       int input, int output) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     char *const *words = (char *const *)(uintptr_t)arguments; /* which spawn does not change */
@@ -44,7 +44,7 @@ static int spawn(struct child *child, const char *const *arguments, const char *
     }
     error = posix_spawn_file_actions_init(&actions);
     if (error == 0) {
-        error = prepare(&attributes, &actions, directory, input, output);
+        error = child_prepare(&attributes, &actions, directory, input, output);
         error = error != 0
                     ? error
                     : posix_spawn(&child->id, OWN_PROGRAM, &actions, &attributes, words, environ);
@@ -55,7 +55,7 @@ static int spawn(struct child *child, const char *const *arguments, const char *
 }
 
 /* Both are wishes: it does its work without them. */
-static void put_behind(pid_t id) {
+static void child_put_behind(pid_t id) {
     char path[PATH_SIZE];
     (void)setpriority(PRIO_PROCESS, (id_t)id, PRIORITY);
     snprintf(path, sizeof path, "/proc/%ld/oom_score_adj", (long)id);
@@ -67,7 +67,7 @@ static void put_behind(pid_t id) {
 }
 
 /* As it was before; orphans that have ended meanwhile go, too. */
-static void stop_waiting(const struct child *child) {
+static void child_stop_waiting(const struct child *child) {
     if (child->was_ignored) {
         (void)signal(SIGCHLD, SIG_IGN);
         while (waitpid(-1, NULL, WNOHANG) > 0) {}
@@ -79,14 +79,14 @@ bool child_start(struct child *child, const char *const *arguments, const char *
     CHECK(child->state == CHILD_NONE);
     /* Ignored, it would leave no status. */
     child->was_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
-    int error = spawn(child, arguments, directory, input, output);
+    int error = child_spawn(child, arguments, directory, input, output);
     if (error != 0) {
-        stop_waiting(child);
+        child_stop_waiting(child);
         errno = error;
         return false;
     }
     child->state = CHILD_RUNS;
-    put_behind(child->id);
+    child_put_behind(child->id);
     return true;
 }
 
@@ -100,7 +100,7 @@ enum child_end child_look(struct child *child) {
         return CHILD_GOES_ON;
     }
     child->state = CHILD_NONE;
-    stop_waiting(child);
+    child_stop_waiting(child);
     return id > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CHILD_IS_DONE : CHILD_FAILED;
 }
 

@@ -32,23 +32,24 @@ static bool is_calibrated;
 
 /* ---- sources ---- */
 
-static int64_t system_us(clockid_t id) {
+static int64_t clock_system_us(clockid_t id) {
     struct timespec now;
     clock_gettime(id, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static int64_t read_wall(const struct clock *clock) {
-    return clock->wall_us != NULL ? clock->wall_us(clock->context) : system_us(CLOCK_REALTIME);
+static int64_t clock_read_wall(const struct clock *clock) {
+    return clock->wall_us != NULL ? clock->wall_us(clock->context)
+                                  : clock_system_us(CLOCK_REALTIME);
 }
 
-static int64_t read_monotonic(const struct clock *clock) {
+static int64_t clock_read_monotonic(const struct clock *clock) {
 #ifdef CLOCK_BOOTTIME
     const clockid_t id = CLOCK_BOOTTIME;
 #else
     const clockid_t id = CLOCK_MONOTONIC;
 #endif
-    return clock->monotonic_us != NULL ? clock->monotonic_us(clock->context) : system_us(id);
+    return clock->monotonic_us != NULL ? clock->monotonic_us(clock->context) : clock_system_us(id);
 }
 
 uint64_t clock_monotonic_ns(void) {
@@ -59,7 +60,7 @@ uint64_t clock_monotonic_ns(void) {
 
 /* ---- server time ---- */
 
-static double seconds(int64_t us) {
+static double clock_seconds(int64_t us) {
     return (double)us / 1e6;
 }
 
@@ -68,8 +69,8 @@ const char *clock_state_name(enum clock_state state) {
     return names[state];
 }
 
-static void log_state(const struct clock *clock, enum clock_state before) {
-    double lead_s = seconds(clock->lead_us);
+static void clock_log_state(const struct clock *clock, enum clock_state before) {
+    double lead_s = clock_seconds(clock->lead_us);
     switch (clock->state) {
     case CLOCK_FOLLOWS:
         log_write(LOG_NOTICE,
@@ -93,28 +94,28 @@ static void log_state(const struct clock *clock, enum clock_state before) {
     }
 }
 
-static void note_step(struct clock *clock, int64_t step_us) {
+static void clock_note_step(struct clock *clock, int64_t step_us) {
     clock->step_count++;
     clock->step_us = step_us;
     clock->step_at_us = clock->latest_us;
     clock->waits_since_us = clock->read_us;
     log_write(LOG_WARNING, "clock: the machine's clock has stepped step_seconds=%.3f",
-              seconds(step_us));
+              clock_seconds(step_us));
 }
 
-static void take_wall(struct clock *clock) {
+static void clock_take_wall(struct clock *clock) {
     log_write(LOG_WARNING,
               "clock: the machine's clock has been ahead for a minute and is believed: stamps, "
               "TIME, periods and EXPIREAT follow it; what was set to last for a while (EXPIRE) "
               "lasts as long as before step_seconds=%.3f",
-              seconds(-clock->lead_us));
+              clock_seconds(-clock->lead_us));
     clock->latest_us -= clock->lead_us;
     clock->lead_us = 0;
     clock->jump_count++;
     clock->state = CLOCK_FOLLOWS;
 }
 
-static enum clock_state state_of_lead(int64_t lead_us) {
+static enum clock_state clock_state_of_lead(int64_t lead_us) {
     if (lead_us > CLOCK_STEP_US) {
         return CLOCK_AHEAD;
     }
@@ -122,8 +123,8 @@ static enum clock_state state_of_lead(int64_t lead_us) {
 }
 
 /* Compare server time with the wall clock. */
-static void compare(struct clock *clock) {
-    int64_t wall_us = read_wall(clock);
+static void clock_compare(struct clock *clock) {
+    int64_t wall_us = clock_read_wall(clock);
     int64_t offset_us = wall_us - clock->read_us;
     int64_t step_us = offset_us - clock->wall_offset_us;
     enum clock_state before = clock->state;
@@ -132,16 +133,16 @@ static void compare(struct clock *clock) {
     clock->lead_us = clock->latest_us - wall_us;
     clock->slow_us = 0;
     if (step_us > CLOCK_STEP_US || step_us < -CLOCK_STEP_US) {
-        note_step(clock, step_us);
+        clock_note_step(clock, step_us);
     }
-    clock->state = state_of_lead(clock->lead_us);
+    clock->state = clock_state_of_lead(clock->lead_us);
     if (clock->state != before) {
         clock->waits_since_us = clock->read_us;
-        log_state(clock, before);
+        clock_log_state(clock, before);
     }
     if (clock->state == CLOCK_WAITS &&
         clock->read_us - clock->waits_since_us >= CLOCK_STEP_LASTS_US) {
-        take_wall(clock);
+        clock_take_wall(clock);
     } else if (clock->state == CLOCK_FOLLOWS && clock->lead_us <= 0) {
         clock->latest_us = wall_us;
         clock->lead_us = 0;
@@ -151,7 +152,7 @@ static void compare(struct clock *clock) {
 }
 
 /* How much of the elapsed time server time skips, to let the wall clock catch up. */
-static int64_t lose(struct clock *clock, int64_t elapsed_us) {
+static int64_t clock_lose(struct clock *clock, int64_t elapsed_us) {
     if (clock->slow_us == 0) {
         return 0;
     }
@@ -164,12 +165,12 @@ static int64_t lose(struct clock *clock, int64_t elapsed_us) {
 }
 
 /* Start at this time, without comparing it with earlier readings. */
-static void start_from(struct clock *clock, int64_t wall_us) {
-    clock->read_us = read_monotonic(clock);
+static void clock_start_from(struct clock *clock, int64_t wall_us) {
+    clock->read_us = clock_read_monotonic(clock);
     clock->compared_us = clock->read_us;
     clock->wall_offset_us = wall_us - clock->read_us;
     clock->lead_us = clock->latest_us - wall_us;
-    clock->state = state_of_lead(clock->lead_us);
+    clock->state = clock_state_of_lead(clock->lead_us);
     clock->waits_since_us = clock->read_us;
     clock->slow_us = clock->state == CLOCK_FOLLOWS ? clock->lead_us : 0;
     clock->is_started = true;
@@ -180,7 +181,7 @@ int64_t clock_now_us(struct clock *clock) {
         clock_raise(clock, clock->latest_us);
         return clock->latest_us;
     }
-    int64_t read_us = read_monotonic(clock);
+    int64_t read_us = clock_read_monotonic(clock);
     int64_t elapsed_us = read_us - clock->read_us;
     if (clock->is_following) {
         clock->read_us = read_us;
@@ -190,9 +191,9 @@ int64_t clock_now_us(struct clock *clock) {
     }
     if (elapsed_us > 0) {
         clock->read_us = read_us;
-        clock->latest_us += elapsed_us - lose(clock, elapsed_us);
+        clock->latest_us += elapsed_us - clock_lose(clock, elapsed_us);
         if (read_us - clock->compared_us >= CLOCK_COMPARE_US) {
-            compare(clock);
+            clock_compare(clock);
         }
     }
     return clock->latest_us;
@@ -206,23 +207,23 @@ void clock_update(struct clock *clock) {
 }
 
 int64_t clock_read_ms(const struct clock *clock) {
-    return read_monotonic(clock) / 1000;
+    return clock_read_monotonic(clock) / 1000;
 }
 
 void clock_raise(struct clock *clock, int64_t floor_us) {
     if (!clock->is_started) {
-        int64_t wall_us = read_wall(clock);
+        int64_t wall_us = clock_read_wall(clock);
         clock->latest_us = wall_us > floor_us ? wall_us : floor_us;
-        start_from(clock, wall_us);
+        clock_start_from(clock, wall_us);
     } else if (clock_now_us(clock) < floor_us) {
         clock->latest_us = floor_us;
-        start_from(clock, read_wall(clock));
+        clock_start_from(clock, clock_read_wall(clock));
     }
 }
 
 void clock_follow(struct clock *clock, int64_t master_us, bool is_floor) {
     enum { DRIFT_PART = 8 };
-    int64_t offset_us = master_us - read_monotonic(clock);
+    int64_t offset_us = master_us - clock_read_monotonic(clock);
     if (!clock->is_following) {
         clock->is_following = true;
         clock->is_started = true;
@@ -244,7 +245,7 @@ void clock_lead(struct clock *clock) {
     if (clock->is_following) {
         (void)clock_now_us(clock);
         clock->is_following = false;
-        start_from(clock, read_wall(clock));
+        clock_start_from(clock, clock_read_wall(clock));
         if (clock->state == CLOCK_FOLLOWS && clock->lead_us < 0) {
             clock->latest_us -= clock->lead_us;
             clock->lead_us = 0;
@@ -254,10 +255,10 @@ void clock_lead(struct clock *clock) {
 }
 
 void clock_reset(struct clock *clock) {
-    int64_t wall_us = read_wall(clock);
+    int64_t wall_us = clock_read_wall(clock);
     clock->latest_us = wall_us;
     clock->jump_count++;
-    start_from(clock, wall_us);
+    clock_start_from(clock, wall_us);
 }
 
 /* ---- ticks ---- */
@@ -277,7 +278,7 @@ bool clock_counter_is_steady(uint32_t power_edx, const char *clock_sources) {
 }
 
 #if defined(__x86_64__)
-static void read_clock_sources(char *text, size_t size) {
+static void clock_read_clock_sources(char *text, size_t size) {
     int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource",
                   O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
@@ -287,10 +288,10 @@ static void read_clock_sources(char *text, size_t size) {
     }
 }
 
-static bool find_counter(void) {
+static bool clock_find_counter(void) {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     char clock_sources[256];
-    read_clock_sources(clock_sources, sizeof clock_sources);
+    clock_read_clock_sources(clock_sources, sizeof clock_sources);
     return __get_cpuid(CPUID_POWER, &eax, &ebx, &ecx, &edx) != 0 &&
            clock_counter_is_steady(edx, clock_sources);
 }
@@ -298,7 +299,7 @@ static bool find_counter(void) {
 
 /* Read both clocks at the same moment: the fastest of several readings, because the thread may be
  * preempted between the two. */
-static void read_both(uint64_t *now_ns, uint64_t *now_ticks) {
+static void clock_read_both(uint64_t *now_ns, uint64_t *now_ticks) {
     uint64_t quickest_ns = UINT64_MAX;
     for (int i = 0; i < READINGS; i++) {
         uint64_t begin_ns = clock_monotonic_ns();
@@ -319,14 +320,14 @@ void clock_calibrate(void) {
     }
     is_calibrated = true;
 #if defined(__x86_64__)
-    clock_has_counter = find_counter();
+    clock_has_counter = clock_find_counter();
     if (!clock_has_counter) {
         return; /* one tick is one nanosecond */
     }
 #endif
-    read_both(&begin_ns, &begin_ticks);
+    clock_read_both(&begin_ns, &begin_ticks);
     do {
-        read_both(&end_ns, &end_ticks);
+        clock_read_both(&end_ns, &end_ticks);
     } while (end_ns - begin_ns < CALIBRATION_NS);
     if (end_ticks > begin_ticks) {
         ticks_multiplier = ((end_ns - begin_ns) << CALIBRATION_SHIFT) / (end_ticks - begin_ticks);

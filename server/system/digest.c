@@ -8,7 +8,7 @@
 
 enum { DIGEST_SIZE = DIGEST_TEXT_SIZE / 2 };
 
-static void print_hex(const unsigned char *bytes, size_t size, char *out) {
+static void digest_print_hex(const unsigned char *bytes, size_t size, char *out) {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < size; i++) {
         out[2 * i] = digits[bytes[i] >> 4];
@@ -23,7 +23,7 @@ void digest_print(struct bytes text, char out[DIGEST_TEXT_SIZE]) {
         EVP_Digest(text.size > 0 ? text.at : "", text.size, digest, &size, EVP_sha256(), NULL);
     CHECK(status == 1);
     CHECK(size == DIGEST_SIZE);
-    print_hex(digest, DIGEST_SIZE, out);
+    digest_print_hex(digest, DIGEST_SIZE, out);
 }
 
 bool digest_equal(const char a[DIGEST_TEXT_SIZE], const char b[DIGEST_TEXT_SIZE]) {
@@ -49,7 +49,7 @@ void digest_random(char *out, size_t size) {
             continue;
         }
         size_t step = size < sizeof text ? size : sizeof text;
-        print_hex(bytes, sizeof bytes, text);
+        digest_print_hex(bytes, sizeof bytes, text);
         memcpy(out, text, step);
         out += step;
         size -= step;

@@ -14,27 +14,27 @@
 
 /* ---- system calls ---- */
 
-static int system_open_at(int directory, const char *name, int flags, mode_t mode) {
+static int disk_system_open_at(int directory, const char *name, int flags, mode_t mode) {
     return openat(directory, name, flags | O_CLOEXEC, mode);
 }
 
-static ssize_t system_write(int fd, const void *bytes, size_t size) {
+static ssize_t disk_system_write(int fd, const void *bytes, size_t size) {
     return write(fd, bytes, size);
 }
 
-static ssize_t system_read_at(int fd, void *bytes, size_t size, off_t offset) {
+static ssize_t disk_system_read_at(int fd, void *bytes, size_t size, off_t offset) {
     return pread(fd, bytes, size, offset);
 }
 
-static int system_rename_at(int directory, const char *from, const char *to) {
+static int disk_system_rename_at(int directory, const char *from, const char *to) {
     return renameat(directory, from, directory, to);
 }
 
-static int system_unlink_at(int directory, const char *name) {
+static int disk_system_unlink_at(int directory, const char *name) {
     return unlinkat(directory, name, 0);
 }
 
-static int system_size(int fd, uint64_t *size) {
+static int disk_system_size(int fd, uint64_t *size) {
     struct stat status;
     if (fstat(fd, &status) != 0) {
         return -1;
@@ -43,11 +43,11 @@ static int system_size(int fd, uint64_t *size) {
     return 0;
 }
 
-static int system_lock(int fd) {
+static int disk_system_lock(int fd) {
     return flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static int system_list(int directory, disk_visit_name *visit, void *context) {
+static int disk_system_list(int directory, disk_visit_name *visit, void *context) {
     /* A separate file description, because closedir closes it and listing moves its offset. */
     int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
@@ -67,7 +67,7 @@ static int system_list(int directory, disk_visit_name *visit, void *context) {
     return error == 0 ? 0 : -1;
 }
 
-static int system_write_back(int fd, uint64_t offset, uint64_t size, bool is_waiting) {
+static int disk_system_write_back(int fd, uint64_t offset, uint64_t size, bool is_waiting) {
 #ifdef SYNC_FILE_RANGE_WRITE
     unsigned waiting = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER;
     return sync_file_range(fd, (off_t)offset, (off_t)size,
@@ -80,20 +80,20 @@ static int system_write_back(int fd, uint64_t offset, uint64_t size, bool is_wai
 }
 
 const struct disk disk_system = {
-    .open_at = system_open_at,
+    .open_at = disk_system_open_at,
     .close = close,
-    .write = system_write,
-    .read_at = system_read_at,
+    .write = disk_system_write,
+    .read_at = disk_system_read_at,
     .sync_contents = fdatasync,
     .sync = fsync,
     .truncate = ftruncate,
-    .rename_at = system_rename_at,
-    .unlink_at = system_unlink_at,
+    .rename_at = disk_system_rename_at,
+    .unlink_at = disk_system_unlink_at,
     .make_directory_at = mkdirat,
-    .size = system_size,
-    .lock = system_lock,
-    .list = system_list,
-    .write_back = system_write_back,
+    .size = disk_system_size,
+    .lock = disk_system_lock,
+    .list = disk_system_list,
+    .write_back = disk_system_write_back,
 };
 const struct disk *disk = &disk_system;
 
@@ -150,7 +150,7 @@ int disk_open(int directory, const char *name, int flags, mode_t mode) {
     return fd;
 }
 
-static bool is_done(int (*operation)(int fd), int fd) {
+static bool disk_is_done(int (*operation)(int fd), int fd) {
     int result;
     do {
         result = operation(fd);
@@ -159,15 +159,15 @@ static bool is_done(int (*operation)(int fd), int fd) {
 }
 
 bool disk_sync_contents(int fd) {
-    return is_done(disk->sync_contents, fd);
+    return disk_is_done(disk->sync_contents, fd);
 }
 
 bool disk_sync(int fd) {
-    return is_done(disk->sync, fd);
+    return disk_is_done(disk->sync, fd);
 }
 
 bool disk_lock(int fd) {
-    return is_done(disk->lock, fd);
+    return disk_is_done(disk->lock, fd);
 }
 
 bool disk_sync_directory(int fd) {

@@ -76,19 +76,19 @@ struct line {
     size_t size;
 };
 
-static void put(struct line *line, const char *text) {
+static void fault_put(struct line *line, const char *text) {
     for (; *text != '\0' && line->size < LINE_MAX_SIZE; text++) {
         line->text[line->size++] = *text;
     }
 }
 
-static void put_bytes(struct line *line, struct bytes text) {
+static void fault_put_bytes(struct line *line, struct bytes text) {
     for (size_t i = 0; i < text.size && line->size < LINE_MAX_SIZE; i++) {
         line->text[line->size++] = text.at[i];
     }
 }
 
-static void put_number(struct line *line, uint64_t number, unsigned base) {
+static void fault_put_number(struct line *line, uint64_t number, unsigned base) {
     char digits[24];
     size_t at = sizeof digits - 1;
     digits[at] = '\0';
@@ -96,123 +96,123 @@ static void put_number(struct line *line, uint64_t number, unsigned base) {
         digits[--at] = "0123456789abcdef"[number % base];
         number /= base;
     } while (number > 0);
-    put(line, digits + at);
+    fault_put(line, digits + at);
 }
 
-static void put_field(struct line *line, const char *name, uint64_t number) {
-    put(line, name);
-    put_number(line, number, 10);
+static void fault_put_field(struct line *line, const char *name, uint64_t number) {
+    fault_put(line, name);
+    fault_put_number(line, number, 10);
 }
 
-static void write_line(const struct line *line) {
+static void fault_write_line(const struct line *line) {
     log_write_from_signal(LOG_WARNING, line->text, line->size);
 }
 
 /* ---- the first line ---- */
 
-static void put_name(struct line *line, int number) {
+static void fault_put_name(struct line *line, int number) {
     for (size_t i = 0; i < FATAL_SIGNALS; i++) {
         if (fatal_signals[i].number == number) {
-            put(line, fatal_signals[i].name);
+            fault_put(line, fatal_signals[i].name);
             return;
         }
     }
-    put(line, number == SIGUSR1 ? "SIGUSR1" : "");
+    fault_put(line, number == SIGUSR1 ? "SIGUSR1" : "");
     if (number != SIGUSR1) {
-        put_field(line, "SIGRTMIN+", (uint64_t)(number - SIGRTMIN));
+        fault_put_field(line, "SIGRTMIN+", (uint64_t)(number - SIGRTMIN));
     }
 }
 
-static void put_origin(struct line *line, const siginfo_t *signal) {
+static void fault_put_origin(struct line *line, const siginfo_t *signal) {
     if (signal->si_code <= 0) {
-        put_field(line, " sender=", (uint64_t)signal->si_pid);
+        fault_put_field(line, " sender=", (uint64_t)signal->si_pid);
         return;
     }
-    put_field(line, " code=", (uint64_t)signal->si_code);
-    put(line, " address=0x");
-    put_number(line, (uint64_t)(uintptr_t)signal->si_addr, 16);
+    fault_put_field(line, " code=", (uint64_t)signal->si_code);
+    fault_put(line, " address=0x");
+    fault_put_number(line, (uint64_t)(uintptr_t)signal->si_addr, 16);
 }
 
-static bool find_command(struct fault_command *command) {
+static bool fault_find_command(struct fault_command *command) {
     return pthread_equal(pthread_self(), watched.thread) != 0 &&
            watched.describe(watched.context, command);
 }
 
-static void write_first(const char *event, int number, const siginfo_t *signal) {
+static void fault_write_first(const char *event, int number, const siginfo_t *signal) {
     struct fault_command command;
     struct line line = {.size = 0};
-    put(&line, event);
-    put(&line, " signal=");
-    put_name(&line, number);
-    put_origin(&line, signal);
-    put(&line, " command=");
-    put(&line, find_command(&command) ? command.name : "none");
-    put(&line, " version=" SERVER_VERSION " build=\"" __VERSION__ "\"");
-    put_field(&line, " pid=", (uint64_t)getpid());
-    write_line(&line);
+    fault_put(&line, event);
+    fault_put(&line, " signal=");
+    fault_put_name(&line, number);
+    fault_put_origin(&line, signal);
+    fault_put(&line, " command=");
+    fault_put(&line, fault_find_command(&command) ? command.name : "none");
+    fault_put(&line, " version=" SERVER_VERSION " build=\"" __VERSION__ "\"");
+    fault_put_field(&line, " pid=", (uint64_t)getpid());
+    fault_write_line(&line);
 }
 
 /* ---- the report ---- */
 
-static void write_build(const ucontext_t *context) {
+static void fault_write_build(const ucontext_t *context) {
     (void)context;
     struct line line = {.size = 0};
     struct timespec now;
     char thread[17] = "";
     clock_gettime(CLOCK_MONOTONIC, &now);
     (void)prctl(PR_GET_NAME, thread);
-    put(&line, "report build_id=");
+    fault_put(&line, "report build_id=");
     for (size_t i = 0; i < watched.build_id_size; i++) {
-        put_number(&line, watched.build_id[i] >> 4, 16);
-        put_number(&line, watched.build_id[i] & 15, 16);
+        fault_put_number(&line, watched.build_id[i] >> 4, 16);
+        fault_put_number(&line, watched.build_id[i] & 15, 16);
     }
-    put(&line, watched.build_id_size == 0 ? "none thread=\"" : " thread=\"");
-    put(&line, thread);
-    put_field(&line, "\" uptime_s=", (uint64_t)(now.tv_sec - watched.started_at_s));
-    write_line(&line);
+    fault_put(&line, watched.build_id_size == 0 ? "none thread=\"" : " thread=\"");
+    fault_put(&line, thread);
+    fault_put_field(&line, "\" uptime_s=", (uint64_t)(now.tv_sec - watched.started_at_s));
+    fault_write_line(&line);
 }
 
-static void write_command(const ucontext_t *context) {
+static void fault_write_command(const ucontext_t *context) {
     (void)context;
     struct fault_command command = {.name = NULL};
     struct line line = {.size = 0};
-    if (!find_command(&command)) {
+    if (!fault_find_command(&command)) {
         return;
     }
-    put(&line, "report command=");
-    put(&line, command.name);
-    put_field(&line, " args=", command.arg_count);
+    fault_put(&line, "report command=");
+    fault_put(&line, command.name);
+    fault_put_field(&line, " args=", command.arg_count);
     for (uint32_t i = 0; i < command.arg_count && i < FAULT_SIZES_MAX; i++) {
-        put_field(&line, i == 0 ? " sizes=" : ",", command.sizes[i]);
+        fault_put_field(&line, i == 0 ? " sizes=" : ",", command.sizes[i]);
     }
-    put(&line, command.arg_count > FAULT_SIZES_MAX ? ",..." : "");
-    put_field(&line, " client=", command.client);
-    put(&line, " addr=");
-    put(&line, command.address);
-    put(&line, " user=\"");
-    put_bytes(&line, command.user);
-    put_field(&line, "\" db=", command.database);
-    write_line(&line);
+    fault_put(&line, command.arg_count > FAULT_SIZES_MAX ? ",..." : "");
+    fault_put_field(&line, " client=", command.client);
+    fault_put(&line, " addr=");
+    fault_put(&line, command.address);
+    fault_put(&line, " user=\"");
+    fault_put_bytes(&line, command.user);
+    fault_put_field(&line, "\" db=", command.database);
+    fault_write_line(&line);
 }
 
 /* For addr2line: the module's file, and the place in it. */
-static void write_frame(unsigned number, uintptr_t at) {
+static void fault_write_frame(unsigned number, uintptr_t at) {
     struct line line = {.size = 0};
     const struct module *module = watched.modules;
     const struct module *end = module + watched.module_count;
     while (module < end && (at < module->begin || at >= module->end)) {
         module++;
     }
-    put_field(&line, "report frame=", number);
-    put(&line, " module=");
-    put(&line, module < end ? module->name : "none");
-    put(&line, " offset=0x");
-    put_number(&line, at - (module < end ? module->base : 0), 16);
-    write_line(&line);
+    fault_put_field(&line, "report frame=", number);
+    fault_put(&line, " module=");
+    fault_put(&line, module < end ? module->name : "none");
+    fault_put(&line, " offset=0x");
+    fault_put_number(&line, at - (module < end ? module->base : 0), 16);
+    fault_write_line(&line);
 }
 
 /* The instruction that the signal interrupted; 0: unknown. */
-static uintptr_t interrupted_at(const ucontext_t *context) {
+static uintptr_t fault_interrupted_at(const ucontext_t *context) {
 #if defined(__x86_64__)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
@@ -223,7 +223,7 @@ static uintptr_t interrupted_at(const ucontext_t *context) {
 #endif
 }
 
-static int find_frames(void **frames) {
+static int fault_find_frames(void **frames) {
 #if __has_include(<execinfo.h>)
     return backtrace(frames, FRAMES_MAX);
 #else
@@ -235,23 +235,23 @@ static int find_frames(void **frames) {
 /* From the interrupted instruction outwards; the frames of this handler are left out. Where a call
  * into nowhere hides the interrupted frame, all are written. A return address is that behind the
  * call: the byte before it belongs to the call. */
-static void write_frames(const ucontext_t *context) {
+static void fault_write_frames(const ucontext_t *context) {
     void *frames[FRAMES_MAX];
-    uintptr_t at = interrupted_at(context);
-    int count = find_frames(frames);
+    uintptr_t at = fault_interrupted_at(context);
+    int count = fault_find_frames(frames);
     int next = 0;
     unsigned number = 0;
     while (next < count && (uintptr_t)frames[next] != at) {
         next++;
     }
     next = next < count ? next + 1 : 0;
-    write_frame(number++, at);
+    fault_write_frame(number++, at);
     for (; next < count; next++) {
-        write_frame(number++, (uintptr_t)frames[next] - 1);
+        fault_write_frame(number++, (uintptr_t)frames[next] - 1);
     }
 }
 
-static void write_info(const ucontext_t *context) {
+static void fault_write_info(const ucontext_t *context) {
     (void)context;
     unsigned copy = atomic_load(&last_info.at);
     const char *text = last_info.text[copy];
@@ -262,28 +262,28 @@ static void write_info(const ucontext_t *context) {
         while (text < end && *text != '\r' && *text != '\n') {
             text++;
         }
-        put(&line, "report info ");
-        put_bytes(&line, (struct bytes){.at = begin, .size = (size_t)(text - begin)});
+        fault_put(&line, "report info ");
+        fault_put_bytes(&line, (struct bytes){.at = begin, .size = (size_t)(text - begin)});
         if (text > begin) {
-            write_line(&line);
+            fault_write_line(&line);
         }
         text += text < end;
     }
 }
 
-static void write_end(const ucontext_t *context) {
+static void fault_write_end(const ucontext_t *context) {
     (void)context;
     struct line line = {.size = 0};
-    put(&line, "report end: docs/logging.md says how to read it");
-    write_line(&line);
+    fault_put(&line, "report end: docs/logging.md says how to read it");
+    fault_write_line(&line);
 }
 
 /* A part that fails in its turn is left out. */
-static void (*const report_parts[])(const ucontext_t *) = {write_build, write_command, write_frames,
-                                                           write_info, write_end};
+static void (*const report_parts[])(const ucontext_t *) = {
+    fault_write_build, fault_write_command, fault_write_frames, fault_write_info, fault_write_end};
 enum { REPORT_PARTS = sizeof report_parts / sizeof report_parts[0] };
 
-static void write_report(const ucontext_t *context, volatile unsigned *part) {
+static void fault_write_report(const ucontext_t *context, volatile unsigned *part) {
     while (*part < REPORT_PARTS) {
         report_parts[(*part)++](context);
     }
@@ -292,14 +292,14 @@ static void write_report(const ucontext_t *context, volatile unsigned *part) {
 /* ---- the handlers ---- */
 
 /* Will returning from the handler trigger the same fault again? */
-static bool is_repeated(int number, const siginfo_t *signal) {
+static bool fault_is_repeated(int number, const siginfo_t *signal) {
     return signal->si_code > 0 &&
            (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
-static void take_default_action(int number, const siginfo_t *origin) {
+static void fault_take_default_action(int number, const siginfo_t *origin) {
     signal(number, SIG_DFL);
-    if (!is_repeated(number, origin)) {
+    if (!fault_is_repeated(number, origin)) {
         raise(number);
         if (getpid() == 1) {
             _exit(128 + number); /* the kernel lets no signal's default action end process 1 */
@@ -309,7 +309,7 @@ static void take_default_action(int number, const siginfo_t *origin) {
 
 /* One thread writes; another that fails meanwhile waits for the end. What fails while the report is
  * written comes back here, and goes on behind what failed. */
-static void on_fault(int number, siginfo_t *signal_info, void *context) {
+static void fault_on(int number, siginfo_t *signal_info, void *context) {
     static atomic_flag is_begun = ATOMIC_FLAG_INIT;
     static volatile pthread_t writer;
     static volatile unsigned part;
@@ -317,44 +317,44 @@ static void on_fault(int number, siginfo_t *signal_info, void *context) {
         writer = pthread_self();
         signal(SIGALRM, SIG_DFL);
         alarm(HANG_LIMIT_S);
-        write_first("fatal", number, signal_info);
+        fault_write_first("fatal", number, signal_info);
         part = atomic_load(&is_report_wanted) ? 0 : REPORT_PARTS;
     }
     while (pthread_equal(writer, pthread_self()) == 0) {
         pause();
     }
-    write_report(context, &part);
+    fault_write_report(context, &part);
     alarm(0);
-    take_default_action(number, signal_info);
+    fault_take_default_action(number, signal_info);
 }
 
 /* The report is about the watched thread: another one passes the signal on. */
-static void on_asked(int number, siginfo_t *signal_info, void *context) {
+static void fault_on_asked(int number, siginfo_t *signal_info, void *context) {
     int error = errno;
     if (pthread_equal(pthread_self(), watched.thread) == 0) {
         pthread_kill(watched.thread, number);
     } else {
         volatile unsigned part = 0;
-        write_first("report asked for", number, signal_info);
-        write_report(context, &part);
+        fault_write_first("report asked for", number, signal_info);
+        fault_write_report(context, &part);
     }
     errno = error;
 }
 
 /* ---- watching ---- */
 
-static bool is_default(int number) {
+static bool fault_is_default(int number) {
     struct sigaction before;
     return sigaction(number, NULL, &before) == 0 && (before.sa_flags & SA_SIGINFO) == 0 &&
            before.sa_handler == SIG_DFL;
 }
 
-static void on_claim(const char *claim, const char *file, int line) {
+static void fault_on_claim(const char *claim, const char *file, int line) {
     log_write(LOG_WARNING, "%s:%d: claim does not hold: %s", file, line, claim);
 }
 
 /* Notes are (name size, content size, type, name, content), each padded to four bytes. */
-static void read_build_id(const char *at, size_t size) {
+static void fault_read_build_id(const char *at, size_t size) {
     while (size >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         memcpy(&note, at, sizeof note);
@@ -375,7 +375,7 @@ static void read_build_id(const char *at, size_t size) {
 }
 
 /* The first module is the program itself, which has no name here. */
-static int add_module(struct dl_phdr_info *loaded, size_t size, void *context) {
+static int fault_add_module(struct dl_phdr_info *loaded, size_t size, void *context) {
     (void)size;
     (void)context;
     if (watched.module_count == MODULES_MAX) {
@@ -392,7 +392,7 @@ static int add_module(struct dl_phdr_info *loaded, size_t size, void *context) {
             module->end =
                 begin + header->p_memsz > module->end ? begin + header->p_memsz : module->end;
         } else if (header->p_type == PT_NOTE && is_program) {
-            read_build_id((const char *)begin, header->p_memsz);
+            fault_read_build_id((const char *)begin, header->p_memsz);
         }
     }
     if (is_program) {
@@ -403,21 +403,21 @@ static int add_module(struct dl_phdr_info *loaded, size_t size, void *context) {
     return 0;
 }
 
-static void prepare_report(void) {
+static void fault_prepare_report(void) {
     struct timespec now;
     void *frames[FRAMES_MAX];
     clock_gettime(CLOCK_MONOTONIC, &now);
     watched.started_at_s = now.tv_sec;
     watched.module_count = 0;
-    (void)find_frames(frames); /* loads libgcc, which takes memory */
-    (void)dl_iterate_phdr(add_module, NULL);
+    (void)fault_find_frames(frames); /* loads libgcc, which takes memory */
+    (void)dl_iterate_phdr(fault_add_module, NULL);
 }
 
-static void install(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
+static void fault_install(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
     struct sigaction action = {.sa_sigaction = handler};
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
-    if (is_default(number)) {
+    if (fault_is_default(number)) {
         sigaction(number, &action, NULL);
     }
 }
@@ -426,18 +426,18 @@ void fault_watch(fault_describe *describe, const void *context) {
     watched.describe = describe;
     watched.context = context;
     watched.thread = pthread_self();
-    check_set_handler(on_claim);
-    prepare_report();
+    check_set_handler(fault_on_claim);
+    fault_prepare_report();
     thread_signals_use_stack();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < FATAL_SIGNALS; i++) {
-        install(fatal_signals[i].number, on_fault, SA_NODEFER);
+        fault_install(fatal_signals[i].number, fault_on, SA_NODEFER);
     }
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
-        install(number, on_fault, SA_NODEFER);
+        fault_install(number, fault_on, SA_NODEFER);
     }
-    install(SIGUSR1, on_asked, SA_RESTART);
+    fault_install(SIGUSR1, fault_on_asked, SA_RESTART);
 }
 
 void fault_set_report(bool is_wanted) {

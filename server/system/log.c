@@ -66,14 +66,14 @@ static const struct {
 
 /* ---- opening ---- */
 
-static void close_file(void) {
+static void log_close_file(void) {
     if (log_state.fd != STDOUT_FILENO) {
         close(log_state.fd);
         log_state.fd = STDOUT_FILENO;
     }
 }
 
-static void close_syslog(void) {
+static void log_close_syslog(void) {
     if (log_state.syslog.fd >= 0) {
         close(log_state.syslog.fd);
         log_state.syslog.fd = -1;
@@ -92,7 +92,7 @@ bool log_is_journal(int fd) {
     return strcmp(named, own) == 0;
 }
 
-static bool open_path(const char *path) {
+static bool log_open_path(const char *path) {
     int fd = STDOUT_FILENO;
     struct stat status;
     if (path[0] != '\0') {
@@ -102,7 +102,7 @@ static bool open_path(const char *path) {
             return false;
         }
     }
-    close_file();
+    log_close_file();
     log_state.fd = fd;
     log_state.is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     log_state.is_journal = log_is_journal(fd);
@@ -118,7 +118,7 @@ bool log_open(const char *path, enum log_level level) {
         return false;
     }
     pthread_mutex_lock(&log_lock);
-    bool is_open = open_path(wanted);
+    bool is_open = log_open_path(wanted);
     if (is_open) {
         memmove(log_state.path, wanted, size + 1);
         log_state.level = level;
@@ -145,22 +145,22 @@ void log_use_syslog(const char *ident, int facility) {
 
 bool log_reopen(void) {
     pthread_mutex_lock(&log_lock);
-    close_syslog();
-    bool is_open = open_path(log_state.path);
+    log_close_syslog();
+    bool is_open = log_open_path(log_state.path);
     pthread_mutex_unlock(&log_lock);
     return is_open;
 }
 
 void log_close(void) {
     pthread_mutex_lock(&log_lock);
-    close_file();
-    close_syslog();
+    log_close_file();
+    log_close_syslog();
     pthread_mutex_unlock(&log_lock);
 }
 
 /* ---- syslog ---- */
 
-static bool connect_syslog(void) {
+static bool log_connect_syslog(void) {
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
@@ -171,51 +171,51 @@ static bool connect_syslog(void) {
     return fd >= 0;
 }
 
-static size_t add(char *out, size_t size, const char *text, size_t text_size) {
+static size_t log_add(char *out, size_t size, const char *text, size_t text_size) {
     memcpy(out + size, text, text_size);
     return size + text_size;
 }
 
-static size_t add_text(char *out, size_t size, const char *text) {
-    return add(out, size, text, strlen(text));
+static size_t log_add_text(char *out, size_t size, const char *text) {
+    return log_add(out, size, text, strlen(text));
 }
 
 /* "<133>leaderboard[4711]: ready". The time is left to the daemon: it knows it, and the local zone. */
-static void send_to_syslog(enum log_level level, struct bytes text) {
+static void log_send_to_syslog(enum log_level level, struct bytes text) {
     char line[LOG_TEXT_MAX + IDENT_MAX + 2 * BYTES_INTEGER_TEXT_MAX + 8];
     uint64_t priority =
         (uint64_t)log_state.syslog.facility * 8 + (uint64_t)levels[level].syslog_severity;
-    size_t size = add_text(line, 0, "<");
+    size_t size = log_add_text(line, 0, "<");
     size += bytes_print_u64(line + size, priority);
-    size = add_text(line, size, ">");
-    size = add_text(line, size, log_state.syslog.ident);
-    size = add_text(line, size, "[");
+    size = log_add_text(line, size, ">");
+    size = log_add_text(line, size, log_state.syslog.ident);
+    size = log_add_text(line, size, "[");
     size += bytes_print_u64(line + size, (uint64_t)getpid());
-    size = add_text(line, size, "]: ");
-    size = add(line, size, text.at, text.size);
+    size = log_add_text(line, size, "]: ");
+    size = log_add(line, size, text.at, text.size);
     /* Once more, if the daemon was restarted. */
     for (int i = 0; i < 2; i++) {
-        if (log_state.syslog.fd < 0 && !connect_syslog()) {
+        if (log_state.syslog.fd < 0 && !log_connect_syslog()) {
             return;
         }
         if (send(log_state.syslog.fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
             errno == EAGAIN || errno == ENOBUFS || errno == EINTR) {
             return;
         }
-        close_syslog();
+        log_close_syslog();
     }
 }
 
 /* ---- writing ---- */
 
 /* Would a write wait? */
-static bool has_room(void) {
+static bool log_has_room(void) {
     struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
     return log_state.is_file || (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0);
 }
 
 /* false: it was not written, or not whole. */
-static bool write_whole(const char *line, size_t size) {
+static bool log_write_whole(const char *line, size_t size) {
     ssize_t written;
     do {
         written = write(log_state.fd, line, size);
@@ -225,7 +225,7 @@ static bool write_whole(const char *line, size_t size) {
 }
 
 /* "2026-11-21T10:59:01.250000Z": all six digits, so that lines sort. */
-static size_t print_time(char *out) {
+static size_t log_print_time(char *out) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
@@ -242,10 +242,10 @@ static size_t print_time(char *out) {
 }
 
 /* The whole line with its end; returns its size. */
-static size_t print_line(char *line, enum log_level level, struct bytes text) {
+static size_t log_print_line(char *line, enum log_level level, struct bytes text) {
     enum { MILLISECONDS_SIZE = 23 }; /* "2026-11-21T10:59:01.250" */
     char time[TIMESTAMP_TEXT_MAX];
-    size_t time_size = print_time(time);
+    size_t time_size = log_print_time(time);
     size_t size;
     if (log_state.is_json) {
         if (time_size > MILLISECONDS_SIZE) {
@@ -255,37 +255,37 @@ static size_t print_line(char *line, enum log_level level, struct bytes text) {
         size = log_json_print(line, (struct bytes){.at = time, .size = time_size},
                               levels[level].name, text);
     } else {
-        size = add(line, 0, time, time_size);
-        size = add_text(line, size, " ");
-        size = add_text(line, size, levels[level].name);
-        size = add_text(line, size, " ");
-        size = add(line, size, text.at, text.size);
+        size = log_add(line, 0, time, time_size);
+        size = log_add_text(line, size, " ");
+        size = log_add_text(line, size, levels[level].name);
+        size = log_add_text(line, size, " ");
+        size = log_add(line, size, text.at, text.size);
     }
     line[size++] = '\n';
     return size;
 }
 
-static bool put_line(enum log_level level, struct bytes text) {
+static bool log_put_line(enum log_level level, struct bytes text) {
     char line[LOG_LINE_MAX];
-    size_t begin = log_state.is_torn ? add_text(line, 0, "\n") : 0;
+    size_t begin = log_state.is_torn ? log_add_text(line, 0, "\n") : 0;
     if (log_state.is_journal) {
         const char priority[] = {'<', (char)('0' + levels[level].syslog_severity), '>'};
-        begin = add(line, begin, priority, LOG_PRIORITY_SIZE);
+        begin = log_add(line, begin, priority, LOG_PRIORITY_SIZE);
     }
-    size_t size = begin + print_line(line + begin, level, text);
-    return has_room() && write_whole(line, size);
+    size_t size = begin + log_print_line(line + begin, level, text);
+    return log_has_room() && log_write_whole(line, size);
 }
 
-static void put_dropped(void) {
+static void log_put_dropped(void) {
     char text[64];
-    size_t size = add_text(text, 0, "log: lines were dropped count=");
+    size_t size = log_add_text(text, 0, "log: lines were dropped count=");
     size += bytes_print_u64(text + size, log_state.dropped);
-    if (put_line(LOG_WARNING, (struct bytes){.at = text, .size = size})) {
+    if (log_put_line(LOG_WARNING, (struct bytes){.at = text, .size = size})) {
         log_state.dropped = 0;
     }
 }
 
-static void put_everywhere(enum log_level level, char *text, size_t size) {
+static void log_put_everywhere(enum log_level level, char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)text[i] < ' ' || text[i] == '\x7f') {
             text[i] = '?';
@@ -293,12 +293,12 @@ static void put_everywhere(enum log_level level, char *text, size_t size) {
     }
     const struct bytes bytes = {.at = text, .size = size};
     if (log_state.syslog.is_on) {
-        send_to_syslog(level, bytes);
+        log_send_to_syslog(level, bytes);
     }
     if (log_state.dropped > 0) {
-        put_dropped();
+        log_put_dropped();
     }
-    log_state.dropped += log_state.dropped > 0 || !put_line(level, bytes);
+    log_state.dropped += log_state.dropped > 0 || !log_put_line(level, bytes);
 }
 
 void log_write(enum log_level level, const char *format, ...) {
@@ -313,7 +313,7 @@ void log_write(enum log_level level, const char *format, ...) {
     va_end(arguments);
     size_t size = printed < 0 ? 0 : (size_t)printed;
     pthread_mutex_lock(&log_lock);
-    put_everywhere(level, text, size < LOG_TEXT_MAX ? size : LOG_TEXT_MAX);
+    log_put_everywhere(level, text, size < LOG_TEXT_MAX ? size : LOG_TEXT_MAX);
     pthread_mutex_unlock(&log_lock);
 }
 
@@ -321,7 +321,7 @@ void log_write_from_signal(enum log_level level, const char *text, size_t size) 
     char copy[LOG_TEXT_MAX];
     size = size < LOG_TEXT_MAX ? size : LOG_TEXT_MAX;
     memcpy(copy, text, size);
-    put_everywhere(level, copy, size);
+    log_put_everywhere(level, copy, size);
 }
 
 struct log_quoted log_quote(struct bytes text) {

@@ -15,14 +15,14 @@
 /* Listeners, the log, the loop's own descriptors, and a reserve; each further loop has five. */
 enum { DESCRIPTORS_OWN = 64, DESCRIPTORS_LOOP = 6 };
 
-static int64_t own_descriptors(int64_t io_threads, int64_t viewers) {
+static int64_t process_own_descriptors(int64_t io_threads, int64_t viewers) {
     return DESCRIPTORS_OWN + viewers + (io_threads > 1 ? io_threads * DESCRIPTORS_LOOP : 0);
 }
 
 bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t viewers,
                                  int64_t *clients_max) {
     struct rlimit limit;
-    rlim_t own = (rlim_t)own_descriptors(io_threads, viewers);
+    rlim_t own = (rlim_t)process_own_descriptors(io_threads, viewers);
     rlim_t wanted = (rlim_t)clients + own;
     *clients_max = clients;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
@@ -51,7 +51,7 @@ int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads, int6
               "maxclients lowered, too few descriptors allowed maxclients=%lld wanted=%lld "
               "advice=\"ulimit -n %lld\"",
               (long long)allowed, (long long)clients,
-              (long long)clients + own_descriptors(io_threads, viewers));
+              (long long)clients + process_own_descriptors(io_threads, viewers));
     return allowed;
 }
 

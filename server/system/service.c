@@ -32,7 +32,7 @@ static struct {
 } service = {.fd = -1};
 
 /* The variable as a number; 0: it is not set, or is none. */
-static int64_t number_of(const char *variable) {
+static int64_t service_number_of(const char *variable) {
     const char *text = getenv(variable);
     int64_t number = 0;
     bool is_number = text != NULL && bytes_parse_i64(bytes_from_text(text), &number);
@@ -42,7 +42,7 @@ static int64_t number_of(const char *variable) {
 /* ---- what is told ---- */
 
 /* A path, or '@' and a name in the abstract namespace. */
-static bool fill_address(struct sockaddr_un *address, socklen_t *size, const char *text) {
+static bool service_fill_address(struct sockaddr_un *address, socklen_t *size, const char *text) {
     size_t length = strlen(text);
     if ((text[0] != '/' && text[0] != '@') || length < 2 || length >= sizeof address->sun_path) {
         return false;
@@ -58,10 +58,10 @@ static bool fill_address(struct sockaddr_un *address, socklen_t *size, const cha
     return true;
 }
 
-static int connect_to(const char *text) {
+static int service_connect_to(const char *text) {
     struct sockaddr_un address;
     socklen_t size;
-    if (!fill_address(&address, &size, text)) {
+    if (!service_fill_address(&address, &size, text)) {
         return -1;
     }
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -75,7 +75,7 @@ static int connect_to(const char *text) {
 }
 
 /* A manager that has gone away is no reason to fail. */
-static void send_text(const char *text, size_t size, int flags) {
+static void service_send_text(const char *text, size_t size, int flags) {
     ssize_t sent;
     do {
         sent = service.fd >= 0 ? send(service.fd, text, size, flags | MSG_NOSIGNAL) : 0;
@@ -90,7 +90,7 @@ void service_tell(const char *format, ...) {
     va_end(arguments);
     CHECK(size > 0);
     CHECK((size_t)size < sizeof text);
-    send_text(text, (size_t)size, 0);
+    service_send_text(text, (size_t)size, 0);
 }
 
 void service_ping(void) {
@@ -99,7 +99,7 @@ void service_ping(void) {
     if (service.ping_interval_us != 0 &&
         now_us - service.pinged_at_us >= service.ping_interval_us / PINGS_MAX) {
         service.pinged_at_us = now_us;
-        send_text(ping, sizeof ping - 1, MSG_DONTWAIT);
+        service_send_text(ping, sizeof ping - 1, MSG_DONTWAIT);
     }
 }
 
@@ -111,41 +111,41 @@ bool service_is_watched(void) {
     return service.fd >= 0;
 }
 
-static void read_watchdog(void) {
-    int64_t pid = number_of("WATCHDOG_PID");
+static void service_read_watchdog(void) {
+    int64_t pid = service_number_of("WATCHDOG_PID");
     if (service.fd >= 0 && (pid == 0 || pid == getpid())) {
-        service.ping_interval_us = (uint64_t)number_of("WATCHDOG_USEC");
+        service.ping_interval_us = (uint64_t)service_number_of("WATCHDOG_USEC");
     }
 }
 
 /* ---- what is given ---- */
 
 /* The next of the names that ':' separates. */
-static void take_name(const char **names, char *name) {
+static void service_take_name(const char **names, char *name) {
     size_t size = strcspn(*names, ":");
     snprintf(name, SERVICE_NAME_MAX, "%.*s", (int)size, *names);
     *names += size;
     *names += **names == ':';
 }
 
-static bool prepare_socket(int fd) {
+static bool service_prepare_socket(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-static void read_sockets(void) {
+static void service_read_sockets(void) {
     const char *names = getenv("LISTEN_FDNAMES");
-    int64_t count = number_of("LISTEN_FDS");
-    if (number_of("LISTEN_PID") != getpid()) {
+    int64_t count = service_number_of("LISTEN_FDS");
+    if (service_number_of("LISTEN_PID") != getpid()) {
         return;
     }
     names = names != NULL ? names : "";
     for (int64_t i = 0; i < count && i < SERVICE_SOCKETS_MAX; i++) {
         struct service_socket *next = &service.sockets[service.socket_count];
-        take_name(&names, next->name);
+        service_take_name(&names, next->name);
         next->fd = SOCKET_FIRST + (int)i;
-        service.socket_count += prepare_socket(next->fd);
+        service.socket_count += service_prepare_socket(next->fd);
     }
 }
 
@@ -162,9 +162,9 @@ void service_init(void) {
     static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
                                             "LISTEN_FDS",    "LISTEN_PID",    "LISTEN_FDNAMES"};
     const char *notify = getenv("NOTIFY_SOCKET");
-    read_sockets(); /* first: their descriptors have fixed numbers */
-    service.fd = notify != NULL ? connect_to(notify) : -1;
-    read_watchdog();
+    service_read_sockets(); /* first: their descriptors have fixed numbers */
+    service.fd = notify != NULL ? service_connect_to(notify) : -1;
+    service_read_watchdog();
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         unsetenv(variables[i]);
     }

@@ -16,7 +16,8 @@
 enum { TEXT_MAX = 512, PATH_SIZE = 768 };
 
 /* The beginning of a file, without the line end. */
-static bool read_text(const struct surroundings *wanted, const char *path, char text[TEXT_MAX]) {
+static bool surroundings_read_text(const struct surroundings *wanted, const char *path,
+                                   char text[TEXT_MAX]) {
     char whole[PATH_SIZE];
     snprintf(whole, sizeof whole, "%s%s", wanted->root != NULL ? wanted->root : "", path);
     int fd = open(whole, O_RDONLY | O_CLOEXEC);
@@ -31,14 +32,16 @@ static bool read_text(const struct surroundings *wanted, const char *path, char 
     return size > 0;
 }
 
-static bool read_number(const struct surroundings *wanted, const char *path, int64_t *number) {
+static bool surroundings_read_number(const struct surroundings *wanted, const char *path,
+                                     int64_t *number) {
     char text[TEXT_MAX];
-    return read_text(wanted, path, text) && bytes_parse_i64(bytes_from_text(text), number);
+    return surroundings_read_text(wanted, path, text) &&
+           bytes_parse_i64(bytes_from_text(text), number);
 }
 
-static void check_backlog(const struct surroundings *wanted) {
+static void surroundings_check_backlog(const struct surroundings *wanted) {
     int64_t somaxconn;
-    if (read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
+    if (surroundings_read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
         somaxconn < wanted->tcp_backlog) {
         log_write(LOG_WARNING,
                   "the system lowers tcp-backlog, clients that connect at once may be refused "
@@ -48,10 +51,10 @@ static void check_backlog(const struct surroundings *wanted) {
     }
 }
 
-static void check_huge_pages(const struct surroundings *wanted) {
+static void surroundings_check_huge_pages(const struct surroundings *wanted) {
     char text[TEXT_MAX];
     if (strcmp(memory_allocator(), "pool") == 0 &&
-        read_text(wanted, "/sys/kernel/mm/transparent_hugepage/enabled", text) &&
+        surroundings_read_text(wanted, "/sys/kernel/mm/transparent_hugepage/enabled", text) &&
         strstr(text, "[never]") != NULL) {
         log_write(LOG_WARNING,
                   "huge pages are off, large boards are about a tenth slower "
@@ -60,7 +63,7 @@ static void check_huge_pages(const struct surroundings *wanted) {
 }
 
 /* The pool reserves twice the machine's memory in addresses. */
-static void check_address_space(const struct surroundings *wanted) {
+static void surroundings_check_address_space(const struct surroundings *wanted) {
     struct rlimit limit;
     int64_t overcommit;
     if (strcmp(memory_allocator(), "pool") == 0) {
@@ -69,7 +72,7 @@ static void check_address_space(const struct surroundings *wanted) {
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
         log_write(LOG_WARNING, "the address space is limited, so memory comes from the C library: "
                                "slower, and larger advice=\"ulimit -v unlimited\"");
-    } else if (read_number(wanted, "/proc/sys/vm/overcommit_memory", &overcommit) &&
+    } else if (surroundings_read_number(wanted, "/proc/sys/vm/overcommit_memory", &overcommit) &&
                overcommit == 2) {
         log_write(LOG_WARNING,
                   "the system reserves no addresses beyond its memory, so memory comes "
@@ -79,21 +82,22 @@ static void check_address_space(const struct surroundings *wanted) {
 }
 
 /* Of the server's own control group: "0::/system.slice/leaderboard.service". */
-static bool read_memory_limit(const struct surroundings *wanted, int64_t *limit) {
+static bool surroundings_read_memory_limit(const struct surroundings *wanted, int64_t *limit) {
     char groups[TEXT_MAX];
     char path[TEXT_MAX + 64];
-    if (!read_text(wanted, "/proc/self/cgroup", groups) || strncmp(groups, "0::/", 4) != 0) {
+    if (!surroundings_read_text(wanted, "/proc/self/cgroup", groups) ||
+        strncmp(groups, "0::/", 4) != 0) {
         return false;
     }
     groups[strcspn(groups, "\n")] = '\0';
     const char *group = strcmp(groups + 3, "/") == 0 ? "" : groups + 3;
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-    return read_number(wanted, path, limit);
+    return surroundings_read_number(wanted, path, limit);
 }
 
-static void check_memory(const struct surroundings *wanted) {
+static void surroundings_check_memory(const struct surroundings *wanted) {
     int64_t limit;
-    if (read_memory_limit(wanted, &limit) &&
+    if (surroundings_read_memory_limit(wanted, &limit) &&
         (wanted->maxmemory == 0 || wanted->maxmemory > (uint64_t)limit)) {
         log_write(LOG_WARNING,
                   "the control group allows less memory than maxmemory, beyond it the system kills "
@@ -103,7 +107,7 @@ static void check_memory(const struct surroundings *wanted) {
     }
 }
 
-static void check_core(void) {
+static void surroundings_check_core(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0) {
         log_write(LOG_VERBOSE, "a crash would leave no core file advice=\"ulimit -c unlimited\"");
@@ -111,9 +115,9 @@ static void check_core(void) {
 }
 
 void surroundings_warn(const struct surroundings *wanted) {
-    check_backlog(wanted);
-    check_huge_pages(wanted);
-    check_address_space(wanted);
-    check_memory(wanted);
-    check_core();
+    surroundings_check_backlog(wanted);
+    surroundings_check_huge_pages(wanted);
+    surroundings_check_address_space(wanted);
+    surroundings_check_memory(wanted);
+    surroundings_check_core();
 }

@@ -22,17 +22,17 @@ static struct {
     size_t count;
 } tzdata = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const char *directory(void) {
+static const char *tzdata_directory(void) {
     const char *given = getenv("TZDIR");
     return given != NULL && given[0] != '\0' ? given : "/usr/share/zoneinfo";
 }
 
-static void explain(struct bytes name, const char *reason, char *error) {
+static void tzdata_explain_name(struct bytes name, const char *reason, char *error) {
     snprintf(error, TZDATA_ERROR_MAX, "time zone '%s' cannot be used: %.*s: %s",
-             bytes_show(name).text, 64, directory(), reason);
+             bytes_show(name).text, 64, tzdata_directory(), reason);
 }
 
-static ssize_t read_whole(int fd, char *out, size_t size) {
+static ssize_t tzdata_read_whole(int fd, char *out, size_t size) {
     size_t done = 0;
     while (done < size) {
         ssize_t count = read(fd, out + done, size - done);
@@ -51,11 +51,12 @@ static ssize_t read_whole(int fd, char *out, size_t size) {
 }
 
 /* The bytes of a zone's file, to be freed. NULL: *reason says why. */
-static char *read_file(struct bytes name, size_t *size, const char **reason) {
+static char *tzdata_read_file(struct bytes name, size_t *size, const char **reason) {
     char path[PATH_MAX_SIZE];
     struct stat about;
     char *bytes = NULL;
-    int length = snprintf(path, sizeof path, "%s/%.*s", directory(), (int)name.size, name.at);
+    int length =
+        snprintf(path, sizeof path, "%s/%.*s", tzdata_directory(), (int)name.size, name.at);
     *reason = "there is no zone of this name (is the package tzdata installed?)";
     if (length >= (int)sizeof path) {
         return NULL;
@@ -70,7 +71,7 @@ static char *read_file(struct bytes name, size_t *size, const char **reason) {
     }
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         bytes = memory_allocate(ZONE_FILE_MAX + 1);
-        ssize_t count = bytes != NULL ? read_whole(fd, bytes, ZONE_FILE_MAX + 1) : 0;
+        ssize_t count = bytes != NULL ? tzdata_read_whole(fd, bytes, ZONE_FILE_MAX + 1) : 0;
         *reason = bytes == NULL ? "out of memory" : "its file cannot be read";
         *size = (size_t)count;
         if (count < 0) {
@@ -82,7 +83,7 @@ static char *read_file(struct bytes name, size_t *size, const char **reason) {
     return bytes;
 }
 
-static struct zone *find_kept(struct bytes name) {
+static struct zone *tzdata_find_kept(struct bytes name) {
     for (size_t i = 0; i < tzdata.count; i++) {
         if (bytes_equal(bytes_from_text(zone_name(tzdata.zones[i])), name)) {
             return tzdata.zones[i];
@@ -92,9 +93,9 @@ static struct zone *find_kept(struct bytes name) {
 }
 
 /* NULL: *reason says why. */
-static struct zone *read_zone(struct bytes name, const char **reason) {
+static struct zone *tzdata_read_zone(struct bytes name, const char **reason) {
     size_t size = 0;
-    char *bytes = read_file(name, &size, reason);
+    char *bytes = tzdata_read_file(name, &size, reason);
     if (bytes == NULL) {
         return NULL;
     }
@@ -103,17 +104,18 @@ static struct zone *read_zone(struct bytes name, const char **reason) {
     return zone;
 }
 
-static const struct zone *find(struct bytes name, bool is_anyway, const char **reason) {
+static const struct zone *tzdata_find_or_read(struct bytes name, bool is_anyway,
+                                              const char **reason) {
     if (!zone_is_name(name)) {
         *reason = "names are like Europe/Berlin";
         return NULL;
     }
     pthread_mutex_lock(&tzdata.lock);
-    struct zone *zone = find_kept(name);
+    struct zone *zone = tzdata_find_kept(name);
     bool is_new = zone == NULL;
     if (is_new) {
         *reason = "too many zones";
-        zone = tzdata.count < ZONES_MAX ? read_zone(name, reason) : NULL;
+        zone = tzdata.count < ZONES_MAX ? tzdata_read_zone(name, reason) : NULL;
         if (zone == NULL && is_anyway && tzdata.count < ZONES_MAX) {
             zone = zone_create_missing(name);
         }
@@ -131,25 +133,25 @@ static const struct zone *find(struct bytes name, bool is_anyway, const char **r
 
 const struct zone *tzdata_find(struct bytes name, char *error) {
     const char *reason = "";
-    const struct zone *zone = find(name, false, &reason);
+    const struct zone *zone = tzdata_find_or_read(name, false, &reason);
     if (zone == NULL) {
-        explain(name, reason, error);
+        tzdata_explain_name(name, reason, error);
     }
     return zone;
 }
 
 const struct zone *tzdata_find_anyway(struct bytes name) {
     const char *reason;
-    return find(name, true, &reason);
+    return tzdata_find_or_read(name, true, &reason);
 }
 
 void tzdata_explain(const struct zone *zone, char *error) {
     struct bytes name = bytes_from_text(zone_name(zone));
     const char *reason = "it can be read now";
     pthread_mutex_lock(&tzdata.lock);
-    struct zone *again = read_zone(name, &reason);
+    struct zone *again = tzdata_read_zone(name, &reason);
     pthread_mutex_unlock(&tzdata.lock);
-    explain(name, reason, error);
+    tzdata_explain_name(name, reason, error);
     if (again != NULL) {
         zone_destroy(again);
     }

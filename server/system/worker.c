@@ -15,7 +15,7 @@ void worker_step_behind(void) {
     (void)!setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + BEHIND_NICE);
 }
 
-static void run_jobs(void *argument) {
+static void worker_run_jobs(void *argument) {
     struct worker *worker = argument;
     thread_signals_begin();
     if (worker->priority == WORKER_BEHIND) {
@@ -41,7 +41,7 @@ static void run_jobs(void *argument) {
 }
 
 /* Call done if the job has ended; false: it has not. */
-static bool finish(struct worker *worker) {
+static bool worker_finish(struct worker *worker) {
     uv_mutex_lock(&worker->mutex);
     bool is_done = worker->state == WORKER_DONE;
     if (is_done) {
@@ -55,8 +55,8 @@ static bool finish(struct worker *worker) {
     return is_done;
 }
 
-static void on_async(uv_async_t *async) {
-    (void)finish(async->data);
+static void worker_on_async(uv_async_t *async) {
+    (void)worker_finish(async->data);
 }
 
 bool worker_init(struct worker *worker, uv_loop_t *loop, enum worker_priority priority,
@@ -68,12 +68,12 @@ bool worker_init(struct worker *worker, uv_loop_t *loop, enum worker_priority pr
     if (uv_cond_init(&worker->changed) != 0) {
         goto without_condition;
     }
-    if (uv_async_init(loop, &worker->async, on_async) != 0) {
+    if (uv_async_init(loop, &worker->async, worker_on_async) != 0) {
         goto without_async;
     }
     worker->async.data = worker;
     uv_unref((uv_handle_t *)&worker->async);
-    if (uv_thread_create(&worker->thread, run_jobs, worker) == 0) {
+    if (uv_thread_create(&worker->thread, worker_run_jobs, worker) == 0) {
         worker->is_started = true;
         return true;
     }
@@ -102,11 +102,11 @@ void worker_wait(struct worker *worker) {
             uv_cond_wait(&worker->changed, &worker->mutex);
         }
         uv_mutex_unlock(&worker->mutex);
-        (void)finish(worker);
+        (void)worker_finish(worker);
     }
 }
 
-static void on_closed(uv_handle_t *handle) {
+static void worker_on_closed(uv_handle_t *handle) {
     struct worker *worker = handle->data;
     worker->is_closed = true;
 }
@@ -121,7 +121,7 @@ void worker_deinit(struct worker *worker) {
     uv_cond_signal(&worker->changed);
     uv_mutex_unlock(&worker->mutex);
     uv_thread_join(&worker->thread);
-    uv_close((uv_handle_t *)&worker->async, on_closed);
+    uv_close((uv_handle_t *)&worker->async, worker_on_closed);
     uv_cond_destroy(&worker->changed);
     uv_mutex_destroy(&worker->mutex);
     worker->is_started = false;

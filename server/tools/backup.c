@@ -36,7 +36,7 @@ struct receiving {
 
 /* ---- connecting ---- */
 
-static bool authenticate(struct receiving *receiving) {
+static bool backup_authenticate(struct receiving *receiving) {
     const struct backup_options *options = receiving->options;
     struct link *link = &receiving->link;
     if (options->password == NULL) {
@@ -52,7 +52,7 @@ static bool authenticate(struct receiving *receiving) {
     return is_in;
 }
 
-static bool open_connection(struct receiving *receiving, const char *address) {
+static bool backup_open_connection(struct receiving *receiving, const char *address) {
     struct link *link = &receiving->link;
     if (!link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
         return tools_complain("cannot connect to %s: %s", address, link->error);
@@ -62,13 +62,13 @@ static bool open_connection(struct receiving *receiving, const char *address) {
         int size = RECEIVE_SIZE;
         (void)setsockopt(link->context->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     }
-    return authenticate(receiving);
+    return backup_authenticate(receiving);
 }
 
 /* ---- receiving ---- */
 
 /* Wait until no more than the rate has come since the beginning. */
-static void keep_rate(const struct receiving *receiving) {
+static void backup_keep_rate(const struct receiving *receiving) {
     uint64_t rate = receiving->options->rate;
     if (rate == 0) {
         return;
@@ -86,8 +86,8 @@ static void keep_rate(const struct receiving *receiving) {
 
 enum received { RECEIVED_PIECE, RECEIVED_END, RECEIVED_NOTHING };
 
-static enum received take_reply(struct receiving *receiving, const redisReply *reply,
-                                uint64_t *members) {
+static enum received backup_take_reply(struct receiving *receiving, const redisReply *reply,
+                                       uint64_t *members) {
     if (reply->type == REDIS_REPLY_STRING) {
         receiving->size += reply->len;
         if (disk_write_all(receiving->fd, reply->str, reply->len)) {
@@ -106,7 +106,7 @@ static enum received take_reply(struct receiving *receiving, const redisReply *r
     return RECEIVED_NOTHING;
 }
 
-static bool receive(struct receiving *receiving, uint64_t *members) {
+static bool backup_receive(struct receiving *receiving, uint64_t *members) {
     struct link *link = &receiving->link;
     bool is_sent = link_send(link, "LB.SNAPSHOT");
     enum received received = RECEIVED_PIECE;
@@ -117,10 +117,10 @@ static bool receive(struct receiving *receiving, uint64_t *members) {
             return tools_complain("the connection broke after %" PRIu64 " bytes: %s",
                                   receiving->size, link->error);
         }
-        received = take_reply(receiving, reply, members);
+        received = backup_take_reply(receiving, reply, members);
         freeReplyObject(reply);
         if (received == RECEIVED_PIECE) {
-            keep_rate(receiving);
+            backup_keep_rate(receiving);
         }
     }
     return received == RECEIVED_END;
@@ -128,7 +128,7 @@ static bool receive(struct receiving *receiving, uint64_t *members) {
 
 /* ---- the file ---- */
 
-static bool open_part(struct receiving *receiving) {
+static bool backup_open_part(struct receiving *receiving) {
     int size = snprintf(receiving->part, sizeof receiving->part, "%s.part-%d", receiving->path,
                         (int)getpid());
     if (size < 0 || (size_t)size >= sizeof receiving->part) {
@@ -145,7 +145,7 @@ static bool open_part(struct receiving *receiving) {
 }
 
 /* Verify what is on disk, and give it its name. */
-static bool finish(struct receiving *receiving, uint64_t members) {
+static bool backup_finish(struct receiving *receiving, uint64_t members) {
     struct snapshot_footer footer;
     char error[DISK_ERROR_MAX];
     char time[TIMESTAMP_TEXT_MAX];
@@ -182,8 +182,8 @@ static bool finish(struct receiving *receiving, uint64_t members) {
 bool backup_run(const char *address, const char *path, const struct backup_options *options) {
     struct receiving receiving = {.path = path, .options = options, .fd = -1};
     uint64_t members = 0;
-    bool is_done = open_connection(&receiving, address) && open_part(&receiving) &&
-                   receive(&receiving, &members) && finish(&receiving, members);
+    bool is_done = backup_open_connection(&receiving, address) && backup_open_part(&receiving) &&
+                   backup_receive(&receiving, &members) && backup_finish(&receiving, members);
     disk_close(receiving.fd);
     if (receiving.part[0] != '\0') {
         (void)disk->unlink_at(AT_FDCWD, receiving.part);

@@ -36,7 +36,7 @@ struct exporting {
     uint64_t inexact_count, tie_count, other_fields_count, system_count;
 };
 
-static void flush(struct exporting *exporting, size_t size_max) {
+static void export_flush(struct exporting *exporting, size_t size_max) {
     struct buffer *text = &exporting->text;
     if (text->is_broken || exporting->members.is_broken) {
         exporting->is_failed = exporting->is_failed || !tools_complain("out of memory");
@@ -51,13 +51,13 @@ static void flush(struct exporting *exporting, size_t size_max) {
 
 /* ---- records ---- */
 
-static void print_record(struct exporting *exporting) {
+static void export_print_record(struct exporting *exporting) {
     (void)!record_print(&exporting->text, exporting->format, &exporting->record);
-    flush(exporting, PACK_SIZE);
+    export_flush(exporting, PACK_SIZE);
 }
 
 /* The fields' decimals. */
-static size_t print_score(const struct layout *layout, uint64_t key, char *out) {
+static size_t export_print_score(const struct layout *layout, uint64_t key, char *out) {
     size_t size = 0;
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
@@ -70,12 +70,12 @@ static size_t print_score(const struct layout *layout, uint64_t key, char *out) 
     return size;
 }
 
-static struct bytes print_integer(char *out, int64_t value) {
+static struct bytes export_print_integer(char *out, int64_t value) {
     return (struct bytes){.at = out, .size = bytes_print_i64(out, value)};
 }
 
-static void print_member(struct exporting *exporting, const struct effect *effect,
-                         const struct layout *layout) {
+static void export_print_member(struct exporting *exporting, const struct effect *effect,
+                                const struct layout *layout) {
     struct record *record = &exporting->record;
     char score[SCORE_TEXT_MAX];
     char time[BYTES_INTEGER_TEXT_MAX];
@@ -84,10 +84,10 @@ static void print_member(struct exporting *exporting, const struct effect *effec
     record->at[RECORD_KIND] = BYTES("member");
     record->at[RECORD_MEMBER] = effect->member;
     record->at[RECORD_SCORE] =
-        (struct bytes){.at = score, .size = print_score(layout, effect->member_key, score)};
+        (struct bytes){.at = score, .size = export_print_score(layout, effect->member_key, score)};
     record->at[RECORD_TIME] = BYTES("");
     if (layout_time_us(layout, effect->member_key, &time_us)) {
-        record->at[RECORD_TIME] = print_integer(time, time_us);
+        record->at[RECORD_TIME] = export_print_integer(time, time_us);
         /* A time at the end of all times is not given exactly by its text: then the key is. */
         if (layout_stamp(layout, effect->member_key, time_us, &same) != LAYOUT_OK ||
             same != effect->member_key) {
@@ -97,23 +97,23 @@ static void print_member(struct exporting *exporting, const struct effect *effec
             record->at[RECORD_TIME] = BYTES("");
         }
     }
-    print_record(exporting);
+    export_print_record(exporting);
 }
 
-static void print_hash_field(struct exporting *exporting, const struct effect *effect) {
+static void export_print_hash_field(struct exporting *exporting, const struct effect *effect) {
     struct record *record = &exporting->record;
     record->at[RECORD_KIND] = BYTES("field");
     record->at[RECORD_MEMBER] = effect->member;
     record->at[RECORD_VALUE] = effect->value;
-    print_record(exporting);
+    export_print_record(exporting);
 }
 
-static void begin_key(struct exporting *exporting, const struct registry_key *key,
-                      int64_t expire_at_ms) {
+static void export_begin_key(struct exporting *exporting, const struct registry_key *key,
+                             int64_t expire_at_ms) {
     struct record *record = &exporting->record;
     bool is_hash = key->kind == REGISTRY_HASH;
     *record = (struct record){.at = {{0}}};
-    record->at[RECORD_DATABASE] = print_integer(exporting->database, key->database);
+    record->at[RECORD_DATABASE] = export_print_integer(exporting->database, key->database);
     record->at[RECORD_KEY] = registry_name(key);
     record->at[RECORD_KIND] = is_hash ? BYTES("hash") : BYTES("board");
     if (!is_hash) {
@@ -122,16 +122,16 @@ static void begin_key(struct exporting *exporting, const struct registry_key *ke
                            .size = rules_text_print(registry_rules(key), exporting->rules)};
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        record->at[RECORD_EXPIRES] = print_integer(exporting->expires, expire_at_ms);
+        record->at[RECORD_EXPIRES] = export_print_integer(exporting->expires, expire_at_ms);
     }
-    print_record(exporting);
+    export_print_record(exporting);
     record->at[RECORD_RULES] = BYTES("");
     record->at[RECORD_EXPIRES] = BYTES("");
 }
 
 /* ---- Redis ---- */
 
-static void put_bulk(struct buffer *out, struct bytes text) {
+static void export_put_bulk(struct buffer *out, struct bytes text) {
     char head[32];
     int size = snprintf(head, sizeof head, "$%zu\r\n", text.size);
     buffer_append(out, head, (size_t)size);
@@ -139,29 +139,30 @@ static void put_bulk(struct buffer *out, struct bytes text) {
     buffer_append(out, "\r\n", 2);
 }
 
-static void put_command(struct buffer *out, const char *name, struct bytes key, uint32_t count) {
+static void export_put_command(struct buffer *out, const char *name, struct bytes key,
+                               uint32_t count) {
     char head[32];
     int size = snprintf(head, sizeof head, "*%" PRIu32 "\r\n", count);
     buffer_append(out, head, (size_t)size);
-    put_bulk(out, bytes_from_text(name));
-    put_bulk(out, key);
+    export_put_bulk(out, bytes_from_text(name));
+    export_put_bulk(out, key);
 }
 
 /* ZADD or HSET of the members that were gathered. */
-static void end_command(struct exporting *exporting, const struct registry_key *key) {
+static void export_end_command(struct exporting *exporting, const struct registry_key *key) {
     if (exporting->member_count > 0) {
         bool is_hash = key->kind == REGISTRY_HASH;
-        put_command(&exporting->text, is_hash ? "HSET" : "ZADD", registry_name(key),
-                    2 + 2 * exporting->member_count);
+        export_put_command(&exporting->text, is_hash ? "HSET" : "ZADD", registry_name(key),
+                           2 + 2 * exporting->member_count);
         buffer_append(&exporting->text, exporting->members.at, exporting->members.size);
         buffer_clear(&exporting->members);
         exporting->member_count = 0;
-        flush(exporting, PACK_SIZE);
+        export_flush(exporting, PACK_SIZE);
     }
 }
 
-static void note_inexact(struct exporting *exporting, const struct registry_key *key,
-                         struct bytes member, struct bytes score) {
+static void export_note_inexact(struct exporting *exporting, const struct registry_key *key,
+                                struct bytes member, struct bytes score) {
     if (exporting->inexact_count++ < LISTED_MAX) {
         fprintf(stderr,
                 "leaderboard-server: Redis rounds the score %.*s of '%s' on '%s', database %u\n",
@@ -170,17 +171,17 @@ static void note_inexact(struct exporting *exporting, const struct registry_key 
     }
 }
 
-static void put_pair(struct exporting *exporting, const struct registry_key *key,
-                     struct bytes first, struct bytes second) {
-    put_bulk(&exporting->members, first);
-    put_bulk(&exporting->members, second);
+static void export_put_pair(struct exporting *exporting, const struct registry_key *key,
+                            struct bytes first, struct bytes second) {
+    export_put_bulk(&exporting->members, first);
+    export_put_bulk(&exporting->members, second);
     if (++exporting->member_count == TOGETHER_MAX) {
-        end_command(exporting, key);
+        export_end_command(exporting, key);
     }
 }
 
-static void put_member(struct exporting *exporting, const struct registry_key *key,
-                       const struct effect *effect, uint64_t *score_before) {
+static void export_put_member(struct exporting *exporting, const struct registry_key *key,
+                              const struct effect *effect, uint64_t *score_before) {
     const struct layout *layout = board_layout(&key->board);
     const struct layout_field *field = &layout->fields[0];
     char text[DECIMAL_TEXT_MAX];
@@ -188,36 +189,37 @@ static void put_member(struct exporting *exporting, const struct registry_key *k
         layout_field_decimal(field, layout_ordinal(layout, effect->member_key, 0));
     struct bytes score = {.at = text, .size = decimal_print(text, value, field->scale)};
     if (value.magnitude > DOUBLE_EXACT) {
-        note_inexact(exporting, key, effect->member, score);
+        export_note_inexact(exporting, key, effect->member, score);
     }
     uint64_t ordinal = layout_ordinal(layout, effect->member_key, 0);
     exporting->tie_count += ordinal == *score_before;
     *score_before = ordinal;
-    put_pair(exporting, key, score, effect->member);
+    export_put_pair(exporting, key, score, effect->member);
 }
 
-static void begin_redis_key(struct exporting *exporting, const struct registry_key *key) {
+static void export_begin_redis_key(struct exporting *exporting, const struct registry_key *key) {
     char number[BYTES_INTEGER_TEXT_MAX];
     if (exporting->selected != key->database) {
         exporting->selected = key->database;
-        put_command(&exporting->text, "SELECT", print_integer(number, key->database), 2);
+        export_put_command(&exporting->text, "SELECT", export_print_integer(number, key->database),
+                           2);
     }
     if (key->kind == REGISTRY_BOARD) {
         exporting->other_fields_count += board_layout(&key->board)->field_count > 1;
     }
 }
 
-static void end_redis_key(struct exporting *exporting, const struct registry_key *key,
-                          int64_t expire_at_ms) {
+static void export_end_redis_key(struct exporting *exporting, const struct registry_key *key,
+                                 int64_t expire_at_ms) {
     char time[BYTES_INTEGER_TEXT_MAX];
-    end_command(exporting, key);
+    export_end_command(exporting, key);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
-        put_bulk(&exporting->text, print_integer(time, expire_at_ms));
+        export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
+        export_put_bulk(&exporting->text, export_print_integer(time, expire_at_ms));
     }
 }
 
-static void print_losses(const struct exporting *exporting) {
+static void export_print_losses(const struct exporting *exporting) {
     const struct {
         uint64_t count;
         const char *what;
@@ -247,13 +249,13 @@ static void export_members(struct exporting *exporting, const struct registry_ke
             continue;
         }
         if (exporting->is_redis && key->kind == REGISTRY_HASH) {
-            put_pair(exporting, key, effect.member, effect.value);
+            export_put_pair(exporting, key, effect.member, effect.value);
         } else if (exporting->is_redis) {
-            put_member(exporting, key, &effect, &score_before);
+            export_put_member(exporting, key, &effect, &score_before);
         } else if (key->kind == REGISTRY_HASH) {
-            print_hash_field(exporting, &effect);
+            export_print_hash_field(exporting, &effect);
         } else {
-            print_member(exporting, &effect, board_layout(&key->board));
+            export_print_member(exporting, &effect, board_layout(&key->board));
         }
     }
 }
@@ -277,13 +279,13 @@ static void export_key(void *context, const struct registry_key *key) {
                                          .rules = is_hash ? NULL : registry_rules(key),
                                          .key = key}};
     if (exporting->is_redis) {
-        begin_redis_key(exporting, key);
+        export_begin_redis_key(exporting, key);
     } else {
-        begin_key(exporting, key, expire_at_ms);
+        export_begin_key(exporting, key, expire_at_ms);
     }
     export_members(exporting, key, &fill);
     if (exporting->is_redis) {
-        end_redis_key(exporting, key, expire_at_ms);
+        export_end_redis_key(exporting, key, expire_at_ms);
     }
 }
 
@@ -296,7 +298,7 @@ static bool export_all(struct exporting *exporting) {
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry_each(exporting->registry, i, INT64_MIN, export_key, exporting);
     }
-    flush(exporting, 0);
+    export_flush(exporting, 0);
     buffer_deinit(&exporting->text);
     buffer_deinit(&exporting->members);
     return !exporting->is_failed;
@@ -311,6 +313,6 @@ bool export_redis(const struct registry *registry, FILE *out) {
     struct exporting exporting = {
         .registry = registry, .is_redis = true, .out = out, .selected = UINT32_MAX};
     bool is_done = export_all(&exporting);
-    print_losses(&exporting);
+    export_print_losses(&exporting);
     return is_done;
 }

@@ -22,7 +22,7 @@ struct importing {
 };
 
 /* Each returns NULL, or what is wrong. */
-static const char *apply(struct importing *importing, struct effect *effect) {
+static const char *import_apply(struct importing *importing, struct effect *effect) {
     uint32_t applied;
     effect->database = importing->database;
     effect->name = (struct bytes){.at = importing->name.at, .size = importing->name.size};
@@ -39,7 +39,7 @@ static const char *apply(struct importing *importing, struct effect *effect) {
                                          : "this does not fit the key";
 }
 
-static const char *take_database(struct importing *importing) {
+static const char *import_take_database(struct importing *importing) {
     uint64_t database;
     if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
         database >= REGISTRY_HISTORY) {
@@ -49,19 +49,19 @@ static const char *take_database(struct importing *importing) {
     return NULL;
 }
 
-static const char *take_rules(struct importing *importing) {
+static const char *import_take_rules(struct importing *importing) {
     return rules_text_parse(importing->record.at[RECORD_RULES], &importing->rules, importing->error)
                ? NULL
                : importing->error;
 }
 
-static const char *begin_key(struct importing *importing, bool is_hash) {
+static const char *import_begin_key(struct importing *importing, bool is_hash) {
     struct bytes name = importing->record.at[RECORD_KEY];
     struct bytes expires = importing->record.at[RECORD_EXPIRES];
     importing->is_hash = is_hash;
-    const char *wrong = take_database(importing);
+    const char *wrong = import_take_database(importing);
     if (wrong == NULL && !is_hash) {
-        wrong = importing->database < REGISTRY_SYSTEM ? take_rules(importing)
+        wrong = importing->database < REGISTRY_SYSTEM ? import_take_rules(importing)
                                                       : "this database has hashes only";
     }
     if (wrong != NULL) {
@@ -76,18 +76,18 @@ static const char *begin_key(struct importing *importing, bool is_hash) {
         return "the key's name is empty or too long";
     }
     struct effect effect = {.kind = EFFECT_CREATE, .rules = is_hash ? NULL : &importing->rules};
-    wrong = apply(importing, &effect);
+    wrong = import_apply(importing, &effect);
     importing->has_key = wrong == NULL;
     if (wrong != NULL || expires.size == 0) {
         return wrong;
     }
     effect = (struct effect){.kind = EFFECT_EXPIRE};
-    return bytes_parse_i64(expires, &effect.expire_at_ms) ? apply(importing, &effect)
+    return bytes_parse_i64(expires, &effect.expire_at_ms) ? import_apply(importing, &effect)
                                                           : "the expiry is no number";
 }
 
 /* Does the line belong to the key that the last board or hash line began? */
-static bool is_of_key(const struct importing *importing, bool is_hash) {
+static bool import_is_of_key(const struct importing *importing, bool is_hash) {
     uint64_t database;
     const struct bytes name = {.at = importing->name.at, .size = importing->name.size};
     return importing->has_key && importing->is_hash == is_hash &&
@@ -96,7 +96,7 @@ static bool is_of_key(const struct importing *importing, bool is_hash) {
 }
 
 /* The next decimal of a score. */
-static bool take_word(struct bytes *text, struct bytes *word) {
+static bool import_take_word(struct bytes *text, struct bytes *word) {
     const char *blank = text->size > 0 ? memchr(text->at, ' ', text->size) : NULL;
     *word = *text;
     if (blank == NULL) {
@@ -109,8 +109,8 @@ static bool take_word(struct bytes *text, struct bytes *word) {
     return word->size > 0;
 }
 
-static const char *pack_score(struct importing *importing, const struct layout *layout,
-                              uint64_t *key) {
+static const char *import_pack_score(struct importing *importing, const struct layout *layout,
+                                     uint64_t *key) {
     struct bytes text = importing->record.at[RECORD_SCORE];
     *key = layout_zero_key(layout);
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -118,7 +118,7 @@ static const char *pack_score(struct importing *importing, const struct layout *
         struct bytes word;
         struct decimal value;
         uint64_t ordinal;
-        if (!take_word(&text, &word)) {
+        if (!import_take_word(&text, &word)) {
             return "the score has fewer numbers than the layout has fields";
         }
         enum decimal_status status = layout_field_parse(field, word, &value);
@@ -131,7 +131,7 @@ static const char *pack_score(struct importing *importing, const struct layout *
     return text.size == 0 ? NULL : "the score has more numbers than the layout has fields";
 }
 
-static const char *pack(struct importing *importing, uint64_t *key) {
+static const char *import_pack(struct importing *importing, uint64_t *key) {
     const struct layout *layout = &importing->rules.layout;
     struct bytes score = importing->record.at[RECORD_SCORE];
     struct bytes time = importing->record.at[RECORD_TIME];
@@ -142,7 +142,7 @@ static const char *pack(struct importing *importing, uint64_t *key) {
         return layout_key_parse(layout, score, key) ? NULL
                                                     : "the packed score is none of the layout";
     }
-    const char *wrong = pack_score(importing, layout, key);
+    const char *wrong = import_pack_score(importing, layout, key);
     if (wrong != NULL || layout->time.bits == 0) {
         return wrong;
     }
@@ -156,36 +156,36 @@ static const char *pack(struct importing *importing, uint64_t *key) {
     return NULL;
 }
 
-static const char *put_member(struct importing *importing) {
+static const char *import_put_member(struct importing *importing) {
     struct effect effect = {.kind = EFFECT_PUT, .member = importing->record.at[RECORD_MEMBER]};
-    if (!is_of_key(importing, false)) {
+    if (!import_is_of_key(importing, false)) {
         return "no line of this board comes before it";
     }
     if (effect.member.size == 0 || effect.member.size > BOARD_MEMBER_MAX) {
         return "the member's name is empty or too long";
     }
-    const char *wrong = pack(importing, &effect.member_key);
-    return wrong == NULL ? apply(importing, &effect) : wrong;
+    const char *wrong = import_pack(importing, &effect.member_key);
+    return wrong == NULL ? import_apply(importing, &effect) : wrong;
 }
 
-static const char *put_field(struct importing *importing) {
+static const char *import_put_field(struct importing *importing) {
     struct effect effect = {.kind = EFFECT_PUT,
                             .member = importing->record.at[RECORD_MEMBER],
                             .value = importing->record.at[RECORD_VALUE]};
-    return is_of_key(importing, true) ? apply(importing, &effect)
-                                      : "no line of this hash comes before it";
+    return import_is_of_key(importing, true) ? import_apply(importing, &effect)
+                                             : "no line of this hash comes before it";
 }
 
-static const char *take_record(struct importing *importing) {
+static const char *import_take_record(struct importing *importing) {
     struct bytes kind = importing->record.at[RECORD_KIND];
     if (bytes_is(kind, "MEMBER")) {
-        return put_member(importing);
+        return import_put_member(importing);
     }
     if (bytes_is(kind, "FIELD")) {
-        return put_field(importing);
+        return import_put_field(importing);
     }
     if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
-        return begin_key(importing, bytes_is(kind, "HASH"));
+        return import_begin_key(importing, bytes_is(kind, "HASH"));
     }
     return "the kind is none of board, hash, member and field";
 }
@@ -193,7 +193,7 @@ static const char *take_record(struct importing *importing) {
 static bool import_all(struct importing *importing, char *error) {
     enum record_status status;
     while ((status = record_read(&importing->reader, &importing->record)) == RECORD_READ) {
-        const char *wrong = take_record(importing);
+        const char *wrong = import_take_record(importing);
         if (wrong != NULL) {
             status = record_refuse(&importing->reader, wrong);
             break;
@@ -221,7 +221,7 @@ bool import_records(struct registry *registry, enum record_format format, FILE *
 
 /* ---- the directory ---- */
 
-static bool save_into(struct registry *registry, const char *target) {
+static bool import_save_into(struct registry *registry, const char *target) {
     struct store store;
     char error[DISK_ERROR_MAX];
     if (store_open(&store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
@@ -234,7 +234,7 @@ static bool save_into(struct registry *registry, const char *target) {
 
 bool import_save(struct registry *registry, const char *target) {
     bool is_made;
-    if (!restore_begin_target(target, &is_made) || !save_into(registry, target)) {
+    if (!restore_begin_target(target, &is_made) || !import_save_into(registry, target)) {
         return false;
     }
     printf("%s: a directory to start from\n", target);

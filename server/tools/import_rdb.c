@@ -35,7 +35,7 @@ struct importing {
 
 /* ---- reading ---- */
 
-static void tell_progress(struct importing *importing) {
+static void import_rdb_tell_progress(struct importing *importing) {
     uint64_t now_us = clock_monotonic_us();
     if (now_us - importing->told_us < PROGRESS_US) {
         return;
@@ -50,7 +50,7 @@ static void tell_progress(struct importing *importing) {
 }
 
 /* *size is 0 at the end of the file. */
-static bool read_piece(struct importing *importing, size_t *size) {
+static bool import_rdb_read_piece(struct importing *importing, size_t *size) {
     ssize_t got;
     do {
         got = read(importing->fd, importing->piece, PIECE_SIZE);
@@ -63,11 +63,11 @@ static bool read_piece(struct importing *importing, size_t *size) {
     return true;
 }
 
-static bool check_end(struct importing *importing) {
+static bool import_rdb_check_end(struct importing *importing) {
     size_t size = 0;
     if (rdb_reader_left(&importing->load.reader) > 0) {
         size = 1;
-    } else if (!read_piece(importing, &size)) {
+    } else if (!import_rdb_read_piece(importing, &size)) {
         return false;
     }
     return size == 0 ||
@@ -76,10 +76,10 @@ static bool check_end(struct importing *importing) {
                           importing->path);
 }
 
-static bool read_dump(struct importing *importing) {
+static bool import_rdb_read_dump(struct importing *importing) {
     for (;;) {
         size_t size = 0;
-        if (!read_piece(importing, &size)) {
+        if (!import_rdb_read_piece(importing, &size)) {
             return false;
         }
         if (size == 0) {
@@ -89,10 +89,10 @@ static bool read_dump(struct importing *importing) {
         const struct bytes piece = {.at = importing->piece, .size = size};
         switch (rdb_load_feed(&importing->load, piece)) {
         case RDB_LOAD_MORE:
-            tell_progress(importing);
+            import_rdb_tell_progress(importing);
             break;
         case RDB_LOAD_DONE:
-            return check_end(importing);
+            return import_rdb_check_end(importing);
         case RDB_LOAD_FAILED:
             return tools_complain("%s: %s", importing->path, importing->load.error);
         }
@@ -102,7 +102,7 @@ static bool read_dump(struct importing *importing) {
 /* ---- the summary ---- */
 
 /* The same kind has several types. */
-static void tell_skipped(const struct rdb_load *load) {
+static void import_rdb_tell_skipped(const struct rdb_load *load) {
     for (unsigned type = 0; type < RDB_TYPES; type++) {
         const struct rdb_skipped *skipped = &load->skipped[type];
         if (skipped->count == 0) {
@@ -121,7 +121,7 @@ static void tell_skipped(const struct rdb_load *load) {
     }
 }
 
-static void tell(const struct importing *importing) {
+static void import_rdb_tell(const struct importing *importing) {
     const struct rdb_load *load = &importing->load;
     printf("imported: %llu sorted sets with %llu members, %llu hashes with %llu fields\n",
            (unsigned long long)load->board_count, (unsigned long long)load->member_count,
@@ -133,7 +133,7 @@ static void tell(const struct importing *importing) {
     if (load->ban_count > 0) {
         printf("bans of the module: %llu members\n", (unsigned long long)load->ban_count);
     }
-    tell_skipped(load);
+    import_rdb_tell_skipped(load);
     if (load->expired_count > 0) {
         printf("expired: %llu keys\n", (unsigned long long)load->expired_count);
     }
@@ -154,7 +154,7 @@ static void tell(const struct importing *importing) {
 
 /* ---- the command line ---- */
 
-static bool fill(struct importing *importing) {
+static bool import_rdb_fill(struct importing *importing) {
     if (importing->store.state.base_number != 0 || importing->store.state.journal_count != 0) {
         return tools_complain("%s has the files of a server already: import into another directory "
                               "(--dir), or move them away",
@@ -166,7 +166,7 @@ static bool fill(struct importing *importing) {
         return tools_complain("out of memory");
     }
     rdb_load_init(&importing->load, importing->registry, disk_random_id(), tools_now_us());
-    if (!read_dump(importing)) {
+    if (!import_rdb_read_dump(importing)) {
         return false;
     }
     return save_registry(importing->registry, &importing->store, importing->load.latest_us) ||
@@ -174,16 +174,16 @@ static bool fill(struct importing *importing) {
                           importing->store.path);
 }
 
-static bool with_store(struct importing *importing) {
+static bool import_rdb_with_store(struct importing *importing) {
     char error[ERROR_MAX];
     const struct settings *settings = &importing->settings;
     if (store_open(&importing->store, settings->dir, settings->appenddirname, STORE_CLAIM, error) !=
         STORE_OK) {
         return tools_complain("%s", error);
     }
-    bool is_done = fill(importing);
+    bool is_done = import_rdb_fill(importing);
     if (is_done) {
-        tell(importing);
+        import_rdb_tell(importing);
         store_close(&importing->store);
     } else {
         store_abandon(&importing->store);
@@ -195,7 +195,7 @@ static bool with_store(struct importing *importing) {
     return is_done;
 }
 
-static bool with_file(struct importing *importing) {
+static bool import_rdb_with_file(struct importing *importing) {
     struct stat about;
     importing->fd = open(importing->path, O_RDONLY | O_CLOEXEC);
     if (importing->fd < 0) {
@@ -204,12 +204,12 @@ static bool with_file(struct importing *importing) {
     if (fstat(importing->fd, &about) == 0 && about.st_size > 0) {
         importing->file_size = (uint64_t)about.st_size;
     }
-    bool is_done = with_store(importing);
+    bool is_done = import_rdb_with_store(importing);
     close(importing->fd);
     return is_done;
 }
 
-static bool run(int argc, char **argv) {
+static bool import_rdb_run(int argc, char **argv) {
     char error[ERROR_MAX];
     struct importing *importing = memory_allocate_zeroed(sizeof *importing);
     if (importing == NULL || !settings_init(&importing->settings)) {
@@ -223,7 +223,7 @@ static bool run(int argc, char **argv) {
     bool is_done = settings_load_arguments(&importing->settings, argc - 2, argv + 2, error) &&
                    settings_finish(&importing->settings, error);
     settings_hide_arguments(argc - 2, argv + 2);
-    is_done = is_done ? with_file(importing) : tools_complain("%s", error);
+    is_done = is_done ? import_rdb_with_file(importing) : tools_complain("%s", error);
     settings_deinit(&importing->settings);
     memory_free(importing);
     return is_done;
@@ -247,6 +247,6 @@ bool import_rdb_and_exit(int argc, char **argv, int *status) {
     memory_init();
     clock_calibrate();
     log_set_level(LOG_WARNING);
-    *status = run(argc, argv) ? EXIT_SUCCESS : EXIT_FAILURE;
+    *status = import_rdb_run(argc, argv) ? EXIT_SUCCESS : EXIT_FAILURE;
     return true;
 }

@@ -14,7 +14,8 @@
 
 enum { HOST_MAX = 256, PIECE_SIZE = 16 * 1024 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct link *link, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static bool link_fail(struct link *link, const char *format,
+                                                            ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(link->error, sizeof link->error, format, arguments);
@@ -22,28 +23,28 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct link *link, const 
     return false;
 }
 
-static const char *reason_of(int number) {
+static const char *link_reason_of(int number) {
     return number == 0                                 ? "the connection was closed"
            : number == EAGAIN || number == EWOULDBLOCK ? "no answer in time"
                                                        : strerror(number);
 }
 
 /* What OpenSSL says, or the system. */
-static bool fail_tls(struct link *link, const char *what) {
+static bool link_fail_tls(struct link *link, const char *what) {
     unsigned long code = ERR_peek_last_error();
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
     long verdict = link->tls != NULL ? SSL_get_verify_result(link->tls) : X509_V_OK;
     if (verdict != X509_V_OK) {
         reason = X509_verify_cert_error_string(verdict);
     } else if (reason == NULL) {
-        reason = reason_of(errno);
+        reason = link_reason_of(errno);
     }
     ERR_clear_error();
-    return fail(link, "%s: %s", what, reason);
+    return link_fail(link, "%s: %s", what, reason);
 }
 
 /* "HOST:PORT" or "[IPv6]:PORT". */
-static bool split(const char *address, char *host, int *port) {
+static bool link_split(const char *address, char *host, int *port) {
     const char *colon = strrchr(address, ':');
     size_t size = colon != NULL ? (size_t)(colon - address) : 0;
     if (size > 1 && address[0] == '[' && colon[-1] == ']') {
@@ -59,49 +60,50 @@ static bool split(const char *address, char *host, int *port) {
     return true;
 }
 
-static bool make_context(struct link *link, const struct link_options *options) {
+static bool link_make_context(struct link *link, const struct link_options *options) {
     link->tls_context = SSL_CTX_new(TLS_client_method());
     if (link->tls_context == NULL) {
-        return fail_tls(link, "TLS");
+        return link_fail_tls(link, "TLS");
     }
     SSL_CTX *context = link->tls_context;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     if (options->ca_file != NULL ? SSL_CTX_load_verify_file(context, options->ca_file) != 1
                                  : SSL_CTX_set_default_verify_paths(context) != 1) {
-        return fail_tls(link, options->ca_file != NULL ? options->ca_file : "authorities");
+        return link_fail_tls(link, options->ca_file != NULL ? options->ca_file : "authorities");
     }
     if (options->certificate != NULL &&
         SSL_CTX_use_certificate_chain_file(context, options->certificate) != 1) {
-        return fail_tls(link, options->certificate);
+        return link_fail_tls(link, options->certificate);
     }
     if (options->key != NULL &&
         SSL_CTX_use_PrivateKey_file(context, options->key, SSL_FILETYPE_PEM) != 1) {
-        return fail_tls(link, options->key);
+        return link_fail_tls(link, options->key);
     }
     return true;
 }
 
 /* OpenSSL's macro for this casts const away. */
-static long name_host(SSL *tls, const char *host) {
+static long link_name_host(SSL *tls, const char *host) {
     return SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                     (void *)(uintptr_t)host);
 }
 
-static bool shake_hands(struct link *link, const char *host, const struct link_options *options) {
-    if (!make_context(link, options)) {
+static bool link_shake_hands(struct link *link, const char *host,
+                             const struct link_options *options) {
+    if (!link_make_context(link, options)) {
         return false;
     }
     link->tls = SSL_new(link->tls_context);
     if (link->tls == NULL || SSL_set_fd(link->tls, link->context->fd) != 1) {
-        return fail_tls(link, "TLS");
+        return link_fail_tls(link, "TLS");
     }
     X509_VERIFY_PARAM *wanted = SSL_get0_param(link->tls);
     if (!options->takes_any_name && X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
-        (SSL_set1_host(link->tls, host) != 1 || name_host(link->tls, host) != 1)) {
-        return fail_tls(link, "TLS");
+        (SSL_set1_host(link->tls, host) != 1 || link_name_host(link->tls, host) != 1)) {
+        return link_fail_tls(link, "TLS");
     }
     ERR_clear_error();
-    return SSL_connect(link->tls) == 1 || fail_tls(link, "TLS");
+    return SSL_connect(link->tls) == 1 || link_fail_tls(link, "TLS");
 }
 
 void link_set_limit(struct link *link, int limit_s) {
@@ -117,19 +119,20 @@ bool link_open(struct link *link, const char *address, const struct link_options
     if (strchr(address, '/') != NULL) {
         link->context = redisConnectUnixWithTimeout(address, limit);
         snprintf(host, sizeof host, "localhost");
-    } else if (split(address, host, &port)) {
+    } else if (link_split(address, host, &port)) {
         link->context = redisConnectWithTimeout(host, port, limit);
     } else {
-        return fail(link, "it is not HOST:PORT");
+        return link_fail(link, "it is not HOST:PORT");
     }
     if (link->context == NULL || link->context->err != 0) {
-        return fail(link, "%s", link->context != NULL ? link->context->errstr : "out of memory");
+        return link_fail(link, "%s",
+                         link->context != NULL ? link->context->errstr : "out of memory");
     }
     if (link->context->connection_type == REDIS_CONN_TCP) {
         (void)redisEnableKeepAlive(link->context);
     }
     link_set_limit(link, limit_s);
-    return !options->has_tls || shake_hands(link, host, options);
+    return !options->has_tls || link_shake_hands(link, host, options);
 }
 
 void link_close(struct link *link) {
@@ -144,11 +147,11 @@ void link_close(struct link *link) {
     *link = (struct link){.context = NULL};
 }
 
-static bool send_all(struct link *link, const char *text, int size) {
+static bool link_send_all(struct link *link, const char *text, int size) {
     for (int sent = 0; sent < size;) {
         int part = SSL_write(link->tls, text + sent, size - sent);
         if (part <= 0) {
-            return fail_tls(link, "TLS");
+            return link_fail_tls(link, "TLS");
         }
         sent += part;
     }
@@ -162,12 +165,12 @@ bool link_send(struct link *link, const char *format, ...) {
     int size = redisvFormatCommand(&text, format, arguments);
     va_end(arguments);
     if (size < 0) {
-        return fail(link, "out of memory");
+        return link_fail(link, "out of memory");
     }
-    bool is_sent = link->tls != NULL ? send_all(link, text, size)
+    bool is_sent = link->tls != NULL ? link_send_all(link, text, size)
                                      : redisAppendFormattedCommand(link->context, text,
                                                                    (size_t)size) == REDIS_OK ||
-                                           fail(link, "%s", link->context->errstr);
+                                           link_fail(link, "%s", link->context->errstr);
     redisFreeCommand(text);
     return is_sent;
 }
@@ -184,7 +187,7 @@ redisReply *link_reply(struct link *link) {
     if (link->tls == NULL) {
         if (redisGetReply(link->context, &reply) != REDIS_OK) {
             bool is_late = link->context->err == REDIS_ERR_IO && errno == EAGAIN;
-            (void)fail(link, "%s", is_late ? reason_of(EAGAIN) : link->context->errstr);
+            (void)link_fail(link, "%s", is_late ? link_reason_of(EAGAIN) : link->context->errstr);
         }
         return reply;
     }
@@ -195,13 +198,13 @@ redisReply *link_reply(struct link *link) {
         errno = 0;
         int size = SSL_read(link->tls, piece, sizeof piece);
         if (size <= 0) {
-            (void)fail_tls(link, "TLS");
+            (void)link_fail_tls(link, "TLS");
             return NULL;
         }
         if (redisReaderFeed(link->context->reader, piece, (size_t)size) != REDIS_OK) {
             break;
         }
     }
-    (void)fail(link, "%s", link->context->reader->errstr);
+    (void)link_fail(link, "%s", link->context->reader->errstr);
     return NULL;
 }

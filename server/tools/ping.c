@@ -6,7 +6,7 @@
 enum { ADDRESS_MAX = 64 };
 
 /* To be freed; of an AUTH that is refused the error. NULL: link->error says why there is none. */
-static redisReply *ask(struct link *link, const struct ping_options *options) {
+static redisReply *ping_ask(struct link *link, const struct ping_options *options) {
     if (options->password != NULL) {
         bool is_sent = link_login(link, options->user, options->password);
         redisReply *reply = is_sent ? link_reply(link) : NULL;
@@ -29,7 +29,7 @@ bool ping_run(const char *target, const struct ping_options *options, FILE *out)
         at = address;
     }
     bool is_open = link_open(&link, at, &link_options, PING_LIMIT_S);
-    redisReply *reply = is_open ? ask(&link, options) : NULL;
+    redisReply *reply = is_open ? ping_ask(&link, options) : NULL;
     bool has_text = reply != NULL && reply->str != NULL;
     bool is_fine = has_text && (options->is_alive || (reply->type == REDIS_REPLY_STATUS &&
                                                       strcmp(reply->str, "PONG") == 0));

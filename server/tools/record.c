@@ -10,7 +10,7 @@ static const char *const names[RECORD_FIELDS] = {"database", "key",   "kind",  "
 /* ---- bytes as text ---- */
 
 /* The size of the UTF-8 character at the front; 0: there is none, or it is a control character. */
-static size_t character_size(const unsigned char *at, size_t left) {
+static size_t record_character_size(const unsigned char *at, size_t left) {
     unsigned char lead = at[0];
     if (lead < 0x80) {
         return lead >= 0x20 && lead != 0x7f;
@@ -31,7 +31,7 @@ static size_t character_size(const unsigned char *at, size_t left) {
     return is_overlong || is_surrogate || is_beyond || is_control ? 0 : size;
 }
 
-static char *put_escape(char *to, unsigned char byte) {
+static char *record_put_escape(char *to, unsigned char byte) {
     static const char digits[] = "0123456789abcdef";
     *to++ = 'x';
     *to++ = digits[byte >> 4];
@@ -40,7 +40,7 @@ static char *put_escape(char *to, unsigned char byte) {
 }
 
 /* Append the bytes as text, in which JSON doubles backslashes and both escape their quote. */
-static void print_text(struct buffer *out, enum record_format format, struct bytes from) {
+static void record_print_text(struct buffer *out, enum record_format format, struct bytes from) {
     const unsigned char *at = (const unsigned char *)from.at;
     bool is_json = format == RECORD_JSONL;
     char *to = buffer_reserve(out, 5 * from.size + 1); /* "\\xff" in JSON */
@@ -49,7 +49,7 @@ static void print_text(struct buffer *out, enum record_format format, struct byt
     }
     char *begin = to;
     for (size_t i = 0; i < from.size;) {
-        size_t size = character_size(at + i, from.size - i);
+        size_t size = record_character_size(at + i, from.size - i);
         if (size == 0 || at[i] == '\\') {
             *to++ = '\\';
             if (is_json) {
@@ -57,7 +57,7 @@ static void print_text(struct buffer *out, enum record_format format, struct byt
             }
         }
         if (size == 0) {
-            to = put_escape(to, at[i++]);
+            to = record_put_escape(to, at[i++]);
         } else if (at[i] == '\\') {
             *to++ = '\\';
             if (is_json) {
@@ -76,13 +76,13 @@ static void print_text(struct buffer *out, enum record_format format, struct byt
     buffer_commit(out, (size_t)(to - begin));
 }
 
-static void put(struct buffer *out, const char *text) {
+static void record_put(struct buffer *out, const char *text) {
     buffer_append(out, text, strlen(text));
 }
 
 /* ---- writing ---- */
 
-static bool needs_quotes(struct bytes field) {
+static bool record_needs_quotes(struct bytes field) {
     for (size_t i = 0; i < field.size; i++) {
         if (field.at[i] == ',' || field.at[i] == '"') {
             return true;
@@ -91,48 +91,48 @@ static bool needs_quotes(struct bytes field) {
     return field.size > 0 && (field.at[0] == ' ' || field.at[field.size - 1] == ' ');
 }
 
-static void print_csv(struct buffer *out, const struct record *record) {
+static void record_print_csv(struct buffer *out, const struct record *record) {
     for (int i = 0; i < RECORD_FIELDS; i++) {
-        bool is_quoted = needs_quotes(record->at[i]);
-        put(out, i > 0 ? "," : "");
-        put(out, is_quoted ? "\"" : "");
-        print_text(out, RECORD_CSV, record->at[i]);
-        put(out, is_quoted ? "\"" : "");
+        bool is_quoted = record_needs_quotes(record->at[i]);
+        record_put(out, i > 0 ? "," : "");
+        record_put(out, is_quoted ? "\"" : "");
+        record_print_text(out, RECORD_CSV, record->at[i]);
+        record_put(out, is_quoted ? "\"" : "");
     }
 }
 
 /* Empty fields are left out. */
-static void print_json(struct buffer *out, const struct record *record) {
+static void record_print_json(struct buffer *out, const struct record *record) {
     const char *before = "{";
     for (int i = 0; i < RECORD_FIELDS; i++) {
         if (record->at[i].size > 0) {
-            put(out, before);
-            put(out, "\"");
-            put(out, names[i]);
-            put(out, "\":\"");
-            print_text(out, RECORD_JSONL, record->at[i]);
-            put(out, "\"");
+            record_put(out, before);
+            record_put(out, "\"");
+            record_put(out, names[i]);
+            record_put(out, "\":\"");
+            record_print_text(out, RECORD_JSONL, record->at[i]);
+            record_put(out, "\"");
             before = ",";
         }
     }
-    put(out, "}");
+    record_put(out, "}");
 }
 
 bool record_print_head(struct buffer *out, enum record_format format) {
     for (int i = 0; format == RECORD_CSV && i < RECORD_FIELDS; i++) {
-        put(out, names[i]);
-        put(out, i + 1 < RECORD_FIELDS ? "," : "\n");
+        record_put(out, names[i]);
+        record_put(out, i + 1 < RECORD_FIELDS ? "," : "\n");
     }
     return !out->is_broken;
 }
 
 bool record_print(struct buffer *out, enum record_format format, const struct record *record) {
     if (format == RECORD_CSV) {
-        print_csv(out, record);
+        record_print_csv(out, record);
     } else {
-        print_json(out, record);
+        record_print_json(out, record);
     }
-    put(out, "\n");
+    record_put(out, "\n");
     return !out->is_broken;
 }
 
@@ -158,7 +158,7 @@ enum record_status record_refuse(struct record_reader *reader, const char *reaso
 }
 
 /* Read a line without its end. false: the end of the file, or no memory (is_broken). */
-static bool read_line(struct record_reader *reader) {
+static bool record_read_line(struct record_reader *reader) {
     struct buffer *line = &reader->line;
     int byte;
     reader->offset = reader->end;
@@ -182,16 +182,16 @@ struct cursor {
 
 enum { NO_DIGIT = 16 };
 
-static unsigned digit_of(char c) {
+static unsigned record_digit_of(char c) {
     return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
            : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
            : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
                                   : NO_DIGIT;
 }
 
-/* Take back what print_text has done for both forms: the text of a field becomes its bytes, in
+/* Take back what record_print_text has done for both forms: the text of a field becomes its bytes, in
  * place. */
-static bool unescape(struct buffer *text, size_t begin) {
+static bool record_unescape(struct buffer *text, size_t begin) {
     char *to = text->at + begin;
     const char *at = to;
     const char *end = text->at + text->size;
@@ -201,9 +201,9 @@ static bool unescape(struct buffer *text, size_t begin) {
         } else if (end - at >= 2 && at[1] == '\\') {
             *to++ = '\\';
             at += 2;
-        } else if (end - at >= 4 && at[1] == 'x' && digit_of(at[2]) < NO_DIGIT &&
-                   digit_of(at[3]) < NO_DIGIT) {
-            *to++ = (char)(digit_of(at[2]) << 4 | digit_of(at[3]));
+        } else if (end - at >= 4 && at[1] == 'x' && record_digit_of(at[2]) < NO_DIGIT &&
+                   record_digit_of(at[3]) < NO_DIGIT) {
+            *to++ = (char)(record_digit_of(at[2]) << 4 | record_digit_of(at[3]));
             at += 4;
         } else {
             return false;
@@ -213,14 +213,14 @@ static bool unescape(struct buffer *text, size_t begin) {
     return true;
 }
 
-static void put_byte(struct buffer *text, char byte) {
+static void record_put_byte(struct buffer *text, char byte) {
     buffer_append(text, &byte, 1);
 }
 
 /* ---- CSV ---- */
 
 /* Append a field to text. false: its quotes are wrong. */
-static bool take_csv(struct cursor *cursor, struct buffer *text) {
+static bool record_take_csv(struct cursor *cursor, struct buffer *text) {
     if (cursor->at == cursor->end || *cursor->at != '"') {
         const char *begin = cursor->at;
         while (cursor->at < cursor->end && *cursor->at != ',') {
@@ -238,22 +238,22 @@ static bool take_csv(struct cursor *cursor, struct buffer *text) {
                 return cursor->at == cursor->end || *cursor->at == ',';
             }
         }
-        put_byte(text, *cursor->at);
+        record_put_byte(text, *cursor->at);
     }
     return false;
 }
 
 /* The fields end where ends say, in text. NULL, or what is wrong. */
-static const char *parse_csv(struct cursor cursor, struct buffer *text, size_t *ends) {
+static const char *record_parse_csv(struct cursor cursor, struct buffer *text, size_t *ends) {
     for (int i = 0; i < RECORD_FIELDS; i++) {
         size_t begin = text->size;
         if (i > 0 && (cursor.at == cursor.end || *cursor.at++ != ',')) {
             return "there are fewer than 9 fields";
         }
-        if (!take_csv(&cursor, text)) {
+        if (!record_take_csv(&cursor, text)) {
             return "the quotes of a field are wrong";
         }
-        if (!text->is_broken && !unescape(text, begin)) {
+        if (!text->is_broken && !record_unescape(text, begin)) {
             return "a backslash is followed by neither another one nor x and two digits";
         }
         ends[i] = text->size;
@@ -263,14 +263,14 @@ static const char *parse_csv(struct cursor cursor, struct buffer *text, size_t *
 
 /* ---- JSON ---- */
 
-static void skip_blanks(struct cursor *cursor) {
+static void record_skip_blanks(struct cursor *cursor) {
     while (cursor->at < cursor->end && (*cursor->at == ' ' || *cursor->at == '\t')) {
         cursor->at++;
     }
 }
 
-static bool take_mark(struct cursor *cursor, char mark) {
-    skip_blanks(cursor);
+static bool record_take_mark(struct cursor *cursor, char mark) {
+    record_skip_blanks(cursor);
     if (cursor->at == cursor->end || *cursor->at != mark) {
         return false;
     }
@@ -278,40 +278,40 @@ static bool take_mark(struct cursor *cursor, char mark) {
     return true;
 }
 
-static bool take_hex(struct cursor *cursor, uint32_t *unit) {
+static bool record_take_hex(struct cursor *cursor, uint32_t *unit) {
     *unit = 0;
     for (int i = 0; i < 4; i++, cursor->at++) {
-        if (cursor->at == cursor->end || digit_of(*cursor->at) == NO_DIGIT) {
+        if (cursor->at == cursor->end || record_digit_of(*cursor->at) == NO_DIGIT) {
             return false;
         }
-        *unit = *unit << 4 | digit_of(*cursor->at);
+        *unit = *unit << 4 | record_digit_of(*cursor->at);
     }
     return true;
 }
 
-static void put_character(struct buffer *text, uint32_t code) {
+static void record_put_character(struct buffer *text, uint32_t code) {
     if (code < 0x80) {
-        put_byte(text, (char)code);
+        record_put_byte(text, (char)code);
         return;
     }
     if (code < 0x800) {
-        put_byte(text, (char)(0xc0 | code >> 6));
+        record_put_byte(text, (char)(0xc0 | code >> 6));
     } else if (code < 0x10000) {
-        put_byte(text, (char)(0xe0 | code >> 12));
-        put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
+        record_put_byte(text, (char)(0xe0 | code >> 12));
+        record_put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
     } else {
-        put_byte(text, (char)(0xf0 | code >> 18));
-        put_byte(text, (char)(0x80 | (code >> 12 & 0x3f)));
-        put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
+        record_put_byte(text, (char)(0xf0 | code >> 18));
+        record_put_byte(text, (char)(0x80 | (code >> 12 & 0x3f)));
+        record_put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
     }
-    put_byte(text, (char)(0x80 | (code & 0x3f)));
+    record_put_byte(text, (char)(0x80 | (code & 0x3f)));
 }
 
 /* After \u. */
-static bool take_unicode(struct cursor *cursor, struct buffer *text) {
+static bool record_take_unicode(struct cursor *cursor, struct buffer *text) {
     uint32_t code;
     uint32_t low;
-    if (!take_hex(cursor, &code)) {
+    if (!record_take_hex(cursor, &code)) {
         return false;
     }
     if (code >= 0xd800 && code < 0xe000) {
@@ -320,17 +320,17 @@ static bool take_unicode(struct cursor *cursor, struct buffer *text) {
             return false;
         }
         cursor->at += 2;
-        if (!take_hex(cursor, &low) || low < 0xdc00 || low >= 0xe000) {
+        if (!record_take_hex(cursor, &low) || low < 0xdc00 || low >= 0xe000) {
             return false;
         }
         code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
     }
-    put_character(text, code);
+    record_put_character(text, code);
     return true;
 }
 
 /* A string's rest, after its first quote. */
-static bool take_string(struct cursor *cursor, struct buffer *text) {
+static bool record_take_string(struct cursor *cursor, struct buffer *text) {
     static const char marks[] = "\"\\/bfnrt";
     static const char meant[] = "\"\\/\b\f\n\r\t";
     while (cursor->at < cursor->end) {
@@ -339,7 +339,7 @@ static bool take_string(struct cursor *cursor, struct buffer *text) {
             return true;
         }
         if (c != '\\') {
-            put_byte(text, c);
+            record_put_byte(text, c);
             continue;
         }
         if (cursor->at == cursor->end) {
@@ -348,8 +348,8 @@ static bool take_string(struct cursor *cursor, struct buffer *text) {
         c = *cursor->at++;
         const char *mark = c != '\0' ? strchr(marks, c) : NULL;
         if (mark != NULL) {
-            put_byte(text, meant[mark - marks]);
-        } else if (c != 'u' || !take_unicode(cursor, text)) {
+            record_put_byte(text, meant[mark - marks]);
+        } else if (c != 'u' || !record_take_unicode(cursor, text)) {
             return false;
         }
     }
@@ -357,10 +357,10 @@ static bool take_string(struct cursor *cursor, struct buffer *text) {
 }
 
 /* A string or a number. */
-static bool take_value(struct cursor *cursor, struct buffer *text) {
-    skip_blanks(cursor);
-    if (take_mark(cursor, '"')) {
-        return take_string(cursor, text);
+static bool record_take_value(struct cursor *cursor, struct buffer *text) {
+    record_skip_blanks(cursor);
+    if (record_take_mark(cursor, '"')) {
+        return record_take_string(cursor, text);
     }
     const char *begin = cursor->at;
     while (cursor->at < cursor->end && *cursor->at != '\0' &&
@@ -371,7 +371,7 @@ static bool take_value(struct cursor *cursor, struct buffer *text) {
     return cursor->at > begin;
 }
 
-static int find_name(struct bytes name) {
+static int record_find_name(struct bytes name) {
     for (int i = 0; i < RECORD_FIELDS; i++) {
         if (bytes_equal(name, bytes_from_text(names[i]))) {
             return i;
@@ -381,45 +381,46 @@ static int find_name(struct bytes name) {
 }
 
 /* Take the name of a field, leaving nothing of it in text. -1: it is none. */
-static int take_name(struct cursor *cursor, struct buffer *text) {
+static int record_take_name(struct cursor *cursor, struct buffer *text) {
     size_t begin = text->size;
-    if (!take_mark(cursor, '"') || !take_string(cursor, text) || text->is_broken) {
+    if (!record_take_mark(cursor, '"') || !record_take_string(cursor, text) || text->is_broken) {
         return -1;
     }
-    int field = find_name((struct bytes){.at = text->at + begin, .size = text->size - begin});
+    int field =
+        record_find_name((struct bytes){.at = text->at + begin, .size = text->size - begin});
     buffer_cut(text, begin);
     return field;
 }
 
-static const char *parse_json(struct cursor cursor, struct buffer *text, size_t *begins,
-                              size_t *ends) {
+static const char *record_parse_json(struct cursor cursor, struct buffer *text, size_t *begins,
+                                     size_t *ends) {
     bool has[RECORD_FIELDS] = {false};
-    if (!take_mark(&cursor, '{')) {
+    if (!record_take_mark(&cursor, '{')) {
         return "it does not begin with {";
     }
     do {
-        int field = take_name(&cursor, text);
-        if (field < 0 || has[field] || !take_mark(&cursor, ':')) {
+        int field = record_take_name(&cursor, text);
+        if (field < 0 || has[field] || !record_take_mark(&cursor, ':')) {
             return "the name of a field is unknown, or there twice";
         }
         has[field] = true;
         begins[field] = text->size;
-        if (!take_value(&cursor, text)) {
+        if (!record_take_value(&cursor, text)) {
             return "a value is neither a string nor a number";
         }
-        if (!text->is_broken && !unescape(text, begins[field])) {
+        if (!text->is_broken && !record_unescape(text, begins[field])) {
             return "a backslash is followed by neither another one nor x and two digits";
         }
         ends[field] = text->size;
-    } while (take_mark(&cursor, ','));
-    if (!take_mark(&cursor, '}')) {
+    } while (record_take_mark(&cursor, ','));
+    if (!record_take_mark(&cursor, '}')) {
         return "it does not end with }";
     }
-    skip_blanks(&cursor);
+    record_skip_blanks(&cursor);
     return cursor.at == cursor.end ? NULL : "something follows the }";
 }
 
-static const char *parse(struct record_reader *reader, struct record *record) {
+static const char *record_parse(struct record_reader *reader, struct record *record) {
     struct buffer *text = &reader->text;
     size_t begins[RECORD_FIELDS] = {0};
     size_t ends[RECORD_FIELDS] = {0};
@@ -430,10 +431,10 @@ static const char *parse(struct record_reader *reader, struct record *record) {
         return "out of memory";
     }
     if (reader->format == RECORD_CSV) {
-        wrong = parse_csv(cursor, text, ends);
+        wrong = record_parse_csv(cursor, text, ends);
         memcpy(begins + 1, ends, sizeof ends - sizeof *ends);
     } else {
-        wrong = parse_json(cursor, text, begins, ends);
+        wrong = record_parse_json(cursor, text, begins, ends);
     }
     if (text->is_broken) {
         return "out of memory";
@@ -444,7 +445,7 @@ static const char *parse(struct record_reader *reader, struct record *record) {
     return wrong;
 }
 
-static bool is_head(const struct record *record) {
+static bool record_is_head(const struct record *record) {
     for (int i = 0; i < RECORD_FIELDS; i++) {
         if (!bytes_equal(record->at[i], bytes_from_text(names[i]))) {
             return false;
@@ -455,7 +456,7 @@ static bool is_head(const struct record *record) {
 
 enum record_status record_read(struct record_reader *reader, struct record *record) {
     do {
-        if (!read_line(reader)) {
+        if (!record_read_line(reader)) {
             return reader->line.is_broken ? record_refuse(reader, "out of memory")
                    : ferror(reader->in)   ? record_refuse(reader, "the file cannot be read")
                                           : RECORD_END;
@@ -464,11 +465,12 @@ enum record_status record_read(struct record_reader *reader, struct record *reco
             reader->line.size--;
         }
     } while (reader->line.size == 0);
-    const char *wrong = parse(reader, record);
+    const char *wrong = record_parse(reader, record);
     if (wrong == NULL && reader->format == RECORD_CSV && !reader->has_head) {
         reader->has_head = true;
-        return is_head(record) ? record_read(reader, record)
-                               : record_refuse(reader, "the first line does not name the fields");
+        return record_is_head(record)
+                   ? record_read(reader, record)
+                   : record_refuse(reader, "the first line does not name the fields");
     }
     return wrong == NULL ? RECORD_READ : record_refuse(reader, wrong);
 }

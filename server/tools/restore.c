@@ -62,7 +62,7 @@ struct restoring {
 
 /* ---- what there is ---- */
 
-static struct file *add_file(struct restoring *restoring) {
+static struct file *restore_add_file(struct restoring *restoring) {
     if (restoring->file_count == restoring->file_room) {
         uint32_t room = restoring->file_room > 0 ? 2 * restoring->file_room : 64;
         struct file *files = room <= FILES_MAX ? memory_allocate(room * sizeof *files) : NULL;
@@ -81,7 +81,7 @@ static struct file *add_file(struct restoring *restoring) {
     return &restoring->files[restoring->file_count++];
 }
 
-static bool read_file(int fd, struct file *file) {
+static bool restore_read_file(int fd, struct file *file) {
     struct snapshot_footer footer;
     if (file->kind == STORE_JOURNAL) {
         return journal_file_peek(fd, &file->sequence);
@@ -96,24 +96,24 @@ static bool read_file(int fd, struct file *file) {
 
 /* Of a file that does not begin and end as it should: did a crash, or does a running server, leave it unfinished? The
  * manifest names only whole ones. */
-static bool is_unfinished(const struct place *place, const struct file *file) {
+static bool restore_is_unfinished(const struct place *place, const struct file *file) {
     return place->has_manifest && !store_is_named(&place->state, file->kind, file->number);
 }
 
-static void see_damaged(struct restoring *restoring, const struct file *found) {
+static void restore_see_damaged(struct restoring *restoring, const struct file *found) {
     const struct place *place = &restoring->place;
-    bool is_left_out = is_unfinished(place, found);
+    bool is_left_out = restore_is_unfinished(place, found);
     fprintf(stderr, "leaderboard-server: %s is not whole%s\n", found->path,
             is_left_out ? ", and no manifest names it: it is left out" : "");
-    struct file *file = is_left_out ? NULL : add_file(restoring);
+    struct file *file = is_left_out ? NULL : restore_add_file(restoring);
     if (file != NULL) {
         *file = *found;
         file->is_damaged = true;
     }
 }
 
-static void see_path(struct restoring *restoring, const char *path, enum store_kind kind,
-                     uint64_t number) {
+static void restore_see_path(struct restoring *restoring, const char *path, enum store_kind kind,
+                             uint64_t number) {
     const struct place *place = &restoring->place;
     bool is_named = place->has_manifest && kind == STORE_BASE;
     struct file found = {.kind = kind,
@@ -126,19 +126,19 @@ static void see_path(struct restoring *restoring, const char *path, enum store_k
     memcpy(found.path, path, strlen(path) + 1);
     int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
     errno = fd >= 0 ? 0 : errno;
-    bool is_one = fd >= 0 && read_file(fd, &found);
+    bool is_one = fd >= 0 && restore_read_file(fd, &found);
     disk_close(fd);
-    struct file *file = is_one ? add_file(restoring) : NULL;
+    struct file *file = is_one ? restore_add_file(restoring) : NULL;
     if (file != NULL) {
         *file = found;
     } else if (!is_one && errno != 0 && errno != ENODATA) {
         restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
     } else if (!is_one) {
-        see_damaged(restoring, &found);
+        restore_see_damaged(restoring, &found);
     }
 }
 
-static void see_name(void *context, const char *name) {
+static void restore_see_name(void *context, const char *name) {
     struct restoring *restoring = context;
     enum store_kind kind;
     uint64_t number;
@@ -146,13 +146,13 @@ static void see_name(void *context, const char *name) {
     if (store_parse_name(name, &kind, &number)) {
         int size = snprintf(path, sizeof path, "%s/%s", restoring->place.path, name);
         if (size > 0 && (size_t)size < sizeof path) {
-            see_path(restoring, path, kind, number);
+            restore_see_path(restoring, path, kind, number);
         }
     }
 }
 
 /* Look at a directory, and at those inside it that may have files. A missing one is no error. */
-static void look_at(struct restoring *restoring, const char *path, bool has_inner) {
+static void restore_look_at(struct restoring *restoring, const char *path, bool has_inner) {
     static const char *const inner[] = {RESTORE_DIRECTORY, STORE_KEPT_NAME,
                                         RESTORE_DIRECTORY "/" STORE_KEPT_NAME};
     char name[PATH_SIZE_MAX], reason[DISK_ERROR_MAX];
@@ -168,19 +168,19 @@ static void look_at(struct restoring *restoring, const char *path, bool has_inne
             !tools_complain("%s/" STORE_MANIFEST_NAME " %s: what is whole of the other files can "
                             "be restored from a copy without it",
                             path, reason);
-    } else if (!is_missing && (fd < 0 || disk->list(fd, see_name, restoring) != 0)) {
+    } else if (!is_missing && (fd < 0 || disk->list(fd, restore_see_name, restoring) != 0)) {
         restoring->is_failed = !tools_complain("cannot read %s: %s", path, strerror(errno));
     }
     disk_close(fd);
     for (size_t i = 0; has_inner && i < sizeof inner / sizeof *inner; i++) {
         int size = snprintf(name, sizeof name, "%s/%s", path, inner[i]);
         if (size > 0 && (size_t)size < sizeof name) {
-            look_at(restoring, name, false);
+            restore_look_at(restoring, name, false);
         }
     }
 }
 
-static int compare_files(const void *left, const void *right) {
+static int restore_compare_files(const void *left, const void *right) {
     const struct file *a = left;
     const struct file *b = right;
     if (a->sequence != b->sequence) {
@@ -189,23 +189,24 @@ static int compare_files(const void *left, const void *right) {
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static bool find_files(struct restoring *restoring, const char *source) {
+static bool restore_find_files(struct restoring *restoring, const char *source) {
     struct stat status;
     if (stat(source, &status) != 0) {
         return tools_complain("cannot look at %s: %s", source, strerror(errno));
     }
     if (S_ISREG(status.st_mode)) {
         restoring->is_of_file = true;
-        see_path(restoring, source, STORE_BASE, 1);
+        restore_see_path(restoring, source, STORE_BASE, 1);
         restoring->is_failed |= restoring->file_count > 0 && restoring->files[0].is_damaged;
     } else {
-        look_at(restoring, source, true);
+        restore_look_at(restoring, source, true);
     }
     if (restoring->options->journals != NULL) {
-        look_at(restoring, restoring->options->journals, true);
+        restore_look_at(restoring, restoring->options->journals, true);
     }
     if (restoring->file_count > 0) {
-        qsort(restoring->files, restoring->file_count, sizeof *restoring->files, compare_files);
+        qsort(restoring->files, restoring->file_count, sizeof *restoring->files,
+              restore_compare_files);
     }
     return !restoring->is_failed;
 }
@@ -213,7 +214,7 @@ static bool find_files(struct restoring *restoring, const char *source) {
 /* ---- which of it ---- */
 
 /* NULL: there is none that is not too late. */
-static struct file *choose_base(const struct restoring *restoring) {
+static struct file *restore_choose_base(const struct restoring *restoring) {
     struct file *base = NULL;
     for (uint32_t i = 0; i < restoring->file_count; i++) {
         struct file *file = &restoring->files[i];
@@ -227,7 +228,7 @@ static struct file *choose_base(const struct restoring *restoring) {
 }
 
 /* The journal in which the group after this one is, or begins. -1: there is none. */
-static int64_t find_journal(const struct restoring *restoring, uint64_t sequence) {
+static int64_t restore_find_journal(const struct restoring *restoring, uint64_t sequence) {
     int64_t found = -1;
     for (uint32_t i = 0; i < restoring->file_count; i++) {
         const struct file *file = &restoring->files[i];
@@ -238,7 +239,7 @@ static int64_t find_journal(const struct restoring *restoring, uint64_t sequence
     return found;
 }
 
-static bool has_any(const struct restoring *restoring, enum store_kind kind) {
+static bool restore_has_any(const struct restoring *restoring, enum store_kind kind) {
     for (uint32_t i = 0; i < restoring->file_count; i++) {
         if (restoring->files[i].kind == kind) {
             return true;
@@ -249,11 +250,11 @@ static bool has_any(const struct restoring *restoring, enum store_kind kind) {
 
 /* ---- copying ---- */
 
-static bool complain_of_copy(const struct file *file) {
+static bool restore_complain_of_copy(const struct file *file) {
     return tools_complain("cannot copy %s: %s", file->path, strerror(errno));
 }
 
-static bool copy_bytes(struct restoring *restoring, int from, int to) {
+static bool restore_copy_bytes(struct restoring *restoring, int from, int to) {
     uint64_t size;
     if (disk->size(from, &size) != 0) {
         return false;
@@ -270,25 +271,25 @@ static bool copy_bytes(struct restoring *restoring, int from, int to) {
 }
 
 /* Copy the file; *number is that of the copy, and the result is the copy, to be read. -1: the error was printed. */
-static int copy(struct restoring *restoring, const struct file *file, uint64_t *number) {
+static int restore_copy(struct restoring *restoring, const struct file *file, uint64_t *number) {
     struct store *store = &restoring->store;
     *number = store_take_number(store);
     const struct store_name name = store_name(file->kind, *number);
     int from = disk_open(AT_FDCWD, file->path, O_RDONLY, 0);
     int to =
         from < 0 ? -1 : disk_open(store->directory, name.text, O_WRONLY | O_CREAT | O_EXCL, 0640);
-    bool is_done = to >= 0 && copy_bytes(restoring, from, to);
+    bool is_done = to >= 0 && restore_copy_bytes(restoring, from, to);
     disk_close(from);
     disk_close(to);
     int copied = is_done ? disk_open(store->directory, name.text, O_RDONLY, 0) : -1;
     if (copied < 0) {
-        (void)complain_of_copy(file);
+        (void)restore_complain_of_copy(file);
     }
     return copied;
 }
 
 /* Is the copy (fd, which this takes) whole, and as the file's end was? */
-static bool is_base_whole(struct file *base, int fd) {
+static bool restore_is_base_whole(struct file *base, int fd) {
     struct snapshot_footer footer;
     char error[DISK_ERROR_MAX];
     bool is_whole = check_blocks(fd, base->path, &footer, error);
@@ -298,15 +299,15 @@ static bool is_base_whole(struct file *base, int fd) {
 }
 
 /* The latest base that is whole, if there is one: without a damaged one, journals may hold the same. */
-static bool copy_base(struct restoring *restoring) {
+static bool restore_copy_base(struct restoring *restoring) {
     struct file *base;
-    while ((base = choose_base(restoring)) != NULL) {
+    while ((base = restore_choose_base(restoring)) != NULL) {
         uint64_t number;
-        int fd = copy(restoring, base, &number);
+        int fd = restore_copy(restoring, base, &number);
         if (fd < 0) {
             return false;
         }
-        if (is_base_whole(base, fd)) {
+        if (restore_is_base_whole(base, fd)) {
             restoring->base_number = base->number;
             restoring->state.base_number = number;
             restoring->state.base_sequence = base->sequence;
@@ -322,12 +323,14 @@ static bool copy_base(struct restoring *restoring) {
 }
 
 /* Does only the last group end too early, as in a journal that was copied while it was written? */
-static bool is_end_missing(const struct journal_reader *reader, enum journal_status status) {
+static bool restore_is_end_missing(const struct journal_reader *reader,
+                                   enum journal_status status) {
     return status == JOURNAL_TORN && reader->torn.is_cut_short;
 }
 
 /* How far the copied journal (fd, which this takes) belongs to it: to the first tick after the time. */
-static bool measure(struct restoring *restoring, const struct file *file, int fd, uint64_t *size) {
+static bool restore_measure(struct restoring *restoring, const struct file *file, int fd,
+                            uint64_t *size) {
     struct journal_reader reader;
     struct journal_group group;
     enum journal_status status = journal_reader_open(&reader, fd, file->path, file->sequence, true);
@@ -342,7 +345,8 @@ static bool measure(struct restoring *restoring, const struct file *file, int fd
             restoring->last_us = (int64_t)group.end_us;
         }
     }
-    bool is_good = restoring->is_over || status == JOURNAL_END || is_end_missing(&reader, status);
+    bool is_good =
+        restoring->is_over || status == JOURNAL_END || restore_is_end_missing(&reader, status);
     if (is_good && status == JOURNAL_TORN) {
         fprintf(stderr,
                 "leaderboard-server: %s ends within a group, as after a crash: its last %" PRIu64
@@ -359,7 +363,7 @@ static bool measure(struct restoring *restoring, const struct file *file, int fd
     return is_good;
 }
 
-static bool cut(const struct restoring *restoring, uint64_t number, uint64_t size) {
+static bool restore_cut(const struct restoring *restoring, uint64_t number, uint64_t size) {
     int fd =
         disk_open(restoring->store.directory, store_name(STORE_JOURNAL, number).text, O_WRONLY, 0);
     bool is_done = fd >= 0 && disk_truncate(fd, size) && disk_sync(fd);
@@ -367,7 +371,7 @@ static bool cut(const struct restoring *restoring, uint64_t number, uint64_t siz
     return is_done;
 }
 
-static bool copy_journal(struct restoring *restoring, const struct file *file) {
+static bool restore_copy_journal(struct restoring *restoring, const struct file *file) {
     struct store_state *state = &restoring->state;
     uint64_t size = 0;
     if (file->sequence > restoring->last_sequence + 1) {
@@ -381,8 +385,8 @@ static bool copy_journal(struct restoring *restoring, const struct file *file) {
     uint64_t sequence_before = restoring->last_sequence;
     int64_t time_before = restoring->last_us;
     struct store_journal *journal = &state->journals[state->journal_count];
-    int fd = copy(restoring, file, &journal->number);
-    if (fd < 0 || !measure(restoring, file, fd, &size)) {
+    int fd = restore_copy(restoring, file, &journal->number);
+    if (fd < 0 || !restore_measure(restoring, file, fd, &size)) {
         return false;
     }
     if (restoring->last_sequence < sequence_before) { /* the base holds all of it */
@@ -393,20 +397,21 @@ static bool copy_journal(struct restoring *restoring, const struct file *file) {
         file->number > restoring->last_journal ? file->number : restoring->last_journal;
     journal->first_sequence = file->sequence;
     state->journal_count++;
-    return cut(restoring, journal->number, size) || complain_of_copy(file);
+    return restore_cut(restoring, journal->number, size) || restore_complain_of_copy(file);
 }
 
-static bool copy_journals(struct restoring *restoring) {
-    int64_t first = find_journal(restoring, restoring->last_sequence);
+static bool restore_copy_journals(struct restoring *restoring) {
+    int64_t first = restore_find_journal(restoring, restoring->last_sequence);
     if (restoring->state.base_number == 0 && first < 0) {
-        return tools_complain(has_any(restoring, STORE_BASE)
+        return tools_complain(restore_has_any(restoring, STORE_BASE)
                                   ? "every snapshot that is there is after that time, or is damaged"
                                   : "there is neither a snapshot nor a first journal");
     }
     for (uint32_t i = first >= 0 ? (uint32_t)first : restoring->file_count;
          i < restoring->file_count && !restoring->is_over; i++) {
         const struct file *file = &restoring->files[i];
-        if (file->kind == STORE_JOURNAL && !file->is_damaged && !copy_journal(restoring, file)) {
+        if (file->kind == STORE_JOURNAL && !file->is_damaged &&
+            !restore_copy_journal(restoring, file)) {
             return false;
         }
     }
@@ -415,7 +420,7 @@ static bool copy_journals(struct restoring *restoring) {
 
 /* Could this file, which was not taken, hold changes that are asked for and in none that was? A base holds no more than
  * files with higher numbers; a journal goes on beside the base that is written next. */
-static bool may_be_missed(const struct restoring *restoring, const struct file *file) {
+static bool restore_may_be_missed(const struct restoring *restoring, const struct file *file) {
     bool is_base = file->kind == STORE_BASE;
     return file->number > restoring->last_journal && file->reach > restoring->last_sequence &&
            !(is_base && file->number <= restoring->base_number);
@@ -423,16 +428,16 @@ static bool may_be_missed(const struct restoring *restoring, const struct file *
 
 /* Is nothing left out for no other reason than that a file is damaged? What a damaged base says of its time and group
  * counts for nothing. */
-static bool is_complete(struct restoring *restoring) {
+static bool restore_is_complete(struct restoring *restoring) {
     for (uint32_t i = 0; i < restoring->file_count && !restoring->is_over; i++) {
         struct file *file = &restoring->files[i];
-        if (!may_be_missed(restoring, file)) {
+        if (!restore_may_be_missed(restoring, file)) {
             continue;
         }
         int fd = file->is_damaged || file->kind == STORE_JOURNAL
                      ? -1
                      : disk_open(AT_FDCWD, file->path, O_RDONLY, 0);
-        if (fd >= 0 ? !is_base_whole(file, fd) : file->is_damaged) {
+        if (fd >= 0 ? !restore_is_base_whole(file, fd) : file->is_damaged) {
             return tools_complain("%s is damaged, and may hold changes that no other file has: "
                                   "remove it to restore without them",
                                   file->path);
@@ -441,13 +446,14 @@ static bool is_complete(struct restoring *restoring) {
     return true;
 }
 
-static bool copy_all(struct restoring *restoring) {
-    return copy_base(restoring) && copy_journals(restoring) && is_complete(restoring);
+static bool restore_copy_all(struct restoring *restoring) {
+    return restore_copy_base(restoring) && restore_copy_journals(restoring) &&
+           restore_is_complete(restoring);
 }
 
 /* ---- the target ---- */
 
-static void count_name(void *context, const char *name) {
+static void restore_count_name(void *context, const char *name) {
     (void)name;
     ++*(uint32_t *)context;
 }
@@ -459,7 +465,7 @@ bool restore_begin_target(const char *target, bool *is_made) {
         return tools_complain("cannot make the directory %s: %s", target, strerror(errno));
     }
     int fd = disk_open(AT_FDCWD, target, O_RDONLY | O_DIRECTORY, 0);
-    bool is_listed = fd >= 0 && disk->list(fd, count_name, &count) == 0;
+    bool is_listed = fd >= 0 && disk->list(fd, restore_count_name, &count) == 0;
     disk_close(fd);
     if (!is_listed) {
         return tools_complain("cannot use the directory %s: %s", target, strerror(errno));
@@ -468,7 +474,7 @@ bool restore_begin_target(const char *target, bool *is_made) {
            tools_complain("%s is not empty: give an empty or a new directory", target);
 }
 
-static void remove_copies(struct restoring *restoring) {
+static void restore_remove_copies(struct restoring *restoring) {
     struct store *store = &restoring->store;
     for (uint64_t number = 1; number < store->next_number; number++) {
         (void)store_remove(store, STORE_BASE, number);
@@ -477,7 +483,7 @@ static void remove_copies(struct restoring *restoring) {
     store_abandon(store);
 }
 
-static bool fill_target(struct restoring *restoring, const char *target) {
+static bool restore_fill_target(struct restoring *restoring, const char *target) {
     char error[DISK_ERROR_MAX];
     if (store_open(&restoring->store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
         return tools_complain("%s", error);
@@ -486,13 +492,13 @@ static bool fill_target(struct restoring *restoring, const char *target) {
         store_close(&restoring->store);
         return tools_complain("%s is in use: give an empty or a new directory", target);
     }
-    if (!copy_all(restoring)) {
-        remove_copies(restoring);
+    if (!restore_copy_all(restoring)) {
+        restore_remove_copies(restoring);
         return false;
     }
     if (store_set(&restoring->store, &restoring->state) == STORE_SET_FAILED) {
         (void)tools_complain("cannot write the manifest: %s", strerror(errno));
-        remove_copies(restoring);
+        restore_remove_copies(restoring);
         return false;
     }
     store_close(&restoring->store);
@@ -502,10 +508,10 @@ static bool fill_target(struct restoring *restoring, const char *target) {
 static bool restore(struct restoring *restoring, const char *source, const char *target) {
     bool is_made = false;
     char time[TIMESTAMP_TEXT_MAX];
-    if (!find_files(restoring, source) || !restore_begin_target(target, &is_made)) {
+    if (!restore_find_files(restoring, source) || !restore_begin_target(target, &is_made)) {
         return false;
     }
-    if (!fill_target(restoring, target)) {
+    if (!restore_fill_target(restoring, target)) {
         if (is_made) {
             (void)rmdir(target);
         }

@@ -14,8 +14,8 @@ struct printer {
     size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct printer *printer, const char *format,
-                                                      ...) {
+__attribute__((format(printf, 2, 3))) static void rules_text_put(struct printer *printer,
+                                                                 const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     int size =
@@ -25,63 +25,63 @@ __attribute__((format(printf, 2, 3))) static void put(struct printer *printer, c
     printer->size += (size_t)size;
 }
 
-static void put_period(struct printer *printer, const struct rules *rules) {
+static void rules_text_put_period(struct printer *printer, const struct rules *rules) {
     const struct period *period = &rules->period;
     char zone[PERIOD_ZONE_TEXT_MAX];
     char from[PERIOD_DATE_TEXT_MAX];
-    put(printer, " PERIOD %s", period_unit_name(period->unit));
+    rules_text_put(printer, " PERIOD %s", period_unit_name(period->unit));
     if (period->every > 1) {
         size_t size = period_print_date(from, period->from_day);
-        put(printer, " EVERY %u FROM %.*s", (unsigned)period->every, (int)size, from);
+        rules_text_put(printer, " EVERY %u FROM %.*s", (unsigned)period->every, (int)size, from);
     }
     if (period->unit == PERIOD_WEEK) {
-        put(printer, " ON %s", period_weekday_name(period->weekday));
+        rules_text_put(printer, " ON %s", period_weekday_name(period->weekday));
     }
     size_t size = period_print_zone(zone, period);
-    put(printer, " AT %u TZ %.*s", (unsigned)period->hour, (int)size, zone);
+    rules_text_put(printer, " AT %u TZ %.*s", (unsigned)period->hour, (int)size, zone);
     if (rules->archives_max == RULES_ARCHIVES_ALL) {
-        put(printer, " ARCHIVE ALL");
+        rules_text_put(printer, " ARCHIVE ALL");
     } else {
-        put(printer, " ARCHIVE %" PRIu32, rules->archives_max);
+        rules_text_put(printer, " ARCHIVE %" PRIu32, rules->archives_max);
     }
-    put(printer, " ARCHIVED %s", rules->archives_are_writable ? "WRITABLE" : "FROZEN");
+    rules_text_put(printer, " ARCHIVED %s", rules->archives_are_writable ? "WRITABLE" : "FROZEN");
 }
 
 size_t rules_text_print(const struct rules *rules, char *out) {
     struct printer printer = {.out = out, .size = layout_print(&rules->layout, out)};
     if (rules->cap > 0) {
-        put(&printer, " CAP %" PRIu32, rules->cap);
+        rules_text_put(&printer, " CAP %" PRIu32, rules->cap);
     }
     if (rules->limit > 0) {
-        put(&printer, " LIMIT %" PRIu32, rules->limit);
+        rules_text_put(&printer, " LIMIT %" PRIu32, rules->limit);
     }
     if (rules->keeps_best) {
-        put(&printer, " KEEP BEST");
+        rules_text_put(&printer, " KEEP BEST");
     }
     if ((rules->guards & RULES_FROZEN) != 0) {
-        put(&printer, " FREEZE");
+        rules_text_put(&printer, " FREEZE");
     }
     if ((rules->guards & RULES_OPENS) != 0) {
-        put(&printer, " OPENS %" PRId64, rules->opens_ms);
+        rules_text_put(&printer, " OPENS %" PRId64, rules->opens_ms);
     }
     if ((rules->guards & RULES_CLOSES) != 0) {
-        put(&printer, " CLOSES %" PRId64, rules->closes_ms);
+        rules_text_put(&printer, " CLOSES %" PRId64, rules->closes_ms);
     }
     if (rules->period.unit != PERIOD_NONE) {
-        put_period(&printer, rules);
+        rules_text_put_period(&printer, rules);
     }
     if (rules->is_created) {
-        put(&printer, " CREATED");
+        rules_text_put(&printer, " CREATED");
     }
     if (rules->period.unit != PERIOD_NONE) {
-        put(&printer, " STARTED %" PRId64 " ENDS %" PRId64, rules->period_start_ms,
-            rules->period_end_ms);
+        rules_text_put(&printer, " STARTED %" PRId64 " ENDS %" PRId64, rules->period_start_ms,
+                       rules->period_end_ms);
     }
     return printer.size;
 }
 
 /* Split at blanks. */
-static size_t split(struct bytes text, struct bytes *words) {
+static size_t rules_text_split(struct bytes text, struct bytes *words) {
     size_t count = 0;
     const char *at = text.at;
     const char *end = text.at + text.size;
@@ -97,8 +97,8 @@ static size_t split(struct bytes text, struct bytes *words) {
 }
 
 /* Take a word and its number from the end. */
-static bool take_number(const struct bytes *words, size_t *count, const char *name,
-                        int64_t *number) {
+static bool rules_text_take_number(const struct bytes *words, size_t *count, const char *name,
+                                   int64_t *number) {
     if (*count < 2 || !bytes_is(words[*count - 2], name) ||
         !bytes_parse_i64(words[*count - 1], number)) {
         return false;
@@ -109,14 +109,14 @@ static bool take_number(const struct bytes *words, size_t *count, const char *na
 
 bool rules_text_parse(struct bytes text, struct rules *rules, char *error) {
     struct bytes words[WORDS_MAX];
-    size_t count = split(text, words);
+    size_t count = rules_text_split(text, words);
     const char *reason = NULL;
     char why[SETTING_ERROR_MAX] = ""; /* more than LAYOUT_ERROR_MAX */
     int64_t start_ms = 0;
     int64_t end_ms = 0;
     memset(rules, 0, sizeof *rules);
-    bool has_period = take_number(words, &count, "ENDS", &end_ms) &&
-                      take_number(words, &count, "STARTED", &start_ms);
+    bool has_period = rules_text_take_number(words, &count, "ENDS", &end_ms) &&
+                      rules_text_take_number(words, &count, "STARTED", &start_ms);
     if (count > 0 && bytes_is(words[count - 1], "CREATED")) {
         rules->is_created = true;
         count--;

@@ -6,11 +6,11 @@
 #include "codec/memory.h"
 #include "server/durability/snapshot.h"
 
-static void ignore(void *context) {
+static void save_ignore(void *context) {
     (void)context;
 }
 
-static bool write_all(struct snapshot *snapshot, int64_t now_us) {
+static bool save_write_all(struct snapshot *snapshot, int64_t now_us) {
     if (!snapshot_begin(snapshot, now_us)) {
         return false;
     }
@@ -31,13 +31,13 @@ static bool write_all(struct snapshot *snapshot, int64_t now_us) {
     }
 }
 
-static bool write_on_loop(struct snapshot *snapshot, int64_t now_us) {
+static bool save_write_on_loop(struct snapshot *snapshot, int64_t now_us) {
     uv_loop_t loop;
     if (uv_loop_init(&loop) != 0) {
         return false;
     }
     bool is_ready = snapshot_init(snapshot, &loop);
-    bool is_done = is_ready && write_all(snapshot, now_us);
+    bool is_done = is_ready && save_write_all(snapshot, now_us);
     if (is_ready) {
         snapshot_deinit(snapshot);
     }
@@ -53,8 +53,8 @@ bool save_registry(struct registry *registry, struct store *store, int64_t now_u
     }
     snapshot->registry = registry;
     snapshot->store = store;
-    snapshot->changed = ignore;
-    bool is_done = write_on_loop(snapshot, now_us);
+    snapshot->changed = save_ignore;
+    bool is_done = save_write_on_loop(snapshot, now_us);
     memory_free(snapshot);
     return is_done;
 }

@@ -33,7 +33,7 @@ struct words {
 
 /* ---- words ---- */
 
-static const char **option_of(struct words *words, const char *word) {
+static const char **tools_option_of(struct words *words, const char *word) {
     const struct {
         const char *name;
         const char **value;
@@ -56,16 +56,16 @@ static const char **option_of(struct words *words, const char *word) {
     return NULL;
 }
 
-static bool *switch_of(struct words *words, const char *word) {
+static bool *tools_switch_of(struct words *words, const char *word) {
     return strcmp(word, "--tls") == 0     ? &words->link.has_tls
            : strcmp(word, "--alive") == 0 ? &words->is_alive
                                           : NULL;
 }
 
-static bool take_words(int argc, char **argv, int path_count, struct words *words) {
+static bool tools_take_words(int argc, char **argv, int path_count, struct words *words) {
     for (int i = 2; i < argc; i++) {
-        const char **value = option_of(words, argv[i]);
-        bool *is_on = switch_of(words, argv[i]);
+        const char **value = tools_option_of(words, argv[i]);
+        bool *is_on = tools_switch_of(words, argv[i]);
         if (is_on != NULL) {
             *is_on = true;
         } else if (value != NULL && i + 1 < argc) {
@@ -82,7 +82,7 @@ static bool take_words(int argc, char **argv, int path_count, struct words *word
 /* ---- to a running server ---- */
 
 /* The first line of the file. */
-static bool read_password(const char *path, char *password) {
+static bool tools_read_password(const char *path, char *password) {
     FILE *file = fopen(path, "r");
     bool is_read = file != NULL && fgets(password, PASSWORD_MAX, file) != NULL;
     if (file != NULL) {
@@ -96,7 +96,7 @@ static bool read_password(const char *path, char *password) {
 }
 
 /* The options of a connection that are given are right; *password: that of the file, if one is. */
-static bool check_link(const struct words *words, const char **password) {
+static bool tools_check_link(const struct words *words, const char **password) {
     static char text[PASSWORD_MAX];
     const struct link_options *link = &words->link;
     if (!link->has_tls &&
@@ -108,20 +108,21 @@ static bool check_link(const struct words *words, const char **password) {
     }
     if (words->password_file != NULL) {
         *password = text;
-        return read_password(words->password_file, text);
+        return tools_read_password(words->password_file, text);
     }
     return true;
 }
 
-static bool run_ping(const struct words *words) {
+static bool tools_run_ping(const struct words *words) {
     struct ping_options options = {.link = words->link,
                                    .user = words->user,
                                    .password = getenv("REDISCLI_AUTH"),
                                    .is_alive = words->is_alive};
-    return check_link(words, &options.password) && ping_run(words->paths[0], &options, stdout);
+    return tools_check_link(words, &options.password) &&
+           ping_run(words->paths[0], &options, stdout);
 }
 
-static bool run_backup(const struct words *words) {
+static bool tools_run_backup(const struct words *words) {
     struct backup_options options = {
         .link = words->link, .user = words->user, .password = getenv("LEADERBOARD_PASSWORD")};
     if (words->rate != NULL && (!bytes_parse_u64(bytes_from_text(words->rate), &options.rate) ||
@@ -131,14 +132,14 @@ static bool run_backup(const struct words *words) {
     if (options.user == NULL) {
         options.user = getenv("LEADERBOARD_USER");
     }
-    return check_link(words, &options.password) &&
+    return tools_check_link(words, &options.password) &&
            backup_run(words->paths[0], words->paths[1], &options);
 }
 
 /* ---- restore ---- */
 
 /* Unix seconds, with a fraction or without, or RFC 3339. */
-static bool parse_moment(const char *text, int64_t *time_us) {
+static bool tools_parse_moment(const char *text, int64_t *time_us) {
     struct decimal seconds;
     struct bytes bytes = bytes_from_text(text);
     if (decimal_parse(bytes, 6, &seconds) == DECIMAL_OK && !seconds.is_negative &&
@@ -149,9 +150,9 @@ static bool parse_moment(const char *text, int64_t *time_us) {
     return timestamp_parse(bytes, time_us);
 }
 
-static bool run_restore(const struct words *words) {
+static bool tools_run_restore(const struct words *words) {
     struct restore_options options = {.until_us = INT64_MAX, .journals = words->journals};
-    if (words->until != NULL && !parse_moment(words->until, &options.until_us)) {
+    if (words->until != NULL && !tools_parse_moment(words->until, &options.until_us)) {
         return tools_complain("--until is a time: unix seconds, or 2026-11-16T18:30:00Z");
     }
     return restore_run(words->paths[0], words->paths[1], &options);
@@ -161,7 +162,7 @@ static bool run_restore(const struct words *words) {
 
 enum format { FORMAT_CSV, FORMAT_JSONL, FORMAT_REDIS, FORMAT_RDB, FORMATS };
 
-static bool parse_format(const char *text, bool is_import, enum format *format) {
+static bool tools_parse_format(const char *text, bool is_import, enum format *format) {
     static const char *const names[FORMATS] = {"csv", "jsonl", "redis", "rdb"};
     enum format end = is_import ? FORMAT_REDIS : FORMATS;
     for (*format = 0; text != NULL && *format < end; ++*format) {
@@ -173,16 +174,17 @@ static bool parse_format(const char *text, bool is_import, enum format *format) 
                           is_import ? "csv and jsonl" : "csv, jsonl, redis and rdb");
 }
 
-static bool put_out(void *context, const char *at, size_t size) {
+static bool tools_put_out(void *context, const char *at, size_t size) {
     return fwrite(at, 1, size, context) == size;
 }
 
-static bool export_as(struct registry *registry, enum format format, int64_t time_us, FILE *out) {
+static bool tools_export_as(struct registry *registry, enum format format, int64_t time_us,
+                            FILE *out) {
     switch (format) {
     case FORMAT_REDIS:
         return export_redis(registry, out);
     case FORMAT_RDB:
-        return rdb_write(registry, time_us, put_out, out);
+        return rdb_write(registry, time_us, tools_put_out, out);
     case FORMAT_CSV:
     case FORMAT_JSONL:
     case FORMATS:
@@ -192,8 +194,8 @@ static bool export_as(struct registry *registry, enum format format, int64_t tim
 }
 
 /* Write what is loaded to the file, which is synced and then gets its name; "-": standard output. */
-static bool write_out(struct registry *registry, const char *path, enum format format,
-                      int64_t time_us) {
+static bool tools_write_out(struct registry *registry, const char *path, enum format format,
+                            int64_t time_us) {
     bool is_stdout = strcmp(path, "-") == 0;
     char part[4096];
     if (!is_stdout && snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part) {
@@ -203,7 +205,7 @@ static bool write_out(struct registry *registry, const char *path, enum format f
     if (out == NULL) {
         return tools_complain("cannot make %s: %s", part, strerror(errno));
     }
-    bool is_done = export_as(registry, format, time_us, out);
+    bool is_done = tools_export_as(registry, format, time_us, out);
     bool is_written = fflush(out) == 0 && (is_stdout || disk_sync(fileno(out)));
     if (!is_stdout) {
         fclose(out);
@@ -217,7 +219,7 @@ static bool write_out(struct registry *registry, const char *path, enum format f
 }
 
 /* Standard input, a backup, into a file that has no name, in the current directory. -1: the error was printed. */
-static int keep_input(void) {
+static int tools_keep_input(void) {
     static char piece[PIECE_SIZE];
     ssize_t size = 0;
     int fd = disk_open_unnamed(".");
@@ -234,12 +236,12 @@ static int keep_input(void) {
     return -1;
 }
 
-static bool load(const char *path, struct registry *registry, uint64_t *time_us) {
+static bool tools_load(const char *path, struct registry *registry, uint64_t *time_us) {
     char error[DISK_ERROR_MAX];
     char kept_path[64];
     int kept = -1;
     if (strcmp(path, "-") == 0) {
-        kept = keep_input();
+        kept = tools_keep_input();
         if (kept < 0) {
             return false;
         }
@@ -251,12 +253,12 @@ static bool load(const char *path, struct registry *registry, uint64_t *time_us)
     return is_loaded || tools_complain("%s", error);
 }
 
-static bool export_loaded(const struct words *words, struct registry *registry,
-                          enum format format) {
+static bool tools_export_loaded(const struct words *words, struct registry *registry,
+                                enum format format) {
     uint64_t time_us;
     char time[TIMESTAMP_TEXT_MAX];
-    if (!load(words->paths[0], registry, &time_us) ||
-        !write_out(registry, words->paths[1], format, (int64_t)time_us)) {
+    if (!tools_load(words->paths[0], registry, &time_us) ||
+        !tools_write_out(registry, words->paths[1], format, (int64_t)time_us)) {
         return false;
     }
     int size = (int)timestamp_print(time, (int64_t)time_us);
@@ -264,7 +266,8 @@ static bool export_loaded(const struct words *words, struct registry *registry,
     return true;
 }
 
-static bool import_into(const struct words *words, struct registry *registry, enum format format) {
+static bool tools_import_into(const struct words *words, struct registry *registry,
+                              enum format format) {
     char error[IMPORT_ERROR_MAX];
     bool is_stdin = strcmp(words->paths[0], "-") == 0;
     FILE *in = is_stdin ? stdin : fopen(words->paths[0], "r");
@@ -280,10 +283,10 @@ static bool import_into(const struct words *words, struct registry *registry, en
                    : tools_complain("%s: %s", words->paths[0], error);
 }
 
-static bool with_registry(const struct words *words, bool is_import) {
+static bool tools_with_registry(const struct words *words, bool is_import) {
     struct settings settings;
     enum format format;
-    if (!parse_format(words->format, is_import, &format)) {
+    if (!tools_parse_format(words->format, is_import, &format)) {
         return false;
     }
     if (!settings_init(&settings)) {
@@ -294,20 +297,20 @@ static bool with_registry(const struct words *words, bool is_import) {
     if (registry == NULL) {
         (void)tools_complain("out of memory");
     } else {
-        is_done = is_import ? import_into(words, registry, format)
-                            : export_loaded(words, registry, format);
+        is_done = is_import ? tools_import_into(words, registry, format)
+                            : tools_export_loaded(words, registry, format);
     }
     registry_destroy(registry);
     settings_deinit(&settings);
     return is_done;
 }
 
-static bool run_export(const struct words *words) {
-    return with_registry(words, false);
+static bool tools_run_export(const struct words *words) {
+    return tools_with_registry(words, false);
 }
 
-static bool run_import(const struct words *words) {
-    return with_registry(words, true);
+static bool tools_run_import(const struct words *words) {
+    return tools_with_registry(words, true);
 }
 
 /* ---- the table ---- */
@@ -318,18 +321,19 @@ static const struct tool {
     int path_count;
     const char *usage;
 } tools[] = {
-    {"--ping", run_ping, 1,
+    {"--ping", tools_run_ping, 1,
      "--ping PORT|HOST:PORT|SOCKET [--alive] [--user NAME] [--password-file FILE] [--tls [--cacert "
      "FILE] [--cert FILE --key FILE]]"},
-    {"--backup", run_backup, 2,
+    {"--backup", tools_run_backup, 2,
      "--backup HOST:PORT FILE [--user NAME] [--password-file FILE] [--rate BYTES] [--tls "
      "[--cacert FILE] [--cert FILE --key FILE]]"},
-    {"--restore", run_restore, 2, "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
-    {"--export", run_export, 2, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
-    {"--import", run_import, 2, "--import FILE TARGET --format csv|jsonl"},
+    {"--restore", tools_run_restore, 2,
+     "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
+    {"--export", tools_run_export, 2, "--export FILE|DIR|- OUT --format csv|jsonl|redis|rdb"},
+    {"--import", tools_run_import, 2, "--import FILE TARGET --format csv|jsonl"},
 };
 
-static const struct tool *find_tool(const char *name) {
+static const struct tool *tools_find_tool(const char *name) {
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
         if (strcmp(tools[i].name, name) == 0) {
             return &tools[i];
@@ -340,12 +344,12 @@ static const struct tool *find_tool(const char *name) {
 
 bool tools_run(int argc, char **argv, int *status) {
     struct words words = {.path_count = 0};
-    const struct tool *tool = argc > 1 ? find_tool(argv[1]) : NULL;
+    const struct tool *tool = argc > 1 ? tools_find_tool(argv[1]) : NULL;
     if (tool == NULL) {
         return false;
     }
     *status = EXIT_FAILURE;
-    if (!take_words(argc, argv, tool->path_count, &words)) {
+    if (!tools_take_words(argc, argv, tool->path_count, &words)) {
         (void)tools_complain("usage: leaderboard-server %s", tool->usage);
         return true;
     }

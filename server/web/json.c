@@ -5,35 +5,35 @@
 
 #include "codec/timestamp.h"
 
-static void put(struct json *json, const char *at, size_t size) {
+static void json_put(struct json *json, const char *at, size_t size) {
     buffer_append(json->out, at, size);
 }
 
-static void begin(struct json *json, const char *key) {
+static void json_begin(struct json *json, const char *key) {
     if (json->needs_comma) {
-        put(json, ",", 1);
+        json_put(json, ",", 1);
     }
     if (key != NULL) {
-        put(json, "\"", 1);
-        put(json, key, strlen(key));
-        put(json, "\":", 2);
+        json_put(json, "\"", 1);
+        json_put(json, key, strlen(key));
+        json_put(json, "\":", 2);
     }
     json->needs_comma = true;
 }
 
 void json_open(struct json *json, const char *key, char bracket) {
-    begin(json, key);
-    put(json, &bracket, 1);
+    json_begin(json, key);
+    json_put(json, &bracket, 1);
     json->needs_comma = false;
 }
 
 void json_close(struct json *json, char bracket) {
-    put(json, &bracket, 1);
+    json_put(json, &bracket, 1);
     json->needs_comma = true;
 }
 
 /* Bytes of the character at the beginning of the text; 0: it is none. */
-static size_t character_size(struct bytes text) {
+static size_t json_character_size(struct bytes text) {
     static const struct {
         unsigned char low, high, second_low, second_high, size;
     } forms[] = {
@@ -62,7 +62,7 @@ static size_t character_size(struct bytes text) {
 
 bool json_is_utf8(struct bytes text) {
     for (size_t i = 0; i < text.size;) {
-        size_t size = character_size((struct bytes){.at = text.at + i, .size = text.size - i});
+        size_t size = json_character_size((struct bytes){.at = text.at + i, .size = text.size - i});
         if (size == 0) {
             return false;
         }
@@ -72,67 +72,67 @@ bool json_is_utf8(struct bytes text) {
 }
 
 /* Nothing that ends a script or a string in HTML stands for itself either. */
-static bool is_plain(char byte) {
+static bool json_is_plain(char byte) {
     return (unsigned char)byte >= 0x20 && byte != '"' && byte != '\\' && byte != '<' &&
            byte != '>' && byte != '&' && (unsigned char)byte < 0x7f;
 }
 
-static void put_string(struct json *json, struct bytes text) {
+static void json_put_string(struct json *json, struct bytes text) {
     char escaped[8];
-    put(json, "\"", 1);
+    json_put(json, "\"", 1);
     for (size_t i = 0; i < text.size;) {
         size_t plain = 0;
-        while (i + plain < text.size && is_plain(text.at[i + plain])) {
+        while (i + plain < text.size && json_is_plain(text.at[i + plain])) {
             plain++;
         }
         if (plain > 0) {
-            put(json, text.at + i, plain);
+            json_put(json, text.at + i, plain);
             i += plain;
             continue;
         }
-        size_t size = character_size((struct bytes){.at = text.at + i, .size = text.size - i});
+        size_t size = json_character_size((struct bytes){.at = text.at + i, .size = text.size - i});
         if (size > 1) {
-            put(json, text.at + i, size);
+            json_put(json, text.at + i, size);
         } else {
             int printed = snprintf(escaped, sizeof escaped, size == 0 ? "\\\\x%02x" : "\\u%04x",
                                    (unsigned)(unsigned char)text.at[i]);
-            put(json, escaped, (size_t)printed);
+            json_put(json, escaped, (size_t)printed);
         }
         i += size > 0 ? size : 1;
     }
-    put(json, "\"", 1);
+    json_put(json, "\"", 1);
 }
 
 void json_text(struct json *json, const char *key, struct bytes text) {
-    begin(json, key);
-    put_string(json, text);
+    json_begin(json, key);
+    json_put_string(json, text);
 }
 
 void json_integer(struct json *json, const char *key, int64_t value) {
     char text[BYTES_INTEGER_TEXT_MAX];
-    begin(json, key);
-    put(json, text, bytes_print_i64(text, value));
+    json_begin(json, key);
+    json_put(json, text, bytes_print_i64(text, value));
 }
 
 void json_boolean(struct json *json, const char *key, bool value) {
-    begin(json, key);
-    put(json, value ? "true" : "false", value ? 4 : 5);
+    json_begin(json, key);
+    json_put(json, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_null(struct json *json, const char *key) {
-    begin(json, key);
-    put(json, "null", 4);
+    json_begin(json, key);
+    json_put(json, "null", 4);
 }
 
 void json_number(struct json *json, const char *key, double value) {
     char text[64];
-    begin(json, key);
+    json_begin(json, key);
     int size = snprintf(text, sizeof text, "%.3f", value);
     while (size > 1 && text[size - 1] == '0') {
         size--;
     }
     size -= text[size - 1] == '.';
-    put(json, text, (size_t)size);
+    json_put(json, text, (size_t)size);
 }
 
 void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
@@ -141,9 +141,9 @@ void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
     json_text(json, key, (struct bytes){.at = text, .size = size});
 }
 
-static void put_base64(struct json *json, struct bytes bytes) {
+static void json_put_base64(struct json *json, struct bytes bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    put(json, "\"", 1);
+    json_put(json, "\"", 1);
     for (size_t i = 0; i < bytes.size; i += 3) {
         size_t count = bytes.size - i < 3 ? bytes.size - i : 3;
         unsigned bits = 0;
@@ -153,9 +153,9 @@ static void put_base64(struct json *json, struct bytes bytes) {
         char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
                         digits[bits & 63]};
         memset(four + 1 + count, '=', 3 - count);
-        put(json, four, sizeof four);
+        json_put(json, four, sizeof four);
     }
-    put(json, "\"", 1);
+    json_put(json, "\"", 1);
 }
 
 void json_bytes(struct json *json, const char *key, struct bytes bytes) {
@@ -163,18 +163,18 @@ void json_bytes(struct json *json, const char *key, struct bytes bytes) {
     if (!json_is_utf8(bytes)) {
         char name[64];
         snprintf(name, sizeof name, "%s_base64", key);
-        begin(json, name);
-        put_base64(json, bytes);
+        json_begin(json, name);
+        json_put_base64(json, bytes);
     }
 }
 
 void json_pair(struct json *json, struct bytes key, struct bytes text) {
-    begin(json, NULL);
-    put_string(json, key);
-    put(json, ":", 1);
+    json_begin(json, NULL);
+    json_put_string(json, key);
+    json_put(json, ":", 1);
     if (text.at == NULL) {
-        put(json, "null", 4);
+        json_put(json, "null", 4);
     } else {
-        put_string(json, text);
+        json_put_string(json, text);
     }
 }

@@ -1,7 +1,7 @@
 /* See value.h. */
 #include "server/web/value.h"
 
-static struct bytes take_line(struct value_reader *reader) {
+static struct bytes value_take_line(struct value_reader *reader) {
     const char *end = memchr(reader->at, '\r', (size_t)(reader->end - reader->at));
     CHECK(end != NULL);
     CHECK(reader->end - end >= 2);
@@ -10,14 +10,14 @@ static struct bytes take_line(struct value_reader *reader) {
     return line;
 }
 
-static int64_t parse_number(struct bytes line) {
+static int64_t value_parse_number(struct bytes line) {
     int64_t number = 0;
     bool is_number = bytes_parse_i64(line, &number);
     CHECK(is_number);
     return number;
 }
 
-static struct bytes take_bulk(struct value_reader *reader, int64_t size) {
+static struct bytes value_take_bulk(struct value_reader *reader, int64_t size) {
     CHECK(size >= 0);
     CHECK(reader->end - reader->at >= size + 2);
     struct bytes text = {.at = reader->at, .size = (size_t)size};
@@ -29,24 +29,24 @@ struct value value_next(struct value_reader *reader) {
     struct value value = {.kind = VALUE_TEXT};
     CHECK(reader->at < reader->end);
     char type = *reader->at++;
-    struct bytes line = take_line(reader);
+    struct bytes line = value_take_line(reader);
     switch (type) {
     case '$':
         if (line.at[0] == '-') {
             value.kind = VALUE_NULL;
             break;
         }
-        value.text = take_bulk(reader, parse_number(line));
+        value.text = value_take_bulk(reader, value_parse_number(line));
         break;
     case '=':
-        value.text = take_bulk(reader, parse_number(line));
+        value.text = value_take_bulk(reader, value_parse_number(line));
         CHECK(value.text.size >= 4);
         value.text.at += 4; /* "txt:" */
         value.text.size -= 4;
         break;
     case ':':
         value.kind = VALUE_INTEGER;
-        value.number = parse_number(line);
+        value.number = value_parse_number(line);
         break;
     case '#':
         value.kind = VALUE_BOOLEAN;
@@ -68,7 +68,7 @@ struct value value_next(struct value_reader *reader) {
             break;
         }
         value.kind = type == '%' ? VALUE_MAP : VALUE_LIST;
-        value.count = (uint64_t)parse_number(line);
+        value.count = (uint64_t)value_parse_number(line);
         break;
     default: /* + , ( */
         value.text = line;

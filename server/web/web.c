@@ -20,7 +20,7 @@
 #define POLICY_OF_PAGE   "form-action 'self'; frame-ancestors 'none'; " NO_HTML
 #define POLICY_OF_FRAMES "form-action 'none'; frame-ancestors *; " NO_HTML
 
-static void add_headers(struct http_reply *reply, const char *policy) {
+static void web_add_policy(struct http_reply *reply, const char *policy) {
     http_reply_header(reply, "Content-Security-Policy", policy);
     http_reply_header(reply, "Referrer-Policy", "no-referrer");
     http_reply_header(reply, "Cross-Origin-Resource-Policy", "same-origin");
@@ -28,24 +28,24 @@ static void add_headers(struct http_reply *reply, const char *policy) {
                       "camera=(), microphone=(), geolocation=(), payment=()");
 }
 
-static void forbid_frames(struct http_reply *reply) {
+static void web_forbid_frames(struct http_reply *reply) {
     http_reply_header(reply, "X-Frame-Options", "DENY");
     http_reply_header(reply, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
 void web_add_headers(struct http_reply *reply) {
-    add_headers(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
-    forbid_frames(reply);
+    web_add_policy(reply, POLICY_BEGIN POLICY_END POLICY_OF_PAGE);
+    web_forbid_frames(reply);
 }
 
 void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame) {
-    add_headers(reply, may_frame ? web->policy_of_frames : web->policy);
+    web_add_policy(reply, may_frame ? web->policy_of_frames : web->policy);
     if (!may_frame) {
-        forbid_frames(reply);
+        web_forbid_frames(reply);
     }
 }
 
-static const char *code_of(unsigned status) {
+static const char *web_code_of(unsigned status) {
     return status == 401   ? "login_needed"
            : status == 403 ? "forbidden"
            : status == 404 ? "not_found"
@@ -56,12 +56,12 @@ static const char *code_of(unsigned status) {
 }
 
 /* Errors of the listener are JSON here, too. text ends with a newline. */
-static void print_refusal(struct http_reply *reply, const char *text) {
+static void web_print_refusal(struct http_reply *reply, const char *text) {
     struct json json = {.out = &reply->body};
     size_t size = strlen(text);
     json_open(&json, NULL, '{');
     json_text(&json, "error", (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0});
-    json_text(&json, "code", bytes_from_text(code_of(reply->status)));
+    json_text(&json, "code", bytes_from_text(web_code_of(reply->status)));
     json_close(&json, '}');
     reply->content_type = JSON_TYPE;
     reply->header_count = 0;
@@ -97,7 +97,7 @@ void web_answer(struct http_exchange *exchange, struct web_query *query) {
 
 /* ---- requests ---- */
 
-static void request_is_answered(struct web_query *query) {
+static void web_request_is_answered(struct web_query *query) {
     struct web_request *request = query->owner;
     request->query = NULL;
     if (request->exchange->stage == HTTP_WAITS) {
@@ -115,13 +115,13 @@ void web_run(struct web_request *request, struct web_query *query) {
     }
     request->query = query;
     query->owner = request;
-    query->done = request_is_answered;
+    query->done = web_request_is_answered;
     http_exchange_wait(request->exchange, WEB_LIMIT_MS);
     web_query_run(query);
 }
 
 /* It is known who asks. */
-static void run_as(struct web_request *request, const struct web_identity *identity) {
+static void web_run_as(struct web_request *request, const struct web_identity *identity) {
     struct web *web = request->web;
     struct http_exchange *exchange = request->exchange;
     struct web_query *query = web_query_create(web);
@@ -141,7 +141,7 @@ static void run_as(struct web_request *request, const struct web_identity *ident
     }
 }
 
-static void login_is_answered(void *context, struct http_login_ask *login) {
+static void web_login_is_answered(void *context, struct http_login_ask *login) {
     struct http_exchange *exchange = login->exchange;
     struct web_request *request = exchange->own;
     struct web_identity identity = {.is_local = login->given.is_local};
@@ -152,7 +152,7 @@ static void login_is_answered(void *context, struct http_login_ask *login) {
     }
     if (login->verdict == HTTP_LOGIN_OK) {
         web_identity_set(&identity, &login->given);
-        run_as(request, &identity);
+        web_run_as(request, &identity);
     } else {
         exchange->reply.is_login_wanted = login->verdict == HTTP_LOGIN_NEEDED;
         web_refuse_login(exchange, login);
@@ -174,18 +174,18 @@ static void log_in_and_run(struct web_request *request) {
         return;
     }
     login->check = web_engine_check_login;
-    login->done = login_is_answered;
+    login->done = web_login_is_answered;
     request->login = login;
     http_login_ask(login, exchange);
 }
 
-static bool is_path(const struct http_target *target, unsigned from, const char *word) {
+static bool web_is_path(const struct http_target *target, unsigned from, const char *word) {
     return target->segment_count > from &&
            bytes_equal(target->segments[from], bytes_from_text(word));
 }
 
 /* A page of another site, or of another port or name of this one, may neither read nor hold connections. */
-static bool is_of_other_site(const struct http_exchange *exchange) {
+static bool web_is_of_other_site(const struct http_exchange *exchange) {
     const char *site = http_exchange_header(exchange, "Sec-Fetch-Site");
     const char *mode = http_exchange_header(exchange, "Sec-Fetch-Mode");
     const char *origin = http_exchange_header(exchange, "Origin");
@@ -203,18 +203,18 @@ static bool is_of_other_site(const struct http_exchange *exchange) {
     return at == NULL || host == NULL || strcasecmp(at + 3, host) != 0;
 }
 
-static void handle_api(struct web *web, struct web_request *request,
-                       const struct http_target *target) {
+static void web_handle_api(struct web *web, struct web_request *request,
+                           const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
-    if (is_of_other_site(exchange)) {
+    if (web_is_of_other_site(exchange)) {
         web_refuse(exchange, 403, "not for pages of other sites");
         return;
     }
     if (exchange->method == HTTP_POST) {
-        if (target->segment_count == 3 && is_path(target, 2, "login")) {
+        if (target->segment_count == 3 && web_is_path(target, 2, "login")) {
             web_log_in(web, request);
-        } else if (target->segment_count == 3 && is_path(target, 2, "logout")) {
+        } else if (target->segment_count == 3 && web_is_path(target, 2, "logout")) {
             web_log_out(web, request);
         } else {
             web_refuse(exchange, 405, "only login and logout are posted");
@@ -228,10 +228,10 @@ static void handle_api(struct web *web, struct web_request *request,
         return;
     }
     web_identify(web, request, &identity);
-    run_as(request, &identity);
+    web_run_as(request, &identity);
 }
 
-static void handle(void *context, struct http_exchange *exchange) {
+static void web_handle(void *context, struct http_exchange *exchange) {
     struct web *web = context;
     struct http_target target;
     struct web_request *request = memory_allocate_zeroed(sizeof *request);
@@ -249,9 +249,9 @@ static void handle(void *context, struct http_exchange *exchange) {
     const char *wrong = http_target_parse(text, &target);
     if (wrong != NULL) {
         web_refuse(exchange, 400, "%s", wrong);
-    } else if (is_path(&target, 0, "api") && is_path(&target, 1, "v1") &&
-               !is_path(&target, 2, "openapi.json")) {
-        handle_api(web, request, &target);
+    } else if (web_is_path(&target, 0, "api") && web_is_path(&target, 1, "v1") &&
+               !web_is_path(&target, 2, "openapi.json")) {
+        web_handle_api(web, request, &target);
     } else if (exchange->method == HTTP_POST) {
         web_refuse(exchange, 405, "only login and logout are posted");
     } else if (!web_files_answer(exchange, &target)) {
@@ -260,7 +260,7 @@ static void handle(void *context, struct http_exchange *exchange) {
     memory_free(text);
 }
 
-static void leave(void *context, struct http_exchange *exchange) {
+static void web_leave(void *context, struct http_exchange *exchange) {
     struct web *web = context;
     struct web_request *request = exchange->own;
     if (request == NULL) {
@@ -274,7 +274,7 @@ static void leave(void *context, struct http_exchange *exchange) {
     memory_free(request);
 }
 
-static void step(void *context, int64_t now_ms) {
+static void web_step(void *context, int64_t now_ms) {
     struct web *web = context;
     web_pace_step(web);
     web_views_step(web, now_ms);
@@ -283,7 +283,7 @@ static void step(void *context, int64_t now_ms) {
 
 /* ---- beginning and end ---- */
 
-static void drop(void *context, struct ask *ask) {
+static void web_drop(void *context, struct ask *ask) {
     struct web *web = context;
     if (http_login_drop(ask)) {
         return;
@@ -296,7 +296,7 @@ static void drop(void *context, struct ask *ask) {
 }
 
 /* On the HTTP thread: every exchange is gone. */
-static void end(void *context) {
+static void web_end(void *context) {
     struct web *web = context;
     web_views_end(web);
     while (web->pending_first != NULL) {
@@ -308,7 +308,7 @@ static void end(void *context) {
     }
 }
 
-static unsigned count_stars(struct bytes pattern) {
+static unsigned web_count_stars(struct bytes pattern) {
     unsigned count = 0;
     for (size_t i = 0; i < pattern.size; i++) {
         count += pattern.at[i] == '*';
@@ -317,7 +317,7 @@ static unsigned count_stars(struct bytes pattern) {
 }
 
 /* "user:* name country" */
-static bool read_data(struct web *web, const char *text, char *error) {
+static bool web_read_data(struct web *web, const char *text, char *error) {
     while (text != NULL && *(text += strspn(text, " ")) != '\0') {
         struct bytes word = {.at = text, .size = strcspn(text, " ")};
         text += word.size;
@@ -331,7 +331,7 @@ static bool read_data(struct web *web, const char *text, char *error) {
         }
     }
     if (web->data_pattern.at != NULL &&
-        (count_stars(web->data_pattern) != 1 || web->data_field_count == 0)) {
+        (web_count_stars(web->data_pattern) != 1 || web->data_field_count == 0)) {
         snprintf(error, HTTP_ERROR_MAX,
                  "web-data: a pattern with one * for the member, and at least one field, like "
                  "\"user:* name\"");
@@ -340,7 +340,7 @@ static bool read_data(struct web *web, const char *text, char *error) {
     return true;
 }
 
-static void print_policy(const struct web *web, const char *rest, char *out) {
+static void web_print_policy(const struct web *web, const char *rest, char *out) {
     int size = snprintf(out, WEB_POLICY_MAX, POLICY_BEGIN);
     for (unsigned i = 0; i < web->avatars.origin_count; i++) {
         struct bytes origin = web->avatars.origins[i];
@@ -351,7 +351,7 @@ static void print_policy(const struct web *web, const char *rest, char *out) {
 }
 
 /* "https://cdn.example.com:8443": nothing that ends a part of the policy. */
-static bool is_origin(struct bytes word) {
+static bool web_is_origin(struct bytes word) {
     enum { ORIGIN_SIZE_MAX = 150 };
     struct bytes host = word;
     size_t scheme = word.size > 8 && memcmp(word.at, "https://", 8) == 0  ? 8
@@ -369,7 +369,7 @@ static bool is_origin(struct bytes word) {
 }
 
 /* "avatar https://cdn.example.com", behind web-data. */
-static bool read_avatars(struct web *web, const char *text, char *error) {
+static bool web_read_avatars(struct web *web, const char *text, char *error) {
     struct web_avatars *avatars = &web->avatars;
     bool is_fine = true;
     while (text != NULL && is_fine && *(text += strspn(text, " ")) != '\0') {
@@ -382,7 +382,7 @@ static bool read_avatars(struct web *web, const char *text, char *error) {
                 is_fine |= bytes_equal(web->data_fields[i], word);
             }
         } else {
-            is_fine = avatars->origin_count < WEB_ORIGINS_MAX && is_origin(word);
+            is_fine = avatars->origin_count < WEB_ORIGINS_MAX && web_is_origin(word);
             avatars->origins[is_fine ? avatars->origin_count++ : 0] = word;
         }
     }
@@ -393,12 +393,12 @@ static bool read_avatars(struct web *web, const char *text, char *error) {
                  WEB_ORIGINS_MAX);
         return false;
     }
-    print_policy(web, POLICY_OF_PAGE, web->policy);
-    print_policy(web, POLICY_OF_FRAMES, web->policy_of_frames);
+    web_print_policy(web, POLICY_OF_PAGE, web->policy);
+    web_print_policy(web, POLICY_OF_FRAMES, web->policy_of_frames);
     return true;
 }
 
-static void destroy(struct web *web) {
+static void web_free(struct web *web) {
     web_engine_deinit(&web->engine);
     web_sessions_deinit(&web->sessions);
     if (web->history.query != NULL) {
@@ -407,7 +407,7 @@ static void destroy(struct web *web) {
     memory_free(web);
 }
 
-static struct web *create(struct server *server, char *error) {
+static struct web *web_create(struct server *server, char *error) {
     const struct settings *settings = &server->settings;
     struct web *web = memory_allocate_zeroed(sizeof *web);
     if (web == NULL) {
@@ -417,22 +417,22 @@ static struct web *create(struct server *server, char *error) {
     web->settings = settings;
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_sessions_init(&web->sessions, settings->web_session_timeout_s * 1000) ||
-        !read_data(web, settings->web_data, error) ||
-        !read_avatars(web, settings->web_avatars, error) ||
+        !web_read_data(web, settings->web_data, error) ||
+        !web_read_avatars(web, settings->web_avatars, error) ||
         !web_engine_init(&web->engine, server, error)) {
-        destroy(web);
+        web_free(web);
         return NULL;
     }
     web->handler = (struct http_handler){
         .context = web,
         .engine_context = &web->engine,
-        .handle = handle,
-        .leave = leave,
-        .step = step,
+        .handle = web_handle,
+        .leave = web_leave,
+        .step = web_step,
         .step_ms = WEB_SAMPLE_MS / 10,
-        .drop = drop,
-        .end = end,
-        .print_refusal = print_refusal,
+        .drop = web_drop,
+        .end = web_end,
+        .print_refusal = web_print_refusal,
     };
     return web;
 }
@@ -440,7 +440,7 @@ static struct web *create(struct server *server, char *error) {
 struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
                       const char *certificate, const char *key, char *error) {
     const struct settings *settings = &server->settings;
-    struct web *web = create(server, error);
+    struct web *web = web_create(server, error);
     if (web == NULL) {
         close(fd);
         return NULL;
@@ -463,7 +463,7 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .key = key,
     };
     if (http_server_start(fd, engine_loop, &options, error) == NULL) {
-        destroy(web);
+        web_free(web);
         return NULL;
     }
     web->engine.asks = http_server_asks(web->http);
@@ -480,7 +480,7 @@ void web_stop(struct web *web) {
     struct web_query *held = web->engine.held_first;
     while (held != NULL) {
         struct web_query *next = held->next;
-        drop(web, &held->ask);
+        web_drop(web, &held->ask);
         held = next;
     }
     web->engine.held_first = NULL;
@@ -488,5 +488,5 @@ void web_stop(struct web *web) {
 
 void web_destroy(struct web *web) {
     http_server_destroy(web->http);
-    destroy(web);
+    web_free(web);
 }

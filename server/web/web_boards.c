@@ -13,8 +13,8 @@ enum {
 /* ---- the list ---- */
 
 /* The boards that earlier rounds have found lie in query->kept, one map behind the other. */
-static bool find_kept(const struct web_query *query, struct bytes name,
-                      struct value_reader *found) {
+static bool web_boards_find_kept(const struct web_query *query, struct bytes name,
+                                 struct value_reader *found) {
     struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
     while (at.at < at.end) {
         if (bytes_equal(value_find_text(at, "name"), name)) {
@@ -26,7 +26,7 @@ static bool find_kept(const struct web_query *query, struct bytes name,
     return false;
 }
 
-static bool ask_list(struct web_query *query) {
+static bool web_boards_ask_list(struct web_query *query) {
     if (query->round == 0 &&
         (!web_read_cursor(query) ||
          !web_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count))) {
@@ -53,7 +53,7 @@ static bool ask_list(struct web_query *query) {
     return true;
 }
 
-static void keep_boards(struct web_query *query, struct value_reader reader) {
+static void web_boards_keep(struct web_query *query, struct value_reader reader) {
     struct bytes match = http_target_find(&query->target, "match");
     struct value list = value_next(&reader);
     for (uint64_t i = 0; i < list.count; i++) {
@@ -61,7 +61,8 @@ static void keep_boards(struct web_query *query, struct value_reader reader) {
         struct value_reader twin;
         struct bytes name = value_find_text(reader, "name");
         value_skip(&reader);
-        if ((match.size == 0 || glob_matches(match, name)) && !find_kept(query, name, &twin)) {
+        if ((match.size == 0 || glob_matches(match, name)) &&
+            !web_boards_find_kept(query, name, &twin)) {
             buffer_append(&query->kept, begin.at, (size_t)(reader.at - begin.at));
             query->more++;
         }
@@ -69,7 +70,7 @@ static void keep_boards(struct web_query *query, struct value_reader reader) {
 }
 
 /* Of "daily@2026-11-21" the board daily, if that names it. */
-static void put_archive_of(struct web_query *query, struct bytes name) {
+static void web_boards_put_archive_of(struct web_query *query, struct bytes name) {
     struct bytes base = name;
     struct value_reader board;
     struct value_reader at;
@@ -77,7 +78,8 @@ static void put_archive_of(struct web_query *query, struct bytes name) {
         base.size--;
     }
     base.size -= base.size > 0;
-    if (base.size > 0 && find_kept(query, base, &board) && value_find(board, "archives", &at)) {
+    if (base.size > 0 && web_boards_find_kept(query, base, &board) &&
+        value_find(board, "archives", &at)) {
         uint64_t count = value_next(&at).count;
         for (uint64_t i = 0; i < count; i++) {
             if (bytes_equal(value_next(&at).text, name)) {
@@ -91,7 +93,7 @@ static void put_archive_of(struct web_query *query, struct bytes name) {
 
 /* What the steps have found. false: one failed; the error was written. *is_refused: the user may not see keys of
  * this pattern, but perhaps those of another. */
-static bool take_steps(struct web_query *query, bool *is_refused) {
+static bool web_boards_take_steps(struct web_query *query, bool *is_refused) {
     bool is_last = query->cursor_part + 1 >= query->pattern_count;
     *is_refused = false;
     for (unsigned i = 0; i < query->reply_count; i++) {
@@ -101,14 +103,14 @@ static bool take_steps(struct web_query *query, bool *is_refused) {
             return *is_refused && (query->has_listed || !is_last);
         }
         query->has_listed = true;
-        keep_boards(query, list);
+        web_boards_keep(query, list);
     }
     return true;
 }
 
-static bool print_list(struct web_query *query) {
+static bool web_boards_print_list(struct web_query *query) {
     bool is_refused;
-    if (!take_steps(query, &is_refused)) {
+    if (!web_boards_take_steps(query, &is_refused)) {
         return false;
     }
     buffer_clear(&query->out);
@@ -129,7 +131,7 @@ static bool print_list(struct web_query *query) {
         struct bytes name = value_find_text(at, "name");
         json_open(&query->json, NULL, '{');
         web_put_board(&query->json, query, name, at);
-        put_archive_of(query, name);
+        web_boards_put_archive_of(query, name);
         json_close(&query->json, '}');
         value_skip(&at);
     }
@@ -138,17 +140,18 @@ static bool print_list(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_list = {.name = "boards", .ask = ask_list, .print = print_list};
+const struct web_route web_route_list = {
+    .name = "boards", .ask = web_boards_ask_list, .print = web_boards_print_list};
 
 /* ---- one board ---- */
 
-static bool ask_board(struct web_query *query) {
+static bool web_boards_ask_board(struct web_query *query) {
     web_command(query, "LB.INFO");
     web_word(query, query->board);
     return true;
 }
 
-static bool print_board(struct web_query *query) {
+static bool web_boards_print_board(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader time;
     if (web_reply_is_error(query, 0)) {
@@ -173,11 +176,12 @@ static bool print_board(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_board = {.name = "board", .ask = ask_board, .print = print_board};
+const struct web_route web_route_board = {
+    .name = "board", .ask = web_boards_ask_board, .print = web_boards_print_board};
 
 /* ---- a page ---- */
 
-static bool ask_page(struct web_query *query) {
+static bool web_boards_ask_page(struct web_query *query) {
     if (!web_number(query, "from", 0, UINT32_MAX, 0, &query->from) ||
         !web_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
         return false;
@@ -192,7 +196,7 @@ static bool ask_page(struct web_query *query) {
     return true;
 }
 
-static bool print_page(struct web_query *query) {
+static bool web_boards_print_page(struct web_query *query) {
     struct json *json = &query->json;
     if (web_reply_is_error(query, 0) || web_reply_is_error(query, 1)) {
         return false;
@@ -208,4 +212,5 @@ static bool print_page(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_page = {.name = "page", .ask = ask_page, .print = print_page};
+const struct web_route web_route_page = {
+    .name = "page", .ask = web_boards_ask_page, .print = web_boards_print_page};

@@ -21,7 +21,7 @@ static const char *const public_rules[] = {
     "+lb.hist", "+lb.quantile",  "+lb.info", "+lb.list",  "+zscan",
 };
 
-static bool apply(struct acl_user *user, struct bytes rule, char *error) {
+static bool web_engine_apply(struct acl_user *user, struct bytes rule, char *error) {
     enum acl_status status = acl_rules_apply(user, rule, false);
     if (status != ACL_OK) {
         snprintf(error, HTTP_ERROR_MAX, "web-public: %s: '%s'", acl_status_text(status),
@@ -30,7 +30,7 @@ static bool apply(struct acl_user *user, struct bytes rule, char *error) {
     return status == ACL_OK;
 }
 
-static bool add_patterns(struct acl_user *user, const char *patterns, char *error) {
+static bool web_engine_add_patterns(struct acl_user *user, const char *patterns, char *error) {
     char rule[ACL_TEXT_MAX + 8];
     while (*(patterns += strspn(patterns, " ")) != '\0') {
         size_t size = strcspn(patterns, " ");
@@ -42,9 +42,9 @@ static bool add_patterns(struct acl_user *user, const char *patterns, char *erro
         }
         bool is_all = size == 1 && patterns[0] == '*';
         if (is_all) {
-            return apply(user, BYTES("%R~*"), error);
+            return web_engine_apply(user, BYTES("%R~*"), error);
         }
-        if (!apply(user, (struct bytes){.at = rule, .size = (size_t)printed}, error)) {
+        if (!web_engine_apply(user, (struct bytes){.at = rule, .size = (size_t)printed}, error)) {
             return false;
         }
         patterns += size;
@@ -62,9 +62,9 @@ bool web_engine_init(struct web_engine *engine, struct server *server, char *err
     bool is_fine = user != NULL;
     snprintf(error, HTTP_ERROR_MAX, "web-public: out of memory");
     for (size_t i = 0; is_fine && i < sizeof public_rules / sizeof public_rules[0]; i++) {
-        is_fine = apply(user, bytes_from_text(public_rules[i]), error);
+        is_fine = web_engine_apply(user, bytes_from_text(public_rules[i]), error);
     }
-    if (!is_fine || !add_patterns(user, patterns, error) || !acl_user_finish(user)) {
+    if (!is_fine || !web_engine_add_patterns(user, patterns, error) || !acl_user_finish(user)) {
         if (user != NULL) {
             acl_user_destroy(user);
         }
@@ -80,7 +80,7 @@ void web_engine_deinit(struct web_engine *engine) {
     }
 }
 
-static bool has_digest(const struct acl_user *user, const char *digest) {
+static bool web_engine_has_digest(const struct acl_user *user, const char *digest) {
     bool is_right = user->has_no_password;
     for (uint32_t i = 0; i < user->passwords.count; i++) {
         bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
@@ -90,7 +90,8 @@ static bool has_digest(const struct acl_user *user, const char *digest) {
 }
 
 /* NULL: nobody; the verdict says why. */
-static struct acl_user *find_user(const struct web_engine *engine, struct web_query *query) {
+static struct acl_user *web_engine_find_user(const struct web_engine *engine,
+                                             struct web_query *query) {
     struct server *server = engine->server;
     const struct web_identity *identity = &query->identity;
     if (identity->kind == WEB_SELF) {
@@ -100,7 +101,8 @@ static struct acl_user *find_user(const struct web_engine *engine, struct web_qu
         struct acl_user *user = acl_users_find(&server->users, bytes_from_text(identity->user));
         query->verdict = WEB_LOGIN_NEEDED;
         query->is_user_known = true;
-        return user != NULL && user->is_on && has_digest(user, identity->digest) ? user : NULL;
+        return user != NULL && user->is_on && web_engine_has_digest(user, identity->digest) ? user
+                                                                                            : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->is_user_known = true;
@@ -118,7 +120,7 @@ static bool may_run(const struct acl_user *user, struct bytes full_name, const s
     return acl_check(user, command_find_original(full_name), &request, &position) == ACL_ALLOWED;
 }
 
-static void describe_user(const struct acl_user *user, struct web_query *query) {
+static void web_engine_describe_user(const struct acl_user *user, struct web_query *query) {
     const struct bytes info[] = {BYTES("INFO")};
     const struct bytes slowlog[] = {BYTES("SLOWLOG"), BYTES("GET")};
     query->may_see_server = query->identity.kind == WEB_SELF ||
@@ -146,8 +148,8 @@ enum http_verdict web_engine_check_login(void *context, struct http_login *login
 
 /* ---- commands ---- */
 
-static void begin_session(const struct web_engine *engine, struct web_query *query,
-                          struct acl_user *user, struct session *session) {
+static void web_engine_begin_session(const struct web_engine *engine, struct web_query *query,
+                                     struct acl_user *user, struct session *session) {
     session_init(session, 0, engine->server->clock.monotonic_ms);
     session->protocol = 3;
     session->has_strings = true;
@@ -159,7 +161,7 @@ static void begin_session(const struct web_engine *engine, struct web_query *que
 }
 
 /* A pattern of keys that the user may read: the nth, over all selectors. Sets how many there are. */
-static void choose_pattern(const struct acl_user *user, struct web_query *query) {
+static void web_engine_choose_pattern(const struct acl_user *user, struct web_query *query) {
     unsigned count = 0;
     struct bytes chosen = BYTES("*");
     for (uint32_t i = 0; i < user->selector_count; i++) {
@@ -183,8 +185,8 @@ static void choose_pattern(const struct acl_user *user, struct web_query *query)
     }
 }
 
-static void run_command(struct server *server, struct web_query *query, unsigned nth,
-                        struct session *session) {
+static void web_engine_run_command(struct server *server, struct web_query *query, unsigned nth,
+                                   struct session *session) {
     struct reply reply;
     const struct request request = {
         .args = &query->words[query->word_begins[nth]],
@@ -200,7 +202,7 @@ static void run_command(struct server *server, struct web_query *query, unsigned
 }
 
 /* Take the cursor of the last reply for the next step. false: there is none, or it was the last step. */
-static bool take_cursor(struct web_query *query) {
+static bool web_engine_take_cursor(struct web_query *query) {
     if (query->replies.is_broken || query->reply_count == WEB_COMMANDS_MAX) {
         return false;
     }
@@ -220,21 +222,22 @@ static bool take_cursor(struct web_query *query) {
     return true;
 }
 
-static void run_commands(const struct web_engine *engine, struct web_query *query,
-                         struct session *session) {
+static void web_engine_run_commands(const struct web_engine *engine, struct web_query *query,
+                                    struct session *session) {
     enum { SCAN_NS = 200000 };
     uint64_t begin_ticks = clock_ticks();
     query->reply_count = 0;
     for (unsigned i = 0; i < query->command_count; i++) {
-        run_command(engine->server, query, i, session);
+        web_engine_run_command(engine->server, query, i, session);
     }
     while (query->cursor_word > 0 && query->replies.size < query->scan_size_max &&
-           clock_ticks_to_ns(clock_ticks() - begin_ticks) < SCAN_NS && take_cursor(query)) {
-        run_command(engine->server, query, 0, session);
+           clock_ticks_to_ns(clock_ticks() - begin_ticks) < SCAN_NS &&
+           web_engine_take_cursor(query)) {
+        web_engine_run_command(engine->server, query, 0, session);
     }
 }
 
-static bool must_be_held(const struct web_engine *engine, struct web_query *query) {
+static bool web_engine_must_be_held(const struct web_engine *engine, struct web_query *query) {
     struct server *server = engine->server;
     bool sees_boards = false;
     for (unsigned i = 0; i < query->command_count; i++) {
@@ -247,13 +250,14 @@ static bool must_be_held(const struct web_engine *engine, struct web_query *quer
     return query->held_for > gate_free_group(server);
 }
 
-static void run(const struct web_engine *engine, struct web_query *query, struct acl_user *user) {
+static void web_engine_run(const struct web_engine *engine, struct web_query *query,
+                           struct acl_user *user) {
     struct session session;
-    begin_session(engine, query, user, &session);
+    web_engine_begin_session(engine, query, user, &session);
     if (query->pattern_word > 0) {
-        choose_pattern(user, query);
+        web_engine_choose_pattern(user, query);
     }
-    run_commands(engine, query, &session);
+    web_engine_run_commands(engine, query, &session);
     session_deinit(&session);
     if (query->figures != NULL && query->may_see_server) {
         figures_take(engine->server, query->figures);
@@ -270,7 +274,7 @@ bool web_engine_answer(void *context, struct ask *ask) {
     query->may_see_server = query->may_see_slowlog = false;
     query->can_login = server_has_password(engine->server) || engine->server->users.count > 1;
     query->user_shown[0] = '\0';
-    struct acl_user *user = find_user(engine, query);
+    struct acl_user *user = web_engine_find_user(engine, query);
     const struct replication *replication = &engine->server->replication;
     if (query->round == 0) {
         /* Both only grow: the sum is another one when either is. */
@@ -282,7 +286,7 @@ bool web_engine_answer(void *context, struct ask *ask) {
         return true;
     }
     query->verdict = WEB_ALLOWED;
-    describe_user(user, query);
+    web_engine_describe_user(user, query);
     if (query->has_seen && query->round == 0 && query->figures == NULL &&
         query->seen_change_count == query->change_count) {
         query->is_unchanged = true;
@@ -293,9 +297,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
         query->verdict = WEB_LOADING;
         return true;
     }
-    run(engine, query, user);
+    web_engine_run(engine, query, user);
     query->elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
-    if (!must_be_held(engine, query)) {
+    if (!web_engine_must_be_held(engine, query)) {
         return true;
     }
     query->next = engine->held_first;

@@ -10,7 +10,7 @@ enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
 /* ---- durations ---- */
 
 /* The bucket's upper bound in microseconds that a share of them does not exceed; 0: there are none. */
-static uint64_t quantile_us(const struct durations *durations, double share) {
+static uint64_t web_figures_quantile_us(const struct durations *durations, double share) {
     uint64_t wanted = (uint64_t)(share * (double)durations->count);
     uint64_t seen = 0;
     for (unsigned i = 0; i < DURATIONS_BUCKETS && durations->count > 0; i++) {
@@ -22,7 +22,7 @@ static uint64_t quantile_us(const struct durations *durations, double share) {
     return 0;
 }
 
-static void add(struct durations *sum, const struct durations *part) {
+static void web_figures_add(struct durations *sum, const struct durations *part) {
     sum->count += part->count;
     sum->total_ns += part->total_ns;
     for (unsigned i = 0; i < DURATIONS_BUCKETS; i++) {
@@ -31,7 +31,8 @@ static void add(struct durations *sum, const struct durations *part) {
 }
 
 /* What came since `before`; all of it, if the counters were reset. */
-static struct durations since(const struct durations *now, const struct durations *before) {
+static struct durations web_figures_since(const struct durations *now,
+                                          const struct durations *before) {
     struct durations part = *now;
     if (now->count < before->count) {
         return part;
@@ -44,15 +45,15 @@ static struct durations since(const struct durations *now, const struct duration
     return part;
 }
 
-static struct durations sum_of_calls(const struct figures *figures) {
+static struct durations web_figures_sum_of_calls(const struct figures *figures) {
     struct durations sum = {.count = 0};
     for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-        add(&sum, &figures->commands[i].calls);
+        web_figures_add(&sum, &figures->commands[i].calls);
     }
     return sum;
 }
 
-static uint64_t count_members(const struct figures *figures) {
+static uint64_t web_figures_count_members(const struct figures *figures) {
     uint64_t members = 0;
     for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
         members += figures->databases[i].members;
@@ -62,36 +63,37 @@ static uint64_t count_members(const struct figures *figures) {
 
 /* ---- the last hour ---- */
 
-static double rate(uint64_t now, uint64_t before, int64_t passed_ms) {
+static double web_figures_rate(uint64_t now, uint64_t before, int64_t passed_ms) {
     return now < before || passed_ms <= 0 ? 0 : (double)(now - before) * 1000 / (double)passed_ms;
 }
 
-static int64_t unix_ms(void) {
+static int64_t web_figures_unix_ms(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void take_sample(struct web_history *history, const struct figures *figures) {
-    struct durations calls = sum_of_calls(figures);
+static void web_figures_take_sample(struct web_history *history, const struct figures *figures) {
+    struct durations calls = web_figures_sum_of_calls(figures);
     int64_t now_ms = figures->uptime_ms;
     if (history->has_last) {
         int64_t passed_ms = now_ms - history->last_ms;
-        struct durations new_calls = since(&calls, &history->last_calls);
-        struct durations new_ticks = since(&figures->stats.ticks, &history->last_ticks);
+        struct durations new_calls = web_figures_since(&calls, &history->last_calls);
+        struct durations new_ticks = web_figures_since(&figures->stats.ticks, &history->last_ticks);
         unsigned at = (history->first + history->count) % WEB_SAMPLES_MAX;
         history->samples[at] = (struct web_sample){
-            .at_ms = unix_ms(),
-            .operations =
-                rate(figures->stats.commands_processed, history->last_commands, passed_ms),
-            .input = rate(figures->stats.input_bytes, history->last_input, passed_ms),
-            .output = rate(figures->stats.output_bytes, history->last_output, passed_ms),
-            .p50_us = quantile_us(&new_calls, 0.5),
-            .p99_us = quantile_us(&new_calls, 0.99),
-            .tick_us = quantile_us(&new_ticks, 0.99),
+            .at_ms = web_figures_unix_ms(),
+            .operations = web_figures_rate(figures->stats.commands_processed,
+                                           history->last_commands, passed_ms),
+            .input = web_figures_rate(figures->stats.input_bytes, history->last_input, passed_ms),
+            .output =
+                web_figures_rate(figures->stats.output_bytes, history->last_output, passed_ms),
+            .p50_us = web_figures_quantile_us(&new_calls, 0.5),
+            .p99_us = web_figures_quantile_us(&new_calls, 0.99),
+            .tick_us = web_figures_quantile_us(&new_ticks, 0.99),
             .memory = memory_used(),
             .clients = figures->clients,
-            .members = count_members(figures),
+            .members = web_figures_count_members(figures),
         };
         if (history->count < WEB_SAMPLES_MAX) {
             history->count++;
@@ -108,34 +110,34 @@ static void take_sample(struct web_history *history, const struct figures *figur
     history->last_ticks = figures->stats.ticks;
 }
 
-static void sample_is_there(struct web_query *query) {
+static void web_figures_sample_is_there(struct web_query *query) {
     struct web *web = query->web;
     web->history.is_asked = false;
     if (query->verdict == WEB_ALLOWED && query->may_see_server) {
-        take_sample(&web->history, query->figures);
+        web_figures_take_sample(&web->history, query->figures);
     }
 }
 
-static bool ask_nothing(struct web_query *query) {
+static bool web_figures_ask_nothing(struct web_query *query) {
     (void)query;
     return true;
 }
 
-static bool print_nothing(struct web_query *query) {
+static bool web_figures_print_nothing(struct web_query *query) {
     (void)query;
     return false;
 }
 
 static const struct web_route route_sample = {
     .name = "sample",
-    .ask = ask_nothing,
-    .print = print_nothing,
+    .ask = web_figures_ask_nothing,
+    .print = web_figures_print_nothing,
     .needs_figures = true,
     .is_for_all = true,
 };
 
 /* The server itself asks, whoever may see it. */
-static struct web_query *create_sampler(struct web *web) {
+static struct web_query *web_figures_create_sampler(struct web *web) {
     struct web_query *query = web_query_create(web);
     struct figures *figures = memory_allocate_zeroed(figures_size(command_count()));
     if (query == NULL || figures == NULL) {
@@ -147,7 +149,7 @@ static struct web_query *create_sampler(struct web *web) {
     }
     query->figures = figures;
     query->route = &route_sample;
-    query->done = sample_is_there;
+    query->done = web_figures_sample_is_there;
     query->identity = (struct web_identity){.kind = WEB_SELF, .is_local = true};
     return query;
 }
@@ -159,7 +161,7 @@ void web_history_step(struct web *web, int64_t now_ms) {
         return;
     }
     if (history->query == NULL) {
-        history->query = create_sampler(web);
+        history->query = web_figures_create_sampler(web);
     }
     if (history->query != NULL) {
         history->is_asked = true;
@@ -171,7 +173,7 @@ void web_history_step(struct web *web, int64_t now_ms) {
 /* ---- rights ---- */
 
 /* false: the error was written. */
-static bool check_server(struct web_query *query) {
+static bool web_figures_check_server(struct web_query *query) {
     if (query->may_see_server) {
         return true;
     }
@@ -183,10 +185,10 @@ static bool check_server(struct web_query *query) {
     return false;
 }
 
-static bool print_history(struct web_query *query) {
+static bool web_figures_print_history(struct web_query *query) {
     struct json *json = &query->json;
     const struct web_history *history = &query->web->history;
-    if (!check_server(query)) {
+    if (!web_figures_check_server(query)) {
         return false;
     }
     json_open(json, NULL, '{');
@@ -213,32 +215,32 @@ static bool print_history(struct web_query *query) {
 }
 
 const struct web_route web_route_history = {
-    .name = "history", .ask = ask_nothing, .print = print_history};
+    .name = "history", .ask = web_figures_ask_nothing, .print = web_figures_print_history};
 
 /* ---- figures ---- */
 
-static void put_latency(struct json *json, const struct durations *calls) {
+static void web_figures_put_latency(struct json *json, const struct durations *calls) {
     json_open(json, "latency", '{');
-    json_integer(json, "p50_us", (int64_t)quantile_us(calls, 0.5));
-    json_integer(json, "p90_us", (int64_t)quantile_us(calls, 0.9));
-    json_integer(json, "p99_us", (int64_t)quantile_us(calls, 0.99));
-    json_integer(json, "p999_us", (int64_t)quantile_us(calls, 0.999));
+    json_integer(json, "p50_us", (int64_t)web_figures_quantile_us(calls, 0.5));
+    json_integer(json, "p90_us", (int64_t)web_figures_quantile_us(calls, 0.9));
+    json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(calls, 0.99));
+    json_integer(json, "p999_us", (int64_t)web_figures_quantile_us(calls, 0.999));
     json_close(json, '}');
 }
 
-static void put_tick(struct json *json, const struct stats *stats) {
+static void web_figures_put_tick(struct json *json, const struct stats *stats) {
     json_open(json, "tick", '{');
     json_number(json, "mean_us",
                 stats->ticks.count > 0
                     ? (double)stats->ticks.total_ns / 1000 / (double)stats->ticks.count
                     : 0);
-    json_integer(json, "p99_us", (int64_t)quantile_us(&stats->ticks, 0.99));
+    json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(&stats->ticks, 0.99));
     json_integer(json, "longest_us", (int64_t)stats->tick_longest_us);
     json_integer(json, "count", (int64_t)stats->ticks.count);
     json_close(json, '}');
 }
 
-static void put_memory(struct json *json, const struct figures *figures) {
+static void web_figures_put_memory(struct json *json, const struct figures *figures) {
     json_open(json, "memory", '{');
     json_integer(json, "used", (int64_t)memory_used());
     json_integer(json, "peak", (int64_t)memory_used_peak());
@@ -248,13 +250,13 @@ static void put_memory(struct json *json, const struct figures *figures) {
     json_close(json, '}');
 }
 
-static void put_journal(struct json *json, const struct persistence_info *kept) {
+static void web_figures_put_journal(struct json *json, const struct persistence_info *kept) {
     json_open(json, "journal", '{');
     json_boolean(json, "enabled", kept->is_journal_on);
     json_boolean(json, "ok", kept->is_journal_ok);
     json_integer(json, "size", (int64_t)kept->journal_size);
     json_integer(json, "waiting", (int64_t)kept->waiting_size);
-    json_integer(json, "sync_p99_us", (int64_t)quantile_us(&kept->syncs, 0.99));
+    json_integer(json, "sync_p99_us", (int64_t)web_figures_quantile_us(&kept->syncs, 0.99));
     json_integer(json, "sync_longest_us", (int64_t)kept->sync_longest_us);
     json_close(json, '}');
     json_open(json, "snapshot", '{');
@@ -265,7 +267,7 @@ static void put_journal(struct json *json, const struct persistence_info *kept) 
     json_close(json, '}');
 }
 
-static void put_databases(struct json *json, const struct figures *figures) {
+static void web_figures_put_databases(struct json *json, const struct figures *figures) {
     json_open(json, "databases", '[');
     for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
         const struct figures_database *database = &figures->databases[i];
@@ -283,21 +285,22 @@ static void put_databases(struct json *json, const struct figures *figures) {
 }
 
 /* Has it taken less time than the other one, or as much, behind it in the table? */
-static bool is_behind(const struct stats_command *one, const struct stats_command *other) {
+static bool web_figures_is_behind(const struct stats_command *one,
+                                  const struct stats_command *other) {
     return one->calls.total_ns < other->calls.total_ns ||
            (one->calls.total_ns == other->calls.total_ns && one > other);
 }
 
 /* Those that took the most time together. */
-static void put_commands(struct json *json, const struct figures *figures) {
+static void web_figures_put_commands(struct json *json, const struct figures *figures) {
     const struct stats_command *last = NULL;
     json_open(json, "commands", '[');
     for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
         const struct stats_command *most = NULL;
         for (uint32_t i = 0; i < figures->stats.command_count; i++) {
             const struct stats_command *each = &figures->commands[i];
-            if (each->calls.count > 0 && (last == NULL || is_behind(each, last)) &&
-                (most == NULL || is_behind(most, each))) {
+            if (each->calls.count > 0 && (last == NULL || web_figures_is_behind(each, last)) &&
+                (most == NULL || web_figures_is_behind(most, each))) {
                 most = each;
             }
         }
@@ -312,20 +315,20 @@ static void put_commands(struct json *json, const struct figures *figures) {
         json_integer(json, "failed", (int64_t)most->failed_calls);
         json_number(json, "mean_us",
                     (double)most->calls.total_ns / 1000 / (double)most->calls.count);
-        json_integer(json, "p99_us", (int64_t)quantile_us(&most->calls, 0.99));
+        json_integer(json, "p99_us", (int64_t)web_figures_quantile_us(&most->calls, 0.99));
         json_close(json, '}');
     }
     json_close(json, ']');
 }
 
-static bool print_server(struct web_query *query) {
+static bool web_figures_print_server(struct web_query *query) {
     struct json *json = &query->json;
     const struct figures *figures = query->figures;
-    if (!check_server(query)) {
+    if (!web_figures_check_server(query)) {
         return false;
     }
     const struct stats *stats = &figures->stats;
-    struct durations calls = sum_of_calls(figures);
+    struct durations calls = web_figures_sum_of_calls(figures);
     json_open(json, NULL, '{');
     json_text(json, "version", BYTES(SERVER_VERSION));
     json_integer(json, "uptime_ms", figures->uptime_ms);
@@ -344,24 +347,26 @@ static bool print_server(struct web_query *query) {
     json_integer(json, "subscribers", (int64_t)figures->clients_pubsub);
     json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
     json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
-    json_integer(json, "members", (int64_t)count_members(figures));
-    put_latency(json, &calls);
-    put_tick(json, stats);
-    put_memory(json, figures);
-    put_journal(json, &figures->kept);
+    json_integer(json, "members", (int64_t)web_figures_count_members(figures));
+    web_figures_put_latency(json, &calls);
+    web_figures_put_tick(json, stats);
+    web_figures_put_memory(json, figures);
+    web_figures_put_journal(json, &figures->kept);
     web_put_replication(json, &figures->replication);
-    put_databases(json, figures);
-    put_commands(json, figures);
+    web_figures_put_databases(json, figures);
+    web_figures_put_commands(json, figures);
     json_close(json, '}');
     return false;
 }
 
-const struct web_route web_route_server = {
-    .name = "server", .ask = ask_nothing, .print = print_server, .needs_figures = true};
+const struct web_route web_route_server = {.name = "server",
+                                           .ask = web_figures_ask_nothing,
+                                           .print = web_figures_print_server,
+                                           .needs_figures = true};
 
 /* ---- the slow log ---- */
 
-static bool ask_slowlog(struct web_query *query) {
+static bool web_figures_ask_slowlog(struct web_query *query) {
     if (!web_number(query, "count", 1, SLOWLOG_MAX, SLOWLOG_MAX, &query->count)) {
         return false;
     }
@@ -370,7 +375,7 @@ static bool ask_slowlog(struct web_query *query) {
     return true;
 }
 
-static bool print_slowlog(struct web_query *query) {
+static bool web_figures_print_slowlog(struct web_query *query) {
     struct json *json = &query->json;
     if (query->is_public_user) {
         web_error(query, 401, "login_needed", "log in to see the slow log");
@@ -405,12 +410,12 @@ static bool print_slowlog(struct web_query *query) {
 }
 
 const struct web_route web_route_slowlog = {
-    .name = "slowlog", .ask = ask_slowlog, .print = print_slowlog};
+    .name = "slowlog", .ask = web_figures_ask_slowlog, .print = web_figures_print_slowlog};
 
 /* ---- who asks ---- */
 
-static void put_texts(struct json *json, const char *key, const struct bytes *texts,
-                      unsigned count) {
+static void web_figures_put_texts(struct json *json, const char *key, const struct bytes *texts,
+                                  unsigned count) {
     json_open(json, key, '[');
     for (unsigned i = 0; i < count; i++) {
         json_text(json, NULL, texts[i]);
@@ -418,7 +423,7 @@ static void put_texts(struct json *json, const char *key, const struct bytes *te
     json_close(json, ']');
 }
 
-static void put_data(struct json *json, const struct web_query *query) {
+static void web_figures_put_data(struct json *json, const struct web_query *query) {
     const struct web *web = query->web;
     const struct web_avatars *avatars = &web->avatars;
     if (web->data_pattern.at == NULL || query->verdict != WEB_ALLOWED) {
@@ -428,7 +433,7 @@ static void put_data(struct json *json, const struct web_query *query) {
     }
     json_open(json, "data", '{');
     json_text(json, "pattern", web->data_pattern);
-    put_texts(json, "fields", web->data_fields, web->data_field_count);
+    web_figures_put_texts(json, "fields", web->data_fields, web->data_field_count);
     json_close(json, '}');
     if (avatars->field.at == NULL) {
         json_null(json, "avatars");
@@ -436,11 +441,11 @@ static void put_data(struct json *json, const struct web_query *query) {
     }
     json_open(json, "avatars", '{');
     json_text(json, "field", avatars->field);
-    put_texts(json, "origins", avatars->origins, avatars->origin_count);
+    web_figures_put_texts(json, "origins", avatars->origins, avatars->origin_count);
     json_close(json, '}');
 }
 
-static bool print_me(struct web_query *query) {
+static bool web_figures_print_me(struct web_query *query) {
     struct json *json = &query->json;
     bool is_known = query->verdict == WEB_ALLOWED && query->is_user_known;
     json_open(json, NULL, '{');
@@ -459,10 +464,12 @@ static bool print_me(struct web_query *query) {
     } else {
         json_null(json, "version");
     }
-    put_data(json, query);
+    web_figures_put_data(json, query);
     json_close(json, '}');
     return false;
 }
 
-const struct web_route web_route_me = {
-    .name = "me", .ask = ask_nothing, .print = print_me, .is_for_all = true};
+const struct web_route web_route_me = {.name = "me",
+                                       .ask = web_figures_ask_nothing,
+                                       .print = web_figures_print_me,
+                                       .is_for_all = true};

@@ -4,7 +4,7 @@
 
 #include "server/web/web_parts.h"
 
-static const struct web_file *find(struct bytes name) {
+static const struct web_file *web_files_find(struct bytes name) {
     for (const struct web_file *file = web_files; file->name != NULL; file++) {
         if (bytes_equal(name, bytes_from_text(file->name))) {
             return file;
@@ -13,40 +13,42 @@ static const struct web_file *find(struct bytes name) {
     return NULL;
 }
 
-static bool begins_with(const struct http_target *target, const char *word) {
+static bool web_files_begins_with(const struct http_target *target, const char *word) {
     return bytes_equal(target->segments[0], bytes_from_text(word));
 }
 
-static bool is_view(const struct http_target *target) {
-    return begins_with(target, "") || begins_with(target, "boards") ||
-           begins_with(target, "server") || begins_with(target, "login") ||
-           begins_with(target, "embed");
+static bool web_files_is_view(const struct http_target *target) {
+    return web_files_begins_with(target, "") || web_files_begins_with(target, "boards") ||
+           web_files_begins_with(target, "server") || web_files_begins_with(target, "login") ||
+           web_files_begins_with(target, "embed");
 }
 
-static const struct web_file *choose(const struct http_target *target) {
-    if (begins_with(target, "api")) {
-        return target->segment_count == 3 ? find(target->segments[2]) : NULL;
+static const struct web_file *web_files_choose(const struct http_target *target) {
+    if (web_files_begins_with(target, "api")) {
+        return target->segment_count == 3 ? web_files_find(target->segments[2]) : NULL;
     }
     if (target->segment_count == 1 && target->segments[0].size > 0) {
-        const struct web_file *file = find(target->segments[0]);
-        if (file != NULL && !begins_with(target, "openapi.json")) {
+        const struct web_file *file = web_files_find(target->segments[0]);
+        if (file != NULL && !web_files_begins_with(target, "openapi.json")) {
             return file;
         }
     }
-    return is_view(target) ? find(BYTES("index.html")) : NULL;
+    return web_files_is_view(target) ? web_files_find(BYTES("index.html")) : NULL;
 }
 
 /* Somebody has typed an address that does not exist: the page says so, with a way on. */
-static bool is_typed(const struct http_exchange *exchange, const struct http_target *target) {
+static bool web_files_is_typed(const struct http_exchange *exchange,
+                               const struct http_target *target) {
     const char *accept = http_exchange_header(exchange, "Accept");
-    return accept != NULL && strstr(accept, "text/html") != NULL && !begins_with(target, "api");
+    return accept != NULL && strstr(accept, "text/html") != NULL &&
+           !web_files_begins_with(target, "api");
 }
 
 bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
-    const struct web_file *file = choose(target);
+    const struct web_file *file = web_files_choose(target);
     struct http_reply *reply = &exchange->reply;
-    if (file == NULL && is_typed(exchange, target)) {
-        file = find(BYTES("index.html"));
+    if (file == NULL && web_files_is_typed(exchange, target)) {
+        file = web_files_find(BYTES("index.html"));
         reply->status = 404;
     }
     if (file == NULL) {
@@ -58,7 +60,7 @@ bool web_files_answer(struct http_exchange *exchange, const struct http_target *
     http_reply_header(reply, "Cache-Control", "no-cache");
     http_reply_header(reply, "ETag", file->tag);
     const struct web_request *request = exchange->own;
-    web_add_file_headers(request->web, reply, begins_with(target, "embed"));
+    web_add_file_headers(request->web, reply, web_files_begins_with(target, "embed"));
     if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
         reply->status = 304;
         reply->fixed = BYTES("");

@@ -22,21 +22,21 @@ void web_sessions_deinit(struct web_sessions *sessions) {
     memory_free(sessions->at);
 }
 
-static bool is_over(const struct web_sessions *sessions, const struct web_session *session,
-                    int64_t now_ms) {
+static bool web_login_is_over(const struct web_sessions *sessions,
+                              const struct web_session *session, int64_t now_ms) {
     return !session->is_used || now_ms - session->used_at_ms >= sessions->timeout_ms;
 }
 
 /* A free place; else that of this user's that was used longest ago, if the user has many; else of anybody's. */
-static struct web_session *make_room(struct web_sessions *sessions, const char *user,
-                                     int64_t now_ms) {
+static struct web_session *web_login_make_room(struct web_sessions *sessions, const char *user,
+                                               int64_t now_ms) {
     struct web_session *room = NULL;
     struct web_session *oldest = &sessions->at[0];
     struct web_session *own_oldest = NULL;
     unsigned own_count = 0;
     for (unsigned i = 0; i < WEB_SESSIONS_MAX; i++) {
         struct web_session *each = &sessions->at[i];
-        if (is_over(sessions, each, now_ms)) {
+        if (web_login_is_over(sessions, each, now_ms)) {
             room = each;
             continue;
         }
@@ -56,7 +56,7 @@ static struct web_session *make_room(struct web_sessions *sessions, const char *
 
 void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
                       int64_t now_ms, char *token) {
-    struct web_session *session = make_room(sessions, user, now_ms);
+    struct web_session *session = web_login_make_room(sessions, user, now_ms);
     *session = (struct web_session){.is_used = true, .used_at_ms = now_ms};
     digest_random(token, WEB_TOKEN_SIZE);
     digest_print((struct bytes){.at = token, .size = WEB_TOKEN_SIZE}, session->token_digest);
@@ -73,7 +73,8 @@ struct web_session *web_sessions_find(struct web_sessions *sessions, struct byte
     digest_print(token, digest);
     for (unsigned i = 0; i < WEB_SESSIONS_MAX; i++) {
         struct web_session *each = &sessions->at[i];
-        if (!is_over(sessions, each, now_ms) && digest_equal(each->token_digest, digest)) {
+        if (!web_login_is_over(sessions, each, now_ms) &&
+            digest_equal(each->token_digest, digest)) {
             each->used_at_ms = now_ms;
             return each;
         }
@@ -88,20 +89,21 @@ void web_sessions_end(struct web_session *session) {
 /* ---- who asks ---- */
 
 /* With the port: two servers on one machine have cookies of their own. */
-static void print_name(const struct web *web, bool is_secure, char name[WEB_COOKIE_NAME_MAX]) {
+static void web_login_print_name(const struct web *web, bool is_secure,
+                                 char name[WEB_COOKIE_NAME_MAX]) {
     snprintf(name, WEB_COOKIE_NAME_MAX, "%s" COOKIE "-%lld", is_secure ? SECURE : "",
              (long long)web->settings->web_port);
 }
 
 /* *is_secure: of the cookie's name. */
-static struct web_session *find_session(struct web *web, const struct http_exchange *exchange,
-                                        bool *is_secure) {
+static struct web_session *
+web_login_find_session(struct web *web, const struct http_exchange *exchange, bool *is_secure) {
     const char *cookies = http_exchange_header(exchange, "Cookie");
     char name[WEB_COOKIE_NAME_MAX];
-    print_name(web, *is_secure = true, name);
+    web_login_print_name(web, *is_secure = true, name);
     struct bytes token = http_cookie_find(cookies, name);
     if (token.at == NULL && !http_server_is_secure(web->http)) {
-        print_name(web, *is_secure = false, name);
+        web_login_print_name(web, *is_secure = false, name);
         token = http_cookie_find(cookies, name);
     }
     return token.at != NULL ? web_sessions_find(&web->sessions, token, http_server_now(web->http))
@@ -110,7 +112,7 @@ static struct web_session *find_session(struct web *web, const struct http_excha
 
 void web_identify(struct web *web, struct web_request *request, struct web_identity *identity) {
     bool is_secure;
-    struct web_session *session = find_session(web, request->exchange, &is_secure);
+    struct web_session *session = web_login_find_session(web, request->exchange, &is_secure);
     *identity = (struct web_identity){.kind = WEB_ANYBODY};
     identity->is_local = http_exchange_is_local(request->exchange);
     if (session != NULL) {
@@ -128,7 +130,7 @@ bool web_keep_login(struct web *web, const struct web_request *request) {
     if (session == NULL) {
         return true;
     }
-    if (is_over(&web->sessions, session, now_ms) ||
+    if (web_login_is_over(&web->sessions, session, now_ms) ||
         !digest_equal(session->token_digest, request->token_digest)) {
         return false;
     }
@@ -145,7 +147,7 @@ void web_identity_set(struct web_identity *identity, const struct http_login *lo
 /* ---- POST ---- */
 
 /* Four hexadecimal digits; -1: they are not there. */
-static int take_four(const char *at) {
+static int web_login_take_four(const char *at) {
     unsigned code = 0;
     if (strspn(at, "0123456789abcdefABCDEF") < 4 || sscanf(at, "%4x", &code) != 1) {
         return -1;
@@ -155,15 +157,15 @@ static int take_four(const char *at) {
 
 /* A character given by \\u and its code, or by two of them; *at is behind the first u. Bytes written; 0: it is
  * none that a name or a password may have. */
-static size_t take_code(const char **at, char *out) {
+static size_t web_login_take_code(const char **at, char *out) {
     enum { HIGH = 0xd800, LOW = 0xdc00, END = 0xe000 };
-    int code = take_four(*at);
+    int code = web_login_take_four(*at);
     *at += 4;
     if (code <= 0 || (code >= LOW && code < END)) {
         return 0;
     }
     if (code >= HIGH && code < END) {
-        int low = (*at)[0] == '\\' && (*at)[1] == 'u' ? take_four(*at + 2) : -1;
+        int low = (*at)[0] == '\\' && (*at)[1] == 'u' ? web_login_take_four(*at + 2) : -1;
         if (low < LOW || low >= END) {
             return 0;
         }
@@ -180,12 +182,12 @@ static size_t take_code(const char **at, char *out) {
 }
 
 /* What stands behind a backslash. Bytes written; 0: nothing that may. */
-static size_t take_escaped(const char **at, char *out) {
+static size_t web_login_take_escaped(const char **at, char *out) {
     static const char escaped[] = "\"\\/bfnrt";
     static const char meant[] = "\"\\/\b\f\n\r\t";
     char byte = *(*at)++;
     if (byte == 'u') {
-        return strlen(*at) >= 4 ? take_code(at, out) : 0;
+        return strlen(*at) >= 4 ? web_login_take_code(at, out) : 0;
     }
     const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
     if (found == NULL) {
@@ -196,7 +198,7 @@ static size_t take_escaped(const char **at, char *out) {
 }
 
 /* A string of JSON at *at, into out (room for size_max with its terminator). false: it is none, or too long. */
-static bool take_string(const char **at, char *out, size_t size_max) {
+static bool web_login_take_string(const char **at, char *out, size_t size_max) {
     size_t size = 0;
     if (*(*at)++ != '"') {
         return false;
@@ -209,7 +211,7 @@ static bool take_string(const char **at, char *out, size_t size_max) {
         }
         (*at)++;
         if (taken[0] == '\\') {
-            count = take_escaped(at, taken);
+            count = web_login_take_escaped(at, taken);
         }
         if (count == 0 || size + count >= size_max) {
             return false;
@@ -222,44 +224,44 @@ static bool take_string(const char **at, char *out, size_t size_max) {
     return true;
 }
 
-static void skip_blanks(const char **at) {
+static void web_login_skip_blanks(const char **at) {
     *at += strspn(*at, " \t\r\n");
 }
 
 bool web_read_login(const char *at, struct http_login *login) {
     char name[16];
     bool has_user = false;
-    skip_blanks(&at);
+    web_login_skip_blanks(&at);
     if (*at != '{') {
         return false;
     }
     do {
         at++;
-        skip_blanks(&at);
-        if (!take_string(&at, name, sizeof name)) {
+        web_login_skip_blanks(&at);
+        if (!web_login_take_string(&at, name, sizeof name)) {
             return false;
         }
-        skip_blanks(&at);
+        web_login_skip_blanks(&at);
         if (*at++ != ':') {
             return false;
         }
-        skip_blanks(&at);
+        web_login_skip_blanks(&at);
         bool is_user = strcmp(name, "user") == 0;
         if (!is_user && strcmp(name, "password") != 0) {
             return false;
         }
-        if (is_user ? !take_string(&at, login->user, sizeof login->user)
-                    : !take_string(&at, login->password, sizeof login->password)) {
+        if (is_user ? !web_login_take_string(&at, login->user, sizeof login->user)
+                    : !web_login_take_string(&at, login->password, sizeof login->password)) {
             return false;
         }
         has_user |= is_user;
         login->has_password |= !is_user;
-        skip_blanks(&at);
+        web_login_skip_blanks(&at);
     } while (*at == ',');
     if (*at++ != '}') {
         return false;
     }
-    skip_blanks(&at);
+    web_login_skip_blanks(&at);
     return *at == '\0' && has_user && login->has_password;
 }
 
@@ -283,32 +285,34 @@ void web_refuse_login(struct http_exchange *exchange, const struct http_login_as
     http_exchange_delay(exchange, HTTP_REFUSAL_DELAY_MS);
 }
 
-static void set_cookie(struct web_request *request, bool is_secure, const char *token, int size) {
+static void web_login_set_cookie(struct web_request *request, bool is_secure, const char *token,
+                                 int size) {
     char name[WEB_COOKIE_NAME_MAX];
-    print_name(request->web, is_secure, name);
+    web_login_print_name(request->web, is_secure, name);
     snprintf(request->cookie, sizeof request->cookie,
              "%s=%.*s; Path=/; HttpOnly; SameSite=Strict%s%s", name, size, token,
              is_secure ? "; Secure" : "", size == 0 ? "; Max-Age=0" : "");
 }
 
 /* Is it TLS that the browser speaks, with this server or with a proxy before it? */
-static bool is_browser_secure(const struct web *web, const struct http_exchange *exchange) {
+static bool web_login_is_browser_secure(const struct web *web,
+                                        const struct http_exchange *exchange) {
     const char *origin = http_exchange_header(exchange, "Origin");
     return http_server_is_secure(web->http) ||
            (origin != NULL && strncmp(origin, "https://", 8) == 0);
 }
 
 /* The login that the request came with, if any. */
-static void end_login(struct web *web, struct web_request *request, bool *is_secure) {
-    struct web_session *session = find_session(web, request->exchange, is_secure);
+static void web_login_end(struct web *web, struct web_request *request, bool *is_secure) {
+    struct web_session *session = web_login_find_session(web, request->exchange, is_secure);
     if (session != NULL) {
         web_sessions_end(session);
         web_views_check_logins(web);
     }
 }
 
-static void reply_me(struct web *web, struct web_request *request,
-                     const struct web_identity *identity) {
+static void web_login_reply_me(struct web *web, struct web_request *request,
+                               const struct web_identity *identity) {
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
         web_refuse(request->exchange, 503, "out of memory");
@@ -319,7 +323,7 @@ static void reply_me(struct web *web, struct web_request *request,
     web_run(request, query);
 }
 
-static void login_is_answered(void *context, struct http_login_ask *login) {
+static void web_login_is_answered(void *context, struct http_login_ask *login) {
     struct web *web = context;
     struct http_exchange *exchange = login->exchange;
     struct web_request *request = exchange->own;
@@ -334,12 +338,13 @@ static void login_is_answered(void *context, struct http_login_ask *login) {
         web_refuse_login(exchange, login);
         return;
     }
-    end_login(web, request, &was_secure);
+    web_login_end(web, request, &was_secure);
     web_identity_set(&identity, &login->given);
     web_sessions_add(&web->sessions, identity.user, identity.digest, http_server_now(web->http),
                      token);
-    set_cookie(request, is_browser_secure(web, exchange), token, WEB_TOKEN_SIZE);
-    reply_me(web, request, &identity);
+    web_login_set_cookie(request, web_login_is_browser_secure(web, exchange), token,
+                         WEB_TOKEN_SIZE);
+    web_login_reply_me(web, request, &identity);
 }
 
 void web_log_in(struct web *web, struct web_request *request) {
@@ -363,7 +368,7 @@ void web_log_in(struct web *web, struct web_request *request) {
     }
     explicit_bzero(exchange->body.at, exchange->body.size);
     login->check = web_engine_check_login;
-    login->done = login_is_answered;
+    login->done = web_login_is_answered;
     request->login = login;
     http_login_ask(login, exchange);
 }
@@ -371,8 +376,8 @@ void web_log_in(struct web *web, struct web_request *request) {
 void web_log_out(struct web *web, struct web_request *request) {
     struct web_identity identity = {.kind = WEB_ANYBODY};
     bool is_secure;
-    end_login(web, request, &is_secure);
+    web_login_end(web, request, &is_secure);
     identity.is_local = http_exchange_is_local(request->exchange);
-    set_cookie(request, is_secure, "", 0);
-    reply_me(web, request, &identity);
+    web_login_set_cookie(request, is_secure, "", 0);
+    web_login_reply_me(web, request, &identity);
 }

@@ -17,7 +17,7 @@ enum {
 
 /* ---- a member ---- */
 
-static bool ask_member(struct web_query *query) {
+static bool web_members_ask_member(struct web_query *query) {
     web_command(query, "LB.INFO");
     web_word(query, query->board);
     web_command(query, "LB.GET");
@@ -35,7 +35,7 @@ static bool ask_member(struct web_query *query) {
     return true;
 }
 
-static bool print_member(struct web_query *query) {
+static bool web_members_print_member(struct web_query *query) {
     struct json *json = &query->json;
     struct value percent = {.kind = VALUE_NULL};
     for (unsigned i = 0; i < query->reply_count; i++) {
@@ -65,13 +65,13 @@ static bool print_member(struct web_query *query) {
 }
 
 const struct web_route web_route_member = {
-    .name = "member", .ask = ask_member, .print = print_member};
+    .name = "member", .ask = web_members_ask_member, .print = web_members_print_member};
 
 /* ---- searching by the names that are shown ---- */
 
 /* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
  * printed at once, so that a board that gets another layout meanwhile does no harm. */
-static void ask_names(struct web_query *query) {
+static void web_members_ask_names(struct web_query *query) {
     web_command(query, "LB.INFO");
     web_word(query, query->board);
     web_command(query, "LB.RANGE");
@@ -82,8 +82,8 @@ static void ask_names(struct web_query *query) {
 }
 
 /* The name in a record: the first of its data that is no picture. */
-static struct bytes name_in(const struct web_query *query, struct value_reader record,
-                            uint64_t field_count) {
+static struct bytes web_members_name_in(const struct web_query *query, struct value_reader record,
+                                        uint64_t field_count) {
     struct bytes picture = query->web->avatars.field;
     (void)value_next(&record);
     for (uint64_t i = 0; i < 3 + field_count; i++) {
@@ -99,7 +99,7 @@ static struct bytes name_in(const struct web_query *query, struct value_reader r
     return (struct bytes){.at = NULL};
 }
 
-static bool begins_with(struct bytes text, struct bytes prefix) {
+static bool web_members_begins_with(struct bytes text, struct bytes prefix) {
     size_t i = 0;
     while (i < prefix.size && i < text.size &&
            bytes_lower(text.at[i]) == bytes_lower(prefix.at[i])) {
@@ -109,17 +109,17 @@ static bool begins_with(struct bytes text, struct bytes prefix) {
 }
 
 /* Does the name, or a word of it, begin so? Letters of ASCII in either case. */
-static bool is_called(struct bytes name, struct bytes prefix) {
+static bool web_members_is_called(struct bytes name, struct bytes prefix) {
     for (size_t i = 0; i < name.size; i++) {
         struct bytes rest = {.at = name.at + i, .size = name.size - i};
-        if ((i == 0 || name.at[i - 1] == ' ') && begins_with(rest, prefix)) {
+        if ((i == 0 || name.at[i - 1] == ' ') && web_members_begins_with(rest, prefix)) {
             return true;
         }
     }
     return false;
 }
 
-static void begin_names(struct web_query *query, struct value_reader board) {
+static void web_members_begin_names(struct web_query *query, struct value_reader board) {
     struct json *json = &query->json;
     web_begin_reply(query);
     web_put_integer_of(json, board, "count");
@@ -128,7 +128,7 @@ static void begin_names(struct web_query *query, struct value_reader board) {
     json_open(json, "rows", '[');
 }
 
-static bool print_names(struct web_query *query) {
+static bool web_members_print_names(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
     for (unsigned i = 0; i < query->reply_count; i++) {
         if (web_reply_is_error(query, i)) {
@@ -140,11 +140,11 @@ static bool print_names(struct web_query *query) {
     struct value list = value_next(&rows);
     uint64_t field_count = web_count_fields(board);
     if (query->round == 0) {
-        begin_names(query, board);
+        web_members_begin_names(query, board);
     }
     uint64_t seen = query->data_pattern.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
-        if (is_called(name_in(query, rows, field_count), prefix)) {
+        if (web_members_is_called(web_members_name_in(query, rows, field_count), prefix)) {
             web_put_record(&query->json, query, NULL, field_count, &rows, NULL);
             query->more++;
         } else {
@@ -164,7 +164,7 @@ static bool print_names(struct web_query *query) {
 /* ---- searching ---- */
 
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
-static void ask_records(struct web_query *query) {
+static void web_members_ask_records(struct web_query *query) {
     struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
     web_command(query, "LB.INFO");
     web_word(query, query->board);
@@ -180,7 +180,7 @@ static void ask_records(struct web_query *query) {
     web_words_of_data(query);
 }
 
-static struct bytes prefix_pattern(struct web_query *query, struct bytes prefix) {
+static struct bytes web_members_prefix_pattern(struct web_query *query, struct bytes prefix) {
     char pattern[2 * SEARCH_SIZE_MAX + 1];
     size_t size = 0;
     for (size_t i = 0; i < prefix.size; i++) {
@@ -193,7 +193,7 @@ static struct bytes prefix_pattern(struct web_query *query, struct bytes prefix)
     return web_word_copy(query, (struct bytes){.at = pattern, .size = size});
 }
 
-static bool ask_search(struct web_query *query) {
+static bool web_members_ask_search(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
     struct bytes by = http_target_find(&query->target, "by");
     bool is_by_name = bytes_equal(by, BYTES("name"));
@@ -214,11 +214,11 @@ static bool ask_search(struct web_query *query) {
     }
     query->cursor_word = 0;
     if (is_by_name) {
-        ask_names(query);
+        web_members_ask_names(query);
         return true;
     }
     if (query->is_scan_over) {
-        ask_records(query);
+        web_members_ask_records(query);
         return true;
     }
     char text[BYTES_INTEGER_TEXT_MAX];
@@ -228,7 +228,7 @@ static bool ask_search(struct web_query *query) {
     query->cursor_word = query->word_count;
     web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
     web_word_text(query, "MATCH");
-    web_word(query, prefix_pattern(query, prefix));
+    web_word(query, web_members_prefix_pattern(query, prefix));
     web_word_text(query, "COUNT");
     web_word_integer(query, SEARCH_STEP);
     query->scan_size_max = SEARCH_REPLY_MAX;
@@ -244,7 +244,7 @@ static bool ask_search(struct web_query *query) {
     return true;
 }
 
-static void keep_members(struct web_query *query, struct value_reader reader) {
+static void web_members_keep(struct web_query *query, struct value_reader reader) {
     struct bytes prefix = http_target_find(&query->target, "q");
     struct value list = value_next(&reader);
     for (uint64_t i = 0; i + 1 < list.count; i += 2) {
@@ -259,10 +259,10 @@ static void keep_members(struct web_query *query, struct value_reader reader) {
     }
 }
 
-static bool print_search(struct web_query *query) {
+static bool web_members_print_search(struct web_query *query) {
     struct json *json = &query->json;
     if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
-        return print_names(query);
+        return web_members_print_names(query);
     }
     if (!query->is_scan_over) {
         for (unsigned i = 0; i < query->reply_count; i++) {
@@ -270,7 +270,7 @@ static bool print_search(struct web_query *query) {
             if (!web_take_step(query, i, &list)) {
                 return false;
             }
-            keep_members(query, list);
+            web_members_keep(query, list);
         }
         query->is_scan_over =
             query->cursor == 0 || query->more >= query->count || query->round >= SEARCH_ROUNDS_MAX;
@@ -297,4 +297,4 @@ static bool print_search(struct web_query *query) {
 }
 
 const struct web_route web_route_search = {
-    .name = "search", .ask = ask_search, .print = print_search};
+    .name = "search", .ask = web_members_ask_search, .print = web_members_print_search};

@@ -1,7 +1,7 @@
 /* How much the page asks of the engine at a time, and how much memory all of it holds: see web_query.h. */
 #include "server/web/web_parts.h"
 
-static void refill(struct web *web) {
+static void web_pace_refill(struct web *web) {
     enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
     static const int64_t shares[2] = {WEB_REQUEST_SHARE, WEB_VIEW_SHARE};
     int64_t now_ms = http_server_now(web->http);
@@ -15,7 +15,7 @@ static void refill(struct web *web) {
     }
 }
 
-static void ask(struct web *web, struct web_query *query) {
+static void web_pace_ask(struct web *web, struct web_query *query) {
     enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
     web->budgets_ns[query->is_view] -= EXPECTED_NS;
     query->state = WEB_QUERY_ASKED;
@@ -29,7 +29,7 @@ void web_note_answer(struct web *web, const struct web_query *query) {
 }
 
 /* Those that wait, in order, as far as the budgets go. */
-static void ask_pending(struct web *web) {
+static void web_pace_ask_pending(struct web *web) {
     struct web_query **at = &web->pending_first;
     web->pending_last = NULL;
     while (*at != NULL) {
@@ -37,7 +37,7 @@ static void ask_pending(struct web *web) {
         if (web->budgets_ns[query->is_view] > 0) {
             *at = query->next;
             web->pending_count--;
-            ask(web, query);
+            web_pace_ask(web, query);
         } else {
             web->pending_last = query;
             at = &query->next;
@@ -46,9 +46,9 @@ static void ask_pending(struct web *web) {
 }
 
 void web_put(struct web *web, struct web_query *query) {
-    refill(web);
+    web_pace_refill(web);
     if (web->pending_first == NULL && web->budgets_ns[query->is_view] > 0) {
-        ask(web, query);
+        web_pace_ask(web, query);
         return;
     }
     query->state = WEB_QUERY_WAITS;
@@ -98,6 +98,6 @@ void web_take_back(struct web *web, struct web_query *query) {
 }
 
 void web_pace_step(struct web *web) {
-    refill(web);
-    ask_pending(web);
+    web_pace_refill(web);
+    web_pace_ask_pending(web);
 }

@@ -11,7 +11,7 @@ enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
 /* ---- beginning and end ---- */
 
-static void give_room(struct web_query *query) {
+static void web_query_give_room(struct web_query *query) {
     web_give_memory(query->web, query->room);
     query->room = 0;
     buffer_deinit(&query->replies);
@@ -19,7 +19,7 @@ static void give_room(struct web_query *query) {
 
 /* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
  * this one frees. false: there is not so much memory; the room is as it was. */
-static bool make_room(struct web_query *query, size_t size) {
+static bool web_query_make_room(struct web_query *query, size_t size) {
     size_t room = size > REPLIES_FIRST ? size : 0;
     struct buffer replies;
     buffer_init(&replies, size);
@@ -30,7 +30,7 @@ static bool make_room(struct web_query *query, size_t size) {
         web_give_memory(query->web, room);
         return false;
     }
-    give_room(query);
+    web_query_give_room(query);
     query->replies = replies;
     query->room = room;
     return true;
@@ -47,7 +47,8 @@ struct web_query *web_query_create(struct web *web) {
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
     query->json.out = &query->out;
-    if (!make_room(query, REPLIES_FIRST) || buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
+    if (!web_query_make_room(query, REPLIES_FIRST) ||
+        buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
         buffer_deinit(&query->texts);
         memory_free(query);
@@ -58,7 +59,7 @@ struct web_query *web_query_create(struct web *web) {
 
 void web_query_destroy(struct web_query *query) {
     buffer_deinit(&query->texts);
-    give_room(query);
+    web_query_give_room(query);
     buffer_deinit(&query->kept);
     buffer_deinit(&query->out);
     memory_free(query->figures);
@@ -102,7 +103,7 @@ struct value_reader web_reply(const struct web_query *query, unsigned nth) {
                                  .end = query->replies.at + query->reply_ends[nth]};
 }
 
-static bool begins(struct bytes text, const char *word) {
+static bool web_query_begins(struct bytes text, const char *word) {
     size_t size = strlen(word);
     return text.size >= size && memcmp(text.at, word, size) == 0;
 }
@@ -114,17 +115,18 @@ bool web_reply_is_error(struct web_query *query, unsigned nth) {
         return false;
     }
     struct bytes text = value.text;
-    if (begins(text, "NOPERM")) {
+    if (web_query_begins(text, "NOPERM")) {
         if (query->identity.kind == WEB_ANYBODY && query->is_public_user) {
             web_error(query, 401, "login_needed", "log in to see this");
         } else {
             web_error(query, 403, "forbidden", "%.*s", (int)text.size, text.at);
         }
-    } else if (begins(text, "ERR no such key")) {
+    } else if (web_query_begins(text, "ERR no such key")) {
         web_error(query, 404, "not_found", "there is no such board");
-    } else if (begins(text, "WRONGTYPE")) {
+    } else if (web_query_begins(text, "WRONGTYPE")) {
         web_error(query, 404, "not_found", "this key is no board");
-    } else if (begins(text, "LOADING") || begins(text, "BUSY") || begins(text, "OOM")) {
+    } else if (web_query_begins(text, "LOADING") || web_query_begins(text, "BUSY") ||
+               web_query_begins(text, "OOM")) {
         web_error(query, 503, "busy", "%.*s", (int)text.size, text.at);
     } else {
         web_error(query, 400, "bad_request", "%.*s", (int)text.size, text.at);
@@ -208,48 +210,48 @@ bool web_number(struct web_query *query, const char *name, int64_t lowest, int64
 
 /* ---- rounds ---- */
 
-static void finish(struct web_query *query) {
+static void web_query_finish(struct web_query *query) {
     query->state = WEB_QUERY_DONE;
     query->done(query);
 }
 
-static void begin_round(struct web_query *query) {
+static void web_query_begin_round(struct web_query *query) {
     query->command_count = query->word_count = query->reply_count = 0;
     query->cursor_word = query->pattern_word = 0;
     query->word_begins[0] = 0;
     buffer_clear(&query->texts);
     buffer_clear(&query->replies);
     if (!query->route->ask(query)) {
-        finish(query);
+        web_query_finish(query);
         return;
     }
     web_put(query->web, query);
 }
 
 /* The replies did not fit: room for more, and the round once more. false: they are too long. */
-static bool try_with_more_room(struct web_query *query) {
+static bool web_query_try_with_more_room(struct web_query *query) {
     size_t size = query->replies.size_max * REPLIES_GROWTH;
     if (!query->replies.is_broken || query->replies.size_max >= WEB_REPLIES_MAX ||
-        !make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
+        !web_query_make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
         return false;
     }
-    begin_round(query);
+    web_query_begin_round(query);
     return true;
 }
 
 /* web-data names hashes that this user may not read: the round once more without them. false: that is not why. */
-static bool try_without_data(struct web_query *query) {
+static bool web_query_try_without_data(struct web_query *query) {
     if (!query->is_data_default) {
         return false;
     }
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
         struct value value = value_next(&reader);
-        if (value.kind == VALUE_ERROR && begins(value.text, "NOPERM")) {
+        if (value.kind == VALUE_ERROR && web_query_begins(value.text, "NOPERM")) {
             query->is_data_default = false;
             query->data_pattern = (struct bytes){.at = NULL};
             query->data_field_count = 0;
-            begin_round(query);
+            web_query_begin_round(query);
             return true;
         }
     }
@@ -257,7 +259,7 @@ static bool try_without_data(struct web_query *query) {
 }
 
 /* Of the hashes that web-public names, everybody sees the fields of web-data, and not what else is in them. */
-static bool is_other_data(const struct web_query *query) {
+static bool web_query_is_other_data(const struct web_query *query) {
     const struct web *web = query->web;
     if (!query->is_public_user || query->data_pattern.at == NULL) {
         return false;
@@ -275,7 +277,7 @@ static bool is_other_data(const struct web_query *query) {
     return web->data_pattern.at == NULL || !bytes_equal(query->data_pattern, web->data_pattern);
 }
 
-static bool is_refused(struct web_query *query) {
+static bool web_query_is_refused(struct web_query *query) {
     if (query->route->is_for_all) {
         return false;
     }
@@ -296,7 +298,7 @@ static bool is_refused(struct web_query *query) {
         web_error(query, 503, "busy", "the server loads its boards, or has just taken over others");
         return true;
     }
-    if (is_other_data(query)) {
+    if (web_query_is_other_data(query)) {
         web_error(query, 401, "login_needed", "log in to see other data than that of web-data");
         return true;
     }
@@ -308,7 +310,7 @@ static bool is_refused(struct web_query *query) {
     return false;
 }
 
-static void on_answer(void *context, struct ask *ask) {
+static void web_query_on_answer(void *context, struct ask *ask) {
     struct web_query *query = (struct web_query *)ask;
     struct web *web = context;
     query->state = WEB_QUERY_NEW;
@@ -317,14 +319,14 @@ static void on_answer(void *context, struct ask *ask) {
         web_query_destroy(query);
         return;
     }
-    if (query->verdict == WEB_ALLOWED && try_with_more_room(query)) {
+    if (query->verdict == WEB_ALLOWED && web_query_try_with_more_room(query)) {
         return;
     }
-    if (is_refused(query) || query->is_unchanged) {
-        finish(query);
+    if (web_query_is_refused(query) || query->is_unchanged) {
+        web_query_finish(query);
         return;
     }
-    if (try_without_data(query)) {
+    if (web_query_try_without_data(query)) {
         return;
     }
     bool has_more = query->route->print(query);
@@ -333,14 +335,14 @@ static void on_answer(void *context, struct ask *ask) {
                   "the reply is too long: ask for fewer rows with count=N");
     } else if (has_more) {
         query->round++;
-        begin_round(query);
+        web_query_begin_round(query);
         return;
     }
-    finish(query);
+    web_query_finish(query);
 }
 
 void web_query_run(struct web_query *query) {
-    query->ask = (struct ask){.answer = web_engine_answer, .done = on_answer};
+    query->ask = (struct ask){.answer = web_engine_answer, .done = web_query_on_answer};
     query->round = query->more = query->cursor_part = 0;
     query->cursor = 0;
     query->is_scan_over = query->has_listed = false;
@@ -348,5 +350,5 @@ void web_query_run(struct web_query *query) {
     buffer_clear(&query->out);
     buffer_clear(&query->kept);
     query->json = (struct json){.out = &query->out};
-    begin_round(query);
+    web_query_begin_round(query);
 }

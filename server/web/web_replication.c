@@ -1,7 +1,7 @@
 /* Replication as JSON: the role, the link to the master, and the replicas. */
 #include "server/web/web_parts.h"
 
-static void put_error(struct json *json, const char *error) {
+static void web_replication_put_error(struct json *json, const char *error) {
     if (error[0] != '\0') {
         json_text(json, "error", bytes_from_text(error));
     } else {
@@ -9,7 +9,8 @@ static void put_error(struct json *json, const char *error) {
     }
 }
 
-static void put_master(struct json *json, const struct figures_replication *figures) {
+static void web_replication_put_master(struct json *json,
+                                       const struct figures_replication *figures) {
     if (!figures->is_replica) {
         json_null(json, "master");
         return;
@@ -22,11 +23,11 @@ static void put_master(struct json *json, const struct figures_replication *figu
     json_integer(json, "unapplied_groups", (int64_t)figures->unapplied_groups);
     json_integer(json, "copy_size", (int64_t)figures->copy_size);
     json_integer(json, "copied_size", (int64_t)figures->copy_read_size);
-    put_error(json, figures->error);
+    web_replication_put_error(json, figures->error);
     json_close(json, '}');
 }
 
-static const char *name_of(enum replica_state state) {
+static const char *web_replication_name_of(enum replica_state state) {
     switch (state) {
     case REPLICA_WAITS:
         return "waiting";
@@ -41,14 +42,15 @@ static const char *name_of(enum replica_state state) {
     return "handshake";
 }
 
-static void put_replicas(struct json *json, const struct figures_replication *figures) {
+static void web_replication_put_replicas(struct json *json,
+                                         const struct figures_replication *figures) {
     json_integer(json, "replica_count", (int64_t)figures->replicas);
     json_open(json, "replicas", '[');
     for (uint32_t i = 0; i < figures->shown; i++) {
         const struct figures_replica *replica = &figures->shown_replicas[i];
         json_open(json, NULL, '{');
         json_text(json, "address", bytes_from_text(replica->address));
-        json_text(json, "state", bytes_from_text(name_of(replica->state)));
+        json_text(json, "state", bytes_from_text(web_replication_name_of(replica->state)));
         json_integer(json, "lag_groups", (int64_t)replica->lag_groups);
         json_integer(json, "heard_ms", replica->lag_ms);
         json_close(json, '}');
@@ -56,7 +58,7 @@ static void put_replicas(struct json *json, const struct figures_replication *fi
     json_close(json, ']');
 }
 
-static void put_sync(struct json *json, const struct figures_replication *figures) {
+static void web_replication_put_sync(struct json *json, const struct figures_replication *figures) {
     if (figures->sync.state == SYNC_OFF) {
         json_null(json, "sync");
         return;
@@ -79,8 +81,8 @@ void web_put_replication(struct json *json, const struct figures_replication *fi
     json_integer(json, "group", (int64_t)figures->group);
     json_boolean(json, "failing_over", figures->is_failing_over);
     json_integer(json, "backlog", (int64_t)figures->backlog_size);
-    put_master(json, figures);
-    put_replicas(json, figures);
-    put_sync(json, figures);
+    web_replication_put_master(json, figures);
+    web_replication_put_replicas(json, figures);
+    web_replication_put_sync(json, figures);
     json_close(json, '}');
 }

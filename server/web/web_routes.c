@@ -6,12 +6,12 @@
 
 enum { FIRST = 2 /* behind api and v1 */ };
 
-static bool is(const struct web_query *query, unsigned segment, const char *word) {
+static bool web_routes_is(const struct web_query *query, unsigned segment, const char *word) {
     return segment < query->target.segment_count &&
            bytes_equal(query->target.segments[segment], bytes_from_text(word));
 }
 
-static const struct web_route *find_of_board(const struct web_query *query) {
+static const struct web_route *web_routes_find_of_board(const struct web_query *query) {
     static const struct {
         const char *name;
         const struct web_route *route;
@@ -25,37 +25,37 @@ static const struct web_route *find_of_board(const struct web_query *query) {
         return &web_route_board;
     }
     if (count == 4) {
-        return is(query, FIRST + 2, "member") ? &web_route_member : NULL;
+        return web_routes_is(query, FIRST + 2, "member") ? &web_route_member : NULL;
     }
     for (size_t i = 0; count == 3 && i < sizeof routes / sizeof routes[0]; i++) {
-        if (is(query, FIRST + 2, routes[i].name)) {
+        if (web_routes_is(query, FIRST + 2, routes[i].name)) {
             return routes[i].route;
         }
     }
     return NULL;
 }
 
-static const struct web_route *find(const struct web_query *query) {
+static const struct web_route *web_routes_find(const struct web_query *query) {
     unsigned count = query->target.segment_count - FIRST;
-    if (count > 1 && is(query, FIRST, "boards")) {
-        return find_of_board(query);
+    if (count > 1 && web_routes_is(query, FIRST, "boards")) {
+        return web_routes_find_of_board(query);
     }
-    if (count == 2 && is(query, FIRST, "server")) {
-        return is(query, FIRST + 1, "history")  ? &web_route_history
-               : is(query, FIRST + 1, "events") ? &web_route_server
-                                                : NULL;
+    if (count == 2 && web_routes_is(query, FIRST, "server")) {
+        return web_routes_is(query, FIRST + 1, "history")  ? &web_route_history
+               : web_routes_is(query, FIRST + 1, "events") ? &web_route_server
+                                                           : NULL;
     }
     if (count != 1) {
         return NULL;
     }
-    return is(query, FIRST, "boards")    ? &web_route_list
-           : is(query, FIRST, "server")  ? &web_route_server
-           : is(query, FIRST, "slowlog") ? &web_route_slowlog
-           : is(query, FIRST, "me")      ? &web_route_me
-                                         : NULL;
+    return web_routes_is(query, FIRST, "boards")    ? &web_route_list
+           : web_routes_is(query, FIRST, "server")  ? &web_route_server
+           : web_routes_is(query, FIRST, "slowlog") ? &web_route_slowlog
+           : web_routes_is(query, FIRST, "me")      ? &web_route_me
+                                                    : NULL;
 }
 
-static bool set_fields(struct web_query *query, struct bytes text) {
+static bool web_routes_set_fields(struct web_query *query, struct bytes text) {
     const char *end = text.at + text.size;
     for (const char *at = text.at; at < end;) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
@@ -71,7 +71,7 @@ static bool set_fields(struct web_query *query, struct bytes text) {
 }
 
 /* ?hash=PATTERN&data=FIELD,FIELD, or what web-data says. */
-static bool read_data(struct web_query *query) {
+static bool web_routes_read_data(struct web_query *query) {
     const struct web *web = query->web;
     struct bytes pattern = http_target_find(&query->target, "hash");
     struct bytes fields = http_target_find(&query->target, "data");
@@ -96,7 +96,7 @@ static bool read_data(struct web_query *query) {
                   "together");
         return false;
     }
-    return set_fields(query, fields);
+    return web_routes_set_fields(query, fields);
 }
 
 bool web_query_parse(struct web_query *query, const char *target) {
@@ -113,12 +113,13 @@ bool web_query_parse(struct web_query *query, const char *target) {
         web_error(query, 400, "bad_request", "%s", wrong);
         return false;
     }
-    query->route = query->target.segment_count > FIRST ? find(query) : NULL;
+    query->route = query->target.segment_count > FIRST ? web_routes_find(query) : NULL;
     if (query->route == NULL) {
         web_error(query, 404, "not_found", "there is no such path: docs/web.md lists them");
         return false;
     }
-    if (!web_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) || !read_data(query)) {
+    if (!web_number(query, "db", 0, REGISTRY_DATABASES - 1, 0, &database) ||
+        !web_routes_read_data(query)) {
         return false;
     }
     query->database = (uint8_t)database;

@@ -5,7 +5,7 @@
 
 /* ---- parts ---- */
 
-static void put_text_or_null(struct json *json, const char *key, struct bytes text) {
+static void web_rows_put_text_or_null(struct json *json, const char *key, struct bytes text) {
     if (text.at == NULL) {
         json_null(json, key);
     } else {
@@ -13,8 +13,8 @@ static void put_text_or_null(struct json *json, const char *key, struct bytes te
     }
 }
 
-static void put_time_of(struct json *json, const char *key, struct value_reader map,
-                        const char *name) {
+static void web_rows_put_time_of(struct json *json, const char *key, struct value_reader map,
+                                 const char *name) {
     int64_t time_ms = value_find_integer(map, name, INT64_MIN);
     if (time_ms == INT64_MIN) {
         json_null(json, key);
@@ -33,7 +33,7 @@ void web_put_integer_of(struct json *json, struct value_reader map, const char *
 }
 
 void web_put_text_of(struct json *json, struct value_reader map, const char *name) {
-    put_text_or_null(json, name, value_find_text(map, name));
+    web_rows_put_text_or_null(json, name, value_find_text(map, name));
 }
 
 void web_put_flag_of(struct json *json, struct value_reader map, const char *name) {
@@ -53,18 +53,18 @@ void web_put_state(struct json *json, struct value_reader board) {
     struct value_reader period;
     bool has_period = web_find_map(board, "period", &period);
     web_put_flag_of(json, board, "frozen");
-    put_time_of(json, "opens_at", board, "opens");
-    put_time_of(json, "closes_at", board, "closes");
+    web_rows_put_time_of(json, "opens_at", board, "opens");
+    web_rows_put_time_of(json, "closes_at", board, "closes");
     if (has_period) {
-        put_time_of(json, "starts_at", period, "start");
-        put_time_of(json, "rolls_at", period, "end");
+        web_rows_put_time_of(json, "starts_at", period, "start");
+        web_rows_put_time_of(json, "rolls_at", period, "end");
     } else {
         json_null(json, "starts_at");
         json_null(json, "rolls_at");
     }
 }
 
-static void put_period(struct json *json, struct value_reader board) {
+static void web_rows_put_period(struct json *json, struct value_reader board) {
     struct value_reader period;
     if (!web_find_map(board, "period", &period)) {
         json_null(json, "period");
@@ -82,7 +82,7 @@ static void put_period(struct json *json, struct value_reader board) {
     json_close(json, '}');
 }
 
-static void put_archives(struct json *json, struct value_reader board) {
+static void web_rows_put_archives(struct json *json, struct value_reader board) {
     struct value_reader at;
     json_open(json, "archives", '[');
     struct value list = {.kind = VALUE_NULL};
@@ -109,8 +109,8 @@ void web_put_board(struct json *json, const struct web_query *query, struct byte
     web_put_text_of(json, board, "keep");
     web_put_flag_of(json, board, "created");
     web_put_state(json, board);
-    put_period(json, board);
-    put_archives(json, board);
+    web_rows_put_period(json, board);
+    web_rows_put_archives(json, board);
 }
 
 /* The names of the layout's fields, and how many there are. */
@@ -125,7 +125,7 @@ void web_put_field_names(struct json *json, struct value_reader board) {
     if (value_find(board, "fields", &at)) {
         uint64_t count = value_next(&at).count;
         for (uint64_t i = 0; i < count; i++) {
-            put_text_or_null(json, NULL, value_find_text(at, "name"));
+            web_rows_put_text_or_null(json, NULL, value_find_text(at, "name"));
             value_skip(&at);
         }
     }

@@ -29,7 +29,7 @@ struct bins {
     bool is_log;
 };
 
-static bool parse_units(struct bytes text, unsigned scale, wide *units) {
+static bool web_spread_parse_units(struct bytes text, unsigned scale, wide *units) {
     struct decimal value;
     if (decimal_parse(text, scale, &value) != DECIMAL_OK) {
         return false;
@@ -38,7 +38,7 @@ static bool parse_units(struct bytes text, unsigned scale, wide *units) {
     return true;
 }
 
-static size_t print_units(wide units, unsigned scale, char *out) {
+static size_t web_spread_print_units(wide units, unsigned scale, char *out) {
     struct decimal value = {.is_negative = units < 0,
                             .magnitude = (uint64_t)(units < 0 ? -units : units)};
     return decimal_print(out, value, scale);
@@ -46,7 +46,7 @@ static size_t print_units(wide units, unsigned scale, char *out) {
 
 /* ---- where bins begin ---- */
 
-static void place_evenly(struct bins *bins, int64_t count_max) {
+static void web_spread_place_evenly(struct bins *bins, int64_t count_max) {
     wide width = bins->highest - bins->lowest + 1;
     bins->is_log = false;
     bins->count = width < count_max ? (int64_t)width : count_max;
@@ -55,7 +55,7 @@ static void place_evenly(struct bins *bins, int64_t count_max) {
     }
 }
 
-static void add_edge(struct bins *bins, wide edge, int64_t count_max) {
+static void web_spread_add_edge(struct bins *bins, wide edge, int64_t count_max) {
     if (edge > bins->lowest && edge <= bins->highest) {
         if (bins->count < count_max) {
             bins->edges[bins->count] = edge;
@@ -65,7 +65,7 @@ static void add_edge(struct bins *bins, wide edge, int64_t count_max) {
 }
 
 /* At -5 -2 -1 0 1 2 5 10 20 50 ..., with a step of 1 in a decade at -1 0 1 10 100 ... false: these are too many. */
-static bool place_by_decades(struct bins *bins, unsigned steps, int64_t count_max) {
+static bool web_spread_place_by_decades(struct bins *bins, unsigned steps, int64_t count_max) {
     enum { DECADES = 20 };
     static const unsigned digits[] = {1, 2, 5};
     wide powers[DECADES] = {1};
@@ -76,22 +76,22 @@ static bool place_by_decades(struct bins *bins, unsigned steps, int64_t count_ma
     bins->edges[0] = bins->lowest;
     bins->count = 1;
     for (unsigned i = DECADES * steps; i > 0; i--) {
-        add_edge(bins, -powers[(i - 1) / steps] * digits[(i - 1) % steps], count_max);
+        web_spread_add_edge(bins, -powers[(i - 1) / steps] * digits[(i - 1) % steps], count_max);
     }
-    add_edge(bins, 0, count_max);
+    web_spread_add_edge(bins, 0, count_max);
     for (unsigned i = 0; i < DECADES * steps; i++) {
-        add_edge(bins, powers[i / steps] * digits[i % steps], count_max);
+        web_spread_add_edge(bins, powers[i / steps] * digits[i % steps], count_max);
     }
     return bins->count <= count_max;
 }
 
 /* Nine tenths of the members in a tenth of the range: even bins would show one bar. */
-static bool is_skewed(const struct bins *bins) {
+static bool web_spread_is_skewed(const struct bins *bins) {
     return (bins->upper - bins->lowest) * 10 < bins->highest - bins->lowest;
 }
 
 /* false: the error was written. */
-static bool place(struct web_query *query, struct bins *bins) {
+static bool web_spread_place(struct web_query *query, struct bins *bins) {
     struct bytes spacing = http_target_find(&query->target, "spacing");
     bool is_auto = bytes_equal(spacing, BYTES("auto"));
     bool is_log = bytes_equal(spacing, BYTES("log"));
@@ -99,9 +99,10 @@ static bool place(struct web_query *query, struct bins *bins) {
         web_error(query, 400, "bad_request", "spacing is even, log or auto");
         return false;
     }
-    if (!(is_log || (is_auto && is_skewed(bins))) ||
-        !(place_by_decades(bins, 3, query->count) || place_by_decades(bins, 1, query->count))) {
-        place_evenly(bins, query->count);
+    if (!(is_log || (is_auto && web_spread_is_skewed(bins))) ||
+        !(web_spread_place_by_decades(bins, 3, query->count) ||
+          web_spread_place_by_decades(bins, 1, query->count))) {
+        web_spread_place_evenly(bins, query->count);
     }
     return true;
 }
@@ -109,7 +110,7 @@ static bool place(struct web_query *query, struct bins *bins) {
 /* ---- rounds ---- */
 
 /* false: the board was empty. */
-static bool read_ends(const struct web_query *query, struct bins *bins) {
+static bool web_spread_read_ends(const struct web_query *query, struct bins *bins) {
     struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
     wide ends[3];
     if (query->kept.size == 0) {
@@ -117,7 +118,7 @@ static bool read_ends(const struct web_query *query, struct bins *bins) {
     }
     bins->scale = (unsigned)value_next(&at).number;
     for (unsigned i = 0; i < 3; i++) {
-        if (!parse_units(value_next(&at).text, bins->scale, &ends[i])) {
+        if (!web_spread_parse_units(value_next(&at).text, bins->scale, &ends[i])) {
             return false;
         }
     }
@@ -128,13 +129,13 @@ static bool read_ends(const struct web_query *query, struct bins *bins) {
     return true;
 }
 
-static bool ask_histogram(struct web_query *query) {
+static bool web_spread_ask_histogram(struct web_query *query) {
     struct bins bins = {.lowest = 0};
     if (!web_number(query, "buckets", 1, BINS_MAX, BINS_DEFAULT, &query->count)) {
         return false;
     }
-    bool has_ends = read_ends(query, &bins);
-    if (!place(query, &bins)) {
+    bool has_ends = web_spread_read_ends(query, &bins);
+    if (!web_spread_place(query, &bins)) {
         return false;
     }
     web_command(query, "LB.INFO");
@@ -152,14 +153,14 @@ static bool ask_histogram(struct web_query *query) {
     web_word(query, query->board);
     for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
         char text[DECIMAL_TEXT_MAX];
-        size_t size = print_units(bins.edges[i], bins.scale, text);
+        size_t size = web_spread_print_units(bins.edges[i], bins.scale, text);
         web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
     }
     return true;
 }
 
 /* The lead field of a record, as text. */
-static struct bytes lead_of(struct value_reader record, char *text) {
+static struct bytes web_spread_lead_of(struct value_reader record, char *text) {
     struct value list = value_next(&record);
     if (list.kind != VALUE_LIST) {
         return (struct bytes){.at = NULL};
@@ -175,7 +176,7 @@ static struct bytes lead_of(struct value_reader record, char *text) {
 }
 
 /* Keep the scale, both ends, and the upper tenth's end between them. */
-static void keep_ends(struct web_query *query) {
+static void web_spread_keep_ends(struct web_query *query) {
     struct value_reader fields;
     char text[BYTES_INTEGER_TEXT_MAX];
     char line[32];
@@ -190,7 +191,7 @@ static void keep_ends(struct web_query *query) {
     int size =
         snprintf(line, sizeof line, ":%lld\r\n", (long long)value_find_integer(fields, "scale", 0));
     for (unsigned i = 0; i < QUANTILES; i++) {
-        struct bytes lead = lead_of(reader, text);
+        struct bytes lead = web_spread_lead_of(reader, text);
         if (lead.at == NULL) {
             buffer_clear(&query->kept);
             return;
@@ -205,7 +206,7 @@ static void keep_ends(struct web_query *query) {
     }
 }
 
-static void put_bins(struct web_query *query, const struct bins *bins) {
+static void web_spread_put_bins(struct web_query *query, const struct bins *bins) {
     struct value_reader reader = web_reply(query, 2);
     char text[DECIMAL_TEXT_MAX];
     struct value list = value_next(&reader);
@@ -215,17 +216,17 @@ static void put_bins(struct web_query *query, const struct bins *bins) {
     for (int64_t i = 0; i < bins->count && list.kind == VALUE_LIST; i++) {
         wide end = i + 1 < bins->count ? bins->edges[i + 1] : bins->highest;
         json_open(&query->json, NULL, '{');
-        size_t size = print_units(bins->edges[i], bins->scale, text);
+        size_t size = web_spread_print_units(bins->edges[i], bins->scale, text);
         json_text(&query->json, "from", (struct bytes){.at = text, .size = size});
-        size = print_units(end, bins->scale, text);
+        size = web_spread_print_units(end, bins->scale, text);
         json_text(&query->json, "to", (struct bytes){.at = text, .size = size});
         json_integer(&query->json, "count", value_next(&reader).number);
         json_close(&query->json, '}');
     }
 }
 
-static void put_quantiles(struct web_query *query, uint64_t field_count,
-                          struct value_reader reader) {
+static void web_spread_put_quantiles(struct web_query *query, uint64_t field_count,
+                                     struct value_reader reader) {
     struct json *json = &query->json;
     struct value list = value_next(&reader);
     json_open(json, "quantiles", '[');
@@ -250,7 +251,7 @@ static void put_quantiles(struct web_query *query, uint64_t field_count,
     json_close(json, ']');
 }
 
-static bool print_histogram(struct web_query *query) {
+static bool web_spread_print_histogram(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader fields;
     struct bins bins;
@@ -260,7 +261,7 @@ static bool print_histogram(struct web_query *query) {
         }
     }
     if (query->round == 0) {
-        keep_ends(query);
+        web_spread_keep_ends(query);
         return true;
     }
     struct value_reader board = web_reply(query, 0);
@@ -271,25 +272,26 @@ static bool print_histogram(struct web_query *query) {
         json_text(json, "field", value_find_text(fields, "name"));
         json_text(json, "order", value_find_text(fields, "order"));
     }
-    bool has_bins = query->reply_count > 2 && read_ends(query, &bins) && place(query, &bins);
+    bool has_bins = query->reply_count > 2 && web_spread_read_ends(query, &bins) &&
+                    web_spread_place(query, &bins);
     json_text(json, "spacing", has_bins && bins.is_log ? BYTES("log") : BYTES("even"));
     json_open(json, "bins", '[');
     if (has_bins) {
-        put_bins(query, &bins);
+        web_spread_put_bins(query, &bins);
     }
     json_close(json, ']');
     web_put_data_names(json, query);
-    put_quantiles(query, web_count_fields(board), web_reply(query, 1));
+    web_spread_put_quantiles(query, web_count_fields(board), web_reply(query, 1));
     return web_end_reply(query);
 }
 
 const struct web_route web_route_histogram = {
-    .name = "histogram", .ask = ask_histogram, .print = print_histogram};
+    .name = "histogram", .ask = web_spread_ask_histogram, .print = web_spread_print_histogram};
 
 /* ---- the last periods ---- */
 
 /* Rounds: the archives' names, kept as bulks; then each of them. */
-static bool ask_archives(struct web_query *query) {
+static bool web_spread_ask_archives(struct web_query *query) {
     struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
     if (!web_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT, &query->count)) {
         return false;
@@ -312,7 +314,7 @@ static bool ask_archives(struct web_query *query) {
     return true;
 }
 
-static bool print_archives(struct web_query *query) {
+static bool web_spread_print_archives(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader at;
     if (query->round == 0) {
@@ -351,4 +353,4 @@ static bool print_archives(struct web_query *query) {
 }
 
 const struct web_route web_route_archives = {
-    .name = "archives", .ask = ask_archives, .print = print_archives};
+    .name = "archives", .ask = web_spread_ask_archives, .print = web_spread_print_archives};

@@ -24,8 +24,8 @@ struct web_view {
     struct buffer json;     /* what it was made of */
 };
 
-static bool is_same(const struct web_view *view, const struct web_query *query,
-                    const char *target) {
+static bool web_views_is_same(const struct web_view *view, const struct web_query *query,
+                              const char *target) {
     const struct web_identity *a = &view->query->identity;
     const struct web_identity *b = &query->identity;
     return !view->is_over && strcmp(view->target, target) == 0 && a->kind == b->kind &&
@@ -33,7 +33,7 @@ static bool is_same(const struct web_view *view, const struct web_query *query,
            memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-static void destroy_view(struct web *web, struct web_view *view) {
+static void web_views_destroy_view(struct web *web, struct web_view *view) {
     struct web_view **at = &web->views.first;
     while (*at != view) {
         at = &(*at)->next;
@@ -48,7 +48,8 @@ static void destroy_view(struct web *web, struct web_view *view) {
     memory_free(view);
 }
 
-static bool append_lines(struct buffer *out, const char *event, const struct buffer *json) {
+static bool web_views_append_lines(struct buffer *out, const char *event,
+                                   const struct buffer *json) {
     buffer_append(out, event, strlen(event));
     buffer_append(out, "data: ", 6);
     buffer_append(out, json->at, json->size); /* one line: line ends are escaped in JSON */
@@ -57,7 +58,7 @@ static bool append_lines(struct buffer *out, const char *event, const struct buf
 }
 
 /* Count what the view will hold in place of what it holds. false: that is too much. */
-static bool count(struct web *web, struct web_view *view, size_t size) {
+static bool web_views_count(struct web *web, struct web_view *view, size_t size) {
     web_give_memory(web, view->counted);
     view->counted = 0;
     if (!web_take_memory(web, size)) {
@@ -68,9 +69,9 @@ static bool count(struct web *web, struct web_view *view, size_t size) {
 }
 
 /* The query's JSON becomes the view's text. */
-static void renew(struct web *web, struct web_view *view, const char *event) {
+static void web_views_renew(struct web *web, struct web_view *view, const char *event) {
     struct web_query *query = view->query;
-    if (query->out.size > WEB_VIEW_SIZE_MAX || !count(web, view, 2 * query->out.size)) {
+    if (query->out.size > WEB_VIEW_SIZE_MAX || !web_views_count(web, view, 2 * query->out.size)) {
         bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
         web_error(query, is_long ? 413 : 503, is_long ? "too_large" : "busy", "%s",
                   is_long ? "the page is too long to be told of its changes: view fewer rows"
@@ -79,7 +80,7 @@ static void renew(struct web *web, struct web_view *view, const char *event) {
         event = "event: gone\n";
     }
     struct http_text *text = http_text_create(WEB_JSON_MAX + 256);
-    if (text == NULL || !append_lines(&text->bytes, event, &view->query->out)) {
+    if (text == NULL || !web_views_append_lines(&text->bytes, event, &view->query->out)) {
         http_text_release(text);
         return; /* the next look tries again */
     }
@@ -91,7 +92,7 @@ static void renew(struct web *web, struct web_view *view, const char *event) {
     view->query->out = json;
 }
 
-static void send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
+static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
     if (view->text == NULL || viewer->version == view->version ||
         (now_ms < viewer->due_ms && !view->is_over)) {
         return;
@@ -104,14 +105,14 @@ static void send_to(struct web_view *view, struct web_request *viewer, int64_t n
     }
 }
 
-static void send_to_all(struct web *web, struct web_view *view) {
+static void web_views_send_to_all(struct web *web, struct web_view *view) {
     int64_t now_ms = http_server_now(web->http);
     for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-        send_to(view, viewer, now_ms);
+        web_views_send_to(view, viewer, now_ms);
     }
 }
 
-static void view_is_answered(struct web_query *query) {
+static void web_views_view_is_answered(struct web_query *query) {
     struct web_view *view = query->owner;
     struct web *web = query->web;
     view->is_asked = false;
@@ -123,8 +124,8 @@ static void view_is_answered(struct web_query *query) {
     }
     if (query->status != 200) {
         view->is_over = true;
-        renew(web, view, "event: gone\n");
-        send_to_all(web, view);
+        web_views_renew(web, view, "event: gone\n");
+        web_views_send_to_all(web, view);
         return;
     }
     query->has_seen = true;
@@ -133,11 +134,11 @@ static void view_is_answered(struct web_query *query) {
         memcmp(view->json.at, query->out.at, query->out.size) == 0) {
         return;
     }
-    renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
-    send_to_all(web, view);
+    web_views_renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
+    web_views_send_to_all(web, view);
 }
 
-static void look(struct web *web, struct web_view *view, int64_t now_ms) {
+static void web_views_look(struct web *web, struct web_view *view, int64_t now_ms) {
     int64_t wait_ms = view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS;
     if (view->is_asked || view->is_over ||
         (view->version > 0 && now_ms - view->asked_ms < wait_ms)) {
@@ -153,7 +154,8 @@ static void look(struct web *web, struct web_view *view, int64_t now_ms) {
     web_query_run(view->query);
 }
 
-static struct web_view *create_view(struct web *web, const char *target, struct web_query *query) {
+static struct web_view *web_views_create_view(struct web *web, const char *target,
+                                              struct web_query *query) {
     struct web_view *view = memory_allocate_zeroed(sizeof *view);
     char *copy = memory_allocate(strlen(target) + 1);
     if (view == NULL || copy == NULL) {
@@ -168,7 +170,7 @@ static struct web_view *create_view(struct web *web, const char *target, struct 
     buffer_init(&view->json, WEB_JSON_MAX);
     query->is_view = true;
     query->owner = view;
-    query->done = view_is_answered;
+    query->done = web_views_view_is_answered;
     view->next = web->views.first;
     web->views.first = view;
     web->views.count++;
@@ -178,11 +180,11 @@ static struct web_view *create_view(struct web *web, const char *target, struct 
 void web_views_add(struct web *web, struct web_request *request, struct web_query *query) {
     struct http_exchange *exchange = request->exchange;
     struct web_view *view = web->views.first;
-    while (view != NULL && !is_same(view, query, exchange->target)) {
+    while (view != NULL && !web_views_is_same(view, query, exchange->target)) {
         view = view->next;
     }
     if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
-        view = create_view(web, exchange->target, query);
+        view = web_views_create_view(web, exchange->target, query);
     } else {
         web_query_leave(query);
     }
@@ -191,7 +193,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
     if (view == NULL || !http_exchange_stream(exchange)) {
         if (view != NULL && view->first == NULL) {
-            destroy_view(web, view);
+            web_views_destroy_view(web, view);
         }
         web_refuse(exchange, 503, "too many viewers: see web-max-connections");
         return;
@@ -203,8 +205,8 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
     }
     view->first = request;
     int64_t now_ms = http_server_now(web->http);
-    send_to(view, request, now_ms);
-    look(web, view, now_ms);
+    web_views_send_to(view, request, now_ms);
+    web_views_look(web, view, now_ms);
 }
 
 void web_views_leave(struct web *web, struct web_request *request) {
@@ -222,12 +224,12 @@ void web_views_leave(struct web *web, struct web_request *request) {
         request->next->previous = request->previous;
     }
     if (view->first == NULL) {
-        destroy_view(web, view);
+        web_views_destroy_view(web, view);
     }
 }
 
 /* A text without meaning, so that what lies between the two ends sees life. */
-static void ping(struct web *web, int64_t now_ms) {
+static void web_views_ping(struct web *web, int64_t now_ms) {
     struct web_views *views = &web->views;
     if (now_ms - views->pinged_ms < WEB_PING_MS) {
         return;
@@ -252,10 +254,10 @@ static void ping(struct web *web, int64_t now_ms) {
 
 void web_views_step(struct web *web, int64_t now_ms) {
     for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
-        look(web, view, now_ms);
-        send_to_all(web, view);
+        web_views_look(web, view, now_ms);
+        web_views_send_to_all(web, view);
     }
-    ping(web, now_ms);
+    web_views_ping(web, now_ms);
 }
 
 void web_views_check_logins(struct web *web) {

@@ -27,45 +27,45 @@ enum {
 
 /* ---- validity ---- */
 
-static bool is_name(struct bytes name) {
+static bool effect_is_name(struct bytes name) {
     return name.size >= 1 && name.size <= REGISTRY_NAME_MAX;
 }
 
-static bool is_member(struct bytes member) {
+static bool effect_is_member(struct bytes member) {
     return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
 }
 
-static uint32_t kind_of(const struct effect *effect) {
+static uint32_t effect_kind_of(const struct effect *effect) {
     return effect->key_kind != NULL ? effect->key_kind->number : REGISTRY_BOARD;
 }
 
 /* The key an effect refers to, or NULL. */
-static struct registry_key *find(struct registry *registry, const struct effect *effect) {
-    return effect->database < REGISTRY_ALL_DATABASES && is_name(effect->name)
+static struct registry_key *effect_find(struct registry *registry, const struct effect *effect) {
+    return effect->database < REGISTRY_ALL_DATABASES && effect_is_name(effect->name)
                ? registry_find_again(&registry->databases[effect->database], effect->name)
                : NULL;
 }
 
 /* May a key of this kind be put under this name? Rules are given for boards, and only for them. */
-static bool may_put(const struct registry *registry, uint32_t database, struct bytes name,
-                    uint32_t kind, const struct rules *rules) {
+static bool effect_may_put(const struct registry *registry, uint32_t database, struct bytes name,
+                           uint32_t kind, const struct rules *rules) {
     return registry->kinds[kind] != NULL && (rules != NULL) == (kind == REGISTRY_BOARD) &&
            registry_may_put(registry, database, name, rules);
 }
 
-static bool are_akin(const struct registry_key *key, const struct rules *rules) {
+static bool effect_are_akin(const struct registry_key *key, const struct rules *rules) {
     return rules == NULL || rules_are_akin(registry_rules(key), rules);
 }
 
-static enum effect_status status_if(bool has_memory) {
+static enum effect_status effect_status_if(bool has_memory) {
     return has_memory ? EFFECT_OK : EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- members ---- */
 
-static enum effect_status put_member(struct registry *registry, struct registry_key *key,
-                                     const struct effect *effect,
-                                     const struct board_member *member) {
+static enum effect_status effect_put_member(struct registry *registry, struct registry_key *key,
+                                            const struct effect *effect,
+                                            const struct board_member *member) {
     if (!layout_has_room(board_layout(&key->board), effect->member_key)) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -81,15 +81,16 @@ static enum effect_status put_member(struct registry *registry, struct registry_
 }
 
 /* PUT and TAKE. key: NULL if there is none. ahead: as for board_look_up. */
-static enum effect_status apply_member(struct registry *registry, struct registry_key *key,
-                                       const struct effect *effect, const struct lookup *ahead) {
+static enum effect_status effect_apply_member(struct registry *registry, struct registry_key *key,
+                                              const struct effect *effect,
+                                              const struct lookup *ahead) {
     struct board_member member;
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
     board_look_up(&key->board, effect->member, ahead, &member);
     if (effect->kind == EFFECT_PUT) {
-        return put_member(registry, key, effect, &member);
+        return effect_put_member(registry, key, effect, &member);
     }
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
@@ -110,37 +111,37 @@ struct flight {
     struct lookup ahead;
 };
 
-static bool is_of_member(const struct effect *effect) {
+static bool effect_is_of_member(const struct effect *effect) {
     return (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) &&
-           effect->database < REGISTRY_DATABASES && is_name(effect->name) &&
-           is_member(effect->member);
+           effect->database < REGISTRY_DATABASES && effect_is_name(effect->name) &&
+           effect_is_member(effect->member);
 }
 
-static bool have_same_key(const struct effect *a, const struct effect *b) {
+static bool effect_have_same_key(const struct effect *a, const struct effect *b) {
     bool is_same_text = a->name.at == b->name.at && a->name.size == b->name.size;
     return a->database == b->database && (is_same_text || bytes_equal(a->name, b->name));
 }
 
-static void begin_lookup(struct lookup *ahead, const struct board *board,
-                         const struct effect *effect) {
+static void effect_begin_lookup(struct lookup *ahead, const struct board *board,
+                                const struct effect *effect) {
     lookup_begin(ahead, board, effect->member, true);
     if (effect->kind == EFFECT_PUT) {
         lookup_begin_place(ahead, effect->member_key);
     }
 }
 
-static void fetch_key_slots(struct registry *registry, struct flight *flight,
-                            const struct flight *before) {
+static void effect_fetch_key_slots(struct registry *registry, struct flight *flight,
+                                   const struct flight *before) {
     const struct effect *effect = flight->effect;
-    flight->is_key_known = before != NULL && have_same_key(before->effect, effect);
+    flight->is_key_known = before != NULL && effect_have_same_key(before->effect, effect);
     if (!flight->is_key_known) {
         registry_prefetch_slots(registry, effect->database, effect->name, &flight->name);
     }
 }
 
 /* Prefetching is useless for a single small board: it is in the cache after its first member. */
-static void begin_member(struct registry *registry, struct flight *flight,
-                         const struct flight *before) {
+static void effect_begin_member(struct registry *registry, struct flight *flight,
+                                const struct flight *before) {
     const struct effect *effect = flight->effect;
     if (flight->is_key_known) {
         flight->key = before->key;
@@ -154,7 +155,7 @@ static void begin_member(struct registry *registry, struct flight *flight,
     flight->is_fetched =
         board != NULL && (!flight->is_key_known || board_count(board) >= LOOKUP_BOARD_MIN);
     if (flight->is_fetched) {
-        begin_lookup(&flight->ahead, board, effect);
+        effect_begin_lookup(&flight->ahead, board, effect);
     }
 }
 
@@ -168,12 +169,13 @@ enum stage {
     STAGES = STAGE_LOOKUP + LOOKUP_STAGES
 };
 
-static inline __attribute__((always_inline)) void fetch(struct registry *registry, uint32_t stage,
-                                                        struct flight *flight,
-                                                        const struct flight *before) {
+static inline __attribute__((always_inline)) void effect_fetch(struct registry *registry,
+                                                               uint32_t stage,
+                                                               struct flight *flight,
+                                                               const struct flight *before) {
     switch (stage) {
     case STAGE_KEY_SLOTS:
-        fetch_key_slots(registry, flight, before);
+        effect_fetch_key_slots(registry, flight, before);
         break;
     case STAGE_KEY_PLACE:
         if (!flight->is_key_known) {
@@ -186,7 +188,7 @@ static inline __attribute__((always_inline)) void fetch(struct registry *registr
         }
         break;
     case STAGE_MEMBER:
-        begin_member(registry, flight, before);
+        effect_begin_member(registry, flight, before);
         break;
     default:
         break;
@@ -194,7 +196,8 @@ static inline __attribute__((always_inline)) void fetch(struct registry *registr
 }
 
 /* The last of several members of one key has changed. */
-static inline void tell_of_member(const struct registry *registry, const struct effect *effect) {
+static inline void effect_tell_of_member(const struct registry *registry,
+                                         const struct effect *effect) {
     registry_tell(registry, effect->database, effect->name);
 }
 
@@ -202,8 +205,9 @@ static inline void tell_of_member(const struct registry *registry, const struct 
  * are prefetched, each one stage behind the one before it. So memory latencies overlap with each
  * other and with work, and the prefetched lines fit in the L1 cache. The state may have changed in
  * between: the stages and board_look_up treat the results as hints. */
-static enum effect_status apply_members(struct registry *registry, const struct effect *effects,
-                                        uint32_t members, uint32_t *applied) {
+static enum effect_status effect_apply_members(struct registry *registry,
+                                               const struct effect *effects, uint32_t members,
+                                               uint32_t *applied) {
     struct flight flights[IN_FLIGHT];
     for (uint32_t now = 0; now < members + STAGES; now++) {
         if (now < members) {
@@ -213,8 +217,8 @@ static enum effect_status apply_members(struct registry *registry, const struct 
         for (uint32_t stage = 0; stage < STAGE_LOOKUP; stage++) {
             uint32_t i = now - stage; /* before the first effect: wraps to a huge number */
             if (i < members) {
-                fetch(registry, stage, &flights[i % IN_FLIGHT],
-                      i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
+                effect_fetch(registry, stage, &flights[i % IN_FLIGHT],
+                             i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
             }
         }
         struct lookup *due[LOOKUP_STAGES];
@@ -227,10 +231,10 @@ static enum effect_status apply_members(struct registry *registry, const struct 
         uint32_t i = now - STAGES;
         if (i < members) {
             const struct flight *flight = &flights[i % IN_FLIGHT];
-            enum effect_status status = apply_member(registry, flight->key, flight->effect,
-                                                     flight->is_fetched ? &flight->ahead : NULL);
+            enum effect_status status = effect_apply_member(
+                registry, flight->key, flight->effect, flight->is_fetched ? &flight->ahead : NULL);
             if (i > 0 && (!flight->is_key_known || status != EFFECT_OK)) {
-                tell_of_member(registry, &effects[i - 1]);
+                effect_tell_of_member(registry, &effects[i - 1]);
             }
             if (status != EFFECT_OK) {
                 *applied = i;
@@ -239,14 +243,14 @@ static enum effect_status apply_members(struct registry *registry, const struct 
         }
     }
     *applied = members;
-    tell_of_member(registry, &effects[members - 1]);
+    effect_tell_of_member(registry, &effects[members - 1]);
     return EFFECT_OK;
 }
 
 /* The same where all members are of one board, which is then found once. */
 static enum effect_status apply_run(struct registry *registry, const struct effect *effects,
                                     uint32_t members, uint32_t *applied) {
-    struct registry_key *key = find(registry, effects);
+    struct registry_key *key = effect_find(registry, effects);
     if (key == NULL || key->kind != REGISTRY_BOARD) {
         *applied = 0;
         return EFFECT_IMPOSSIBLE;
@@ -259,20 +263,20 @@ static enum effect_status apply_run(struct registry *registry, const struct effe
     uint32_t done = 0;
     for (uint32_t now = 0; done < members && status == EFFECT_OK; now++) {
         if (is_staged && now < members) {
-            begin_lookup(&ring[now % LOOKUP_RING], &key->board, &effects[now]);
+            effect_begin_lookup(&ring[now % LOOKUP_RING], &key->board, &effects[now]);
         }
         if (is_staged) {
             lookup_advance_ring(ring, now, members);
         }
         if (now >= behind) {
             const struct lookup *ahead = is_staged ? &ring[done % LOOKUP_RING] : NULL;
-            status = apply_member(registry, key, &effects[done], ahead);
+            status = effect_apply_member(registry, key, &effects[done], ahead);
             done += status == EFFECT_OK;
         }
     }
     *applied = done;
     if (done > 0) {
-        tell_of_member(registry, effects);
+        effect_tell_of_member(registry, effects);
     }
     return status;
 }
@@ -280,17 +284,17 @@ static enum effect_status apply_run(struct registry *registry, const struct effe
 /* How many of the leading effects are about members of the same key. */
 static uint32_t count_run(const struct effect *effects, uint32_t count) {
     uint32_t run = 1;
-    while (run < count && is_of_member(&effects[run]) &&
-           have_same_key(&effects[0], &effects[run])) {
+    while (run < count && effect_is_of_member(&effects[run]) &&
+           effect_have_same_key(&effects[0], &effects[run])) {
         run++;
     }
     return run;
 }
 
 /* Apply leading effects, the first of which is about a member. */
-static enum effect_status apply_leading_members(struct registry *registry,
-                                                const struct effect *effects, uint32_t count,
-                                                uint32_t *applied) {
+static enum effect_status effect_apply_leading_members(struct registry *registry,
+                                                       const struct effect *effects, uint32_t count,
+                                                       uint32_t *applied) {
     uint32_t run = count_run(effects, count);
     if (run >= RUN_MIN) {
         return apply_run(registry, effects, run, applied);
@@ -298,18 +302,18 @@ static enum effect_status apply_leading_members(struct registry *registry,
     uint32_t members = 0;
     while (run < RUN_MIN) {
         members += run;
-        if (members == count || !is_of_member(&effects[members])) {
+        if (members == count || !effect_is_of_member(&effects[members])) {
             break;
         }
         run = count_run(&effects[members], count - members);
     }
-    return apply_members(registry, effects, members, applied);
+    return effect_apply_members(registry, effects, members, applied);
 }
 
 /* ---- keys ---- */
 
-static enum effect_status apply_cut(struct registry *registry, struct registry_key *key,
-                                    const struct effect *effect) {
+static enum effect_status effect_apply_cut(struct registry *registry, struct registry_key *key,
+                                           const struct effect *effect) {
     if (effect->rank > board_count(&key->board) ||
         effect->count > board_count(&key->board) - effect->rank) {
         return EFFECT_IMPOSSIBLE;
@@ -321,15 +325,16 @@ static enum effect_status apply_cut(struct registry *registry, struct registry_k
 enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
                                          const struct effect *effect) {
     if (effect->kind == EFFECT_CUT) {
-        return apply_cut(registry, key, effect);
+        return effect_apply_cut(registry, key, effect);
     }
-    return is_member(effect->member) ? apply_member(registry, key, effect, NULL)
-                                     : EFFECT_IMPOSSIBLE;
+    return effect_is_member(effect->member) ? effect_apply_member(registry, key, effect, NULL)
+                                            : EFFECT_IMPOSSIBLE;
 }
 
-static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
-    uint32_t kind = kind_of(effect);
-    if (!may_put(registry, effect->database, effect->name, kind, effect->rules)) {
+static enum effect_status effect_apply_create(struct registry *registry,
+                                              const struct effect *effect) {
+    uint32_t kind = effect_kind_of(effect);
+    if (!effect_may_put(registry, effect->database, effect->name, kind, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
     struct registry_key *key =
@@ -343,28 +348,28 @@ static enum effect_status apply_create(struct registry *registry, const struct e
     return EFFECT_OK;
 }
 
-static enum effect_status apply_rules(struct registry *registry, struct registry_key *key,
-                                      const struct effect *effect) {
+static enum effect_status effect_apply_rules(struct registry *registry, struct registry_key *key,
+                                             const struct effect *effect) {
     if (key->kind != REGISTRY_BOARD || effect->rules == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
     bool is_fit = board_count(&key->board) > 0
                       ? layout_equal(board_layout(&key->board), &effect->rules->layout)
-                      : are_akin(key, effect->rules);
+                      : effect_are_akin(key, effect->rules);
     if (!is_fit ||
         (effect->rules->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return status_if(registry_alter(registry, key, effect->rules) != NULL);
+    return effect_status_if(registry_alter(registry, key, effect->rules) != NULL);
 }
 
 /* ---- renames and copies ---- */
 
 /* Move or copy the key's value to its successor; rules: of the successor's board, held. false: no
  * memory. */
-static bool fill_successor(struct registry *registry, const struct effect *effect,
-                           struct registry_key *key, struct registry_key *successor,
-                           const struct rules *rules) {
+static bool effect_fill_successor(struct registry *registry, const struct effect *effect,
+                                  struct registry_key *key, struct registry_key *successor,
+                                  const struct rules *rules) {
     if (effect->kind == EFFECT_RENAME) {
         registry_move_value(registry, key, successor);
     } else if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
@@ -376,11 +381,11 @@ static bool fill_successor(struct registry *registry, const struct effect *effec
     return true;
 }
 
-static enum effect_status apply_move(struct registry *registry, struct registry_key *key,
-                                     const struct effect *effect) {
+static enum effect_status effect_apply_move(struct registry *registry, struct registry_key *key,
+                                            const struct effect *effect) {
     const struct rules *rules = NULL;
-    if (!may_put(registry, effect->to_database, effect->to_name, key->kind, effect->rules) ||
-        !are_akin(key, effect->rules)) {
+    if (!effect_may_put(registry, effect->to_database, effect->to_name, key->kind, effect->rules) ||
+        !effect_are_akin(key, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->rules != NULL) {
@@ -393,7 +398,7 @@ static enum effect_status apply_move(struct registry *registry, struct registry_
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
         key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
         rules != NULL && rules->period.unit != PERIOD_NONE);
-    if (successor == NULL || !fill_successor(registry, effect, key, successor, rules)) {
+    if (successor == NULL || !effect_fill_successor(registry, effect, key, successor, rules)) {
         memory_free(successor);
         rules_release(&registry->rules, rules);
         return EFFECT_OUT_OF_MEMORY;
@@ -417,9 +422,9 @@ static enum effect_status apply_move(struct registry *registry, struct registry_
 
 /* ---- all effects ---- */
 
-static enum effect_status apply_to_value(struct registry *registry, struct registry_key *key,
-                                         const struct effect *effect) {
-    if (key->kind != kind_of(effect)) {
+static enum effect_status effect_apply_to_value(struct registry *registry, struct registry_key *key,
+                                                const struct effect *effect) {
+    if (key->kind != effect_kind_of(effect)) {
         return EFFECT_IMPOSSIBLE;
     }
     enum effect_status status = registry->kinds[key->kind]->apply(registry, key, effect);
@@ -429,24 +434,24 @@ static enum effect_status apply_to_value(struct registry *registry, struct regis
     return status;
 }
 
-static enum effect_status apply_to_key(struct registry *registry, struct registry_key *key,
-                                       const struct effect *effect) {
+static enum effect_status effect_apply_to_key(struct registry *registry, struct registry_key *key,
+                                              const struct effect *effect) {
     switch (effect->kind) {
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
-        return apply_to_value(registry, key, effect);
+        return effect_apply_to_value(registry, key, effect);
     case EFFECT_REMOVE:
         registry_remove(registry, key);
         return EFFECT_OK;
     case EFFECT_RENAME:
     case EFFECT_COPY:
-        return apply_move(registry, key, effect);
+        return effect_apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms, false) ==
-                         REGISTRY_OK);
+        return effect_status_if(registry_set_expiry(registry, key, effect->expire_at_ms, false) ==
+                                REGISTRY_OK);
     case EFFECT_RULES:
-        return apply_rules(registry, key, effect);
+        return effect_apply_rules(registry, key, effect);
     case EFFECT_CREATE:
     case EFFECT_FLUSH:
     case EFFECT_FILL:
@@ -455,31 +460,32 @@ static enum effect_status apply_to_key(struct registry *registry, struct registr
     return EFFECT_IMPOSSIBLE;
 }
 
-static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
+static enum effect_status effect_apply_one(struct registry *registry, const struct effect *effect) {
     if (effect->kind == EFFECT_CREATE) {
-        return apply_create(registry, effect);
+        return effect_apply_create(registry, effect);
     }
     if (effect->kind == EFFECT_FLUSH && effect->database < REGISTRY_DATABASES) {
         (void)registry_flush(registry, effect->database);
         return EFFECT_OK;
     }
-    struct registry_key *key = find(registry, effect);
-    return key != NULL ? apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
+    struct registry_key *key = effect_find(registry, effect);
+    return key != NULL ? effect_apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
 }
 
 /* A snapshot with many hashes creates many keys: prefetch where the map will put them. */
-static void fetch_key_to_create(const struct registry *registry, const struct effect *effect) {
+static void effect_fetch_key_to_create(const struct registry *registry,
+                                       const struct effect *effect) {
     struct registry_prefetch unused;
     if (effect->kind == EFFECT_CREATE && effect->database < REGISTRY_DATABASES &&
-        is_name(effect->name)) {
+        effect_is_name(effect->name)) {
         registry_prefetch_slots(registry, effect->database, effect->name, &unused);
     }
 }
 
 /* The number of leading effects that are about boards. */
-static uint32_t count_of_boards(const struct effect *effects, uint32_t count) {
+static uint32_t effect_count_of_boards(const struct effect *effects, uint32_t count) {
     uint32_t leading = 0;
-    while (leading < count && kind_of(&effects[leading]) == REGISTRY_BOARD) {
+    while (leading < count && effect_kind_of(&effects[leading]) == REGISTRY_BOARD) {
         leading++;
     }
     return leading;
@@ -494,15 +500,15 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
         const struct effect *next = &effects[*applied];
         uint32_t done;
         if (boards_end <= *applied) {
-            boards_end = *applied + count_of_boards(next, count - *applied);
+            boards_end = *applied + effect_count_of_boards(next, count - *applied);
         }
-        if (*applied < boards_end && is_of_member(next)) {
-            status = apply_leading_members(registry, next, boards_end - *applied, &done);
+        if (*applied < boards_end && effect_is_of_member(next)) {
+            status = effect_apply_leading_members(registry, next, boards_end - *applied, &done);
         } else {
             if (count - *applied > IN_FLIGHT) {
-                fetch_key_to_create(registry, next + IN_FLIGHT);
+                effect_fetch_key_to_create(registry, next + IN_FLIGHT);
             }
-            status = apply_one(registry, next);
+            status = effect_apply_one(registry, next);
             done = status == EFFECT_OK;
         }
         *applied += done;

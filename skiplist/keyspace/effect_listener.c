@@ -4,8 +4,8 @@
 #include "skiplist/keyspace/registry_parts.h"
 
 /* The pointer to this listener in the list, or the one at the list's end. */
-static struct effect_listener **find(struct registry *registry,
-                                     const struct effect_listener *listener) {
+static struct effect_listener **effect_listener_find(struct registry *registry,
+                                                     const struct effect_listener *listener) {
     struct effect_listener **link = &registry->listeners;
     while (*link != NULL && *link != listener) {
         link = &(*link)->next;
@@ -14,7 +14,7 @@ static struct effect_listener **find(struct registry *registry,
 }
 
 void effect_listener_add(struct registry *registry, struct effect_listener *listener) {
-    struct effect_listener **link = find(registry, listener);
+    struct effect_listener **link = effect_listener_find(registry, listener);
     if (*link == NULL) {
         *link = listener;
         listener->next = NULL;
@@ -23,7 +23,7 @@ void effect_listener_add(struct registry *registry, struct effect_listener *list
 }
 
 void effect_listener_remove(struct registry *registry, struct effect_listener *listener) {
-    struct effect_listener **link = find(registry, listener);
+    struct effect_listener **link = effect_listener_find(registry, listener);
     if (*link != NULL) {
         *link = listener->next;
     }

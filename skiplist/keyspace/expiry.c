@@ -4,70 +4,70 @@
 
 #include "skiplist/prefetch.h"
 
-static struct expiry_entry *entry_at(const struct expiry *expiry, uint32_t index) {
+static struct expiry_entry *expiry_entry_at(const struct expiry *expiry, uint32_t index) {
     return pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
 }
 
-static void entry_set(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
-    *entry_at(expiry, index) = entry;
+static void expiry_entry_set(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    *expiry_entry_at(expiry, index) = entry;
     *entry.place = index;
 }
 
 /* Move entry up from index to its place. */
-static void sift_up(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+static void expiry_sift_up(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
     while (index > 0) {
-        struct expiry_entry parent = *entry_at(expiry, (index - 1) / 2);
+        struct expiry_entry parent = *expiry_entry_at(expiry, (index - 1) / 2);
         if (parent.time_ms <= entry.time_ms) {
             break;
         }
-        entry_set(expiry, index, parent);
+        expiry_entry_set(expiry, index, parent);
         index = (index - 1) / 2;
     }
-    entry_set(expiry, index, entry);
+    expiry_entry_set(expiry, index, entry);
 }
 
 /* Move entry down from index to its place. */
-static void sift_down(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+static void expiry_sift_down(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
     while (index < expiry->count / 2) {
         uint32_t child = 2 * index + 1;
         if (child + 1 < expiry->count &&
-            entry_at(expiry, child + 1)->time_ms < entry_at(expiry, child)->time_ms) {
+            expiry_entry_at(expiry, child + 1)->time_ms < expiry_entry_at(expiry, child)->time_ms) {
             child++;
         }
-        struct expiry_entry earlier = *entry_at(expiry, child);
+        struct expiry_entry earlier = *expiry_entry_at(expiry, child);
         if (entry.time_ms <= earlier.time_ms) {
             break;
         }
-        entry_set(expiry, index, earlier);
+        expiry_entry_set(expiry, index, earlier);
         index = child;
     }
-    entry_set(expiry, index, entry);
+    expiry_entry_set(expiry, index, entry);
 }
 
 /* Put entry at index, replacing another one, and restore the heap order. */
-static void sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
-    if (index > 0 && entry.time_ms < entry_at(expiry, (index - 1) / 2)->time_ms) {
-        sift_up(expiry, index, entry);
+static void expiry_sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    if (index > 0 && entry.time_ms < expiry_entry_at(expiry, (index - 1) / 2)->time_ms) {
+        expiry_sift_up(expiry, index, entry);
     } else {
-        sift_down(expiry, index, entry);
+        expiry_sift_down(expiry, index, entry);
     }
 }
 
 /* A time out of range of the offset is clamped. */
-static int64_t kept_ms(const struct expiry *expiry, int64_t time_ms) {
+static int64_t expiry_kept_ms(const struct expiry *expiry, int64_t time_ms) {
     int64_t kept;
     bool is_over = __builtin_sub_overflow(time_ms, expiry->offset_ms, &kept);
     return !is_over ? kept : time_ms < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static int64_t told_ms(const struct expiry *expiry, int64_t kept) {
+static int64_t expiry_told_ms(const struct expiry *expiry, int64_t kept) {
     int64_t time_ms;
     bool is_over = __builtin_add_overflow(kept, expiry->offset_ms, &time_ms);
     return !is_over ? time_ms : kept < 0 ? INT64_MIN + 1 : INT64_MAX;
 }
 
 bool expiry_has(const struct expiry *expiry, const uint32_t *place) {
-    return *place < expiry->count && entry_at(expiry, *place)->place == place;
+    return *place < expiry->count && expiry_entry_at(expiry, *place)->place == place;
 }
 
 bool expiry_reserve(struct expiry *expiry) {
@@ -77,25 +77,26 @@ bool expiry_reserve(struct expiry *expiry) {
 
 void expiry_put(struct expiry *expiry, int64_t time_ms, uint32_t *place) {
     CHECK(*place == EXPIRY_NOWHERE);
-    time_ms = kept_ms(expiry, time_ms);
+    time_ms = expiry_kept_ms(expiry, time_ms);
     expiry->sum_ms += time_ms;
-    sift_up(expiry, expiry->count++, (struct expiry_entry){.time_ms = time_ms, .place = place});
+    expiry_sift_up(expiry, expiry->count++,
+                   (struct expiry_entry){.time_ms = time_ms, .place = place});
 }
 
 void expiry_change(struct expiry *expiry, uint32_t *place, int64_t time_ms) {
     CHECK(*place < expiry->count);
-    time_ms = kept_ms(expiry, time_ms);
-    expiry->sum_ms += (expiry_sum)time_ms - entry_at(expiry, *place)->time_ms;
-    sift(expiry, *place, (struct expiry_entry){.time_ms = time_ms, .place = place});
+    time_ms = expiry_kept_ms(expiry, time_ms);
+    expiry->sum_ms += (expiry_sum)time_ms - expiry_entry_at(expiry, *place)->time_ms;
+    expiry_sift(expiry, *place, (struct expiry_entry){.time_ms = time_ms, .place = place});
 }
 
 void expiry_remove(struct expiry *expiry, uint32_t *place) {
     uint32_t index = *place;
     CHECK(expiry_has(expiry, place));
-    expiry->sum_ms -= entry_at(expiry, index)->time_ms;
-    struct expiry_entry last = *entry_at(expiry, --expiry->count);
+    expiry->sum_ms -= expiry_entry_at(expiry, index)->time_ms;
+    struct expiry_entry last = *expiry_entry_at(expiry, --expiry->count);
     if (index < expiry->count) {
-        sift(expiry, index, last);
+        expiry_sift(expiry, index, last);
     }
     *place = EXPIRY_NOWHERE;
 }
@@ -106,7 +107,7 @@ void expiry_trim(struct expiry *expiry) {
 
 int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place) {
     CHECK(place < expiry->count);
-    return told_ms(expiry, entry_at(expiry, place)->time_ms);
+    return expiry_told_ms(expiry, expiry_entry_at(expiry, place)->time_ms);
 }
 
 expiry_sum expiry_sum_ms(const struct expiry *expiry) {
@@ -115,26 +116,26 @@ expiry_sum expiry_sum_ms(const struct expiry *expiry) {
 
 void expiry_prefetch(const struct expiry *expiry, uint32_t place) {
     CHECK(place < expiry->count);
-    prefetch_line(entry_at(expiry, place));
+    prefetch_line(expiry_entry_at(expiry, place));
 }
 
 struct expiry_entry expiry_first(const struct expiry *expiry) {
     if (expiry->count == 0) {
         return (struct expiry_entry){.place = NULL};
     }
-    struct expiry_entry first = *entry_at(expiry, 0);
-    first.time_ms = told_ms(expiry, first.time_ms);
+    struct expiry_entry first = *expiry_entry_at(expiry, 0);
+    first.time_ms = expiry_told_ms(expiry, first.time_ms);
     return first;
 }
 
 static const char *expiry_check(const struct expiry *expiry) {
     expiry_sum sum_ms = 0;
     for (uint32_t i = 0; i < expiry->count; i++) {
-        const struct expiry_entry *entry = entry_at(expiry, i);
+        const struct expiry_entry *entry = expiry_entry_at(expiry, i);
         if (*entry->place != i) {
             return "expiry: an entry does not lie where its owner thinks";
         }
-        if (i > 0 && entry->time_ms < entry_at(expiry, (i - 1) / 2)->time_ms) {
+        if (i > 0 && entry->time_ms < expiry_entry_at(expiry, (i - 1) / 2)->time_ms) {
             return "expiry: an entry is earlier than its parent";
         }
         sum_ms += entry->time_ms;

@@ -29,7 +29,7 @@ struct hash_large {
     uint32_t count;
 };
 
-static struct hash_pair pair_at(const char *at, uint32_t field_size, uint32_t value_size) {
+static struct hash_pair hash_pair_at(const char *at, uint32_t field_size, uint32_t value_size) {
     return (struct hash_pair){.field = {.at = at, .size = field_size},
                               .value = {.at = at + field_size, .size = value_size}};
 }
@@ -37,7 +37,7 @@ static struct hash_pair pair_at(const char *at, uint32_t field_size, uint32_t va
 /* ---- packed ---- */
 
 /* The size as 7 bits a byte, the lowest first, 0x80 set in all but the last. */
-static char *put_size(char *at, size_t size) {
+static char *hash_put_size(char *at, size_t size) {
     for (; size >= 0x80; size >>= 7) {
         *at++ = (char)(size | 0x80);
     }
@@ -45,7 +45,7 @@ static char *put_size(char *at, size_t size) {
     return at;
 }
 
-static const char *read_size(const char *at, uint32_t *size) {
+static const char *hash_read_size(const char *at, uint32_t *size) {
     uint32_t result = 0;
     for (unsigned shift = 0;; shift += 7) {
         uint8_t byte = (uint8_t)*at++;
@@ -57,7 +57,7 @@ static const char *read_size(const char *at, uint32_t *size) {
     }
 }
 
-static size_t size_of_size(size_t size) {
+static size_t hash_size_of_size(size_t size) {
     size_t bytes = 1;
     for (; size >= 0x80; size >>= 7) {
         bytes++;
@@ -65,29 +65,29 @@ static size_t size_of_size(size_t size) {
     return bytes;
 }
 
-static size_t packed_entry_size(struct bytes field, struct bytes value) {
-    return size_of_size(field.size) + size_of_size(value.size) + field.size + value.size;
+static size_t hash_packed_entry_size(struct bytes field, struct bytes value) {
+    return hash_size_of_size(field.size) + hash_size_of_size(value.size) + field.size + value.size;
 }
 
 /* Read the entry at `at`; returns its end. */
-static inline const char *read_entry(const char *at, struct hash_pair *pair) {
+static inline const char *hash_read_entry(const char *at, struct hash_pair *pair) {
     uint32_t field_size = (uint8_t)at[0];
     uint32_t value_size = (uint8_t)at[1];
     if ((field_size | value_size) < 0x80) {
         at += 2;
     } else {
-        at = read_size(read_size(at, &field_size), &value_size);
+        at = hash_read_size(hash_read_size(at, &field_size), &value_size);
     }
-    *pair = pair_at(at, field_size, value_size);
+    *pair = hash_pair_at(at, field_size, value_size);
     return at + field_size + value_size;
 }
 
 /* The entry of a field, or NULL; *pair is what it holds. */
-static inline const char *packed_find(const struct hash *hash, struct bytes field,
-                                      struct hash_pair *pair) {
+static inline const char *hash_packed_find(const struct hash *hash, struct bytes field,
+                                           struct hash_pair *pair) {
     const char *at = hash->packed;
     for (uint32_t left = hash->count; left > 0; left--) {
-        const char *next = read_entry(at, pair);
+        const char *next = hash_read_entry(at, pair);
         if (bytes_equal(pair->field, field)) {
             return at;
         }
@@ -97,12 +97,12 @@ static inline const char *packed_find(const struct hash *hash, struct bytes fiel
 }
 
 /* Would this many bytes fit without gaps into the packed memory that there is? */
-static bool packed_has_room(const struct hash *hash, size_t size) {
+static bool hash_packed_has_room(const struct hash *hash, size_t size) {
     return hash->packed != NULL && memory_size(hash->packed) >= size;
 }
 
 /* Give back memory that is not in use, if that is possible. */
-static void packed_trim(struct hash *hash) {
+static void hash_packed_trim(struct hash *hash) {
     if (hash->packed_size == 0) {
         memory_free(hash->packed);
         *hash = (struct hash){.count = 0};
@@ -114,7 +114,8 @@ static void packed_trim(struct hash *hash) {
 
 /* Replace the bytes from begin to end by so many others, for which there is room, and return where
  * they go. */
-static char *packed_splice(struct hash *hash, const char *begin, const char *end, size_t size) {
+static char *hash_packed_splice(struct hash *hash, const char *begin, const char *end,
+                                size_t size) {
     size_t offset = (size_t)(begin - hash->packed);
     size_t behind = hash->packed_size - (size_t)(end - hash->packed);
     char *at = hash->packed + offset;
@@ -125,40 +126,40 @@ static char *packed_splice(struct hash *hash, const char *begin, const char *end
     return at;
 }
 
-static void copy_text(char *to, struct bytes text) {
+static void hash_copy_text(char *to, struct bytes text) {
     if (text.size > 0) {
         memcpy(to, text.at, text.size);
     }
 }
 
 /* There is room. */
-static void packed_put(struct hash *hash, struct bytes field, struct bytes value,
-                       uint32_t *added_count) {
+static void hash_packed_put(struct hash *hash, struct bytes field, struct bytes value,
+                            uint32_t *added_count) {
     struct hash_pair old;
-    const char *begin = packed_find(hash, field, &old);
+    const char *begin = hash_packed_find(hash, field, &old);
     const char *end = begin != NULL ? old.value.at + old.value.size : NULL;
     if (begin == NULL) {
         begin = end = hash->packed + hash->packed_size;
         hash->count++;
         ++*added_count;
     }
-    char *at = packed_splice(hash, begin, end, packed_entry_size(field, value));
-    at = put_size(put_size(at, field.size), value.size);
-    copy_text(at, field);
-    copy_text(at + field.size, value);
+    char *at = hash_packed_splice(hash, begin, end, hash_packed_entry_size(field, value));
+    at = hash_put_size(hash_put_size(at, field.size), value.size);
+    hash_copy_text(at, field);
+    hash_copy_text(at + field.size, value);
 }
 
 /* Upper bounds of what a packed hash will have when these are put; exact without repetitions. */
-static void measure(const struct hash *hash, const struct bytes *args, uint32_t count,
-                    uint64_t *fields, uint64_t *size) {
+static void hash_measure(const struct hash *hash, const struct bytes *args, uint32_t count,
+                         uint64_t *fields, uint64_t *size) {
     *fields = hash->count;
     *size = hash->packed_size;
     for (uint32_t i = 0; i < count && *size <= HASH_PACKED_SIZE_MAX; i++) {
         const struct bytes *pair = &args[(size_t)i * 2];
         struct hash_pair old;
-        size_t needed = packed_entry_size(pair[0], pair[1]);
-        if (hash->count > 0 && packed_find(hash, pair[0], &old) != NULL) {
-            size_t had = packed_entry_size(old.field, old.value);
+        size_t needed = hash_packed_entry_size(pair[0], pair[1]);
+        if (hash->count > 0 && hash_packed_find(hash, pair[0], &old) != NULL) {
+            size_t had = hash_packed_entry_size(old.field, old.value);
             *size += needed > had ? needed - had : 0;
         } else {
             *size += needed;
@@ -167,9 +168,9 @@ static void measure(const struct hash *hash, const struct bytes *args, uint32_t 
     }
 }
 
-static enum hash_status put_packed(struct hash *hash, const struct bytes *args, uint32_t count,
-                                   size_t size, uint32_t *added_count) {
-    if (!packed_has_room(hash, size)) {
+static enum hash_status hash_put_packed(struct hash *hash, const struct bytes *args, uint32_t count,
+                                        size_t size, uint32_t *added_count) {
+    if (!hash_packed_has_room(hash, size)) {
         char *larger = memory_resize(hash->packed, size);
         if (larger == NULL) {
             return HASH_OUT_OF_MEMORY;
@@ -177,36 +178,36 @@ static enum hash_status put_packed(struct hash *hash, const struct bytes *args, 
         hash->packed = larger;
     }
     for (uint32_t i = 0; i < count; i++) {
-        packed_put(hash, args[(size_t)i * 2], args[(size_t)i * 2 + 1], added_count);
+        hash_packed_put(hash, args[(size_t)i * 2], args[(size_t)i * 2 + 1], added_count);
     }
-    packed_trim(hash);
+    hash_packed_trim(hash);
     return HASH_OK;
 }
 
 /* ---- large ---- */
 
-static struct hash_entry **list_at(const struct hash_large *large, uint32_t index) {
+static struct hash_entry **hash_list_at(const struct hash_large *large, uint32_t index) {
     return pages_at(&large->list, index * (uint64_t)sizeof(struct hash_entry *));
 }
 
-static struct hash_entry *entry_at(const struct hash_large *large, uint32_t index) {
-    return *list_at(large, index);
+static struct hash_entry *hash_entry_at(const struct hash_large *large, uint32_t index) {
+    return *hash_list_at(large, index);
 }
 
-static struct hash_pair entry_pair(const struct hash_entry *entry) {
-    return pair_at(entry->at, entry->field_size, entry->value_size);
+static struct hash_pair hash_entry_pair(const struct hash_entry *entry) {
+    return hash_pair_at(entry->at, entry->field_size, entry->value_size);
 }
 
-static uint64_t field_hash(const struct hash_large *large, struct bytes field) {
+static uint64_t hash_field_hash(const struct hash_large *large, struct bytes field) {
     return XXH3_64bits_withSeed(field.at, field.size, large->seed);
 }
 
 static uint64_t hash_of_index(const struct hash_large *large, uint32_t index) {
-    return field_hash(large, entry_pair(entry_at(large, index)).field);
+    return hash_field_hash(large, hash_entry_pair(hash_entry_at(large, index)).field);
 }
 
 /* Callback of the map. */
-static uint32_t large_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+static uint32_t hash_large_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     const struct hash_large *large = owner;
     if (id >= large->count) {
         return 0;
@@ -215,49 +216,49 @@ static uint32_t large_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     return 1;
 }
 
-static bool large_find(const struct hash_large *large, uint64_t hash, struct bytes field,
-                       uint32_t *index) {
+static bool hash_large_find(const struct hash_large *large, uint64_t hash, struct bytes field,
+                            uint32_t *index) {
     struct map_find find;
     map_find(&large->map, hash, &find);
     while (map_find_next(&find, index)) {
         if (*index < large->count &&
-            bytes_equal(entry_pair(entry_at(large, *index)).field, field)) {
+            bytes_equal(hash_entry_pair(hash_entry_at(large, *index)).field, field)) {
             return true;
         }
     }
     return false;
 }
 
-static struct hash_large *create_large(uint64_t seed) {
+static struct hash_large *hash_create_large(uint64_t seed) {
     struct hash_large *large = memory_allocate_zeroed(sizeof *large);
     if (large != NULL) {
         large->seed = seed;
-        map_init(&large->map, large_hashes, large);
+        map_init(&large->map, hash_large_hashes, large);
     }
     return large;
 }
 
-static struct hash_entry *create_entry(struct hash_large *large, struct bytes field,
-                                       struct bytes value) {
+static struct hash_entry *hash_create_entry(struct hash_large *large, struct bytes field,
+                                            struct bytes value) {
     struct hash_entry *entry = memory_allocate(sizeof *entry + field.size + value.size);
     if (entry != NULL) {
         entry->field_size = (uint32_t)field.size;
         entry->value_size = (uint32_t)value.size;
-        copy_text(entry->at, field);
-        copy_text(entry->at + field.size, value);
+        hash_copy_text(entry->at, field);
+        hash_copy_text(entry->at + field.size, value);
         large->entries_size += memory_size(entry);
     }
     return entry;
 }
 
-static void free_entry(struct hash_large *large, struct hash_entry *entry) {
+static void hash_free_entry(struct hash_large *large, struct hash_entry *entry) {
     large->entries_size -= memory_size(entry);
     memory_free(entry);
 }
 
-static void destroy_large(struct hash_large *large) {
+static void hash_destroy_large(struct hash_large *large) {
     for (uint32_t i = 0; i < large->count; i++) {
-        memory_free(entry_at(large, i));
+        memory_free(hash_entry_at(large, i));
     }
     pages_deinit(&large->list);
     map_deinit(&large->map);
@@ -265,14 +266,14 @@ static void destroy_large(struct hash_large *large) {
 }
 
 /* A step of what is left to do after a removal. */
-static void large_trim(struct hash_large *large) {
+static void hash_large_trim(struct hash_large *large) {
     (void)map_step(&large->map, large->count);
     pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
 }
 
 /* A reservation a field, as if they came one by one: each advances a rehash by a step, so that no
  * command pays for a whole one. */
-static bool reserve_map(struct hash_large *large, uint32_t count) {
+static bool hash_reserve_map(struct hash_large *large, uint32_t count) {
     for (uint32_t i = 1; i <= count; i++) {
         if (!map_reserve(&large->map, i, large->count + i)) {
             return false;
@@ -282,80 +283,80 @@ static bool reserve_map(struct hash_large *large, uint32_t count) {
 }
 
 /* Make room for the entries and create them behind the list's end. */
-static bool large_reserve(struct hash_large *large, const struct bytes *args, uint32_t count) {
+static bool hash_large_reserve(struct hash_large *large, const struct bytes *args, uint32_t count) {
     uint32_t end = large->count + count;
     uint32_t made = large->count;
     if (!pages_reserve(&large->list, end * (uint64_t)sizeof(struct hash_entry *)) ||
-        !reserve_map(large, count)) {
+        !hash_reserve_map(large, count)) {
         return false;
     }
     for (; made < end; made++, args += 2) {
-        struct hash_entry *entry = create_entry(large, args[0], args[1]);
+        struct hash_entry *entry = hash_create_entry(large, args[0], args[1]);
         if (entry == NULL) {
             break;
         }
-        *list_at(large, made) = entry;
+        *hash_list_at(large, made) = entry;
     }
     if (made == end) {
         return true;
     }
     while (made > large->count) {
-        free_entry(large, entry_at(large, --made));
+        hash_free_entry(large, hash_entry_at(large, --made));
     }
-    large_trim(large);
+    hash_large_trim(large);
     return false;
 }
 
 /* Put an entry that waits behind the list's end. */
-static void large_put_entry(struct hash_large *large, struct hash_entry *entry,
-                            uint32_t *added_count) {
-    struct bytes field = entry_pair(entry).field;
-    uint64_t hash = field_hash(large, field);
+static void hash_large_put_entry(struct hash_large *large, struct hash_entry *entry,
+                                 uint32_t *added_count) {
+    struct bytes field = hash_entry_pair(entry).field;
+    uint64_t hash = hash_field_hash(large, field);
     uint32_t index;
-    if (large_find(large, hash, field, &index)) {
-        free_entry(large, entry_at(large, index));
+    if (hash_large_find(large, hash, field, &index)) {
+        hash_free_entry(large, hash_entry_at(large, index));
     } else {
         index = large->count++;
         map_put(&large->map, hash, index);
         ++*added_count;
     }
-    *list_at(large, index) = entry;
+    *hash_list_at(large, index) = entry;
 }
 
-static enum hash_status large_put(struct hash_large *large, const struct bytes *args,
-                                  uint32_t count, uint32_t *added_count) {
+static enum hash_status hash_large_put(struct hash_large *large, const struct bytes *args,
+                                       uint32_t count, uint32_t *added_count) {
     uint32_t begin = large->count;
     if (count >= HASH_FIELDS_END - begin) {
         return HASH_FULL;
     }
-    if (!large_reserve(large, args, count)) {
+    if (!hash_large_reserve(large, args, count)) {
         return HASH_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < count; i++) {
-        large_put_entry(large, entry_at(large, begin + i), added_count);
+        hash_large_put_entry(large, hash_entry_at(large, begin + i), added_count);
     }
     return HASH_OK;
 }
 
-static void large_remove(struct hash_large *large, uint64_t hash, uint32_t index) {
-    struct hash_entry *entry = entry_at(large, index);
+static void hash_large_remove(struct hash_large *large, uint64_t hash, uint32_t index) {
+    struct hash_entry *entry = hash_entry_at(large, index);
     uint32_t last = large->count - 1;
     map_remove(&large->map, hash, index);
     if (index != last) {
         map_replace(&large->map, hash_of_index(large, last), last, index);
-        *list_at(large, index) = entry_at(large, last);
+        *hash_list_at(large, index) = hash_entry_at(large, last);
     }
     large->count = last;
-    free_entry(large, entry);
-    large_trim(large);
+    hash_free_entry(large, entry);
+    hash_large_trim(large);
 }
 
 /* ---- from packed to large ---- */
 
 /* A large hash with the fields of a packed one. NULL: no memory. */
-static struct hash_large *enlarge(const struct hash *hash, uint64_t seed) {
+static struct hash_large *hash_enlarge(const struct hash *hash, uint64_t seed) {
     struct bytes args[2 * HASH_PACKED_FIELDS_MAX];
-    struct hash_large *large = create_large(seed);
+    struct hash_large *large = hash_create_large(seed);
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
     uint32_t count = 0;
@@ -364,22 +365,22 @@ static struct hash_large *enlarge(const struct hash *hash, uint64_t seed) {
         args[count++] = pair.field;
         args[count++] = pair.value;
     }
-    if (large != NULL && large_put(large, args, count / 2, &added_count) != HASH_OK) {
-        destroy_large(large);
+    if (large != NULL && hash_large_put(large, args, count / 2, &added_count) != HASH_OK) {
+        hash_destroy_large(large);
         return NULL;
     }
     return large;
 }
 
-static enum hash_status put_large(struct hash *hash, uint64_t seed, const struct bytes *args,
-                                  uint32_t count, uint32_t *added_count) {
-    struct hash_large *large = hash->is_large ? hash->large : enlarge(hash, seed);
+static enum hash_status hash_put_large(struct hash *hash, uint64_t seed, const struct bytes *args,
+                                       uint32_t count, uint32_t *added_count) {
+    struct hash_large *large = hash->is_large ? hash->large : hash_enlarge(hash, seed);
     if (large == NULL) {
         return HASH_OUT_OF_MEMORY;
     }
-    enum hash_status status = large_put(large, args, count, added_count);
+    enum hash_status status = hash_large_put(large, args, count, added_count);
     if (!hash->is_large && status != HASH_OK) {
-        destroy_large(large);
+        hash_destroy_large(large);
         return status;
     }
     if (!hash->is_large) {
@@ -392,7 +393,7 @@ static enum hash_status put_large(struct hash *hash, uint64_t seed, const struct
     return status;
 }
 
-static size_t longest(const struct bytes *args, uint32_t count) {
+static size_t hash_longest(const struct bytes *args, uint32_t count) {
     size_t size = 0;
     for (uint64_t i = 0; i < (uint64_t)count * 2; i++) {
         size = args[i].size > size ? args[i].size : size;
@@ -406,11 +407,11 @@ bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value)
     struct hash_pair pair;
     uint32_t index;
     if (!hash->is_large) {
-        if (packed_find(hash, field, &pair) == NULL) {
+        if (hash_packed_find(hash, field, &pair) == NULL) {
             return false;
         }
-    } else if (large_find(hash->large, field_hash(hash->large, field), field, &index)) {
-        pair = entry_pair(entry_at(hash->large, index));
+    } else if (hash_large_find(hash->large, hash_field_hash(hash->large, field), field, &index)) {
+        pair = hash_entry_pair(hash_entry_at(hash->large, index));
     } else {
         return false;
     }
@@ -424,9 +425,10 @@ bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair) {
         return false;
     }
     if (hash->is_large) {
-        *pair = entry_pair(entry_at(hash->large, cursor->index));
+        *pair = hash_entry_pair(hash_entry_at(hash->large, cursor->index));
     } else {
-        cursor->offset = (uint32_t)(read_entry(hash->packed + cursor->offset, pair) - hash->packed);
+        cursor->offset =
+            (uint32_t)(hash_read_entry(hash->packed + cursor->offset, pair) - hash->packed);
     }
     cursor->index++;
     return true;
@@ -448,18 +450,18 @@ enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *
     enum hash_status status;
     uint64_t fields = HASH_PACKED_FIELDS_MAX + 1;
     uint64_t size = 0;
-    size_t text_size = longest(args, count);
+    size_t text_size = hash_longest(args, count);
     *added_count = 0;
     if (text_size > HASH_TEXT_MAX) {
         return HASH_FULL;
     }
     if (!hash->is_large && count <= HASH_PACKED_FIELDS_MAX) {
-        measure(hash, args, count, &fields, &size);
+        hash_measure(hash, args, count, &fields, &size);
     }
     if (fields <= HASH_PACKED_FIELDS_MAX && size <= HASH_PACKED_SIZE_MAX) {
-        status = put_packed(hash, args, count, (size_t)size, added_count);
+        status = hash_put_packed(hash, args, count, (size_t)size, added_count);
     } else {
-        status = put_large(hash, seed, args, count, added_count);
+        status = hash_put_large(hash, seed, args, count, added_count);
     }
     if (status == HASH_OK && !hash->is_hashtable) {
         hash->is_hashtable =
@@ -471,22 +473,22 @@ enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *
 bool hash_remove(struct hash *hash, struct bytes field) {
     struct hash_pair pair;
     if (hash->is_large) {
-        uint64_t bits = field_hash(hash->large, field);
+        uint64_t bits = hash_field_hash(hash->large, field);
         uint32_t index;
-        if (!large_find(hash->large, bits, field, &index)) {
+        if (!hash_large_find(hash->large, bits, field, &index)) {
             return false;
         }
-        large_remove(hash->large, bits, index);
+        hash_large_remove(hash->large, bits, index);
         hash->count--;
         return true;
     }
-    const char *at = packed_find(hash, field, &pair);
+    const char *at = hash_packed_find(hash, field, &pair);
     if (at == NULL) {
         return false;
     }
-    (void)packed_splice(hash, at, pair.value.at + pair.value.size, 0);
+    (void)hash_packed_splice(hash, at, pair.value.at + pair.value.size, 0);
     hash->count--;
-    packed_trim(hash);
+    hash_packed_trim(hash);
     return true;
 }
 
@@ -512,18 +514,18 @@ size_t hash_memory_size(const struct hash *hash) {
 
 /* ---- copying and freeing ---- */
 
-static bool copy_entries(const struct hash_large *large, struct hash_large *copy) {
+static bool hash_copy_entries(const struct hash_large *large, struct hash_large *copy) {
     if (!pages_reserve(&copy->list, large->count * (uint64_t)sizeof(struct hash_entry *)) ||
         !map_copy(&large->map, &copy->map)) {
         return false;
     }
     for (; copy->count < large->count; copy->count++) {
-        struct hash_pair pair = entry_pair(entry_at(large, copy->count));
-        struct hash_entry *entry = create_entry(copy, pair.field, pair.value);
+        struct hash_pair pair = hash_entry_pair(hash_entry_at(large, copy->count));
+        struct hash_entry *entry = hash_create_entry(copy, pair.field, pair.value);
         if (entry == NULL) {
             return false;
         }
-        *list_at(copy, copy->count) = entry;
+        *hash_list_at(copy, copy->count) = entry;
     }
     return true;
 }
@@ -531,12 +533,12 @@ static bool copy_entries(const struct hash_large *large, struct hash_large *copy
 bool hash_copy(const struct hash *hash, struct hash *copy) {
     struct hash made = *hash;
     if (hash->is_large) {
-        made.large = create_large(hash->large->seed);
+        made.large = hash_create_large(hash->large->seed);
         if (made.large == NULL) {
             return false;
         }
-        if (!copy_entries(hash->large, made.large)) {
-            destroy_large(made.large);
+        if (!hash_copy_entries(hash->large, made.large)) {
+            hash_destroy_large(made.large);
             return false;
         }
     } else if (hash->packed != NULL) {
@@ -550,20 +552,20 @@ bool hash_copy(const struct hash *hash, struct hash *copy) {
     return true;
 }
 
-static uint32_t less(uint32_t a, size_t b) {
+static uint32_t hash_less(uint32_t a, size_t b) {
     return a > b ? a - (uint32_t)b : 0;
 }
 
 /* Returns what is left of the work; more than 0: all is freed. */
-static uint32_t free_some(struct hash_large *large, uint32_t work) {
+static uint32_t hash_free_some(struct hash_large *large, uint32_t work) {
     while (large->count > 0 && work > 0) {
-        struct hash_entry *entry = entry_at(large, --large->count);
-        work = less(work, 1 + memory_size(entry) / FREE_BYTES);
+        struct hash_entry *entry = hash_entry_at(large, --large->count);
+        work = hash_less(work, 1 + memory_size(entry) / FREE_BYTES);
         memory_free(entry);
         pages_trim(&large->list, large->count * (uint64_t)sizeof(struct hash_entry *));
     }
     while (work > 0 && !map_deinit_step(&large->map)) {
-        work = less(work, SEGMENT_WORK);
+        work = hash_less(work, SEGMENT_WORK);
     }
     return work;
 }
@@ -571,7 +573,7 @@ static uint32_t free_some(struct hash_large *large, uint32_t work) {
 bool hash_free_step(struct hash *hash, uint32_t *work) {
     uint32_t used = 1;
     if (hash->is_large) {
-        uint32_t left = free_some(hash->large, *work);
+        uint32_t left = hash_free_some(hash->large, *work);
         if (left == 0) {
             return false;
         }
@@ -593,26 +595,26 @@ struct field_scan {
     void *context;
 };
 
-static void fetch_place(const void *owner, uint32_t id) {
+static void hash_fetch_place(const void *owner, uint32_t id) {
     const struct hash_large *large = owner;
     if (id < large->count) {
-        prefetch_line(list_at(large, id));
+        prefetch_line(hash_list_at(large, id));
     }
 }
 
-static void find_fields(const void *owner, const struct scan_candidate *candidates, uint32_t count,
-                        struct scan *scan) {
+static void hash_find_fields(const void *owner, const struct scan_candidate *candidates,
+                             uint32_t count, struct scan *scan) {
     const struct hash_large *large = owner;
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i].id < large->count) {
-            prefetch_lines(entry_at(large, candidates[i].id), 64);
+            prefetch_lines(hash_entry_at(large, candidates[i].id), 64);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         if (candidates[i].id >= large->count) {
             continue;
         }
-        const struct hash_entry *entry = entry_at(large, candidates[i].id);
+        const struct hash_entry *entry = hash_entry_at(large, candidates[i].id);
         struct scan_item item = {
             .prefix = (uint32_t)(hash_of_index(large, candidates[i].id) >> 32),
             .name_size = entry->field_size,
@@ -624,9 +626,9 @@ static void find_fields(const void *owner, const struct scan_candidate *candidat
     }
 }
 
-static void visit_item(void *context, const struct scan_item *item) {
+static void hash_visit_item(void *context, const struct scan_item *item) {
     const struct field_scan *own = context;
-    struct hash_pair pair = entry_pair(item->at);
+    struct hash_pair pair = hash_entry_pair(item->at);
     own->visit(own->context, &pair);
 }
 
@@ -635,10 +637,10 @@ uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_l
     if (hash->is_large) {
         struct field_scan own = {.visit = visit, .context = context};
         struct scan scan;
-        scan_init(&scan, limits, visit_item, &own);
+        scan_init(&scan, limits, hash_visit_item, &own);
         scan.owner = hash->large;
-        scan.fetch = fetch_place;
-        scan.find = find_fields;
+        scan.fetch = hash_fetch_place;
+        scan.find = hash_find_fields;
         return cursor < SCAN_END ? scan_map(&scan, &hash->large->map, cursor) : 0;
     }
     struct hash_cursor place = hash_begin(hash);
@@ -651,17 +653,17 @@ uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_l
 
 /* ---- validation ---- */
 
-static const char *check_packed(const struct hash *hash) {
+static const char *hash_check_packed(const struct hash *hash) {
     uint64_t size = 0;
     for (uint32_t i = 0; i < hash->count; i++) {
         struct hash_pair pair;
         struct hash_pair found;
         const char *at = hash->packed + size;
-        size = (uint64_t)(read_entry(at, &pair) - hash->packed);
+        size = (uint64_t)(hash_read_entry(at, &pair) - hash->packed);
         if (size > hash->packed_size) {
             return "hash: entries are longer than the packed hash";
         }
-        if (packed_find(hash, pair.field, &found) != at) {
+        if (hash_packed_find(hash, pair.field, &found) != at) {
             return "hash: a field is there twice";
         }
     }
@@ -670,7 +672,7 @@ static const char *check_packed(const struct hash *hash) {
     return is_right ? NULL : "hash: the packed size is wrong";
 }
 
-static const char *check_large(const struct hash *hash) {
+static const char *hash_check_large(const struct hash *hash) {
     const struct hash_large *large = hash->large;
     const char *reason = NULL;
     size_t entries_size = 0;
@@ -679,9 +681,9 @@ static const char *check_large(const struct hash *hash) {
     }
     for (uint32_t i = 0; i < large->count; i++) {
         uint32_t index;
-        struct bytes field = entry_pair(entry_at(large, i)).field;
-        entries_size += memory_size(entry_at(large, i));
-        if (!large_find(large, field_hash(large, field), field, &index) || index != i) {
+        struct bytes field = hash_entry_pair(hash_entry_at(large, i)).field;
+        entries_size += memory_size(hash_entry_at(large, i));
+        if (!hash_large_find(large, hash_field_hash(large, field), field, &index) || index != i) {
             return "hash: a field is not found where it stands";
         }
     }
@@ -695,5 +697,5 @@ const char *hash_check(const struct hash *hash) {
     if (hash->count > HASH_LISTPACK_FIELDS_MAX && !hash->is_hashtable) {
         return "hash: it has too many fields for a listpack";
     }
-    return hash->is_large ? check_large(hash) : check_packed(hash);
+    return hash->is_large ? hash_check_large(hash) : hash_check_packed(hash);
 }

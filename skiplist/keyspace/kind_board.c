@@ -12,28 +12,29 @@ enum { KEY_WORK = 2 };
 /* ---- a walk in the board that changes ---- */
 
 /* Is an entry with this key before the cursor? */
-static bool is_key_before(const struct key_cursor *cursor, uint64_t key, bool if_equal) {
+static bool kind_board_is_key_before(const struct key_cursor *cursor, uint64_t key, bool if_equal) {
     return cursor->has_last && (key != cursor->last ? key > cursor->last : if_equal);
 }
 
-static bool is_member_before(const struct registry_walk *walk, const struct board_member *member) {
+static bool kind_board_is_member_before(const struct registry_walk *walk,
+                                        const struct board_member *member) {
     const struct key_cursor *cursor = &walk->cursor;
     bool is_tie = cursor->has_last && member->key == cursor->last;
     return is_tie ? board_rank_of(&walk->open->board, member) < cursor->rank
-                  : is_key_before(cursor, member->key, false);
+                  : kind_board_is_key_before(cursor, member->key, false);
 }
 
-static void note_put(struct registry_walk *walk, const struct board_member *member,
-                     uint64_t packed_key) {
+static void kind_board_note_put(struct registry_walk *walk, const struct board_member *member,
+                                uint64_t packed_key) {
     if (member->is_there) {
-        walk->cursor.rank -= is_member_before(walk, member);
+        walk->cursor.rank -= kind_board_is_member_before(walk, member);
     }
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
     walk->cursor.rank +=
-        is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
+        kind_board_is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
 }
 
-static void note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
+static void kind_board_note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
     if (rank < cursor->rank) {
         uint32_t before = cursor->rank - rank;
         cursor->rank -= before < count ? before : count;
@@ -43,14 +44,13 @@ static void note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
 /* ---- members ---- */
 
 /* Separate from the callers, so that an unobserved change costs only a test and a jump. */
-__attribute__((noinline)) static enum board_status put_observed(struct registry *registry,
-                                                                struct registry_key *key,
-                                                                const struct board_member *member,
-                                                                uint64_t packed_key) {
+__attribute__((noinline)) static enum board_status
+kind_board_put_observed(struct registry *registry, struct registry_key *key,
+                        const struct board_member *member, uint64_t packed_key) {
     bool is_open = registry->walk.open == key;
     uint32_t rank = registry->walk.cursor.rank;
     if (is_open) {
-        note_put(&registry->walk, member, packed_key);
+        kind_board_note_put(&registry->walk, member, packed_key);
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
@@ -64,10 +64,9 @@ __attribute__((noinline)) static enum board_status put_observed(struct registry 
     return status;
 }
 
-__attribute__((noinline)) static enum board_status put_new(struct registry *registry,
-                                                           struct registry_key *key,
-                                                           const struct board_member *member,
-                                                           uint64_t packed_key) {
+__attribute__((noinline)) static enum board_status
+kind_board_put_new(struct registry *registry, struct registry_key *key,
+                   const struct board_member *member, uint64_t packed_key) {
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
         registry_count_members(registry, key, 1);
@@ -78,17 +77,17 @@ __attribute__((noinline)) static enum board_status put_new(struct registry *regi
 enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
                                       const struct board_member *member, uint64_t packed_key) {
     if (registry->is_observed) {
-        return put_observed(registry, key, member, packed_key);
+        return kind_board_put_observed(registry, key, member, packed_key);
     }
     return member->is_there ? board_put_member(&key->board, member, packed_key)
-                            : put_new(registry, key, member, packed_key);
+                            : kind_board_put_new(registry, key, member, packed_key);
 }
 
-__attribute__((noinline)) static void take_observed(struct registry *registry,
-                                                    struct registry_key *key,
-                                                    const struct board_member *member) {
+__attribute__((noinline)) static void kind_board_take_observed(struct registry *registry,
+                                                               struct registry_key *key,
+                                                               const struct board_member *member) {
     if (registry->walk.open == key) {
-        registry->walk.cursor.rank -= is_member_before(&registry->walk, member);
+        registry->walk.cursor.rank -= kind_board_is_member_before(&registry->walk, member);
     }
     board_remove_member(&key->board, member);
     registry_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
@@ -98,7 +97,7 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member) {
     registry_count_members(registry, key, -1);
     if (registry->is_observed) {
-        take_observed(registry, key, member);
+        kind_board_take_observed(registry, key, member);
     } else {
         board_remove_member(&key->board, member);
     }
@@ -111,7 +110,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
                       (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
     }
     if (registry->walk.open == key) {
-        note_cut(&registry->walk.cursor, rank, count);
+        kind_board_note_cut(&registry->walk.cursor, rank, count);
     }
     board_remove_range(&key->board, rank, count);
     registry_count_members(registry, key, -(int64_t)count);
@@ -122,7 +121,8 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
 /* ---- operations ---- */
 
 /* What the last step of a board with remains takes is not known, and counts in full. */
-static bool free_step(struct registry *registry, struct registry_key *key, uint32_t *work) {
+static bool kind_board_free_step(struct registry *registry, struct registry_key *key,
+                                 uint32_t *work) {
     const struct rules *rules = registry_rules(key);
     uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
     bool has_remains = board_has_remains(&key->board);
@@ -136,12 +136,12 @@ static bool free_step(struct registry *registry, struct registry_key *key, uint3
     return true;
 }
 
-static size_t size(const struct registry_key *key) {
+static size_t kind_board_size(const struct registry_key *key) {
     return board_memory_size(&key->board);
 }
 
-static bool copy(struct registry *registry, const struct registry_key *key,
-                 struct registry_key *to) {
+static bool kind_board_copy(struct registry *registry, const struct registry_key *key,
+                            struct registry_key *to) {
     if (!board_copy(&key->board, &to->board)) {
         return false;
     }
@@ -149,12 +149,12 @@ static bool copy(struct registry *registry, const struct registry_key *key,
     return true;
 }
 
-static void move(struct registry_key *key, struct registry_key *to) {
+static void kind_board_move(struct registry_key *key, struct registry_key *to) {
     board_move_to(&key->board, &to->board);
 }
 
-static uint32_t walk(const struct registry_key *key, struct key_cursor *cursor, void *entries,
-                     uint32_t entries_max, bool *is_last) {
+static uint32_t kind_board_walk(const struct registry_key *key, struct key_cursor *cursor,
+                                void *entries, uint32_t entries_max, bool *is_last) {
     struct board_entry *entry = entries;
     struct board_cursor place;
     struct board_run run;
@@ -175,7 +175,7 @@ static uint32_t walk(const struct registry_key *key, struct key_cursor *cursor, 
 }
 
 /* In rank order, so that equals arrive in their order; LATEST: in reverse. */
-static bool fill(struct effect_fill *fill, struct effect *effect) {
+static bool kind_board_fill(struct effect_fill *fill, struct effect *effect) {
     const struct board *board = &effect->key->board;
     struct board_entry entry;
     if (!fill->has_begun) {
@@ -198,7 +198,8 @@ static bool fill(struct effect_fill *fill, struct effect *effect) {
     return true;
 }
 
-static const char *check_cursor(const struct board *board, const struct key_cursor *cursor) {
+static const char *kind_board_check_cursor(const struct board *board,
+                                           const struct key_cursor *cursor) {
     uint32_t rank_min = cursor->has_last ? board_count_above(board, cursor->last) : 0;
     uint32_t rank_max = cursor->has_last ? board_count_from(board, cursor->last) : 0;
     return cursor->rank >= rank_min && cursor->rank <= rank_max
@@ -206,8 +207,8 @@ static const char *check_cursor(const struct board *board, const struct key_curs
                : "registry: the walk's rank is not where its last key belongs";
 }
 
-static const char *check(const struct registry *registry, const struct registry_key *key,
-                         const struct key_cursor *cursor) {
+static const char *kind_board_check(const struct registry *registry, const struct registry_key *key,
+                                    const struct key_cursor *cursor) {
     const char *reason;
     if (!rules_are_in(&registry->rules, registry_rules(key))) {
         return "registry: a board's rules are not those of the set";
@@ -216,7 +217,7 @@ static const char *check(const struct registry *registry, const struct registry_
         return "registry: a key and its board differ about having a period";
     }
     if (cursor != NULL) {
-        return check_cursor(&key->board, cursor);
+        return kind_board_check_cursor(&key->board, cursor);
     }
     return board_validate(&key->board, &reason) ? NULL : reason;
 }
@@ -224,12 +225,12 @@ static const char *check(const struct registry *registry, const struct registry_
 const struct key_kind key_kind_board = {
     .name = "zset",
     .number = REGISTRY_BOARD,
-    .free_step = free_step,
-    .size = size,
-    .copy = copy,
-    .move = move,
-    .walk = walk,
-    .fill = fill,
+    .free_step = kind_board_free_step,
+    .size = kind_board_size,
+    .copy = kind_board_copy,
+    .move = kind_board_move,
+    .walk = kind_board_walk,
+    .fill = kind_board_fill,
     .apply = effect_apply_to_board,
-    .check = check,
+    .check = kind_board_check,
 };

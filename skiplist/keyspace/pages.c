@@ -4,7 +4,7 @@
 
 enum { PAGES_CAPACITY_MIN = 4 };
 
-static bool reserve_table(struct pages *pages, uint64_t count) {
+static bool pages_reserve_table(struct pages *pages, uint64_t count) {
     if (count <= pages->capacity) {
         return true;
     }
@@ -26,7 +26,7 @@ static bool reserve_table(struct pages *pages, uint64_t count) {
 
 bool pages_reserve(struct pages *pages, uint64_t size) {
     uint64_t count = (size + PAGES_SIZE - 1) / PAGES_SIZE;
-    if (!reserve_table(pages, count)) {
+    if (!pages_reserve_table(pages, count)) {
         return false;
     }
     while (pages->count < count) {

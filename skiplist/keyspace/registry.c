@@ -23,16 +23,16 @@
 
 /* ---- one database ---- */
 
-static uint64_t name_hash(const struct database *database, struct bytes name) {
+static uint64_t registry_name_hash(const struct database *database, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
 uint64_t registry_hash(const struct database *database, const struct registry_key *key) {
-    return name_hash(database, registry_name(key));
+    return registry_name_hash(database, registry_name(key));
 }
 
 /* Callback of the map: the hash of the key at one index. */
-static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+static uint32_t registry_database_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     const struct database *database = owner;
     if (id >= database->count) {
         return 0;
@@ -44,7 +44,7 @@ static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes
 struct registry_key *registry_find_name(const struct database *database, struct bytes name) {
     struct map_find find;
     uint32_t id;
-    map_find(&database->map, name_hash(database, name), &find);
+    map_find(&database->map, registry_name_hash(database, name), &find);
     while (map_find_next(&find, &id)) {
         if (id < database->count) {
             struct registry_key *key = registry_key_at(database, id);
@@ -67,7 +67,7 @@ struct registry_key *registry_find_again(struct database *database, struct bytes
 }
 
 /* Make room for one more key. false: no memory; no key has changed. */
-static bool database_reserve(struct database *database, bool is_periodic) {
+static bool registry_database_reserve(struct database *database, bool is_periodic) {
     uint64_t count = database->count + (uint64_t)1;
     if (database->flushed == NULL) {
         database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
@@ -79,7 +79,7 @@ static bool database_reserve(struct database *database, bool is_periodic) {
 }
 
 /* Move a key in the list to another index, which is free. */
-static void move_key(struct database *database, uint32_t from, uint32_t to) {
+static void registry_move_key(struct database *database, uint32_t from, uint32_t to) {
     struct registry_key *key = registry_key_at(database, from);
     if (from != to) {
         map_replace(&database->map, registry_hash(database, key), from, to);
@@ -88,16 +88,16 @@ static void move_key(struct database *database, uint32_t from, uint32_t to) {
     }
 }
 
-/* Add a key with its board, without an expiry; database_reserve has made room. */
-static void put(struct registry *registry, struct registry_key *key,
-                enum registry_walk_state state) {
+/* Add a key with its board, without an expiry; registry_database_reserve has made room. */
+static void registry_put(struct registry *registry, struct registry_key *key,
+                         enum registry_walk_state state) {
     struct database *database = registry_database(registry, key->database);
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
         uint32_t last_index = key->index;
         key->index = database->ahead_count++;
         if (key->index != last_index) {
-            move_key(database, key->index, last_index);
+            registry_move_key(database, key->index, last_index);
         }
     }
     key->expiry_place = EXPIRY_NOWHERE;
@@ -131,10 +131,10 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     map_remove(&database->map, registry_hash(database, key), key->index);
     uint32_t hole = key->index;
     if (hole < database->ahead_count) {
-        move_key(database, --database->ahead_count, hole);
+        registry_move_key(database, --database->ahead_count, hole);
         hole = database->ahead_count;
     }
-    move_key(database, --database->count, hole);
+    registry_move_key(database, --database->count, hole);
 }
 
 void registry_pass_by(struct registry *registry, struct registry_key *key) {
@@ -148,7 +148,7 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
         struct registry_key *last = registry_key_at(database, last_index);
         if (last != key) {
             map_replace(&database->map, registry_hash(database, key), index, last_index);
-            move_key(database, last_index, index);
+            registry_move_key(database, last_index, index);
             *registry_list_at(&database->list, last_index) = key;
             key->index = last_index;
         }
@@ -164,13 +164,13 @@ void registry_trim(struct database *database) {
 }
 
 /* Without keys; gone_count continues. */
-static void init_database(const struct registry *registry, struct database *database) {
+static void registry_init_database(const struct registry *registry, struct database *database) {
     *database = (struct database){
         .heaps[HEAP_LASTING].offset_ms = registry->offset_ms,
         .gone_count = database->gone_count,
         .hash_seed = registry->hash_seed,
     };
-    map_init(&database->map, database_hashes, database);
+    map_init(&database->map, registry_database_hashes, database);
 }
 
 /* ---- the registry, and creating keys ---- */
@@ -195,12 +195,12 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry_add_kind(registry, &key_kind_hash);
     rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        init_database(registry, &registry->databases[i]);
+        registry_init_database(registry, &registry->databases[i]);
     }
     return registry;
 }
 
-static uint64_t flush_database(struct registry *registry, uint32_t number) {
+static uint64_t registry_flush_database(struct registry *registry, uint32_t number) {
     struct database *database = registry_database(registry, number);
     uint32_t count = database->count;
     if (count == 0) {
@@ -210,7 +210,7 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     registry_walk_note_flush(registry, database);
     database->gone_count++;
     registry_free_database_later(registry, database);
-    init_database(registry, database);
+    registry_init_database(registry, database);
     registry_emit_flush(registry, number);
     return count;
 }
@@ -223,7 +223,7 @@ void registry_clear(struct registry *registry) {
     registry->listeners = NULL;
     registry->key_changed = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        (void)flush_database(registry, i);
+        (void)registry_flush_database(registry, i);
     }
 }
 
@@ -234,7 +234,7 @@ void registry_destroy(struct registry *registry) {
     /* The flush below is not reported: a record of effects keeps the boards. */
     registry->listeners = NULL;
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        (void)flush_database(registry, i);
+        (void)registry_flush_database(registry, i);
     }
     while (registry_free_step(registry, UINT32_MAX)) {}
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
@@ -251,7 +251,7 @@ void registry_destroy(struct registry *registry) {
 }
 
 /* Whoever looks at one of its keys must look again. */
-static void tell_of_database(const struct registry *registry, uint32_t number) {
+static void registry_tell_of_database(const struct registry *registry, uint32_t number) {
     if (registry->databases[number].count > 0) {
         registry_tell(registry, number, (struct bytes){.at = NULL});
     }
@@ -260,8 +260,8 @@ static void tell_of_database(const struct registry *registry, uint32_t number) {
 void registry_exchange(struct registry *registry, struct registry *other) {
     CHECK(!registry->walk.is_going && !other->walk.is_going);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
-        tell_of_database(registry, i);
-        tell_of_database(other, i);
+        registry_tell_of_database(registry, i);
+        registry_tell_of_database(other, i);
     }
     struct registry both[] = {*registry, *other};
     *registry = both[1];
@@ -351,8 +351,8 @@ void registry_move_value(struct registry *registry, struct registry_key *key,
 }
 
 /* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
-static struct registry_key *create_key(uint32_t database, struct registry_new_name name,
-                                       uint32_t kind, bool is_periodic) {
+static struct registry_key *registry_create_key(uint32_t database, struct registry_new_name name,
+                                                uint32_t kind, bool is_periodic) {
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
     CHECK(size <= REGISTRY_NAME_MAX);
@@ -406,11 +406,11 @@ void registry_remove(struct registry *registry, struct registry_key *key) {
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
     if (database != REGISTRY_DATABASES) {
-        return flush_database(registry, database);
+        return registry_flush_database(registry, database);
     }
     uint64_t count = 0;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        count += flush_database(registry, i);
+        count += registry_flush_database(registry, i);
     }
     return count;
 }
@@ -419,7 +419,8 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 
 /* Inlined into every caller: this is on the path of every request. */
 __attribute__((always_inline)) static inline struct registry_key *
-find_settled(struct registry *registry, uint32_t database, struct bytes name, int64_t now_ms) {
+registry_find_settled(struct registry *registry, uint32_t database, struct bytes name,
+                      int64_t now_ms) {
     struct registry_key *key = registry_find_again(registry_database(registry, database), name);
     if (key == NULL) {
         return NULL;
@@ -436,13 +437,13 @@ find_settled(struct registry *registry, uint32_t database, struct bytes name, in
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms) {
     return registry_settle(registry, database, name, now_ms)
-               ? find_settled(registry, database, name, now_ms)
+               ? registry_find_settled(registry, database, name, now_ms)
                : NULL;
 }
 
 /* Is the key usable as it is? Not if it has expired or its period is over. */
-static bool is_current(const struct database *database, const struct registry_key *key,
-                       int64_t now_ms) {
+static bool registry_is_current(const struct database *database, const struct registry_key *key,
+                                int64_t now_ms) {
     return key != NULL && !registry_has_expired(database, key, now_ms) &&
            !registry_is_over(key, now_ms);
 }
@@ -451,7 +452,7 @@ const struct registry_key *registry_peek(const struct registry *registry, uint32
                                          struct bytes name, int64_t now_ms) {
     const struct database *in = registry_read(registry, database);
     const struct registry_key *key = registry_find_name(in, name);
-    return is_current(in, key, now_ms) ? key : NULL;
+    return registry_is_current(in, key, now_ms) ? key : NULL;
 }
 
 /* ---- prefetching ---- */
@@ -466,7 +467,7 @@ void registry_prefetch_slots(const struct registry *registry, uint32_t database,
         state->is_recent = true;
         return;
     }
-    state->hash = name_hash(in, name);
+    state->hash = registry_name_hash(in, name);
     map_prefetch(&in->map, state->hash);
 }
 
@@ -500,7 +501,7 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
         /* Another name with the same tag: rare enough to do a blocking look-up. */
         state->key = registry_find_name(in, state->name);
     }
-    return is_current(in, state->key, now_ms) ? state->key : NULL;
+    return registry_is_current(in, state->key, now_ms) ? state->key : NULL;
 }
 
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
@@ -526,8 +527,8 @@ bool registry_create_board_like(struct registry *registry, const struct rules *l
 }
 
 /* The rules `like`, moved to the current period if they have one; room is storage for a copy. */
-static const struct rules *rules_from_now(const struct rules *like, int64_t now_ms,
-                                          struct rules *room) {
+static const struct rules *registry_rules_from_now(const struct rules *like, int64_t now_ms,
+                                                   struct rules *room) {
     if (like->period.unit == PERIOD_NONE) {
         return like;
     }
@@ -540,7 +541,8 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
                            struct board *board) {
     struct rules room;
     const struct rules *like = registry->rules_for(registry->context, name);
-    return registry_create_board_like(registry, rules_from_now(like, now_ms, &room), board);
+    return registry_create_board_like(registry, registry_rules_from_now(like, now_ms, &room),
+                                      board);
 }
 
 void registry_set_rules(struct registry *registry, struct registry_key *key,
@@ -566,27 +568,28 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
         return NULL;
     }
     if (key != NULL) {
-        put(registry, key, REGISTRY_WALK_DONE);
+        registry_put(registry, key, REGISTRY_WALK_DONE);
     }
     return key;
 }
 
 /* like: the rules of a new board; NULL: those of rules_for. */
-static struct registry_key *find_or_make(struct registry *registry, uint32_t database,
-                                         struct bytes name, uint32_t kind, const struct rules *like,
-                                         int64_t now_ms, bool *is_new) {
+static struct registry_key *registry_find_or_make(struct registry *registry, uint32_t database,
+                                                  struct bytes name, uint32_t kind,
+                                                  const struct rules *like, int64_t now_ms,
+                                                  bool *is_new) {
     *is_new = false;
     if (!registry_settle(registry, database, name, now_ms)) {
         return NULL;
     }
-    struct registry_key *key = find_settled(registry, database, name, now_ms);
+    struct registry_key *key = registry_find_settled(registry, database, name, now_ms);
     if (key != NULL) {
         return key;
     }
     struct rules room;
     if (kind == REGISTRY_BOARD) {
         like = like != NULL ? like : registry->rules_for(registry->context, name);
-        like = rules_from_now(like, now_ms, &room);
+        like = registry_rules_from_now(like, now_ms, &room);
     }
     key = registry_make_key(registry, database, name, kind, like);
     *is_new = key != NULL;
@@ -598,21 +601,21 @@ static struct registry_key *find_or_make(struct registry *registry, uint32_t dat
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    return find_or_make(registry, database, name, REGISTRY_BOARD, NULL, now_ms, is_new);
+    return registry_find_or_make(registry, database, name, REGISTRY_BOARD, NULL, now_ms, is_new);
 }
 
 struct registry_key *registry_find_or_create_kind(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct key_kind *kind,
                                                   int64_t now_ms, bool *is_new) {
     CHECK(registry->kinds[kind->number] == kind && kind->number != REGISTRY_BOARD);
-    return find_or_make(registry, database, name, kind->number, NULL, now_ms, is_new);
+    return registry_find_or_make(registry, database, name, kind->number, NULL, now_ms, is_new);
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct rules *rules,
                                                   int64_t now_ms, bool *is_new) {
     struct registry_key *key =
-        find_or_make(registry, database, name, REGISTRY_BOARD, rules, now_ms, is_new);
+        registry_find_or_make(registry, database, name, REGISTRY_BOARD, rules, now_ms, is_new);
     if (*is_new) {
         key->is_unreported = false;
         registry_emit_key(registry, EFFECT_CREATE, key);
@@ -629,23 +632,23 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     struct database *database = registry_database(registry, number);
     if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
                      !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
-        !database_reserve(database, is_periodic)) {
+        !registry_database_reserve(database, is_periodic)) {
         return NULL;
     }
-    return create_key(number, name, kind, is_periodic);
+    return registry_create_key(number, name, kind, is_periodic);
 }
 
 bool registry_reserve_place(struct registry *registry, uint32_t database, bool is_periodic) {
-    return database_reserve(registry_database(registry, database), is_periodic);
+    return registry_database_reserve(registry_database(registry, database), is_periodic);
 }
 
 void registry_put_quietly(struct registry *registry, struct registry_key *key) {
-    put(registry, key, REGISTRY_WALK_DONE);
+    registry_put(registry, key, REGISTRY_WALK_DONE);
 }
 
 /* Remove an existing key of that name, without giving back what was reserved. */
-static void clear_destination(struct registry *registry, const struct registry_key *key,
-                              int64_t now_ms) {
+static void registry_clear_destination(struct registry *registry, const struct registry_key *key,
+                                       int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     struct registry_key *old = registry_find_name(database, registry_name(key));
     if (old == NULL) {
@@ -660,8 +663,8 @@ static void clear_destination(struct registry *registry, const struct registry_k
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
-    clear_destination(registry, key, now_ms);
-    put(registry, key, state);
+    registry_clear_destination(registry, key, now_ms);
+    registry_put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
     }
@@ -669,9 +672,10 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     registry_tell(registry, key->database, registry_name(key));
 }
 
-static enum registry_status put_board(struct registry *registry, uint32_t database,
-                                      struct bytes name, struct board *board, int64_t expire_at_ms,
-                                      bool is_lasting, int64_t now_ms) {
+static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
+                                                     struct bytes name, struct board *board,
+                                                     int64_t expire_at_ms, bool is_lasting,
+                                                     int64_t now_ms) {
     bool is_periodic = rules_of(board_layout(board))->period.unit != PERIOD_NONE;
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
@@ -699,7 +703,8 @@ enum registry_status registry_put_board_until(struct registry *registry, uint32_
     const struct rules *rules = rules_of(board_layout(board));
     CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
     return registry_settle(registry, database, name, now_ms)
-               ? put_board(registry, database, name, board, expire_at_ms, is_lasting, now_ms)
+               ? registry_put_owned_board(registry, database, name, board, expire_at_ms, is_lasting,
+                                          now_ms)
                : REGISTRY_OUT_OF_MEMORY;
 }
 
@@ -735,7 +740,8 @@ bool registry_may_put(const struct registry *registry, uint32_t database, struct
 enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                          struct bytes name, struct board *board,
                                          int64_t expire_at_ms) {
-    return put_board(registry, database, name, board, expire_at_ms, false, INT64_MIN);
+    return registry_put_owned_board(registry, database, name, board, expire_at_ms, false,
+                                    INT64_MIN);
 }
 
 /* ---- expiry ---- */
@@ -762,12 +768,12 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
     return REGISTRY_OK;
 }
 
-static struct expiry_entry first_to_expire(const struct registry *registry) {
+static struct expiry_entry registry_first_to_expire(const struct registry *registry) {
     return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
                           registry_first(registry, HEAP_LASTING));
 }
 
-static struct registry_key *key_of_place(uint32_t *place) {
+static struct registry_key *registry_key_of_place(uint32_t *place) {
     void *key = (char *)place - offsetof(struct registry_key, expiry_place);
     return key;
 }
@@ -775,11 +781,11 @@ static struct registry_key *key_of_place(uint32_t *place) {
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max && !registry->is_still) {
-        struct expiry_entry first = first_to_expire(registry);
+        struct expiry_entry first = registry_first_to_expire(registry);
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
         }
-        struct registry_key *key = key_of_place(first.place);
+        struct registry_key *key = registry_key_of_place(first.place);
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
                                        : registry_find_due_base(registry, key, now_ms);
@@ -795,7 +801,7 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 
 int64_t registry_next_due(const struct registry *registry) {
     struct expiry_entry first =
-        expiry_earlier(registry_first(registry, HEAP_ROLLS), first_to_expire(registry));
+        expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_first_to_expire(registry));
     return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
@@ -839,7 +845,8 @@ int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t databa
 
 /* ---- validation ---- */
 
-static const char *check_key(const struct registry *registry, uint32_t number, uint32_t index) {
+static const char *registry_check_key(const struct registry *registry, uint32_t number,
+                                      uint32_t index) {
     const struct database *database = registry_read(registry, number);
     const struct registry_key *key = registry_key_at(database, index);
     if (key->index != index || key->database != number) {
@@ -859,15 +866,15 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
     return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
 }
 
-static const char *check_database(const struct registry *registry, uint32_t number,
-                                  uint64_t *boards) {
+static const char *registry_check_database(const struct registry *registry, uint32_t number,
+                                           uint64_t *boards) {
     const struct database *database = registry_read(registry, number);
     uint32_t expiring_count = 0;
     uint32_t periodic_count = 0;
     uint32_t own_count = 0;
     uint64_t member_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
-        const char *wrong = check_key(registry, number, i);
+        const char *wrong = registry_check_key(registry, number, i);
         if (wrong != NULL) {
             return wrong;
         }
@@ -902,7 +909,7 @@ static const char *check_database(const struct registry *registry, uint32_t numb
 }
 
 /* Count the boards among the keys that are not freed yet, and all of these keys. */
-static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_count) {
+static uint64_t registry_count_unfreed(const struct registry *registry, uint64_t *board_count) {
     uint64_t count = 0;
     const struct registry_key *partly_freed = registry->partly_freed;
     if (partly_freed != NULL) {
@@ -923,16 +930,16 @@ static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_c
     return count;
 }
 
-static const char *check_registry(const struct registry *registry) {
+static const char *registry_check(const struct registry *registry) {
     uint64_t board_count = 0;
     const char *wrong = registry_check_walk(registry);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
-        wrong = check_database(registry, i, &board_count);
+        wrong = registry_check_database(registry, i, &board_count);
     }
     if (wrong != NULL) {
         return wrong;
     }
-    if (count_unfreed(registry, &board_count) != registry->totals.unfreed) {
+    if (registry_count_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
     return board_count == registry->rules.use_count
@@ -942,5 +949,5 @@ static const char *check_registry(const struct registry *registry) {
 
 bool registry_validate(const struct registry *registry, const char **reason) {
     return rules_set_validate(&registry->rules, reason) &&
-           check_passed(check_registry(registry), reason);
+           check_passed(registry_check(registry), reason);
 }

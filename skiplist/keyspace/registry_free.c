@@ -31,7 +31,7 @@ void registry_free_database_later(struct registry *registry, struct database *da
 
 /* Take the last key out of the first flushed database. The pages of its heaps hold several entries
  * each, so they are freed long before the keys are. */
-static struct registry_key *take_flushed_key(struct registry *registry) {
+static struct registry_key *registry_free_take_flushed_key(struct registry *registry) {
     struct flushed_keys *flushed = registry->flushed_first;
     struct database *database = &flushed->database;
     struct registry_key *key = registry_key_at(database, --database->count);
@@ -47,7 +47,7 @@ static struct registry_key *take_flushed_key(struct registry *registry) {
 }
 
 /* Select the next key to free; false: nothing is queued. */
-static bool pick_partly_freed(struct registry *registry) {
+static bool registry_free_pick_partly_freed(struct registry *registry) {
     if (registry->partly_freed != NULL) {
         return true;
     }
@@ -55,26 +55,26 @@ static bool pick_partly_freed(struct registry *registry) {
         registry->partly_freed = registry->unfreed;
         registry->unfreed = registry->partly_freed->next_unfreed;
     } else if (registry->flushed_first != NULL) {
-        registry->partly_freed = take_flushed_key(registry);
+        registry->partly_freed = registry_free_take_flushed_key(registry);
     } else {
         return false;
     }
     return true;
 }
 
-static uint32_t less(uint32_t a, uint32_t b) {
+static uint32_t registry_free_less(uint32_t a, uint32_t b) {
     return a > b ? a - b : 0;
 }
 
 /* Free a segment of a flushed database's map; false: there is none. The map is freed before the
  * keys, and nothing asks it for hashes any more. */
-static bool free_flushed_map(struct registry *registry) {
+static bool registry_free_flushed_map(struct registry *registry) {
     return registry->flushed_first != NULL &&
            !map_deinit_step(&registry->flushed_first->database.map);
 }
 
 /* Free a part of the current key; returns the work done. */
-static uint32_t free_some_of_key(struct registry *registry, uint32_t work) {
+static uint32_t registry_free_some_of_key(struct registry *registry, uint32_t work) {
     struct registry_key *key = registry->partly_freed;
     if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
         memory_free(key);
@@ -88,10 +88,11 @@ static uint32_t free_some_of_key(struct registry *registry, uint32_t work) {
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
     uint32_t work_left = work_max;
     while (work_left > 0) {
-        if (free_flushed_map(registry)) {
-            work_left = less(work_left, SEGMENT_WORK);
-        } else if (pick_partly_freed(registry)) {
-            work_left = less(work_left, free_some_of_key(registry, work_left));
+        if (registry_free_flushed_map(registry)) {
+            work_left = registry_free_less(work_left, SEGMENT_WORK);
+        } else if (registry_free_pick_partly_freed(registry)) {
+            work_left =
+                registry_free_less(work_left, registry_free_some_of_key(registry, work_left));
         } else {
             break;
         }

@@ -9,7 +9,8 @@
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_hash.h"
 
-static void mirror_fail(struct registry_mirror *mirror, enum registry_mirror_status status) {
+static void registry_mirror_fail(struct registry_mirror *mirror,
+                                 enum registry_mirror_status status) {
     if (mirror->status == REGISTRY_MIRROR_MORE) {
         mirror->status = status;
     }
@@ -17,15 +18,16 @@ static void mirror_fail(struct registry_mirror *mirror, enum registry_mirror_sta
 
 /* ---- boards ---- */
 
-static void mirror_put_member(struct registry_mirror *mirror, struct bytes member, uint64_t key) {
+static void registry_mirror_put_member(struct registry_mirror *mirror, struct bytes member,
+                                       uint64_t key) {
     if (board_put(&mirror->copy->board, member, key) == BOARD_OK) {
         mirror->copied_count = board_count(&mirror->copy->board);
     } else {
-        mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
     }
 }
 
-static void mirror_take_member(struct registry_mirror *mirror, struct bytes member) {
+static void registry_mirror_take_member(struct registry_mirror *mirror, struct bytes member) {
     struct board_member found;
     board_look_up(&mirror->copy->board, member, NULL, &found);
     if (found.is_there) {
@@ -34,17 +36,18 @@ static void mirror_take_member(struct registry_mirror *mirror, struct bytes memb
     }
 }
 
-static void mirror_move_member(struct registry_mirror *mirror, struct bytes member, uint64_t key) {
+static void registry_mirror_move_member(struct registry_mirror *mirror, struct bytes member,
+                                        uint64_t key) {
     bool is_latest = board_is_latest(&mirror->copy->board);
     bool has_begun = mirror->copied_count > 0;
-    mirror_take_member(mirror, member);
+    registry_mirror_take_member(mirror, member);
     if (has_begun && (is_latest ? key < mirror->last_key : key > mirror->last_key)) {
-        mirror_put_member(mirror, member, key);
+        registry_mirror_put_member(mirror, member, key);
     }
 }
 
 /* Reported before the members are removed. */
-static void mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t count) {
+static void registry_mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t count) {
     struct board *board = &mirror->copy->board;
     uint32_t copied = mirror->copied_count;
     uint32_t first =
@@ -58,7 +61,7 @@ static void mirror_cut(struct registry_mirror *mirror, uint32_t rank, uint32_t c
     }
 }
 
-static void mirror_copy_members(struct registry_mirror *mirror, uint32_t entries_max) {
+static void registry_mirror_copy_members(struct registry_mirror *mirror, uint32_t entries_max) {
     const struct board *board = &mirror->key->board;
     bool is_latest = board_is_latest(board);
     uint32_t count = board_count(board);
@@ -68,7 +71,7 @@ static void mirror_copy_members(struct registry_mirror *mirror, uint32_t entries
     for (uint32_t i = 0; i < entries_max && mirror->copied_count < count; i++) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
-        mirror_put_member(mirror, entry.member, entry.key);
+        registry_mirror_put_member(mirror, entry.member, entry.key);
         if (mirror->status != REGISTRY_MIRROR_MORE) {
             return;
         }
@@ -79,8 +82,8 @@ static void mirror_copy_members(struct registry_mirror *mirror, uint32_t entries
 
 /* ---- hashes ---- */
 
-static void mirror_put_field(struct registry_mirror *mirror, struct bytes field,
-                             struct bytes value) {
+static void registry_mirror_put_field(struct registry_mirror *mirror, struct bytes field,
+                                      struct bytes value) {
     struct hash *hash = &mirror->copy->hash;
     struct bytes args[] = {field, value};
     uint32_t added_count;
@@ -88,55 +91,58 @@ static void mirror_put_field(struct registry_mirror *mirror, struct bytes field,
     if (hash_put(hash, seed, args, 1, &added_count) == HASH_OK) {
         mirror->copied_count = hash_count(hash);
     } else {
-        mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_OUT_OF_MEMORY);
     }
 }
 
-static void mirror_copy_fields(struct registry_mirror *mirror, uint32_t entries_max) {
+static void registry_mirror_copy_fields(struct registry_mirror *mirror, uint32_t entries_max) {
     const struct hash *hash = &mirror->key->hash;
     struct hash_pair pair;
     for (uint32_t i = 0; i < entries_max && mirror->status == REGISTRY_MIRROR_MORE &&
                          mirror->copied_count < hash_count(hash);
          i++) {
         hash_at(hash, mirror->copied_count, &pair);
-        mirror_put_field(mirror, pair.field, pair.value);
+        registry_mirror_put_field(mirror, pair.field, pair.value);
     }
 }
 
 /* A removal moves the last field into the hole, which the copy cannot follow. */
-static void mirror_follow_field(struct registry_mirror *mirror, const struct effect *effect) {
+static void registry_mirror_follow_field(struct registry_mirror *mirror,
+                                         const struct effect *effect) {
     struct bytes value;
     if (!hash_find(&mirror->copy->hash, effect->member, &value)) {
         return;
     }
     if (effect->kind == EFFECT_PUT) {
-        mirror_put_field(mirror, effect->member, effect->value);
+        registry_mirror_put_field(mirror, effect->member, effect->value);
     } else {
-        mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
     }
 }
 
 /* ---- following changes ---- */
 
 /* The original may be freed already, unless one of its entries changes. */
-static bool mirror_is_of(const struct registry_mirror *mirror, const struct effect *effect) {
+static bool registry_mirror_is_of(const struct registry_mirror *mirror,
+                                  const struct effect *effect) {
     return effect->database == mirror->copy->database &&
            bytes_equal(effect->name, registry_name(mirror->copy));
 }
 
-static void mirror_follow_entry(struct registry_mirror *mirror, const struct effect *effect) {
+static void registry_mirror_follow_entry(struct registry_mirror *mirror,
+                                         const struct effect *effect) {
     if (mirror->copy->kind != REGISTRY_BOARD) {
-        mirror_follow_field(mirror, effect);
+        registry_mirror_follow_field(mirror, effect);
     } else if (effect->kind == EFFECT_PUT) {
-        mirror_move_member(mirror, effect->member, effect->member_key);
+        registry_mirror_move_member(mirror, effect->member, effect->member_key);
     } else if (effect->kind == EFFECT_TAKE) {
-        mirror_take_member(mirror, effect->member);
+        registry_mirror_take_member(mirror, effect->member);
     } else {
-        mirror_cut(mirror, effect->rank, effect->count);
+        registry_mirror_cut(mirror, effect->rank, effect->count);
     }
 }
 
-static void mirror_receive(void *context, const struct effect *effect) {
+static void registry_mirror_receive(void *context, const struct effect *effect) {
     struct registry_mirror *mirror = context;
     if (mirror->status != REGISTRY_MIRROR_MORE) {
         return;
@@ -146,7 +152,7 @@ static void mirror_receive(void *context, const struct effect *effect) {
     case EFFECT_TAKE:
     case EFFECT_CUT:
         if (effect->key == mirror->key) {
-            mirror_follow_entry(mirror, effect);
+            registry_mirror_follow_entry(mirror, effect);
         }
         break;
     case EFFECT_REMOVE:
@@ -154,13 +160,13 @@ static void mirror_receive(void *context, const struct effect *effect) {
     case EFFECT_RULES:
     case EFFECT_CREATE:
     case EFFECT_FILL:
-        if (mirror_is_of(mirror, effect)) {
-            mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+        if (registry_mirror_is_of(mirror, effect)) {
+            registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
         }
         break;
     case EFFECT_FLUSH:
         if (effect->database == mirror->copy->database) {
-            mirror_fail(mirror, REGISTRY_MIRROR_LOST);
+            registry_mirror_fail(mirror, REGISTRY_MIRROR_LOST);
         }
         break;
     case EFFECT_COPY:
@@ -185,7 +191,7 @@ bool registry_mirror_begin(struct registry_mirror *mirror, struct registry *regi
         rules_hold_again(&registry->rules, rules);
         board_init(&mirror->copy->board, &rules->layout, registry_next_seed(registry));
     }
-    mirror->listener.receive = mirror_receive;
+    mirror->listener.receive = registry_mirror_receive;
     mirror->listener.context = mirror;
     effect_listener_add(registry, &mirror->listener);
     return true;
@@ -199,7 +205,8 @@ enum registry_mirror_status registry_mirror_step(struct registry_mirror *mirror,
     bool is_board = mirror->key->kind == REGISTRY_BOARD;
     uint32_t count = is_board ? board_count(&mirror->key->board) : hash_count(&mirror->key->hash);
     if (mirror->copied_count < count) {
-        (is_board ? mirror_copy_members : mirror_copy_fields)(mirror, entries_max);
+        (is_board ? registry_mirror_copy_members : registry_mirror_copy_fields)(mirror,
+                                                                                entries_max);
     }
     return mirror->status == REGISTRY_MIRROR_MORE && mirror->copied_count == count
                ? REGISTRY_MIRROR_WHOLE

@@ -4,14 +4,15 @@
 #include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/keyspace/registry_walk.h"
 
-static bool is_named(const struct registry_key *key, uint32_t database, struct bytes name) {
+static bool registry_rename_is_named(const struct registry_key *key, uint32_t database,
+                                     struct bytes name) {
     return key->database == database && bytes_equal(registry_name(key), name);
 }
 
 /* Reserve another key with this key's expiry and PERIOD. NULL: no memory. */
-static struct registry_key *reserve_successor(struct registry *registry,
-                                              const struct registry_key *key, uint32_t to_database,
-                                              struct bytes to_name, int64_t now_ms) {
+static struct registry_key *
+registry_rename_reserve_successor(struct registry *registry, const struct registry_key *key,
+                                  uint32_t to_database, struct bytes to_name, int64_t now_ms) {
     if (!registry_settle(registry, to_database, to_name, now_ms)) {
         return NULL;
     }
@@ -26,10 +27,11 @@ static struct registry_key *reserve_successor(struct registry *registry,
 
 enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
                                      uint32_t to_database, struct bytes to_name, int64_t now_ms) {
-    if (is_named(key, to_database, to_name)) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name, now_ms);
+    struct registry_key *successor =
+        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -46,8 +48,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
 }
 
 /* The value that the successor gets: a copy made before, which is moved, or one that is made now. */
-static bool take_value(struct registry *registry, const struct registry_key *key,
-                       struct registry_key *copy, struct registry_key *successor) {
+static bool registry_rename_take_value(struct registry *registry, const struct registry_key *key,
+                                       struct registry_key *copy, struct registry_key *successor) {
     const struct key_kind *kind = registry->kinds[key->kind];
     if (copy == NULL) {
         return kind->copy(registry, key, successor);
@@ -64,14 +66,15 @@ static bool take_value(struct registry *registry, const struct registry_key *key
 enum registry_status registry_copy_value(struct registry *registry, const struct registry_key *key,
                                          struct registry_key **copy, uint32_t to_database,
                                          struct bytes to_name, int64_t now_ms) {
-    if (is_named(key, to_database, to_name)) {
+    if (registry_rename_is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name, now_ms);
+    struct registry_key *successor =
+        registry_rename_reserve_successor(registry, key, to_database, to_name, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (!take_value(registry, key, *copy, successor)) {
+    if (!registry_rename_take_value(registry, key, *copy, successor)) {
         memory_free(successor);
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -95,8 +98,9 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
 /* ---- other rules ---- */
 
 /* Move the board to a key of the same name with a tail, or without one. NULL: no memory. */
-static struct registry_key *replace_key(struct registry *registry, struct registry_key *key,
-                                        const struct rules *rules) {
+static struct registry_key *registry_rename_replace_key(struct registry *registry,
+                                                        struct registry_key *key,
+                                                        const struct rules *rules) {
     int64_t expire_at_ms = registry_expiry(registry, key);
     struct registry_key *successor = registry_reserve_key(
         registry, key->database, (struct registry_new_name){.first = registry_name(key)},
@@ -122,7 +126,7 @@ struct registry_key *registry_alter(struct registry *registry, struct registry_k
         return NULL;
     }
     if ((held->period.unit != PERIOD_NONE) != key->is_periodic) {
-        key = replace_key(registry, key, held);
+        key = registry_rename_replace_key(registry, key, held);
         if (key == NULL) {
             rules_release(&registry->rules, held);
             return NULL;

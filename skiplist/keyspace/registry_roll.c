@@ -25,12 +25,12 @@ enum { NUMBERS_MAX = 1000 };
 
 /* ---- scheduling ---- */
 
-static struct expiry_entry first_to_roll(const struct registry *registry) {
+static struct expiry_entry registry_roll_first_to(const struct registry *registry) {
     return registry_first(registry, HEAP_ROLLS);
 }
 
-static void note_next_roll(struct registry *registry) {
-    struct expiry_entry first = first_to_roll(registry);
+static void registry_roll_note_next(struct registry *registry) {
+    struct expiry_entry first = registry_roll_first_to(registry);
     registry->roll_at_ms = first.place != NULL ? first.time_ms : INT64_MAX;
 }
 
@@ -48,7 +48,7 @@ void registry_await_roll(struct registry *registry, struct registry_key *key) {
     }
 }
 
-static struct registry_key *key_of_place(uint32_t *place) {
+static struct registry_key *registry_roll_key_of_place(uint32_t *place) {
     const void *tail = (char *)place - offsetof(struct registry_tail, roll_place);
     return ((const struct registry_tail *)tail)->key;
 }
@@ -72,9 +72,9 @@ struct rolling {
 /* next: the rules of the new board, or NULL. The members move to the archive. If that is NULL they
  * are freed: with the key, or if the key stays, with a key made for this purpose. false: no memory,
  * nothing changed. */
-static bool reserve(struct registry *registry, const struct registry_key *key,
-                    const struct rules *next, const struct archive *archive,
-                    struct rolling *rolling) {
+static bool registry_roll_reserve(struct registry *registry, const struct registry_key *key,
+                                  const struct rules *next, const struct archive *archive,
+                                  struct rolling *rolling) {
     const struct archive none = {.name = {.first = registry_name(key)},
                                  .expire_at_ms = REGISTRY_NO_EXPIRY};
     const struct archive *to = archive != NULL ? archive : &none;
@@ -104,9 +104,9 @@ static bool reserve(struct registry *registry, const struct registry_key *key,
 }
 
 /* Move the board to the successor. */
-static void move_members(struct registry *registry, struct registry_key *key,
-                         const struct archive *archive, const struct rolling *rolling,
-                         int64_t now_ms) {
+static void registry_roll_move_members(struct registry *registry, struct registry_key *key,
+                                       const struct archive *archive, const struct rolling *rolling,
+                                       int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
     enum registry_walk_state state = registry_walk_state(registry, key);
     registry_move_value(registry, key, successor);
@@ -123,8 +123,8 @@ static void move_members(struct registry *registry, struct registry_key *key,
 }
 
 /* Start the new board: its members have moved to a successor, or there were none. */
-static void begin_next(struct registry *registry, struct registry_key *key,
-                       const struct rolling *rolling) {
+static void registry_roll_begin_next(struct registry *registry, struct registry_key *key,
+                                     const struct rolling *rolling) {
     bool is_anew = rolling->successor != NULL;
     if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
@@ -140,8 +140,9 @@ static void begin_next(struct registry *registry, struct registry_key *key,
     }
 }
 
-static void roll(struct registry *registry, struct registry_key *key, const struct archive *archive,
-                 const struct rolling *rolling, int64_t now_ms) {
+static void registry_roll_roll(struct registry *registry, struct registry_key *key,
+                               const struct archive *archive, const struct rolling *rolling,
+                               int64_t now_ms) {
     uint32_t number = key->database;
     if (registry->board_rolled != NULL) {
         bool has_archive = rolling->successor != NULL && archive != NULL;
@@ -151,10 +152,10 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
         registry->board_rolled(registry->listener_context, number, registry_name(key), parts);
     }
     if (rolling->successor != NULL) {
-        move_members(registry, key, archive, rolling, now_ms);
+        registry_roll_move_members(registry, key, archive, rolling, now_ms);
     }
     if (rolling->next != NULL) {
-        begin_next(registry, key, rolling);
+        registry_roll_begin_next(registry, key, rolling);
         registry_tell(registry, number, registry_name(key));
         return;
     }
@@ -171,8 +172,8 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
 
 /* ---- at the end of a period ---- */
 
-static bool is_taken(const struct registry *registry, uint32_t number, struct bytes name,
-                     int64_t time_ms) {
+static bool registry_roll_is_taken(const struct registry *registry, uint32_t number,
+                                   struct bytes name, int64_t time_ms) {
     const struct database *database = registry_read(registry, number);
     const struct registry_key *key = registry_find_name(database, name);
     if (key != NULL) {
@@ -185,8 +186,9 @@ static bool is_taken(const struct registry *registry, uint32_t number, struct by
 /* The suffix of the archive's name at the end of the board's period: '@' and the date on which it began.
  * A key that has this name at the end stays: the archive then gets a number. After a thousand, which somebody may
  * have taken on purpose, the numbers are ones that nobody can foresee. */
-static struct bytes print_suffix(const struct registry *registry, const struct registry_key *key,
-                                 int64_t now_ms, char suffix[REGISTRY_SUFFIX_MAX]) {
+static struct bytes registry_roll_print_suffix(const struct registry *registry,
+                                               const struct registry_key *key, int64_t now_ms,
+                                               char suffix[REGISTRY_SUFFIX_MAX]) {
     char text[REGISTRY_NAME_MAX];
     struct bytes base = registry_name(key);
     const struct rules *rules = registry_rules(key);
@@ -199,8 +201,8 @@ static struct bytes print_suffix(const struct registry *registry, const struct r
     memcpy(text, base.at, base.size);
     for (uint32_t number = 2;; number++) {
         memcpy(text + base.size, suffix, size);
-        if (!is_taken(registry, key->database, (struct bytes){.at = text, .size = base.size + size},
-                      end_ms)) {
+        if (!registry_roll_is_taken(registry, key->database,
+                                    (struct bytes){.at = text, .size = base.size + size}, end_ms)) {
             return (struct bytes){.at = suffix, .size = size};
         }
         uint32_t hidden = (uint32_t)XXH3_64bits_withSeed(base.at, base.size, seed) + number;
@@ -211,17 +213,18 @@ static struct bytes print_suffix(const struct registry *registry, const struct r
 }
 
 /* Does the key expire before its period is over? */
-static bool expires_before(int64_t expire_at_ms, const struct rules *rules) {
+static bool registry_roll_expires_before(int64_t expire_at_ms, const struct rules *rules) {
     return expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < rules->period_end_ms;
 }
 
 /* false: no memory, nothing changed. */
-static bool end_period(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+static bool registry_roll_end_period(struct registry *registry, struct registry_key *key,
+                                     int64_t now_ms) {
     const struct rules *rules = registry_rules(key);
     char suffix[REGISTRY_SUFFIX_MAX];
     int64_t archive_end_ms = rules_archive_end_ms(rules);
     struct archive archive = {
-        .name = {registry_name(key), print_suffix(registry, key, now_ms, suffix)},
+        .name = {registry_name(key), registry_roll_print_suffix(registry, key, now_ms, suffix)},
         .expire_at_ms = archive_end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : archive_end_ms,
     };
     struct rules next;
@@ -230,22 +233,22 @@ static bool end_period(struct registry *registry, struct registry_key *key, int6
     struct rolling rolling;
     /* An archive that is already too old is made anyway, and expires. */
     const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
-    if (!reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
+    if (!registry_roll_reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
         registry->roll_failed_ms = now_ms;
         return false;
     }
-    roll(registry, key, kept, &rolling, now_ms);
+    registry_roll_roll(registry, key, kept, &rolling, now_ms);
     registry->totals.rolled++;
     return true;
 }
 
 bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
     int64_t expire_at_ms = registry_expiry(registry, key);
-    if (expires_before(expire_at_ms, registry_rules(key))) {
+    if (registry_roll_expires_before(expire_at_ms, registry_rules(key))) {
         registry_expire(registry, key);
         return true;
     }
-    return end_period(registry, key, now_ms);
+    return registry_roll_end_period(registry, key, now_ms);
 }
 
 uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
@@ -254,14 +257,14 @@ uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t k
         return 0;
     }
     while (count < keys_max) {
-        struct expiry_entry first = first_to_roll(registry);
+        struct expiry_entry first = registry_roll_first_to(registry);
         if (first.place == NULL || first.time_ms > now_ms ||
-            !registry_roll_key(registry, key_of_place(first.place), now_ms)) {
+            !registry_roll_key(registry, registry_roll_key_of_place(first.place), now_ms)) {
             break;
         }
         count++;
     }
-    note_next_roll(registry);
+    registry_roll_note_next(registry);
     return count;
 }
 
@@ -277,17 +280,17 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
         for (uint32_t i = database->count; i-- > 0;) {
             struct registry_key *key = i < database->count ? registry_key_at(database, i) : NULL;
             if (key != NULL && key->is_periodic && registry_rules(key)->period_start_ms > now_ms) {
-                count += end_period(registry, key, now_ms);
+                count += registry_roll_end_period(registry, key, now_ms);
             }
         }
     }
-    note_next_roll(registry);
+    registry_roll_note_next(registry);
     return count;
 }
 
 /* If this is an archive's name, the name of its board: the part before '@' and a date. false: it is
  * not. */
-static bool find_base(struct bytes name, struct bytes *base) {
+static bool registry_roll_find_base(struct bytes name, struct bytes *base) {
     size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
     for (size_t size = 1; size <= size_max; size++) {
         if (name.at[name.size - size] == '@') {
@@ -302,15 +305,15 @@ struct registry_key *registry_find_due_base(struct registry *registry,
                                             const struct registry_key *key, int64_t now_ms) {
     struct bytes base;
     struct registry_key *original =
-        now_ms >= registry->roll_at_ms && find_base(registry_name(key), &base)
+        now_ms >= registry->roll_at_ms && registry_roll_find_base(registry_name(key), &base)
             ? registry_find_name(registry_database(registry, key->database), base)
             : NULL;
     return original != NULL && registry_is_over(original, now_ms) ? original : NULL;
 }
 
 /* false: no memory, now or earlier in the same millisecond. */
-static bool settle_key(struct registry *registry, uint32_t database, struct bytes name,
-                       int64_t now_ms) {
+static bool registry_roll_settle_key(struct registry *registry, uint32_t database,
+                                     struct bytes name, int64_t now_ms) {
     struct registry_key *key = registry_find_name(registry_database(registry, database), name);
     if (key == NULL || !registry_is_over(key, now_ms)) {
         return true;
@@ -322,12 +325,13 @@ static bool settle_key(struct registry *registry, uint32_t database, struct byte
 bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,
                           int64_t now_ms) {
     struct bytes base;
-    note_next_roll(registry);
+    registry_roll_note_next(registry);
     if (now_ms < registry->roll_at_ms) {
         return true;
     }
-    return settle_key(registry, database, name, now_ms) &&
-           (!find_base(name, &base) || settle_key(registry, database, base, now_ms));
+    return registry_roll_settle_key(registry, database, name, now_ms) &&
+           (!registry_roll_find_base(name, &base) ||
+            registry_roll_settle_key(registry, database, base, now_ms));
 }
 
 void registry_catch_up(struct registry *registry, uint32_t number, struct bytes name,
@@ -339,7 +343,7 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
     struct registry_key *key = registry_find_name(database, name);
     struct bytes base;
     struct registry_key *original =
-        find_base(name, &base) ? registry_find_name(database, base) : NULL;
+        registry_roll_find_base(name, &base) ? registry_find_name(database, base) : NULL;
     bool has_memory = true;
     if (key != NULL && registry_is_over(key, now_ms)) {
         has_memory = registry_roll_key(registry, key, now_ms);
@@ -356,19 +360,21 @@ void registry_catch_up(struct registry *registry, uint32_t number, struct bytes 
 /* ---- previewing due rollovers ---- */
 
 /* Will the end of its period move the board's members to an archive? */
-static bool has_archive(const struct database *database, const struct registry_key *key) {
+static bool registry_roll_has_archive(const struct database *database,
+                                      const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
     if (rules->archives_max == 0 || board_count(&key->board) == 0) {
         return false;
     }
-    return !expires_before(registry_expiry_in(database, key), rules);
+    return !registry_roll_expires_before(registry_expiry_in(database, key), rules);
 }
 
-static void visit_archive(const struct registry *registry, const struct registry_key *key,
-                          int64_t now_ms, registry_visit_name *visit, void *context) {
+static void registry_roll_visit_archive(const struct registry *registry,
+                                        const struct registry_key *key, int64_t now_ms,
+                                        registry_visit_name *visit, void *context) {
     char text[REGISTRY_NAME_MAX];
     char suffix[REGISTRY_SUFFIX_MAX];
-    struct bytes rest = print_suffix(registry, key, now_ms, suffix);
+    struct bytes rest = registry_roll_print_suffix(registry, key, now_ms, suffix);
     memcpy(text, key->name_at, key->name_size);
     memcpy(text + key->name_size, rest.at, rest.size);
     visit(context, (struct bytes){.at = text, .size = key->name_size + rest.size});
@@ -387,8 +393,9 @@ void registry_visit_settled(const struct registry *registry, const struct regist
     if (registry_rules(key)->is_created && !has_expired) {
         visit(context, registry_name(key));
     }
-    if (has_archive(database, key) && rules_archive_end_ms(registry_rules(key)) > now_ms) {
-        visit_archive(registry, key, now_ms, visit, context);
+    if (registry_roll_has_archive(database, key) &&
+        rules_archive_end_ms(registry_rules(key)) > now_ms) {
+        registry_roll_visit_archive(registry, key, now_ms, visit, context);
     }
 }
 
@@ -407,10 +414,10 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
     }
     CHECK(next == NULL || (next->period.unit != PERIOD_NONE) == key->is_periodic);
     if (!registry_settle(registry, key->database, archive_name, now_ms) ||
-        !reserve(registry, key, next, &archive, &rolling)) {
+        !registry_roll_reserve(registry, key, next, &archive, &rolling)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    roll(registry, key, &archive, &rolling, now_ms);
+    registry_roll_roll(registry, key, &archive, &rolling, now_ms);
     return REGISTRY_OK;
 }
 

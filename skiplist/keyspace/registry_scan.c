@@ -20,12 +20,12 @@ enum {
 
 /* Uniform in 0 .. limit - 1: the upper half of a product (Lemire, "Fast random integer generation
  * in an interval", 2019; the bias is below 2^-32). */
-static uint32_t scale_random(uint64_t random_bits, uint32_t limit) {
+static uint32_t registry_scan_scale_random(uint64_t random_bits, uint32_t limit) {
     return (uint32_t)(((random_bits >> 32) * limit) >> 32);
 }
 
 /* Prefetch what is_shown and a visit read of the keys ahead of this index. */
-static void fetch_ahead(const struct database *database, uint32_t index) {
+static void registry_scan_fetch_ahead(const struct database *database, uint32_t index) {
     if (index + FETCH_PLACE_AHEAD < database->count) {
         prefetch_lines(registry_key_at(database, index + FETCH_PLACE_AHEAD), 64);
     }
@@ -38,12 +38,12 @@ static void fetch_ahead(const struct database *database, uint32_t index) {
 }
 
 /* The first key from this index on that has not expired, among the limited number examined. */
-static struct registry_key *find_unexpired(struct database *database, uint32_t index,
-                                           int64_t now_ms) {
+static struct registry_key *registry_scan_find_unexpired(struct database *database, uint32_t index,
+                                                         int64_t now_ms) {
     uint32_t left = database->count < RANDOM_WALK_MAX ? database->count : RANDOM_WALK_MAX;
     for (; left > 0; left--) {
         struct registry_key *key = registry_key_at(database, index);
-        fetch_ahead(database, index);
+        registry_scan_fetch_ahead(database, index);
         if (!registry_has_expired(database, key, now_ms) && !registry_is_over(key, now_ms)) {
             return key;
         }
@@ -56,7 +56,8 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
                                      uint64_t random_bits, int64_t now_ms) {
     struct database *from = registry_database(registry, database);
     for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
-        struct registry_key *key = registry_key_at(from, scale_random(random_bits, from->count));
+        struct registry_key *key =
+            registry_key_at(from, registry_scan_scale_random(random_bits, from->count));
         if (registry->is_still &&
             (registry_is_over(key, now_ms) || registry_has_expired(from, key, now_ms))) {
             break;
@@ -73,7 +74,8 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
         }
         random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
     }
-    return from->count > 0 ? find_unexpired(from, scale_random(random_bits, from->count), now_ms)
+    return from->count > 0 ? registry_scan_find_unexpired(
+                                 from, registry_scan_scale_random(random_bits, from->count), now_ms)
                            : NULL;
 }
 
@@ -86,15 +88,15 @@ struct key_scan {
     void *context;
 };
 
-static void fetch_place(const void *owner, uint32_t id) {
+static void registry_scan_fetch_place(const void *owner, uint32_t id) {
     const struct database *database = owner;
     if (id < database->count) {
         prefetch_line(registry_list_at(&database->list, id));
     }
 }
 
-static void find_keys(const void *owner, const struct scan_candidate *candidates, uint32_t count,
-                      struct scan *scan) {
+static void registry_scan_find_keys(const void *owner, const struct scan_candidate *candidates,
+                                    uint32_t count, struct scan *scan) {
     const struct database *database = owner;
     const struct registry_key *keys[SCAN_CANDIDATES_MAX];
     for (uint32_t i = 0; i < count; i++) {
@@ -123,7 +125,7 @@ static void find_keys(const void *owner, const struct scan_candidate *candidates
     }
 }
 
-static void visit_item(void *context, const struct scan_item *item) {
+static void registry_scan_visit_item(void *context, const struct scan_item *item) {
     const struct key_scan *scan = context;
     const struct registry_key *key = item->at;
     if (!registry_has_expired(scan->database, key, scan->now_ms)) {
@@ -139,10 +141,10 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
                            .visit = visit,
                            .context = context};
     struct scan scan;
-    scan_init(&scan, limits, visit_item, &own);
+    scan_init(&scan, limits, registry_scan_visit_item, &own);
     scan.owner = own.database;
-    scan.fetch = fetch_place;
-    scan.find = find_keys;
+    scan.fetch = registry_scan_fetch_place;
+    scan.find = registry_scan_find_keys;
     return cursor < SCAN_END ? scan_map(&scan, &own.database->map, cursor) : 0;
 }
 
@@ -176,7 +178,7 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
     const struct database *from = registry_read(registry, database);
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
-        fetch_ahead(from, i);
+        registry_scan_fetch_ahead(from, i);
         if (!registry_has_expired(from, key, now_ms)) {
             visit(context, key);
         }
@@ -189,7 +191,7 @@ void registry_each_name(const struct registry *registry, uint32_t database, int6
     bool has_due = registry->roll_at_ms <= now_ms;
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = registry_key_at(from, i);
-        fetch_ahead(from, i);
+        registry_scan_fetch_ahead(from, i);
         if (has_due) {
             registry_visit_settled(registry, key, now_ms, visit, context);
         } else if (!registry_has_expired(from, key, now_ms)) {

@@ -72,7 +72,7 @@ void registry_walk_reopen(struct registry *registry) {
 /* ---- walking ---- */
 
 /* Open the next key that is ahead. false: none left. */
-static bool open_next(struct registry *registry) {
+static bool registry_walk_open_next(struct registry *registry) {
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         if (database->ahead_count > 0) {
@@ -89,7 +89,7 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
                         struct registry_walk_piece *piece) {
     struct registry_walk *walk = &registry->walk;
     CHECK(entries_max > 0);
-    if (walk->open == NULL && !open_next(registry)) {
+    if (walk->open == NULL && !registry_walk_open_next(registry)) {
         return false;
     }
     *piece = (struct registry_walk_piece){.key = walk->open, .is_first = !walk->has_begun};

@@ -85,7 +85,7 @@ int64_t rules_archive_end_ms(const struct rules *rules) {
 
 /* ---- hashing ---- */
 
-static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
+static uint64_t rules_hash_field(const struct layout_field *field, uint64_t seed) {
     const uint64_t words[] = {
         XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
         (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
@@ -95,13 +95,13 @@ static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
 }
 
 /* Hash of everything rules_equal compares. */
-static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
+static uint64_t rules_hash(const struct rules *rules, uint64_t seed) {
     const struct layout *layout = &rules->layout;
     const struct layout_time *time = &layout->time;
     const struct period *period = &rules->period;
     uint64_t fields_hash = seed;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        fields_hash = hash_field(&layout->fields[i], fields_hash);
+        fields_hash = rules_hash_field(&layout->fields[i], fields_hash);
     }
     const uint64_t words[] = {
         fields_hash,
@@ -125,23 +125,23 @@ static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
 
 /* ---- the set ---- */
 
-static struct rules **list_at(const struct rules_set *set, uint32_t index) {
+static struct rules **rules_list_at(const struct rules_set *set, uint32_t index) {
     return pages_at(&set->list, index * (uint64_t)sizeof(struct rules *));
 }
 
 /* Callback of the map: the hash of the rules at one index. */
-static uint32_t set_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+static uint32_t rules_set_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     const struct rules_set *set = owner;
     if (id >= set->count) {
         return 0;
     }
-    hashes[0] = (*list_at(set, id))->hash;
+    hashes[0] = (*rules_list_at(set, id))->hash;
     return 1;
 }
 
 void rules_set_init(struct rules_set *set, uint64_t hash_seed) {
     *set = (struct rules_set){.hash_seed = hash_seed};
-    map_init(&set->map, set_hashes, set);
+    map_init(&set->map, rules_set_hashes, set);
 }
 
 void rules_set_deinit(struct rules_set *set) {
@@ -151,13 +151,13 @@ void rules_set_deinit(struct rules_set *set) {
     pages_deinit(&set->list);
 }
 
-static struct rules *find_equal(const struct rules_set *set, const struct rules *like,
-                                uint64_t hash) {
+static struct rules *rules_find_equal(const struct rules_set *set, const struct rules *like,
+                                      uint64_t hash) {
     struct map_find find;
     uint32_t index;
     map_find(&set->map, hash, &find);
     while (map_find_next(&find, &index)) {
-        struct rules *rules = index < set->count ? *list_at(set, index) : NULL;
+        struct rules *rules = index < set->count ? *rules_list_at(set, index) : NULL;
         if (rules != NULL && rules->hash == hash && rules_equal(rules, like)) {
             return rules;
         }
@@ -166,7 +166,7 @@ static struct rules *find_equal(const struct rules_set *set, const struct rules 
 }
 
 /* NULL: no memory. */
-static struct rules *add(struct rules_set *set, const struct rules *like, uint64_t hash) {
+static struct rules *rules_add(struct rules_set *set, const struct rules *like, uint64_t hash) {
     uint64_t count = set->count + (uint64_t)1;
     if (count >= MAP_ID_END || !pages_reserve(&set->list, count * sizeof(struct rules *)) ||
         !map_reserve(&set->map, 1, (uint32_t)count)) {
@@ -180,19 +180,19 @@ static struct rules *add(struct rules_set *set, const struct rules *like, uint64
     rules->hash = hash;
     rules->use_count = 0;
     rules->index = set->count++;
-    *list_at(set, rules->index) = rules;
+    *rules_list_at(set, rules->index) = rules;
     map_put(&set->map, hash, rules->index);
     return rules;
 }
 
 /* Remove rules from the set; the last element of the list takes its index. */
-static void take(struct rules_set *set, struct rules *rules) {
+static void rules_take_out(struct rules_set *set, struct rules *rules) {
     map_remove(&set->map, rules->hash, rules->index);
     uint32_t last_index = --set->count;
-    struct rules *last = *list_at(set, last_index);
+    struct rules *last = *rules_list_at(set, last_index);
     if (last != rules) {
         map_replace(&set->map, last->hash, last_index, rules->index);
-        *list_at(set, rules->index) = last;
+        *rules_list_at(set, rules->index) = last;
         last->index = rules->index;
     }
     (void)map_step(&set->map, set->count);
@@ -201,10 +201,10 @@ static void take(struct rules_set *set, struct rules *rules) {
 }
 
 const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
-    uint64_t hash = hash_rules(like, set->hash_seed);
-    struct rules *rules = find_equal(set, like, hash);
+    uint64_t hash = rules_hash(like, set->hash_seed);
+    struct rules *rules = rules_find_equal(set, like, hash);
     if (rules == NULL) {
-        rules = add(set, like, hash);
+        rules = rules_add(set, like, hash);
     }
     if (rules != NULL) {
         rules->use_count++;
@@ -214,7 +214,7 @@ const struct rules *rules_hold(struct rules_set *set, const struct rules *like) 
 }
 
 void rules_hold_again(struct rules_set *set, const struct rules *rules) {
-    (*list_at(set, rules->index))->use_count++;
+    (*rules_list_at(set, rules->index))->use_count++;
     set->use_count++;
 }
 
@@ -222,24 +222,24 @@ void rules_release(struct rules_set *set, const struct rules *rules) {
     if (rules == NULL) {
         return;
     }
-    struct rules *own = *list_at(set, rules->index);
+    struct rules *own = *rules_list_at(set, rules->index);
     CHECK(own == rules);
     CHECK(own->use_count > 0);
     set->use_count--;
     if (--own->use_count == 0) {
-        take(set, own);
+        rules_take_out(set, own);
     }
 }
 
 bool rules_are_in(const struct rules_set *set, const struct rules *rules) {
-    return rules->index < set->count && *list_at(set, rules->index) == rules;
+    return rules->index < set->count && *rules_list_at(set, rules->index) == rules;
 }
 
 /* ---- validation ---- */
 
 /* Is the period a calendar period? In a zone the calendar may have changed since: only ends are
  * corrected. START may be elsewhere: a board that had members got its PERIOD later. */
-static bool is_period_right(const struct rules *rules) {
+static bool rules_is_period_right(const struct rules *rules) {
     struct rules same;
     if (!period_is_valid(&rules->period) ||
         (rules->archives_max > PERIOD_COUNT_MAX && rules->archives_max != RULES_ARCHIVES_ALL)) {
@@ -253,17 +253,17 @@ static bool is_period_right(const struct rules *rules) {
 }
 
 /* Has it a number of microseconds? */
-static bool is_time(int64_t time_ms) {
+static bool rules_is_time(int64_t time_ms) {
     return time_ms >= 0 && time_ms <= INT64_MAX / 1000;
 }
 
 /* Do the guards say which times there are, and do the limits leave each other room? */
-static bool are_guards_right(const struct rules *rules) {
+static bool rules_are_guards_right(const struct rules *rules) {
     bool opens = (rules->guards & RULES_OPENS) != 0;
     bool closes = (rules->guards & RULES_CLOSES) != 0;
     return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES) &&
            opens == (rules->opens_ms != 0) && closes == (rules->closes_ms != 0) &&
-           is_time(rules->opens_ms) && is_time(rules->closes_ms) &&
+           rules_is_time(rules->opens_ms) && rules_is_time(rules->closes_ms) &&
            (rules->cap == 0 || rules->limit == 0) &&
            (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
 }
@@ -272,25 +272,25 @@ bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
     }
-    if (!are_guards_right(rules)) {
+    if (!rules_are_guards_right(rules)) {
         return check_passed("rules: what refuses writes contradicts itself", reason);
     }
-    return rules->period.unit == PERIOD_NONE || is_period_right(rules) ||
+    return rules->period.unit == PERIOD_NONE || rules_is_period_right(rules) ||
            check_passed(
                "rules: their period is none of the calendar's, or they keep too many archives",
                reason);
 }
 
-static const char *check_rules(const struct rules_set *set, uint32_t index) {
-    const struct rules *rules = *list_at(set, index);
+static const char *rules_check(const struct rules_set *set, uint32_t index) {
+    const struct rules *rules = *rules_list_at(set, index);
     const char *reason;
     if (rules->index != index || rules->use_count == 0) {
         return "rules: they do not stand where they think, or have no user";
     }
-    if (rules->hash != hash_rules(rules, set->hash_seed)) {
+    if (rules->hash != rules_hash(rules, set->hash_seed)) {
         return "rules: they have changed";
     }
-    if (find_equal(set, rules, rules->hash) != rules) {
+    if (rules_find_equal(set, rules, rules->hash) != rules) {
         return "rules: they are not found, or not the only ones of their kind";
     }
     return rules_validate(rules, &reason) ? NULL : reason;
@@ -300,8 +300,8 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     const char *wrong = NULL;
     uint64_t use_count = 0;
     for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
-        wrong = check_rules(set, i);
-        use_count += (*list_at(set, i))->use_count;
+        wrong = rules_check(set, i);
+        use_count += (*rules_list_at(set, i))->use_count;
     }
     if (wrong == NULL && use_count != set->use_count) {
         wrong = "rules: their users are not counted right";

@@ -10,19 +10,19 @@
 #include "server/system/digest.h"
 #include "server/system/log.h"
 
-static int shown_size(struct bytes text) {
+static int acl_shown_size(struct bytes text) {
     return (int)(text.size < 1024 ? text.size : 1024);
 }
 
-static struct bytes text_of(const struct buffer *buffer) {
+static struct bytes acl_text_of(const struct buffer *buffer) {
     return (struct bytes){.at = buffer->at, .size = buffer->size};
 }
 
 /* ---- ACL SETUSER ---- */
 
 /* A copy of the user, or a new one. NULL: the error was replied. */
-static struct acl_user *make_draft(const struct call *call, struct bytes name,
-                                   bool has_all_channels) {
+static struct acl_user *acl_make_draft(const struct call *call, struct bytes name,
+                                       bool has_all_channels) {
     struct acl_users *users = &call->server->users;
     const struct acl_user *user = acl_users_find(users, name);
     if (!acl_is_name(name) || name.size == 0) {
@@ -43,24 +43,24 @@ static struct acl_user *make_draft(const struct call *call, struct bytes name,
     return draft;
 }
 
-static void refuse_rule(const struct call *call, enum acl_status status, struct bytes rule,
-                        bool is_open) {
+static void acl_refuse_rule(const struct call *call, enum acl_status status, struct bytes rule,
+                            bool is_open) {
     if (status == ACL_OUT_OF_MEMORY) {
         call_out_of_memory(call);
     } else if (is_open) {
         reply_error_format(call->reply,
                            "ERR Unmatched parenthesis in acl selector starting at '%.*s'.",
-                           shown_size(rule), rule.at);
+                           acl_shown_size(rule), rule.at);
     } else {
         reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s",
-                           shown_size(rule), rule.at, acl_status_text(status));
+                           acl_shown_size(rule), rule.at, acl_status_text(status));
     }
 }
 
 static void setuser_run(struct call *call) {
     struct server *server = call->server;
     bool has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS;
-    struct acl_user *draft = make_draft(call, call_arg(call, 2), has_all_channels);
+    struct acl_user *draft = acl_make_draft(call, call_arg(call, 2), has_all_channels);
     if (draft == NULL) {
         return;
     }
@@ -75,7 +75,7 @@ static void setuser_run(struct call *call) {
         status = ACL_OUT_OF_MEMORY;
     }
     if (status != ACL_OK) {
-        refuse_rule(call, status, failed, is_open);
+        acl_refuse_rule(call, status, failed, is_open);
         acl_user_destroy(draft);
     } else {
         const struct acl_user *user = acl_users_replace(&server->users, draft);
@@ -129,22 +129,22 @@ static const struct command acl_deluser = {
 
 /* ---- ACL GETUSER LIST USERS WHOAMI ---- */
 
-static void reply_printed(const struct call *call, const char *name,
-                          void (*print)(const struct acl_selector *, struct buffer *),
-                          const struct acl_selector *selector) {
+static void acl_reply_printed(const struct call *call, const char *name,
+                              void (*print)(const struct acl_selector *, struct buffer *),
+                              const struct acl_selector *selector) {
     struct buffer text;
     buffer_init(&text, 0);
     print(selector, &text);
     reply_bulk_text(call->reply, name);
-    reply_bulk(call->reply, text_of(&text));
+    reply_bulk(call->reply, acl_text_of(&text));
     call->reply->out->is_broken |= text.is_broken;
     buffer_deinit(&text);
 }
 
-static void reply_selector(const struct call *call, const struct acl_selector *selector) {
-    reply_printed(call, "commands", acl_rules_print_commands, selector);
-    reply_printed(call, "keys", acl_rules_print_keys, selector);
-    reply_printed(call, "channels", acl_rules_print_channels, selector);
+static void acl_reply_selector(const struct call *call, const struct acl_selector *selector) {
+    acl_reply_printed(call, "commands", acl_rules_print_commands, selector);
+    acl_reply_printed(call, "keys", acl_rules_print_keys, selector);
+    acl_reply_printed(call, "channels", acl_rules_print_channels, selector);
 }
 
 static void getuser_run(struct call *call) {
@@ -169,12 +169,12 @@ static void getuser_run(struct call *call) {
     for (uint32_t i = 0; i < user->passwords.count; i++) {
         reply_bulk(reply, user->passwords.at[i].text);
     }
-    reply_selector(call, user->selectors[0]);
+    acl_reply_selector(call, user->selectors[0]);
     reply_bulk_text(reply, "selectors");
     reply_array(reply, user->selector_count - 1);
     for (uint32_t i = 1; i < user->selector_count; i++) {
         reply_map(reply, 3);
-        reply_selector(call, user->selectors[i]);
+        acl_reply_selector(call, user->selectors[i]);
     }
 }
 
@@ -198,7 +198,7 @@ static void list_run(struct call *call) {
         buffer_append(&line, users->at[i]->name.at, users->at[i]->name.size);
         buffer_append(&line, " ", 1);
         acl_rules_print(users->at[i], &line);
-        reply_bulk(call->reply, text_of(&line));
+        reply_bulk(call->reply, acl_text_of(&line));
         call->reply->out->is_broken |= line.is_broken;
     }
     buffer_deinit(&line);
@@ -243,17 +243,17 @@ static const struct command acl_whoami = {
 
 /* As containers that check their number of arguments themselves do in Redis. false: the error was
  * replied. */
-static bool check_count(const struct call *call, uint32_t count_max) {
+static bool acl_check_count(const struct call *call, uint32_t count_max) {
     struct bytes word = call_arg(call, 1);
     return call->request->count <= count_max ||
            call_refuse_format(call,
                               "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
                               "ACL HELP.",
-                              shown_size(word), word.at);
+                              acl_shown_size(word), word.at);
 }
 
 static void cat_run(struct call *call) {
-    if (!check_count(call, 3)) {
+    if (!acl_check_count(call, 3)) {
         return;
     }
     if (call->request->count == 2) {
@@ -293,7 +293,7 @@ static const struct command acl_cat = {
 
 /* ---- ACL LOG ---- */
 
-static void reply_named(struct reply *reply, const char *name, struct bytes text) {
+static void acl_reply_named(struct reply *reply, const char *name, struct bytes text) {
     reply_bulk_text(reply, name);
     reply_bulk(reply, text);
 }
@@ -302,7 +302,7 @@ static void log_run(struct call *call) {
     struct acl_log *log = &call->server->acl_log;
     struct reply *reply = call->reply;
     int64_t wanted = 10;
-    if (!check_count(call, 3)) {
+    if (!acl_check_count(call, 3)) {
         return;
     }
     if (call->request->count == 3 && call_arg_is(call, 2, "RESET")) {
@@ -322,11 +322,11 @@ static void log_run(struct call *call) {
         reply_named_integer(reply, "count", (int64_t)entry->count);
         reply_named_text(reply, "reason", entry->reason);
         reply_named_text(reply, "context", entry->context);
-        reply_named(reply, "object", entry->object);
-        reply_named(reply, "username", entry->user);
+        acl_reply_named(reply, "object", entry->object);
+        acl_reply_named(reply, "username", entry->user);
         reply_bulk_text(reply, "age-seconds");
         reply_double(reply, (double)(call->now_ms - entry->time_ms) / 1000);
-        reply_named(reply, "client-info", entry->client);
+        acl_reply_named(reply, "client-info", entry->client);
     }
 }
 
@@ -343,8 +343,8 @@ static const struct command acl_log_command = {
 
 /* ---- ACL DRYRUN ---- */
 
-static void reply_denial(const struct call *call, enum acl_denial denial, uint32_t command,
-                         struct bytes name) {
+static void acl_reply_denial(const struct call *call, enum acl_denial denial, uint32_t command,
+                             struct bytes name) {
     if (denial == ACL_ALLOWED) {
         reply_ok(call->reply);
     } else if (denial == ACL_DENIED_COMMAND) {
@@ -352,7 +352,8 @@ static void reply_denial(const struct call *call, enum acl_denial denial, uint32
                           command_full_name(command));
     } else {
         reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
-                          shown_size(name), name.at, denial == ACL_DENIED_KEY ? "key" : "channel");
+                          acl_shown_size(name), name.at,
+                          denial == ACL_DENIED_KEY ? "key" : "channel");
     }
 }
 
@@ -364,14 +365,14 @@ static void dryrun_run(struct call *call) {
         .size = call->request->size,
     };
     if (user == NULL) {
-        reply_error_format(call->reply, "ERR User '%.*s' not found", shown_size(call_arg(call, 2)),
-                           call_arg(call, 2).at);
+        reply_error_format(call->reply, "ERR User '%.*s' not found",
+                           acl_shown_size(call_arg(call, 2)), call_arg(call, 2).at);
         return;
     }
     uint32_t index = command_find_request(&request);
     if (index == COMMAND_NONE) {
-        reply_error_format(call->reply, "ERR Command '%.*s' not found", shown_size(request.args[0]),
-                           request.args[0].at);
+        reply_error_format(call->reply, "ERR Command '%.*s' not found",
+                           acl_shown_size(request.args[0]), request.args[0].at);
         return;
     }
     if (command_has_wrong_arity(command_by_index(index), &request)) {
@@ -381,7 +382,7 @@ static void dryrun_run(struct call *call) {
     }
     uint32_t position;
     enum acl_denial denial = acl_check(user, index, &request, &position);
-    reply_denial(call, denial, index, request.args[position]);
+    acl_reply_denial(call, denial, index, request.args[position]);
 }
 
 static const struct command acl_dryrun = {
@@ -400,7 +401,7 @@ static void genpass_run(struct call *call) {
     enum { BITS_MAX = 4096 };
     char text[BITS_MAX / 4];
     int64_t bits = 256;
-    if (!check_count(call, 3) ||
+    if (!acl_check_count(call, 3) ||
         (call->request->count == 3 && !call_parse_integer(call, call_arg(call, 2), &bits))) {
         return;
     }
@@ -427,7 +428,7 @@ static const struct command acl_genpass = {
 
 /* ---- ACL LOAD SAVE ---- */
 
-static bool check_file(const struct call *call) {
+static bool acl_check_file(const struct call *call) {
     return call->server->acl_path != NULL ||
            call_refuse(call,
                        "ERR This Redis instance is not configured to use an ACL file. You may want "
@@ -438,7 +439,7 @@ static bool check_file(const struct call *call) {
 
 static void load_run(struct call *call) {
     char error[ACL_FILE_ERROR_MAX];
-    if (!check_file(call)) {
+    if (!acl_check_file(call)) {
         return;
     }
     if (acl_file_load(call->server, call->session, error)) {
@@ -459,7 +460,7 @@ static const struct command acl_load = {
 
 static void save_run(struct call *call) {
     char error[ACL_FILE_ERROR_MAX];
-    if (!check_file(call)) {
+    if (!acl_check_file(call)) {
         return;
     }
     if (acl_file_save(call->server, error)) {

@@ -39,17 +39,17 @@ enum client_type {
     CLIENT_MASTER, /* the link to it is no client: there are none */
 };
 
-static enum client_type type_of(const struct session *session) {
+static enum client_type client_type_of(const struct session *session) {
     return session_is_replica(session)      ? CLIENT_REPLICA
            : session_is_subscriber(session) ? CLIENT_PUBSUB
                                             : CLIENT_NORMAL;
 }
 
-static bool has_type(const struct session *session, enum client_type type) {
-    return type == CLIENT_ANY || type == type_of(session);
+static bool client_has_type(const struct session *session, enum client_type type) {
+    return type == CLIENT_ANY || type == client_type_of(session);
 }
 
-static bool parse_type(const struct call *call, struct bytes word, enum client_type *type) {
+static bool client_parse_type(const struct call *call, struct bytes word, enum client_type *type) {
     static const struct {
         const char *word;
         enum client_type type;
@@ -67,18 +67,18 @@ static bool parse_type(const struct call *call, struct bytes word, enum client_t
                               (int)(word.size < 128 ? word.size : 128), word.at);
 }
 
-static void list_all(const struct call *call, enum client_type type) {
+static void client_list_all(const struct call *call, enum client_type type) {
     size_t mark = reply_verbatim_begin(call->reply);
     const struct session *session = type != CLIENT_MASTER ? call->server->session_first : NULL;
     for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
-        if (has_type(session, type)) {
+        if (client_has_type(session, type)) {
             client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
         }
     }
     reply_verbatim_end(call->reply, mark);
 }
 
-static bool check_ids(const struct call *call) {
+static bool client_check_ids(const struct call *call) {
     for (uint32_t i = 3; i < call->request->count; i++) {
         int64_t id;
         if (!bytes_parse_i64(call_arg(call, i), &id)) {
@@ -90,7 +90,7 @@ static bool check_ids(const struct call *call) {
 
 /* The line of a repeated id is copied: generating one takes some microseconds, and a request has
  * room for a million ids. */
-static void list_client(const struct call *call, struct session *session) {
+static void client_list_client(const struct call *call, struct session *session) {
     uint64_t list = call->server->client_list_count;
     if (session->line.list == list) {
         reply_repeat(call->reply, session->line.begin, session->line.size);
@@ -103,8 +103,8 @@ static void list_client(const struct call *call, struct session *session) {
     session->line.size = out->size - session->line.begin;
 }
 
-static void list_ids(const struct call *call) {
-    if (!check_ids(call)) {
+static void client_list_ids(const struct call *call) {
+    if (!client_check_ids(call)) {
         return;
     }
     call->server->client_list_count++;
@@ -115,7 +115,7 @@ static void list_ids(const struct call *call) {
         CHECK(is_number);
         struct session *session = server_find_session(call->server, (uint64_t)id);
         if (session != NULL) {
-            list_client(call, session);
+            client_list_client(call, session);
         }
     }
     reply_verbatim_end(call->reply, mark);
@@ -125,11 +125,11 @@ static void list_run(struct call *call) {
     uint32_t count = call->request->count;
     enum client_type type = CLIENT_ANY;
     if (count > 3 && call_arg_is(call, 2, "ID")) {
-        list_ids(call);
+        client_list_ids(call);
     } else if (count != 2 && (count != 4 || !call_arg_is(call, 2, "TYPE"))) {
         call_syntax_error(call);
-    } else if (count == 2 || parse_type(call, call_arg(call, 3), &type)) {
-        list_all(call, type);
+    } else if (count == 2 || client_parse_type(call, call_arg(call, 3), &type)) {
+        client_list_all(call, type);
     }
 }
 
@@ -153,7 +153,7 @@ struct kill_filter {
     int64_t age_s_min; /* 0: any */
 };
 
-static bool read_kill_user(const struct call *call, uint32_t index, void *target) {
+static bool client_read_kill_user(const struct call *call, uint32_t index, void *target) {
     struct bytes name = call_arg(call, index);
     const struct acl_user **user = &((struct kill_filter *)target)->user;
     *user = acl_users_find(&call->server->users, name);
@@ -161,13 +161,13 @@ static bool read_kill_user(const struct call *call, uint32_t index, void *target
                                                (int)(name.size < 128 ? name.size : 128), name.at);
 }
 
-static bool read_kill_id(const struct call *call, uint32_t index, void *target) {
+static bool client_read_kill_id(const struct call *call, uint32_t index, void *target) {
     int64_t *id = &((struct kill_filter *)target)->id;
     return (bytes_parse_i64(call_arg(call, index), id) && *id >= 1) ||
            call_refuse(call, "ERR client-id should be greater than 0");
 }
 
-static bool read_kill_age(const struct call *call, uint32_t index, void *target) {
+static bool client_read_kill_age(const struct call *call, uint32_t index, void *target) {
     int64_t *age_s = &((struct kill_filter *)target)->age_s_min;
     if (!bytes_parse_i64(call_arg(call, index), age_s)) {
         return call_refuse(call, "ERR maxage is not an integer or out of range");
@@ -175,46 +175,46 @@ static bool read_kill_age(const struct call *call, uint32_t index, void *target)
     return *age_s >= 1 || call_refuse(call, "ERR maxage should be greater than 0");
 }
 
-static bool read_kill_skipme(const struct call *call, uint32_t index, void *target) {
+static bool client_read_kill_skipme(const struct call *call, uint32_t index, void *target) {
     bool *is_me_spared = &((struct kill_filter *)target)->is_me_spared;
     *is_me_spared = call_arg_is(call, index, "YES");
     return *is_me_spared || call_arg_is(call, index, "NO") || call_syntax_error(call);
 }
 
-static bool read_kill_type(const struct call *call, uint32_t index, void *target) {
-    return parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->type);
+static bool client_read_kill_type(const struct call *call, uint32_t index, void *target) {
+    return client_parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->type);
 }
 
 static const struct option_row kill_options[] = {
-    {"ID", OPTION_READ, 0, read_kill_id},
-    {"TYPE", OPTION_READ, 0, read_kill_type},
-    {"USER", OPTION_READ, 0, read_kill_user},
+    {"ID", OPTION_READ, 0, client_read_kill_id},
+    {"TYPE", OPTION_READ, 0, client_read_kill_type},
+    {"USER", OPTION_READ, 0, client_read_kill_user},
     {"ADDR", OPTION_TEXT, offsetof(struct kill_filter, address_text), NULL},
     {"LADDR", OPTION_TEXT, offsetof(struct kill_filter, local_address_text), NULL},
-    {"SKIPME", OPTION_READ, 0, read_kill_skipme},
-    {"MAXAGE", OPTION_READ, 0, read_kill_age},
+    {"SKIPME", OPTION_READ, 0, client_read_kill_skipme},
+    {"MAXAGE", OPTION_READ, 0, client_read_kill_age},
     {0},
 };
 
-static bool has_address(const char *address, struct bytes wanted) {
+static bool client_has_address(const char *address, struct bytes wanted) {
     return wanted.at == NULL || bytes_equal(wanted, bytes_from_text(address));
 }
 
-static bool is_killed_by(const struct call *call, const struct kill_filter *filter,
-                         const struct session *session) {
+static bool client_is_killed_by(const struct call *call, const struct kill_filter *filter,
+                                const struct session *session) {
     int64_t age_s = (call->server->clock.monotonic_ms - session->created_at_ms) / 1000;
-    return !session->is_killed && has_type(session, filter->type) && age_s >= filter->age_s_min &&
-           (filter->id == 0 || (uint64_t)filter->id == session->id) &&
+    return !session->is_killed && client_has_type(session, filter->type) &&
+           age_s >= filter->age_s_min && (filter->id == 0 || (uint64_t)filter->id == session->id) &&
            (filter->user == NULL || filter->user == session->user) &&
-           has_address(session->address, filter->address_text) &&
-           has_address(session->local_address, filter->local_address_text) &&
+           client_has_address(session->address, filter->address_text) &&
+           client_has_address(session->local_address, filter->local_address_text) &&
            !(filter->is_me_spared && session == call->session);
 }
 
 /* Returns the number killed, 0 or 1. The calling client gets its reply before it is closed. */
-static int64_t kill_if_matching(const struct call *call, const struct kill_filter *filter,
-                                struct session *session) {
-    if (!is_killed_by(call, filter, session)) {
+static int64_t client_kill_if_matching(const struct call *call, const struct kill_filter *filter,
+                                       struct session *session) {
+    if (!client_is_killed_by(call, filter, session)) {
         return 0;
     }
     if (session == call->session) {
@@ -226,7 +226,7 @@ static int64_t kill_if_matching(const struct call *call, const struct kill_filte
 }
 
 /* The link to the master is made anew. Returns 1 if there was one. */
-static int64_t kill_link(const struct call *call) {
+static int64_t client_kill_link(const struct call *call) {
     struct replication *replication = &call->server->replication;
     bool is_there =
         replication_is_replica(replication) && replication->link > REPLICATION_LINK_CONNECT;
@@ -236,21 +236,21 @@ static int64_t kill_link(const struct call *call) {
     return is_there;
 }
 
-static int64_t kill_matching(const struct call *call, const struct kill_filter *filter) {
+static int64_t client_kill_matching(const struct call *call, const struct kill_filter *filter) {
     if (filter->type == CLIENT_MASTER) {
         bool has_others = filter->id != 0 || filter->address_text.at != NULL ||
                           filter->local_address_text.at != NULL || filter->user != NULL ||
                           filter->age_s_min != 0;
-        return has_others ? 0 : kill_link(call);
+        return has_others ? 0 : client_kill_link(call);
     }
     if (filter->id != 0) {
         struct session *session = server_find_session(call->server, (uint64_t)filter->id);
-        return session != NULL ? kill_if_matching(call, filter, session) : 0;
+        return session != NULL ? client_kill_if_matching(call, filter, session) : 0;
     }
     int64_t count = 0;
     for (struct session *session = call->server->session_first; session != NULL;
          session = session->next) {
-        count += kill_if_matching(call, filter, session);
+        count += client_kill_if_matching(call, filter, session);
     }
     return count;
 }
@@ -258,7 +258,7 @@ static int64_t kill_matching(const struct call *call, const struct kill_filter *
 static void kill_run(struct call *call) {
     if (call->request->count == 3) {
         struct kill_filter filter = {.address_text = call_arg(call, 2)};
-        if (kill_matching(call, &filter) == 0) {
+        if (client_kill_matching(call, &filter) == 0) {
             reply_error(call->reply, "ERR No such client");
         } else {
             reply_ok(call->reply);
@@ -267,7 +267,7 @@ static void kill_run(struct call *call) {
     }
     struct kill_filter filter = {.is_me_spared = true};
     if (options_read(call, 2, &filter)) {
-        reply_integer(call->reply, kill_matching(call, &filter));
+        reply_integer(call->reply, client_kill_matching(call, &filter));
     }
 }
 
@@ -311,7 +311,7 @@ static const struct command client_getname = {
     .run = getname_run,
 };
 
-static void set_text(const struct call *call, char **name, struct bytes text) {
+static void client_set_text(const struct call *call, char **name, struct bytes text) {
     if (session_set_text(name, text)) {
         reply_ok(call->reply);
     } else {
@@ -324,7 +324,7 @@ static void setname_run(struct call *call) {
         reply_error(call->reply, SESSION_NAME_ERROR);
         return;
     }
-    set_text(call, &call->session->name, call_arg(call, 2));
+    client_set_text(call, &call->session->name, call_arg(call, 2));
 }
 
 static const struct command client_setname = {
@@ -353,7 +353,7 @@ static void setinfo_run(struct call *call) {
                            shown_size, option.at);
         return;
     }
-    set_text(call, name, call_arg(call, 3));
+    client_set_text(call, name, call_arg(call, 3));
 }
 
 static const struct command client_setinfo = {
@@ -391,7 +391,7 @@ static const struct command client_reply = {
 
 /* ---- CLIENT PAUSE ---- */
 
-static bool parse_pause_end(const struct call *call, int64_t *until_ms) {
+static bool client_parse_pause_end(const struct call *call, int64_t *until_ms) {
     int64_t timeout_ms;
     if (!bytes_parse_i64(call_arg(call, 2), &timeout_ms)) {
         return call_refuse(call, "ERR timeout is not an integer or out of range");
@@ -422,7 +422,7 @@ static void pause_run(struct call *call) {
         }
     }
     int64_t until_ms;
-    if (!parse_pause_end(call, &until_ms)) {
+    if (!client_parse_pause_end(call, &until_ms)) {
         return;
     }
     if (server->pause == SERVER_PAUSE_NONE || server->pause_until_ms < until_ms) {
@@ -489,7 +489,8 @@ static const struct command client_unblock = {
 
 /* ---- switches ---- */
 
-static void set_choice(const struct call *call, const char *on, const char *off, bool *is_on) {
+static void client_set_choice(const struct call *call, const char *on, const char *off,
+                              bool *is_on) {
     if (call_arg_is(call, 2, on)) {
         *is_on = true;
     } else if (call_arg_is(call, 2, off)) {
@@ -501,16 +502,16 @@ static void set_choice(const struct call *call, const char *on, const char *off,
     reply_ok(call->reply);
 }
 
-static void set_switch(const struct call *call, bool *is_on) {
-    set_choice(call, "ON", "OFF", is_on);
+static void client_set_switch(const struct call *call, bool *is_on) {
+    client_set_choice(call, "ON", "OFF", is_on);
 }
 
 static void no_evict_run(struct call *call) {
-    set_switch(call, &call->session->is_no_evict);
+    client_set_switch(call, &call->session->is_no_evict);
 }
 
 static void no_touch_run(struct call *call) {
-    set_switch(call, &call->session->is_no_touch);
+    client_set_switch(call, &call->session->is_no_touch);
 }
 
 static const struct command client_no_evict = {
@@ -529,7 +530,7 @@ static const struct command client_no_touch = {
 };
 
 static void numbers_run(struct call *call) {
-    set_choice(call, "STRINGS", "NATIVE", &call->session->has_strings);
+    client_set_choice(call, "STRINGS", "NATIVE", &call->session->has_strings);
     session_shape_reply(call->session, call->reply);
 }
 

@@ -34,7 +34,7 @@ struct filter {
     const struct glob *glob; /* NULL: any name */
 };
 
-static bool is_listed(uint32_t index, const struct filter *filter) {
+static bool command_command_is_listed(uint32_t index, const struct filter *filter) {
     if (!command_is_reachable(index)) {
         return false;
     }
@@ -47,7 +47,8 @@ static bool is_listed(uint32_t index, const struct filter *filter) {
 }
 
 /* Names are lower case; patterns match case-insensitively. */
-static bool read_filter(const struct call *call, struct glob *glob, struct filter *filter) {
+static bool command_command_read_filter(const struct call *call, struct glob *glob,
+                                        struct filter *filter) {
     uint32_t count = call->request->count;
     bool is_pattern = count == 5 && call_arg_is(call, 3, "PATTERN");
     bool is_category = count == 5 && call_arg_is(call, 3, "ACLCAT");
@@ -68,12 +69,12 @@ static void list_run(struct call *call) {
     struct glob glob;
     struct filter filter = {.is_module = false};
     uint64_t count = 0;
-    if (!read_filter(call, &glob, &filter)) {
+    if (!command_command_read_filter(call, &glob, &filter)) {
         return;
     }
     size_t mark = reply_array_begin(call->reply);
     for (uint32_t index = 0; index < command_count(); index++) {
-        if (is_listed(index, &filter)) {
+        if (command_command_is_listed(index, &filter)) {
             reply_bulk_text(call->reply, command_full_name(index));
             count++;
         }
@@ -83,8 +84,8 @@ static void list_run(struct call *call) {
 
 /* ---- COMMAND GETKEYS ---- */
 
-static void reply_keys_of(struct call *call, const struct command *command,
-                          const struct request *request) {
+static void command_command_reply_keys_of(struct call *call, const struct command *command,
+                                          const struct request *request) {
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
     if (positions == NULL) {
         call_out_of_memory(call);
@@ -119,7 +120,7 @@ static void getkeys_run(struct call *call) {
     } else if (command_has_wrong_arity(command, &request)) {
         reply_error(call->reply, "ERR Invalid number of arguments specified for command");
     } else {
-        reply_keys_of(call, command, &request);
+        command_command_reply_keys_of(call, command, &request);
     }
 }
 

@@ -27,7 +27,7 @@ struct wanted {
     uint32_t pattern_count;             /* patterns so far, not counting names */
 };
 
-static void want(struct wanted *wanted, const struct setting *setting) {
+static void config_want(struct wanted *wanted, const struct setting *setting) {
     if ((setting->flags & SETTING_IN_FILE) != 0) {
         return;
     }
@@ -36,13 +36,13 @@ static void want(struct wanted *wanted, const struct setting *setting) {
     *is_matched = true;
 }
 
-static void want_alias(struct wanted *wanted, uint32_t index) {
+static void config_want_alias(struct wanted *wanted, uint32_t index) {
     CHECK(index < ALIASES_MAX);
     wanted->count += !wanted->is_alias_matched[index];
     wanted->is_alias_matched[index] = true;
 }
 
-static bool is_name(struct bytes pattern) {
+static bool config_is_name(struct bytes pattern) {
     for (size_t i = 0; i < pattern.size; i++) {
         if (strchr("*?[\\", pattern.at[i]) != NULL) {
             return false;
@@ -52,7 +52,8 @@ static bool is_name(struct bytes pattern) {
 }
 
 /* false: an error was replied. */
-static bool match_pattern(const struct call *call, struct bytes pattern, struct wanted *wanted) {
+static bool config_match_pattern(const struct call *call, struct bytes pattern,
+                                 struct wanted *wanted) {
     struct glob glob;
     if (++wanted->pattern_count > PATTERNS_MAX) {
         return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
@@ -64,37 +65,37 @@ static bool match_pattern(const struct call *call, struct bytes pattern, struct 
         if (!wanted->is_matched[setting - setting_table] &&
             (setting->flags & SETTING_IN_FILE) == 0 &&
             glob_takes(&glob, bytes_from_text(setting->name))) {
-            want(wanted, setting);
+            config_want(wanted, setting);
         }
     }
     for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
         if (glob_takes(&glob, bytes_from_text(setting_aliases[i].name))) {
-            want_alias(wanted, i);
+            config_want_alias(wanted, i);
         }
     }
     return true;
 }
 
 /* Names in the table are lower case and match case-insensitively. false: an error was replied. */
-static bool match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
-    if (pattern.size > GLOB_PATTERN_MAX || !is_name(pattern)) {
-        return match_pattern(call, pattern, wanted);
+static bool config_match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
+    if (pattern.size > GLOB_PATTERN_MAX || !config_is_name(pattern)) {
+        return config_match_pattern(call, pattern, wanted);
     }
     for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
         if (bytes_is(pattern, setting_aliases[i].name)) {
-            want_alias(wanted, i);
+            config_want_alias(wanted, i);
             return true;
         }
     }
     const struct setting *setting = setting_find(pattern);
     if (setting != NULL && (setting->flags & SETTING_IN_FILE) == 0) {
-        want(wanted, setting);
+        config_want(wanted, setting);
     }
     return true;
 }
 
 /* A repeatable setting is shown as one text of several lines. */
-static void reply_lines(struct call *call, const struct setting *setting) {
+static void config_reply_lines(struct call *call, const struct setting *setting) {
     struct buffer lines;
     char line[SETTING_VALUE_MAX];
     size_t size;
@@ -114,10 +115,11 @@ static void reply_lines(struct call *call, const struct setting *setting) {
 }
 
 /* name: the setting's, or an alias. */
-static void reply_setting(struct call *call, const char *name, const struct setting *setting) {
+static void config_reply_setting(struct call *call, const char *name,
+                                 const struct setting *setting) {
     reply_bulk_text(call->reply, name);
     if ((setting->flags & SETTING_REPEATS) != 0) {
-        reply_lines(call, setting);
+        config_reply_lines(call, setting);
         return;
     }
     char value[SETTING_VALUE_MAX];
@@ -129,22 +131,22 @@ static void reply_setting(struct call *call, const char *name, const struct sett
     reply_bulk(call->reply, (struct bytes){.at = value, .size = size});
 }
 
-static void reply_wanted(struct call *call, const struct wanted *wanted) {
+static void config_reply_wanted(struct call *call, const struct wanted *wanted) {
     reply_map(call->reply, wanted->count);
     for (uint32_t i = 0; setting_table[i].name != NULL; i++) {
         if (wanted->is_matched[i]) {
-            reply_setting(call, setting_table[i].name, &setting_table[i]);
+            config_reply_setting(call, setting_table[i].name, &setting_table[i]);
         }
     }
     for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
         if (wanted->is_alias_matched[i]) {
             const struct setting_alias *alias = &setting_aliases[i];
-            reply_setting(call, alias->name, setting_find(bytes_from_text(alias->of)));
+            config_reply_setting(call, alias->name, setting_find(bytes_from_text(alias->of)));
         }
     }
 }
 
-static uint32_t count_settings(void) {
+static uint32_t config_count_settings(void) {
     uint32_t count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) == 0;
@@ -157,13 +159,13 @@ static uint32_t count_settings(void) {
 
 static void config_get_run(struct call *call) {
     struct wanted wanted = {.count = 0};
-    uint32_t count_max = count_settings();
+    uint32_t count_max = config_count_settings();
     for (uint32_t i = 2; i < call->request->count && wanted.count < count_max; i++) {
-        if (!match(call, call_arg(call, i), &wanted)) {
+        if (!config_match(call, call_arg(call, i), &wanted)) {
             return;
         }
     }
-    reply_wanted(call, &wanted);
+    config_reply_wanted(call, &wanted);
 }
 
 static const struct command config_get = {
@@ -178,7 +180,7 @@ static const struct command config_get = {
 /* ---- CONFIG SET ---- */
 
 /* Files are read again even if their names are the same. */
-static bool names_tls(const struct request *request) {
+static bool config_names_tls(const struct request *request) {
     for (uint32_t i = 2; i < request->count; i += 2) {
         struct bytes name = request->args[i];
         if (name.size > 4 && bytes_is((struct bytes){.at = name.at, .size = 4}, "tls-")) {
@@ -190,13 +192,14 @@ static bool names_tls(const struct request *request) {
 
 /* Persistence first: what it reserves is committed or abandoned by config_set_run, like TLS.
  * Descriptors stay reserved, so they come last: nothing can fail after them. */
-static const char *prepare_settings(void *context, const struct settings *wanted, char *reason) {
+static const char *config_prepare_settings(void *context, const struct settings *wanted,
+                                           char *reason) {
     const struct call *call = context;
     const struct server *server = call->server;
     const char *failed = server->persistence != NULL
                              ? persistence_prepare_settings(server->persistence, wanted, reason)
                              : NULL;
-    if (failed == NULL && server->tls.prepare != NULL && names_tls(call->request)) {
+    if (failed == NULL && server->tls.prepare != NULL && config_names_tls(call->request)) {
         failed = server->tls.prepare(server->tls.context, wanted, reason);
     }
     int64_t clients_max;
@@ -214,7 +217,7 @@ static const char *prepare_settings(void *context, const struct settings *wanted
 
 /* A draft of the default user, if requirepass is among the settings: its password is that user's.
  * false: the error was replied. */
-static bool prepare_default_user(const struct call *call, struct acl_user **draft) {
+static bool config_prepare_default_user(const struct call *call, struct acl_user **draft) {
     struct bytes password = {.at = NULL};
     char *text = NULL;
     *draft = NULL;
@@ -241,14 +244,14 @@ static void config_set_run(struct call *call) {
         call_syntax_error(call);
         return;
     }
-    if (!prepare_default_user(call, &draft)) {
+    if (!config_prepare_default_user(call, &draft)) {
         return;
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
     struct persistence *persistence = call->server->persistence;
     bool is_set = settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
-                               prepare_settings, call, error);
+                               config_prepare_settings, call, error);
     if (persistence != NULL) {
         (is_set ? persistence_commit_settings : persistence_abandon_settings)(persistence);
     }

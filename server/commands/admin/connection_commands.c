@@ -7,7 +7,8 @@
 
 /* ---- passwords ---- */
 
-static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
+static bool connection_commands_authenticate(const struct call *call, struct bytes user,
+                                             struct bytes password) {
     if (!auth_guard_allows_queued(call->server, call->session, user)) {
         return call_refuse(call, "ERR too many wrong passwords: authenticate outside of MULTI");
     }
@@ -27,8 +28,8 @@ static void auth_run(struct call *call) {
                     "user. Are you sure your configuration is correct?");
         return;
     }
-    if (authenticate(call, has_user ? call_arg(call, 1) : BYTES("default"),
-                     call_arg(call, has_user ? 2 : 1))) {
+    if (connection_commands_authenticate(call, has_user ? call_arg(call, 1) : BYTES("default"),
+                                         call_arg(call, has_user ? 2 : 1))) {
         reply_ok(call->reply);
     }
 }
@@ -49,7 +50,8 @@ struct hello_options {
     struct bytes name;     /* likewise */
 };
 
-static bool parse_hello_protocol(const struct call *call, struct hello_options *options) {
+static bool connection_commands_parse_hello_protocol(const struct call *call,
+                                                     struct hello_options *options) {
     if (call->request->count < 2) {
         return true;
     }
@@ -62,18 +64,19 @@ static bool parse_hello_protocol(const struct call *call, struct hello_options *
     return true;
 }
 
-static bool check_name(const struct call *call, uint32_t index, void *target) {
+static bool connection_commands_check_name(const struct call *call, uint32_t index, void *target) {
     (void)target;
     return session_is_name(call_arg(call, index)) || call_refuse(call, SESSION_NAME_ERROR);
 }
 
 static const struct option_row hello_rows[] = {
     {"AUTH", OPTION_TEXTS, offsetof(struct hello_options, login), NULL},
-    {"SETNAME", OPTION_TEXT, offsetof(struct hello_options, name), check_name},
+    {"SETNAME", OPTION_TEXT, offsetof(struct hello_options, name), connection_commands_check_name},
     {0},
 };
 
-static bool parse_hello_options(const struct call *call, struct hello_options *options) {
+static bool connection_commands_parse_hello_options(const struct call *call,
+                                                    struct hello_options *options) {
     uint32_t index = 2;
     if (!options_read_to(call, &index, options)) {
         return false;
@@ -86,7 +89,7 @@ static bool parse_hello_options(const struct call *call, struct hello_options *o
     return true;
 }
 
-static void reply_hello(const struct call *call) {
+static void connection_commands_reply_hello(const struct call *call) {
     struct reply *reply = call->reply;
     reply_map(reply, 7);
     reply_named_text(reply, "server", SERVER_NAME);
@@ -102,10 +105,12 @@ static void reply_hello(const struct call *call) {
 
 static void hello_run(struct call *call) {
     struct hello_options options = {0};
-    if (!parse_hello_protocol(call, &options) || !parse_hello_options(call, &options)) {
+    if (!connection_commands_parse_hello_protocol(call, &options) ||
+        !connection_commands_parse_hello_options(call, &options)) {
         return;
     }
-    if (options.login[0].at != NULL && !authenticate(call, options.login[0], options.login[1])) {
+    if (options.login[0].at != NULL &&
+        !connection_commands_authenticate(call, options.login[0], options.login[1])) {
         return;
     }
     if (!server_is_authenticated(call->server, call->session)) {
@@ -123,7 +128,7 @@ static void hello_run(struct call *call) {
         call->session->protocol = (uint8_t)options.protocol;
         session_shape_reply(call->session, call->reply);
     }
-    reply_hello(call);
+    connection_commands_reply_hello(call);
 }
 
 const struct command command_hello = {

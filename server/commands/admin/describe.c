@@ -8,7 +8,7 @@
 
 /* ---- arguments ---- */
 
-static void put_flags(struct reply *reply, unsigned flags) {
+static void describe_put_flags(struct reply *reply, unsigned flags) {
     static const struct {
         enum argument_flag flag;
         const char *name;
@@ -27,11 +27,11 @@ static void put_flags(struct reply *reply, unsigned flags) {
 }
 
 /* Arguments nest as deeply as the entries: two or three levels. */
-static void put_arguments(struct reply *reply, const struct argument *arguments, uint32_t keys_max,
-                          uint32_t *key_count);
+static void describe_put_arguments(struct reply *reply, const struct argument *arguments,
+                                   uint32_t keys_max, uint32_t *key_count);
 
-static void put_argument(struct reply *reply, const struct argument *argument, uint32_t keys_max,
-                         uint32_t *key_count) {
+static void describe_put_argument(struct reply *reply, const struct argument *argument,
+                                  uint32_t keys_max, uint32_t *key_count) {
     bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
     bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
     reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
@@ -48,15 +48,15 @@ static void put_argument(struct reply *reply, const struct argument *argument, u
         reply_named_text(reply, "token", argument->token);
     }
     if (argument->flags != 0) {
-        put_flags(reply, argument->flags);
+        describe_put_flags(reply, argument->flags);
     }
     if (is_group) {
-        put_arguments(reply, argument->children, keys_max, key_count);
+        describe_put_arguments(reply, argument->children, keys_max, key_count);
     }
 }
 
-static void put_arguments(struct reply *reply, const struct argument *arguments, uint32_t keys_max,
-                          uint32_t *key_count) {
+static void describe_put_arguments(struct reply *reply, const struct argument *arguments,
+                                   uint32_t keys_max, uint32_t *key_count) {
     uint64_t count = 0;
     while (arguments[count].name != NULL) {
         count++;
@@ -64,13 +64,13 @@ static void put_arguments(struct reply *reply, const struct argument *arguments,
     reply_bulk_text(reply, "arguments");
     reply_array(reply, count);
     for (uint64_t i = 0; i < count; i++) {
-        put_argument(reply, &arguments[i], keys_max, key_count);
+        describe_put_argument(reply, &arguments[i], keys_max, key_count);
     }
 }
 
 /* ---- COMMAND DOCS ---- */
 
-static uint32_t count_subcommands(const struct command *command) {
+static uint32_t describe_count_subcommands(const struct command *command) {
     uint32_t count = 0;
     while (command->subcommands != NULL && command->subcommands[count] != NULL) {
         count++;
@@ -81,7 +81,7 @@ static uint32_t count_subcommands(const struct command *command) {
 uint64_t command_describe_docs(struct call *call, uint32_t index) {
     struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
-    uint32_t subcommand_count = count_subcommands(command);
+    uint32_t subcommand_count = describe_count_subcommands(command);
     reply_bulk_text(reply, command_full_name(index));
     reply_map(reply, 4U + (command->arguments != NULL) + (subcommand_count > 0));
     reply_named_text(reply, "summary", command->summary);
@@ -91,7 +91,7 @@ uint64_t command_describe_docs(struct call *call, uint32_t index) {
     if (command->arguments != NULL) {
         const struct key_spec *specs;
         uint32_t key_count = 0;
-        put_arguments(reply, command->arguments, key_specs_of(index, &specs), &key_count);
+        describe_put_arguments(reply, command->arguments, key_specs_of(index, &specs), &key_count);
     }
     if (subcommand_count > 0) {
         reply_bulk_text(reply, "subcommands");
@@ -111,14 +111,15 @@ struct words {
     uint32_t count;
 };
 
-static void add(struct words *words, bool is_true, const char *word) {
+static void describe_add(struct words *words, bool is_true, const char *word) {
     if (is_true) {
         CHECK(words->count < WORDS_MAX);
         words->words[words->count++] = word;
     }
 }
 
-static void reply_words(struct reply *reply, const struct words *words, const char *prefix) {
+static void describe_reply_words(struct reply *reply, const struct words *words,
+                                 const char *prefix) {
     reply_set(reply, words->count);
     for (uint32_t i = 0; i < words->count; i++) {
         char text[32];
@@ -131,37 +132,38 @@ static void reply_words(struct reply *reply, const struct words *words, const ch
     }
 }
 
-static struct words flag_words(const struct command *command) {
+static struct words describe_flag_words(const struct command *command) {
     struct words words = {.count = 0};
     unsigned flags = command->flags;
-    add(&words, (flags & COMMAND_WRITE) != 0, "write");
-    add(&words, (flags & COMMAND_READ) != 0, "readonly");
-    add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
-    add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
-    add(&words, (flags & COMMAND_PUBSUB) != 0, "pubsub");
-    add(&words, (flags & COMMAND_LOADING) != 0, "loading");
-    add(&words, (flags & (COMMAND_LOADING | COMMAND_STALE)) != 0, "stale");
-    add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
-    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
-    add(&words, (flags & COMMAND_FAST) != 0, "fast");
-    add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
-    add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
-    add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0, "movablekeys");
+    describe_add(&words, (flags & COMMAND_WRITE) != 0, "write");
+    describe_add(&words, (flags & COMMAND_READ) != 0, "readonly");
+    describe_add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
+    describe_add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
+    describe_add(&words, (flags & COMMAND_PUBSUB) != 0, "pubsub");
+    describe_add(&words, (flags & COMMAND_LOADING) != 0, "loading");
+    describe_add(&words, (flags & (COMMAND_LOADING | COMMAND_STALE)) != 0, "stale");
+    describe_add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
+    describe_add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
+    describe_add(&words, (flags & COMMAND_FAST) != 0, "fast");
+    describe_add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
+    describe_add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
+    describe_add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0, "movablekeys");
     return words;
 }
 
-static struct words category_words(uint32_t index) {
+static struct words describe_category_words(uint32_t index) {
     struct words words = {.count = 0};
     uint32_t mask = category_mask(index);
     for (uint32_t category = 0; category < CATEGORIES; category++) {
-        add(&words, (mask >> category & 1) != 0, category_name(category));
+        describe_add(&words, (mask >> category & 1) != 0, category_name(category));
     }
     return words;
 }
 
 /* ---- key specifications ---- */
 
-static void reply_search(struct reply *reply, const char *name, const char *type, uint64_t pairs) {
+static void describe_reply_search(struct reply *reply, const char *name, const char *type,
+                                  uint64_t pairs) {
     reply_bulk_text(reply, name);
     reply_map(reply, 2);
     reply_named_text(reply, "type", type);
@@ -169,27 +171,27 @@ static void reply_search(struct reply *reply, const char *name, const char *type
     reply_map(reply, pairs);
 }
 
-static struct words key_words(const struct key_spec *spec) {
+static struct words describe_key_words(const struct key_spec *spec) {
     struct words words = {.count = 0};
     for (unsigned flag = 1; key_flag_name(flag) != NULL; flag <<= 1) {
-        add(&words, (spec->flags & flag) != 0, key_flag_name(flag));
+        describe_add(&words, (spec->flags & flag) != 0, key_flag_name(flag));
     }
     return words;
 }
 
-static void reply_keys(struct reply *reply, uint32_t index) {
+static void describe_reply_keys(struct reply *reply, uint32_t index) {
     const struct key_spec *specs;
     uint32_t count = key_specs_of(index, &specs);
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct words words = key_words(&specs[i]);
+        struct words words = describe_key_words(&specs[i]);
         bool is_range = !specs[i].is_counted;
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");
-        reply_words(reply, &words, "");
-        reply_search(reply, "begin_search", "index", 1);
+        describe_reply_words(reply, &words, "");
+        describe_reply_search(reply, "begin_search", "index", 1);
         reply_named_integer(reply, "index", specs[i].begin);
-        reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
+        describe_reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
         reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", specs[i].last);
         reply_named_integer(reply, is_range ? "keystep" : "firstkey", specs[i].step);
         reply_named_integer(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
@@ -201,19 +203,19 @@ static void reply_keys(struct reply *reply, uint32_t index) {
 uint64_t command_describe_info(struct call *call, uint32_t index) {
     struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
-    struct words flags = flag_words(command);
-    struct words categories = category_words(index);
+    struct words flags = describe_flag_words(command);
+    struct words categories = describe_category_words(index);
     reply_array(reply, 10);
     reply_bulk_text(reply, command_full_name(index));
     reply_integer(reply, command->arity);
-    reply_words(reply, &flags, "");
+    describe_reply_words(reply, &flags, "");
     reply_integer(reply, command->first_key);
     reply_integer(reply, command->last_key);
     reply_integer(reply, command->key_step);
-    reply_words(reply, &categories, "@");
+    describe_reply_words(reply, &categories, "@");
     reply_set(reply, 0); /* tips are for cluster clients */
-    reply_keys(reply, index);
-    uint32_t subcommand_count = count_subcommands(command);
+    describe_reply_keys(reply, index);
+    uint32_t subcommand_count = describe_count_subcommands(command);
     if (subcommand_count == 0) {
         reply_set(reply, 0);
     } else {

@@ -47,7 +47,8 @@ struct info {
     struct buffer *out;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct info *info, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void info_put(struct info *info, const char *format,
+                                                           ...) {
     char line[8192]; /* fits a path and its field name */
     va_list arguments;
     va_start(arguments, format);
@@ -58,12 +59,12 @@ __attribute__((format(printf, 2, 3))) static void put(struct info *info, const c
     buffer_append(info->out, "\r\n", 2);
 }
 
-static void put_u64(struct info *info, const char *name, uint64_t value) {
-    put(info, "%s:%llu", name, (unsigned long long)value);
+static void info_put_u64(struct info *info, const char *name, uint64_t value) {
+    info_put(info, "%s:%llu", name, (unsigned long long)value);
 }
 
 /* "name:1536" and "name_human:1.50K", sizes formatted as in Redis. */
-static void put_size(struct info *info, const char *name, uint64_t size) {
+static void info_put_size(struct info *info, const char *name, uint64_t size) {
     static const char units[] = "BKMGTP";
     double shown = (double)size;
     unsigned unit = 0;
@@ -71,69 +72,69 @@ static void put_size(struct info *info, const char *name, uint64_t size) {
         shown /= 1024;
         unit++;
     }
-    put_u64(info, name, size);
-    put(info, "%s_human:%.*f%c", name, unit == 0 ? 0 : 2, shown, units[unit]);
+    info_put_u64(info, name, size);
+    info_put(info, "%s_human:%.*f%c", name, unit == 0 ? 0 : 2, shown, units[unit]);
 }
 
 /* The server's time relative to the machine's clock. */
-static void print_clock(struct info *info) {
+static void info_print_clock(struct info *info) {
     const struct clock *clock = &info->server->clock;
-    put(info, "clock_state:%s", clock_state_name(clock->state));
-    put(info, "clock_offset_ms:%lld", (long long)(clock->lead_us / 1000));
-    put_u64(info, "clock_steps", clock->step_count);
-    put(info, "clock_last_step_ms:%lld", (long long)(clock->step_us / 1000));
-    put(info, "clock_last_step_time:%lld", (long long)(clock->step_at_us / 1000000));
+    info_put(info, "clock_state:%s", clock_state_name(clock->state));
+    info_put(info, "clock_offset_ms:%lld", (long long)(clock->lead_us / 1000));
+    info_put_u64(info, "clock_steps", clock->step_count);
+    info_put(info, "clock_last_step_ms:%lld", (long long)(clock->step_us / 1000));
+    info_put(info, "clock_last_step_time:%lld", (long long)(clock->step_at_us / 1000000));
 }
 
-static void print_server(struct info *info) {
+static void info_print_server(struct info *info) {
     const struct server *server = info->server;
     struct utsname os = {0};
     uname(&os);
     int64_t uptime_s = (server->clock.monotonic_ms - server->started_at_ms) / 1000;
-    put(info, "redis_version:%s", SERVER_REDIS_VERSION);
-    put(info, "leaderboard_version:%s", SERVER_VERSION);
-    put(info, "redis_mode:standalone");
-    put(info, "os:%s %s %s", os.sysname, os.release, os.machine);
-    put(info, "arch_bits:%zu", sizeof(void *) * 8);
-    put_u64(info, "process_id", (uint64_t)getpid());
-    put(info, "run_id:%s", server->run_id);
-    put_u64(info, "tcp_port", (uint64_t)server->tcp_port);
-    put_u64(info, "server_time_usec", (uint64_t)server->clock.now_us);
-    print_clock(info);
-    put_u64(info, "uptime_in_seconds", (uint64_t)uptime_s);
-    put_u64(info, "uptime_in_days", (uint64_t)uptime_s / 86400);
-    put(info, "executable:%s", server->executable_path);
-    put(info, "config_file:%s",
-        server->settings.file_path != NULL ? server->settings.file_path : "");
+    info_put(info, "redis_version:%s", SERVER_REDIS_VERSION);
+    info_put(info, "leaderboard_version:%s", SERVER_VERSION);
+    info_put(info, "redis_mode:standalone");
+    info_put(info, "os:%s %s %s", os.sysname, os.release, os.machine);
+    info_put(info, "arch_bits:%zu", sizeof(void *) * 8);
+    info_put_u64(info, "process_id", (uint64_t)getpid());
+    info_put(info, "run_id:%s", server->run_id);
+    info_put_u64(info, "tcp_port", (uint64_t)server->tcp_port);
+    info_put_u64(info, "server_time_usec", (uint64_t)server->clock.now_us);
+    info_print_clock(info);
+    info_put_u64(info, "uptime_in_seconds", (uint64_t)uptime_s);
+    info_put_u64(info, "uptime_in_days", (uint64_t)uptime_s / 86400);
+    info_put(info, "executable:%s", server->executable_path);
+    info_put(info, "config_file:%s",
+             server->settings.file_path != NULL ? server->settings.file_path : "");
     if (server->retiring.is_begun) {
         int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
-        put(info, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
+        info_put(info, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
     }
-    put_u64(info, "io_threads_active", server->stats.network_count > 1);
+    info_put_u64(info, "io_threads_active", server->stats.network_count > 1);
     for (uint32_t i = 0; i < server->stats.network_count; i++) {
         const struct stats_network *network = &server->stats.networks[i];
-        put(info, "io_thread_%u:clients=%u,reads=%llu,writes=%llu", i, network->client_count,
-            (unsigned long long)network->reads, (unsigned long long)network->writes);
+        info_put(info, "io_thread_%u:clients=%u,reads=%llu,writes=%llu", i, network->client_count,
+                 (unsigned long long)network->reads, (unsigned long long)network->writes);
     }
 }
 
-static void print_clients(struct info *info) {
+static void info_print_clients(struct info *info) {
     /* As in Redis: without replicas. */
-    put_u64(info, "connected_clients",
-            info->server->session_count - info->server->replication.replica_count);
-    put(info, "cluster_connections:0");
-    put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
-    put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
-    put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
-    put_u64(info, "blocked_clients",
-            (uint64_t)info->server->waits.client_count + info->server->postponed_count);
-    put(info, "tracking_clients:0");
-    put_u64(info, "pubsub_clients", info->server->subscriptions.client_count);
-    put_u64(info, "watching_clients", info->server->watches.client_count);
-    put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
+    info_put_u64(info, "connected_clients",
+                 info->server->session_count - info->server->replication.replica_count);
+    info_put(info, "cluster_connections:0");
+    info_put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
+    info_put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
+    info_put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
+    info_put_u64(info, "blocked_clients",
+                 (uint64_t)info->server->waits.client_count + info->server->postponed_count);
+    info_put(info, "tracking_clients:0");
+    info_put_u64(info, "pubsub_clients", info->server->subscriptions.client_count);
+    info_put_u64(info, "watching_clients", info->server->watches.client_count);
+    info_put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
 }
 
-static uint64_t replicas_memory_size(const struct server *server) {
+static uint64_t info_replicas_memory_size(const struct server *server) {
     uint64_t size = 0;
     for (const struct replica *replica = server->replication.replicas; replica != NULL;
          replica = replica->next) {
@@ -142,91 +143,92 @@ static uint64_t replicas_memory_size(const struct server *server) {
     return size;
 }
 
-static void print_memory(struct info *info) {
+static void info_print_memory(struct info *info) {
     const struct server *server = info->server;
     struct info_memory memory = info_measure_memory(server);
-    put_size(info, "used_memory", memory.used);
-    put_size(info, "used_memory_rss", memory.resident);
-    put_size(info, "used_memory_peak", memory.peak);
-    put(info, "used_memory_peak_perc:%.2f%%", info_percent(memory.used, memory.peak));
-    put_u64(info, "used_memory_overhead", memory.overhead);
-    put_u64(info, "used_memory_startup", memory.startup);
-    put_u64(info, "used_memory_dataset", memory.used - memory.overhead);
-    put(info, "used_memory_dataset_perc:%.2f%%", memory.dataset_percent);
-    put_size(info, "total_system_memory", server->machine_memory_size);
-    put_size(info, "maxmemory", server->settings.maxmemory);
-    put(info, "maxmemory_policy:noeviction");
-    put(info, "mem_fragmentation_ratio:%.2f", memory.fragmentation);
-    put(info, "mem_fragmentation_bytes:%lld", (long long)memory.resident - (long long)memory.used);
-    put_u64(info, "mem_clients_normal", memory.clients);
-    put_u64(info, "maxmemory_clients", server_client_memory_limit(server));
-    put_u64(info, "mem_clients_slaves", replicas_memory_size(server));
-    put_u64(info, "mem_replication_backlog", server->replication.backlog_size);
-    put(info, "mem_allocator:%s", memory_allocator());
-    put(info, "active_defrag_running:0");
-    put_u64(info, "lazyfree_pending_objects", registry_totals(server->registry)->unfreed);
-    put_u64(info, "lazyfreed_objects", registry_totals(server->registry)->freed);
+    info_put_size(info, "used_memory", memory.used);
+    info_put_size(info, "used_memory_rss", memory.resident);
+    info_put_size(info, "used_memory_peak", memory.peak);
+    info_put(info, "used_memory_peak_perc:%.2f%%", info_percent(memory.used, memory.peak));
+    info_put_u64(info, "used_memory_overhead", memory.overhead);
+    info_put_u64(info, "used_memory_startup", memory.startup);
+    info_put_u64(info, "used_memory_dataset", memory.used - memory.overhead);
+    info_put(info, "used_memory_dataset_perc:%.2f%%", memory.dataset_percent);
+    info_put_size(info, "total_system_memory", server->machine_memory_size);
+    info_put_size(info, "maxmemory", server->settings.maxmemory);
+    info_put(info, "maxmemory_policy:noeviction");
+    info_put(info, "mem_fragmentation_ratio:%.2f", memory.fragmentation);
+    info_put(info, "mem_fragmentation_bytes:%lld",
+             (long long)memory.resident - (long long)memory.used);
+    info_put_u64(info, "mem_clients_normal", memory.clients);
+    info_put_u64(info, "maxmemory_clients", server_client_memory_limit(server));
+    info_put_u64(info, "mem_clients_slaves", info_replicas_memory_size(server));
+    info_put_u64(info, "mem_replication_backlog", server->replication.backlog_size);
+    info_put(info, "mem_allocator:%s", memory_allocator());
+    info_put(info, "active_defrag_running:0");
+    info_put_u64(info, "lazyfree_pending_objects", registry_totals(server->registry)->unfreed);
+    info_put_u64(info, "lazyfreed_objects", registry_totals(server->registry)->freed);
 }
 
-static void put_i64(struct info *info, const char *name, int64_t value) {
-    put(info, "%s:%lld", name, (long long)value);
+static void info_put_i64(struct info *info, const char *name, int64_t value) {
+    info_put(info, "%s:%lld", name, (long long)value);
 }
 
-static const char *status_text(bool is_ok) {
+static const char *info_status_text(bool is_ok) {
     return is_ok ? "ok" : "err";
 }
 
 /* BGSAVE and BGREWRITEAOF are the same snapshot here, so both groups of fields describe it. */
-static void print_snapshot(struct info *info, const struct persistence_info *kept) {
-    put(info, "current_cow_peak:0");
-    put(info, "current_cow_size:0");
-    put(info, "current_cow_size_age:0");
-    put(info, "current_fork_perc:0.00");
-    put_u64(info, "snapshot_members_saved", kept->saved_members);
-    put_u64(info, "rdb_changes_since_last_save", kept->changes);
-    put(info, "rdb_bgsave_in_progress:%d", kept->is_saving);
-    put_i64(info, "rdb_last_save_time", kept->last_save_s);
-    put(info, "rdb_last_bgsave_status:%s", status_text(kept->is_last_save_ok));
-    put_i64(info, "rdb_last_bgsave_time_sec", kept->last_save_seconds);
-    put_i64(info, "rdb_current_bgsave_time_sec", kept->current_save_seconds);
-    put_u64(info, "rdb_saves", kept->save_count);
-    put(info, "rdb_last_cow_size:0");
-    put(info, "aof_enabled:%d", kept->is_journal_on);
-    put(info, "aof_rewrite_in_progress:%d", kept->is_saving);
-    put(info, "aof_rewrite_scheduled:0");
-    put_i64(info, "aof_last_rewrite_time_sec", kept->last_save_seconds);
-    put_i64(info, "aof_current_rewrite_time_sec", kept->current_save_seconds);
-    put(info, "aof_last_bgrewrite_status:%s", status_text(kept->is_last_save_ok));
-    put_u64(info, "aof_rewrites", kept->save_count);
-    put(info, "aof_last_write_status:%s", status_text(kept->is_journal_ok));
-    put(info, "aof_last_cow_size:0");
+static void info_print_snapshot(struct info *info, const struct persistence_info *kept) {
+    info_put(info, "current_cow_peak:0");
+    info_put(info, "current_cow_size:0");
+    info_put(info, "current_cow_size_age:0");
+    info_put(info, "current_fork_perc:0.00");
+    info_put_u64(info, "snapshot_members_saved", kept->saved_members);
+    info_put_u64(info, "rdb_changes_since_last_save", kept->changes);
+    info_put(info, "rdb_bgsave_in_progress:%d", kept->is_saving);
+    info_put_i64(info, "rdb_last_save_time", kept->last_save_s);
+    info_put(info, "rdb_last_bgsave_status:%s", info_status_text(kept->is_last_save_ok));
+    info_put_i64(info, "rdb_last_bgsave_time_sec", kept->last_save_seconds);
+    info_put_i64(info, "rdb_current_bgsave_time_sec", kept->current_save_seconds);
+    info_put_u64(info, "rdb_saves", kept->save_count);
+    info_put(info, "rdb_last_cow_size:0");
+    info_put(info, "aof_enabled:%d", kept->is_journal_on);
+    info_put(info, "aof_rewrite_in_progress:%d", kept->is_saving);
+    info_put(info, "aof_rewrite_scheduled:0");
+    info_put_i64(info, "aof_last_rewrite_time_sec", kept->last_save_seconds);
+    info_put_i64(info, "aof_current_rewrite_time_sec", kept->current_save_seconds);
+    info_put(info, "aof_last_bgrewrite_status:%s", info_status_text(kept->is_last_save_ok));
+    info_put_u64(info, "aof_rewrites", kept->save_count);
+    info_put(info, "aof_last_write_status:%s", info_status_text(kept->is_journal_ok));
+    info_put(info, "aof_last_cow_size:0");
 }
 
-static void print_journal(struct info *info, const struct persistence_info *kept) {
+static void info_print_journal(struct info *info, const struct persistence_info *kept) {
     bool is_synced_by_us = info->server->settings.appendfsync != SETTING_APPENDFSYNC_NO;
-    put_u64(info, "aof_current_size", kept->journal_size);
-    put_u64(info, "aof_base_size", kept->journal_base_size);
-    put(info, "aof_pending_rewrite:0");
-    put_u64(info, "aof_buffer_length", kept->waiting_size);
-    put(info, "aof_pending_bio_fsync:%d",
-        is_synced_by_us && kept->written_group > kept->synced_group);
-    put_u64(info, "aof_delayed_fsync", kept->delayed_sync_count);
-    put_u64(info, "journal_group", kept->group);
-    put_u64(info, "journal_written_group", kept->written_group);
-    put_u64(info, "journal_synced_group", kept->synced_group);
-    put_u64(info, "journal_fsync_longest_us", kept->sync_longest_us);
+    info_put_u64(info, "aof_current_size", kept->journal_size);
+    info_put_u64(info, "aof_base_size", kept->journal_base_size);
+    info_put(info, "aof_pending_rewrite:0");
+    info_put_u64(info, "aof_buffer_length", kept->waiting_size);
+    info_put(info, "aof_pending_bio_fsync:%d",
+             is_synced_by_us && kept->written_group > kept->synced_group);
+    info_put_u64(info, "aof_delayed_fsync", kept->delayed_sync_count);
+    info_put_u64(info, "journal_group", kept->group);
+    info_put_u64(info, "journal_written_group", kept->written_group);
+    info_put_u64(info, "journal_synced_group", kept->synced_group);
+    info_put_u64(info, "journal_fsync_longest_us", kept->sync_longest_us);
 }
 
-static void print_loading(struct info *info, const struct persistence_info *kept) {
-    put_i64(info, "loading_start_time", kept->loading_start_s);
-    put_u64(info, "loading_total_bytes", kept->loading_total_size);
-    put_u64(info, "loading_loaded_bytes", kept->loading_loaded_size);
-    put(info, "loading_loaded_perc:%.2f", kept->loading_percent);
-    put_i64(info, "loading_eta_seconds", kept->loading_eta_s);
-    put_u64(info, "loading_loaded_members", kept->loading_members);
+static void info_print_loading(struct info *info, const struct persistence_info *kept) {
+    info_put_i64(info, "loading_start_time", kept->loading_start_s);
+    info_put_u64(info, "loading_total_bytes", kept->loading_total_size);
+    info_put_u64(info, "loading_loaded_bytes", kept->loading_loaded_size);
+    info_put(info, "loading_loaded_perc:%.2f", kept->loading_percent);
+    info_put_i64(info, "loading_eta_seconds", kept->loading_eta_s);
+    info_put_u64(info, "loading_loaded_members", kept->loading_members);
 }
 
-static void print_persistence(struct info *info) {
+static void info_print_persistence(struct info *info) {
     const struct server *server = info->server;
     struct persistence_info kept = {
         .is_last_save_ok = true,
@@ -238,203 +240,208 @@ static void print_persistence(struct info *info) {
     if (server->persistence != NULL) {
         persistence_describe(server->persistence, &kept);
     }
-    put(info, "loading:%d", server->durability.is_loading);
-    put(info, "async_loading:0");
-    print_snapshot(info, &kept);
+    info_put(info, "loading:%d", server->durability.is_loading);
+    info_put(info, "async_loading:0");
+    info_print_snapshot(info, &kept);
     if (kept.is_journal_on) {
-        print_journal(info, &kept);
+        info_print_journal(info, &kept);
     }
     if (server->durability.is_loading) {
-        print_loading(info, &kept);
+        info_print_loading(info, &kept);
     }
 }
 
-static uint64_t topic_count(const struct info *info, enum subscription_kind kind) {
+static uint64_t info_topic_count(const struct info *info, enum subscription_kind kind) {
     return subscription_topic_count(&info->server->subscriptions, kind);
 }
 
-static void print_sync_counters(struct info *info) {
+static void info_print_sync_counters(struct info *info) {
     const struct replication_counters *counters = &info->server->replication.counters;
-    put_u64(info, "total_net_repl_input_bytes",
-            counters->received_copy_size + counters->received_size);
-    put_u64(info, "total_net_repl_output_bytes", counters->copied_size + counters->streamed_size);
-    put_u64(info, "sync_full", counters->full_syncs);
-    put_u64(info, "sync_partial_ok", counters->partial_syncs);
-    put_u64(info, "sync_partial_err", counters->partial_sync_failures);
+    info_put_u64(info, "total_net_repl_input_bytes",
+                 counters->received_copy_size + counters->received_size);
+    info_put_u64(info, "total_net_repl_output_bytes",
+                 counters->copied_size + counters->streamed_size);
+    info_put_u64(info, "sync_full", counters->full_syncs);
+    info_put_u64(info, "sync_partial_ok", counters->partial_syncs);
+    info_put_u64(info, "sync_partial_err", counters->partial_sync_failures);
 }
 
-static void print_stats(struct info *info) {
+static void info_print_stats(struct info *info) {
     const struct stats *stats = &info->server->stats;
-    put_u64(info, "total_connections_received", stats->connections_received);
-    put_u64(info, "total_commands_processed", stats->commands_processed);
-    put(info, "instantaneous_ops_per_sec:%.0f", stats->commands_per_second);
-    put_u64(info, "total_net_input_bytes", stats->input_bytes);
-    put_u64(info, "total_net_output_bytes", stats->output_bytes);
-    put(info, "instantaneous_input_kbps:%.2f", stats->input_kbps);
-    put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
-    put_u64(info, "rejected_connections", stats->connections_rejected);
-    put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
-    put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
-    put(info, "evicted_keys:0");
-    put_u64(info, "evicted_clients", stats->clients_evicted);
-    put_u64(info, "keyspace_hits", stats->keyspace_hits);
-    put_u64(info, "keyspace_misses", stats->keyspace_misses);
-    put_u64(info, "pubsub_channels", topic_count(info, SUBSCRIPTION_CHANNEL));
-    put_u64(info, "pubsub_patterns", topic_count(info, SUBSCRIPTION_PATTERN));
-    put_u64(info, "pubsubshard_channels", topic_count(info, SUBSCRIPTION_SHARD));
-    print_sync_counters(info);
-    put(info, "latest_fork_usec:0");
-    put(info, "total_forks:0");
-    put_u64(info, "total_error_replies", stats->error_replies);
-    put_u64(info, "client_output_buffer_limit_disconnections", stats->unexpected_closed_output);
-    put_u64(info, "eventloop_cycles", stats->ticks.count);
-    put_u64(info, "tick_longest_us", stats->tick_longest_us);
-    put_u64(info, "tick_longest_cpu_us", stats->tick_longest_cpu_us);
-    put_u64(info, "tick_total_us", stats->ticks.total_ns / 1000);
-    put_u64(info, "tick_long_count", stats->long_tick_count);
-    put_u64(info, "tick_long_us", stats->long_tick_wall_ns / 1000);
-    put_u64(info, "tick_long_cpu_us", stats->long_tick_cpu_ns / 1000);
+    info_put_u64(info, "total_connections_received", stats->connections_received);
+    info_put_u64(info, "total_commands_processed", stats->commands_processed);
+    info_put(info, "instantaneous_ops_per_sec:%.0f", stats->commands_per_second);
+    info_put_u64(info, "total_net_input_bytes", stats->input_bytes);
+    info_put_u64(info, "total_net_output_bytes", stats->output_bytes);
+    info_put(info, "instantaneous_input_kbps:%.2f", stats->input_kbps);
+    info_put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
+    info_put_u64(info, "rejected_connections", stats->connections_rejected);
+    info_put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
+    info_put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
+    info_put(info, "evicted_keys:0");
+    info_put_u64(info, "evicted_clients", stats->clients_evicted);
+    info_put_u64(info, "keyspace_hits", stats->keyspace_hits);
+    info_put_u64(info, "keyspace_misses", stats->keyspace_misses);
+    info_put_u64(info, "pubsub_channels", info_topic_count(info, SUBSCRIPTION_CHANNEL));
+    info_put_u64(info, "pubsub_patterns", info_topic_count(info, SUBSCRIPTION_PATTERN));
+    info_put_u64(info, "pubsubshard_channels", info_topic_count(info, SUBSCRIPTION_SHARD));
+    info_print_sync_counters(info);
+    info_put(info, "latest_fork_usec:0");
+    info_put(info, "total_forks:0");
+    info_put_u64(info, "total_error_replies", stats->error_replies);
+    info_put_u64(info, "client_output_buffer_limit_disconnections",
+                 stats->unexpected_closed_output);
+    info_put_u64(info, "eventloop_cycles", stats->ticks.count);
+    info_put_u64(info, "tick_longest_us", stats->tick_longest_us);
+    info_put_u64(info, "tick_longest_cpu_us", stats->tick_longest_cpu_us);
+    info_put_u64(info, "tick_total_us", stats->ticks.total_ns / 1000);
+    info_put_u64(info, "tick_long_count", stats->long_tick_count);
+    info_put_u64(info, "tick_long_us", stats->long_tick_wall_ns / 1000);
+    info_put_u64(info, "tick_long_cpu_us", stats->long_tick_cpu_ns / 1000);
 }
 
 /* Seconds since a time of the monotonic clock. */
-static int64_t seconds_since(const struct info *info, int64_t at_ms) {
+static int64_t info_seconds_since(const struct info *info, int64_t at_ms) {
     int64_t past_ms = info->server->clock.monotonic_ms - at_ms;
     return past_ms > 0 ? past_ms / 1000 : 0;
 }
 
 /* The copy that is being received. */
-static void print_copy(struct info *info, const struct replication *replication) {
+static void info_print_copy(struct info *info, const struct replication *replication) {
     uint64_t total = replication->copy_size;
     uint64_t read = replication->copy_read_size;
-    put_u64(info, "master_sync_total_bytes", total);
-    put_u64(info, "master_sync_read_bytes", read);
-    put_u64(info, "master_sync_left_bytes", total > read ? total - read : 0);
-    put(info, "master_sync_perc:%.2f", info_percent(read, total));
-    put_i64(info, "master_sync_last_io_seconds_ago", seconds_since(info, replication->copy_at_ms));
+    info_put_u64(info, "master_sync_total_bytes", total);
+    info_put_u64(info, "master_sync_read_bytes", read);
+    info_put_u64(info, "master_sync_left_bytes", total > read ? total - read : 0);
+    info_put(info, "master_sync_perc:%.2f", info_percent(read, total));
+    info_put_i64(info, "master_sync_last_io_seconds_ago",
+                 info_seconds_since(info, replication->copy_at_ms));
 }
 
 /* Of a replica. Sentinel wants them behind role, in any order. */
-static void print_link(struct info *info) {
+static void info_print_link(struct info *info) {
     const struct server *server = info->server;
     const struct replication *replication = &server->replication;
     bool is_up = replication_is_up(replication);
     bool is_copying = replication->link == REPLICATION_LINK_SYNC;
-    put(info, "master_host:%s", replication->master_host);
-    put_u64(info, "master_port", replication->master_port);
-    put(info, "master_link_status:%s", is_up ? "up" : "down");
-    put(info, "master_link_state:%s", replication_link_name(replication->link));
-    put_i64(info, "master_last_io_seconds_ago",
-            is_up ? seconds_since(info, replication->heard_at_ms) : -1);
-    put(info, "master_sync_in_progress:%d", is_copying);
-    put_u64(info, "slave_read_repl_offset", replication->read_group);
-    put_u64(info, "slave_repl_offset", replication->group);
+    info_put(info, "master_host:%s", replication->master_host);
+    info_put_u64(info, "master_port", replication->master_port);
+    info_put(info, "master_link_status:%s", is_up ? "up" : "down");
+    info_put(info, "master_link_state:%s", replication_link_name(replication->link));
+    info_put_i64(info, "master_last_io_seconds_ago",
+                 is_up ? info_seconds_since(info, replication->heard_at_ms) : -1);
+    info_put(info, "master_sync_in_progress:%d", is_copying);
+    info_put_u64(info, "slave_read_repl_offset", replication->read_group);
+    info_put_u64(info, "slave_repl_offset", replication->group);
     if (is_copying) {
-        print_copy(info, replication);
+        info_print_copy(info, replication);
     }
     if (!is_up) {
-        put_i64(info, "master_link_down_since_seconds",
-                seconds_since(info, replication->link_down_at_ms));
+        info_put_i64(info, "master_link_down_since_seconds",
+                     info_seconds_since(info, replication->link_down_at_ms));
     }
     if (replication->error[0] != '\0') {
-        put(info, "master_link_error:%s", replication->error);
+        info_put(info, "master_link_error:%s", replication->error);
     }
     if (replication->machine.print_source != NULL) {
         replication->machine.print_source(replication->machine.context, info->out);
     }
-    put_i64(info, "slave_priority", replication_priority(server));
-    put(info, "slave_read_only:1");
-    put(info, "replica_announced:%d", server->settings.replica_announced);
+    info_put_i64(info, "slave_priority", replication_priority(server));
+    info_put(info, "slave_read_only:1");
+    info_put(info, "replica_announced:%d", server->settings.replica_announced);
 }
 
-static void print_replicas(struct info *info) {
+static void info_print_replicas(struct info *info) {
     const struct server *server = info->server;
     const struct replication *replication = &server->replication;
     uint32_t number = 0;
-    put_u64(info, "connected_slaves", replication->replica_count);
+    info_put_u64(info, "connected_slaves", replication->replica_count);
     if (server->settings.min_replicas_to_write > 0 && server->settings.min_replicas_max_lag_s > 0) {
-        put_u64(info, "min_slaves_good_slaves", replication_count_good(server));
+        info_put_u64(info, "min_slaves_good_slaves", replication_count_good(server));
     }
     for (const struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         char address[REPLICATION_HOST_MAX + 1];
         replication_print_address(replica, address);
-        put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld", number++, address,
-            replica->port, replica_state_name(replica->state),
-            (unsigned long long)replica->ack_group,
-            (long long)seconds_since(info, replica->ack_at_ms));
+        info_put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld", number++, address,
+                 replica->port, replica_state_name(replica->state),
+                 (unsigned long long)replica->ack_group,
+                 (long long)info_seconds_since(info, replica->ack_at_ms));
     }
 }
 
 /* sync-replicas */
-static void print_sync(struct info *info, const struct sync *sync) {
+static void info_print_sync(struct info *info, const struct sync *sync) {
     if (sync->state == SYNC_OFF) {
         return;
     }
-    put(info, "sync_state:%s", sync_state_name(sync->state));
-    put(info, "sync_node:%016llx", (unsigned long long)sync->node);
-    put(info, "sync_promised:%s", sync->promised.text);
-    put_u64(info, "sync_may_have_forgotten", sync->has_forgotten);
+    info_put(info, "sync_state:%s", sync_state_name(sync->state));
+    info_put(info, "sync_node:%016llx", (unsigned long long)sync->node);
+    info_put(info, "sync_promised:%s", sync->promised.text);
+    info_put_u64(info, "sync_may_have_forgotten", sync->has_forgotten);
     if (sync_is_closed(sync)) {
-        put_u64(info, "sync_promises", sync->promise_count);
-        put_u64(info, "sync_promises_needed", sync->promises_needed);
+        info_put_u64(info, "sync_promises", sync->promise_count);
+        info_put_u64(info, "sync_promises_needed", sync->promises_needed);
     } else if (sync->state == SYNC_OPEN) {
-        put_u64(info, "sync_safe_offset", sync->safe_group);
-        put_u64(info, "sync_counted_replicas", sync->counted);
-        put_i64(info, "sync_held_seconds",
-                sync_held_ms(sync, info->server->clock.monotonic_ms) / 1000);
+        info_put_u64(info, "sync_safe_offset", sync->safe_group);
+        info_put_u64(info, "sync_counted_replicas", sync->counted);
+        info_put_i64(info, "sync_held_seconds",
+                     sync_held_ms(sync, info->server->clock.monotonic_ms) / 1000);
     }
 }
 
-static void print_replication(struct info *info) {
+static void info_print_replication(struct info *info) {
     const struct replication *replication = &info->server->replication;
     bool has_second = strspn(replication->second_id, "0") < REPLICATION_ID_SIZE;
     bool has_backlog = replication->backlog_size > 0;
-    put(info, "role:%s", replication_is_replica(replication) ? "slave" : "master");
+    info_put(info, "role:%s", replication_is_replica(replication) ? "slave" : "master");
     if (replication_is_replica(replication)) {
-        print_link(info);
+        info_print_link(info);
     } else { /* so early that it is in what a balancer reads first */
-        put(info, "serves_as_master:%d", replication_serves_as_master(info->server));
+        info_put(info, "serves_as_master:%d", replication_serves_as_master(info->server));
     }
-    print_replicas(info);
-    put(info, "master_failover_state:%s", replication_failover_name(replication->failover.state));
-    put(info, "master_replid:%s", replication->id);
-    put(info, "master_replid2:%s", replication->second_id);
-    put_u64(info, "master_repl_offset", replication->group);
-    print_sync(info, &replication->sync);
-    put_i64(info, "second_repl_offset", has_second ? (int64_t)replication->second_until + 1 : -1);
-    put(info, "repl_backlog_active:%d", has_backlog);
-    put_u64(info, "repl_backlog_size", info->server->settings.repl_backlog_size);
-    put_u64(info, "repl_backlog_first_byte_offset",
-            has_backlog ? replication->backlog_first_group : 0);
-    put_u64(info, "repl_backlog_histlen", has_backlog ? replication->backlog_used_size : 0);
+    info_print_replicas(info);
+    info_put(info, "master_failover_state:%s",
+             replication_failover_name(replication->failover.state));
+    info_put(info, "master_replid:%s", replication->id);
+    info_put(info, "master_replid2:%s", replication->second_id);
+    info_put_u64(info, "master_repl_offset", replication->group);
+    info_print_sync(info, &replication->sync);
+    info_put_i64(info, "second_repl_offset",
+                 has_second ? (int64_t)replication->second_until + 1 : -1);
+    info_put(info, "repl_backlog_active:%d", has_backlog);
+    info_put_u64(info, "repl_backlog_size", info->server->settings.repl_backlog_size);
+    info_put_u64(info, "repl_backlog_first_byte_offset",
+                 has_backlog ? replication->backlog_first_group : 0);
+    info_put_u64(info, "repl_backlog_histlen", has_backlog ? replication->backlog_used_size : 0);
 }
 
-static void put_time(struct info *info, const char *name, struct timeval time) {
-    put(info, "%s:%lld.%06ld", name, (long long)time.tv_sec, (long)time.tv_usec);
+static void info_put_time(struct info *info, const char *name, struct timeval time) {
+    info_put(info, "%s:%lld.%06ld", name, (long long)time.tv_sec, (long)time.tv_usec);
 }
 
-static void print_cpu(struct info *info) {
+static void info_print_cpu(struct info *info) {
     struct rusage self = {0};
     struct rusage children = {0};
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
-    put_time(info, "used_cpu_sys", self.ru_stime);
-    put_time(info, "used_cpu_user", self.ru_utime);
-    put_time(info, "used_cpu_sys_children", children.ru_stime);
-    put_time(info, "used_cpu_user_children", children.ru_utime);
+    info_put_time(info, "used_cpu_sys", self.ru_stime);
+    info_put_time(info, "used_cpu_user", self.ru_utime);
+    info_put_time(info, "used_cpu_sys_children", children.ru_stime);
+    info_put_time(info, "used_cpu_user_children", children.ru_utime);
 #ifdef RUSAGE_THREAD
     struct rusage thread = {0};
     getrusage(RUSAGE_THREAD, &thread);
-    put_time(info, "used_cpu_sys_main_thread", thread.ru_stime);
-    put_time(info, "used_cpu_user_main_thread", thread.ru_utime);
+    info_put_time(info, "used_cpu_sys_main_thread", thread.ru_stime);
+    info_put_time(info, "used_cpu_user_main_thread", thread.ru_utime);
 #endif
 }
 
-static void print_nothing(struct info *info) {
+static void info_print_nothing(struct info *info) {
     (void)info;
 }
 
-static void print_commandstats(struct info *info) {
+static void info_print_commandstats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     for (uint32_t i = 0; i < stats->command_count; i++) {
         const struct stats_command *command = &stats->commands[i];
@@ -442,43 +449,44 @@ static void print_commandstats(struct info *info) {
             continue;
         }
         double us = (double)command->calls.total_ns / 1000;
-        put(info,
-            "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
-            "failed_calls=%llu",
-            command_full_name(i), (unsigned long long)command->calls.count,
-            (unsigned long long)(command->calls.total_ns / 1000),
-            command->calls.count > 0 ? us / (double)command->calls.count : 0,
-            (unsigned long long)command->rejected_calls, (unsigned long long)command->failed_calls);
+        info_put(info,
+                 "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
+                 "failed_calls=%llu",
+                 command_full_name(i), (unsigned long long)command->calls.count,
+                 (unsigned long long)(command->calls.total_ns / 1000),
+                 command->calls.count > 0 ? us / (double)command->calls.count : 0,
+                 (unsigned long long)command->rejected_calls,
+                 (unsigned long long)command->failed_calls);
     }
 }
 
-static void print_errorstats(struct info *info) {
+static void info_print_errorstats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     for (uint32_t i = 0; i < stats->error_kind_count; i++) {
-        put(info, "errorstat_%s:count=%llu", stats->errors[i].prefix,
-            (unsigned long long)stats->errors[i].count);
+        info_put(info, "errorstat_%s:count=%llu", stats->errors[i].prefix,
+                 (unsigned long long)stats->errors[i].count);
     }
 }
 
-static void print_latencystats(struct info *info) {
+static void info_print_latencystats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     for (uint32_t i = 0; i < stats->command_count; i++) {
         const struct stats_command *command = &stats->commands[i];
         if (stats_percentile_us(command, 1) == 0) {
             continue;
         }
-        put(info, "latency_percentiles_usec_%s:p50=%llu,p99=%llu,p99.9=%llu", command_full_name(i),
-            (unsigned long long)stats_percentile_us(command, 0.5),
-            (unsigned long long)stats_percentile_us(command, 0.99),
-            (unsigned long long)stats_percentile_us(command, 0.999));
+        info_put(info, "latency_percentiles_usec_%s:p50=%llu,p99=%llu,p99.9=%llu",
+                 command_full_name(i), (unsigned long long)stats_percentile_us(command, 0.5),
+                 (unsigned long long)stats_percentile_us(command, 0.99),
+                 (unsigned long long)stats_percentile_us(command, 0.999));
     }
 }
 
-static void print_cluster(struct info *info) {
-    put(info, "cluster_enabled:0");
+static void info_print_cluster(struct info *info) {
+    info_put(info, "cluster_enabled:0");
 }
 
-static void print_keyspace(struct info *info) {
+static void info_print_keyspace(struct info *info) {
     struct registry *registry = info->server->registry;
     if (!info->server->durability.is_loading) {
         (void)registry_roll_some(registry, info->now_ms);
@@ -486,9 +494,9 @@ static void print_keyspace(struct info *info) {
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         uint32_t count = registry_count(registry, database);
         if (count > 0) {
-            put(info, "db%u:keys=%u,expires=%u,avg_ttl=%lld", database, count,
-                registry_expiring_count(registry, database),
-                (long long)registry_average_ttl_ms(registry, database, info->now_ms));
+            info_put(info, "db%u:keys=%u,expires=%u,avg_ttl=%lld", database, count,
+                     registry_expiring_count(registry, database),
+                     (long long)registry_average_ttl_ms(registry, database, info->now_ms));
         }
     }
 }
@@ -498,25 +506,25 @@ static const struct section {
     bool is_default;
     void (*print)(struct info *info);
 } sections[] = {
-    {"server", "Server", true, print_server},
-    {"clients", "Clients", true, print_clients},
-    {"memory", "Memory", true, print_memory},
-    {"persistence", "Persistence", true, print_persistence},
-    {"stats", "Stats", true, print_stats},
-    {"replication", "Replication", true, print_replication},
-    {"cpu", "CPU", true, print_cpu},
-    {"modules", "Modules", true, print_nothing},
-    {"commandstats", "Commandstats", false, print_commandstats},
-    {"errorstats", "Errorstats", true, print_errorstats},
-    {"latencystats", "Latencystats", false, print_latencystats},
-    {"cluster", "Cluster", true, print_cluster},
-    {"keyspace", "Keyspace", true, print_keyspace},
+    {"server", "Server", true, info_print_server},
+    {"clients", "Clients", true, info_print_clients},
+    {"memory", "Memory", true, info_print_memory},
+    {"persistence", "Persistence", true, info_print_persistence},
+    {"stats", "Stats", true, info_print_stats},
+    {"replication", "Replication", true, info_print_replication},
+    {"cpu", "CPU", true, info_print_cpu},
+    {"modules", "Modules", true, info_print_nothing},
+    {"commandstats", "Commandstats", false, info_print_commandstats},
+    {"errorstats", "Errorstats", true, info_print_errorstats},
+    {"latencystats", "Latencystats", false, info_print_latencystats},
+    {"cluster", "Cluster", true, info_print_cluster},
+    {"keyspace", "Keyspace", true, info_print_keyspace},
 };
 
 enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
 
 /* The sections as a bit set, in the order above. */
-static uint32_t default_sections(void) {
+static uint32_t info_default_sections(void) {
     uint32_t wanted = 0;
     for (uint32_t i = 0; i < SECTION_COUNT; i++) {
         wanted |= (uint32_t)sections[i].is_default << i;
@@ -524,12 +532,12 @@ static uint32_t default_sections(void) {
     return wanted;
 }
 
-static uint32_t named_sections(struct bytes name) {
+static uint32_t info_named_sections(struct bytes name) {
     if (bytes_is(name, "all") || bytes_is(name, "everything")) {
         return (UINT32_C(1) << SECTION_COUNT) - 1;
     }
     if (bytes_is(name, "default")) {
-        return default_sections();
+        return info_default_sections();
     }
     for (uint32_t i = 0; i < SECTION_COUNT; i++) {
         if (bytes_is(name, sections[i].name)) {
@@ -543,16 +551,16 @@ void info_print(struct server *server, int64_t now_ms, const struct bytes *names
                 uint32_t name_count, struct buffer *out) {
     struct info info = {.server = server, .now_ms = now_ms, .out = out};
     bool is_first = true;
-    uint32_t wanted = name_count == 0 ? default_sections() : 0;
+    uint32_t wanted = name_count == 0 ? info_default_sections() : 0;
     for (uint32_t i = 0; i < name_count; i++) {
-        wanted |= named_sections(names[i]);
+        wanted |= info_named_sections(names[i]);
     }
     /* Each section once, in table order, however often and in whatever order they are named. */
     for (uint32_t i = 0; i < SECTION_COUNT; i++) {
         if ((wanted >> i & 1) == 0) {
             continue;
         }
-        put(&info, "%s# %s", is_first ? "" : "\r\n", sections[i].title);
+        info_put(&info, "%s# %s", is_first ? "" : "\r\n", sections[i].title);
         sections[i].print(&info);
         is_first = false;
     }

@@ -67,7 +67,7 @@ static const struct command latency_reset_command = {
 
 /* ---- HISTOGRAM ---- */
 
-static uint64_t count_calls(const struct stats_command *stats) {
+static uint64_t latency_count_calls(const struct stats_command *stats) {
     uint64_t calls = 0;
     for (int i = 0; i < DURATIONS_BUCKETS; i++) {
         calls += stats->calls.buckets[i];
@@ -76,7 +76,7 @@ static uint64_t count_calls(const struct stats_command *stats) {
 }
 
 /* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
-static void reply_buckets(struct call *call, const struct stats_command *stats) {
+static void latency_reply_buckets(struct call *call, const struct stats_command *stats) {
     uint64_t seen = 0;
     uint64_t pair_count = 0;
     size_t mark = reply_array_begin(call->reply);
@@ -92,9 +92,9 @@ static void reply_buckets(struct call *call, const struct stats_command *stats) 
 }
 
 /* Returns the number of pairs written: 0 if the command was never called. */
-static uint64_t reply_histogram(struct call *call, uint32_t index) {
+static uint64_t latency_reply_histogram(struct call *call, uint32_t index) {
     const struct stats_command *stats = &call->server->stats.commands[index];
-    uint64_t calls = count_calls(stats);
+    uint64_t calls = latency_count_calls(stats);
     if (calls == 0) {
         return 0;
     }
@@ -102,22 +102,22 @@ static uint64_t reply_histogram(struct call *call, uint32_t index) {
     reply_map(call->reply, 2);
     reply_named_integer(call->reply, "calls", (int64_t)calls);
     reply_bulk_text(call->reply, "histogram_usec");
-    reply_buckets(call, stats);
+    latency_reply_buckets(call, stats);
     return 1;
 }
 
 /* A container includes its subcommands, whose numbers follow its own. */
-static uint64_t describe_histograms(struct call *call, uint32_t index) {
-    uint64_t pair_count = reply_histogram(call, index);
+static uint64_t latency_describe_histograms(struct call *call, uint32_t index) {
+    uint64_t pair_count = latency_reply_histogram(call, index);
     const struct command *const *subcommand = command_by_index(index)->subcommands;
     for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-        pair_count += reply_histogram(call, ++index);
+        pair_count += latency_reply_histogram(call, ++index);
     }
     return pair_count;
 }
 
 static void histogram_run(struct call *call) {
-    command_describe_each(call, describe_histograms, true);
+    command_describe_each(call, latency_describe_histograms, true);
 }
 
 static const struct command latency_histogram = {

@@ -3,13 +3,13 @@
 #include "server/dispatch/options.h"
 
 /* SAMPLES is accepted but has no effect: the size of a board is known exactly. */
-static bool check_samples(const struct call *call, uint32_t index, void *target) {
+static bool memory_commands_check_samples(const struct call *call, uint32_t index, void *target) {
     (void)index;
     return *(int64_t *)target >= 0 || call_syntax_error(call);
 }
 
 static const struct option_row usage_options[] = {
-    {"SAMPLES", OPTION_INTEGER, 0, check_samples},
+    {"SAMPLES", OPTION_INTEGER, 0, memory_commands_check_samples},
     {0},
 };
 
@@ -38,7 +38,7 @@ static const struct command memory_usage = {
     .run = usage_run,
 };
 
-static void put_number(struct reply *reply, const char *name, double number) {
+static void memory_commands_put_number(struct reply *reply, const char *name, double number) {
     reply_bulk_text(reply, name);
     reply_double(reply, number);
 }
@@ -61,9 +61,9 @@ static void stats_run(struct call *call) {
     reply_named_integer(reply, "keys.count", (int64_t)keys);
     reply_named_integer(reply, "keys.bytes-per-key", (int64_t)(keys > 0 ? dataset / keys : 0));
     reply_named_integer(reply, "dataset.bytes", (int64_t)dataset);
-    put_number(reply, "dataset.percentage", memory.dataset_percent);
-    put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
-    put_number(reply, "fragmentation", memory.fragmentation);
+    memory_commands_put_number(reply, "dataset.percentage", memory.dataset_percent);
+    memory_commands_put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
+    memory_commands_put_number(reply, "fragmentation", memory.fragmentation);
     reply_named_integer(reply, "fragmentation.bytes",
                         (int64_t)memory.resident - (int64_t)memory.used);
 }

@@ -6,8 +6,9 @@
 #include "server/dispatch/cost.h"
 #include "server/durability/persistence.h"
 
-static void reply_status(const struct call *call, enum persistence_status status, const char *done,
-                         const char *busy, const char *error) {
+static void persistence_commands_reply_status(const struct call *call,
+                                              enum persistence_status status, const char *done,
+                                              const char *busy, const char *error) {
     switch (status) {
     case PERSISTENCE_OK:
         reply_simple(call->reply, done);
@@ -22,16 +23,18 @@ static void reply_status(const struct call *call, enum persistence_status status
 }
 
 /* false: replied that persistence is not available. */
-static bool has_persistence(const struct call *call) {
+static bool persistence_commands_has_persistence(const struct call *call) {
     return call->server->persistence != NULL ||
            call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
 }
 
-static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
+static void persistence_commands_begin_snapshot(const struct call *call, const char *started,
+                                                const char *busy) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (has_persistence(call)) {
-        reply_status(call, persistence_begin_snapshot(call->server->persistence, error), started,
-                     busy, error);
+    if (persistence_commands_has_persistence(call)) {
+        persistence_commands_reply_status(
+            call, persistence_begin_snapshot(call->server->persistence, error), started, busy,
+            error);
     }
 }
 
@@ -42,7 +45,8 @@ static void bgsave_run(struct call *call) {
         call_syntax_error(call);
         return;
     }
-    begin_snapshot(call, "Background saving started", "ERR Background save already in progress");
+    persistence_commands_begin_snapshot(call, "Background saving started",
+                                        "ERR Background save already in progress");
 }
 
 const struct command command_bgsave = {
@@ -55,8 +59,9 @@ const struct command command_bgsave = {
 };
 
 static void bgrewriteaof_run(struct call *call) {
-    begin_snapshot(call, "Background append only file rewriting started",
-                   "ERR Background append only file rewriting already in progress");
+    persistence_commands_begin_snapshot(
+        call, "Background append only file rewriting started",
+        "ERR Background append only file rewriting already in progress");
 }
 
 const struct command command_bgrewriteaof = {
@@ -69,9 +74,9 @@ const struct command command_bgrewriteaof = {
 
 static void save_run(struct call *call) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (has_persistence(call)) {
-        reply_status(call, persistence_save(call->server->persistence, error), "OK",
-                     "ERR Background save already in progress", error);
+    if (persistence_commands_has_persistence(call)) {
+        persistence_commands_reply_status(call, persistence_save(call->server->persistence, error),
+                                          "OK", "ERR Background save already in progress", error);
     }
 }
 

@@ -16,7 +16,7 @@ static const struct option_row shutdown_rows[] = {
     {0},
 };
 
-static bool begin(struct call *call, const struct shutdown_words *words) {
+static bool shutdown_command_begin(struct call *call, const struct shutdown_words *words) {
     const struct shutdown_options options = {
         .ending = words->is_save     ? PERSISTENCE_END_SAVE
                   : words->is_nosave ? PERSISTENCE_END_NOSAVE
@@ -42,7 +42,7 @@ static void shutdown_run(struct call *call) {
         } else {
             reply_error(call->reply, "ERR No shutdown in progress.");
         }
-    } else if (!begin(call, &words)) {
+    } else if (!shutdown_command_begin(call, &words)) {
         reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
     } else if (!server->is_shutdown_asked) {
         call->session->awaits_end = true;

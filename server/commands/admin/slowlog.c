@@ -3,7 +3,7 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
-static void reply_entry(struct call *call, const struct slowlog_entry *entry) {
+static void slowlog_reply_entry(struct call *call, const struct slowlog_entry *entry) {
     reply_array(call->reply, 6);
     reply_integer(call->reply, (int64_t)entry->id);
     reply_integer(call->reply, entry->unix_time_s);
@@ -17,7 +17,7 @@ static void reply_entry(struct call *call, const struct slowlog_entry *entry) {
 }
 
 /* false: the error was replied. */
-static bool parse_count(struct call *call, uint32_t *count) {
+static bool slowlog_parse_count(struct call *call, uint32_t *count) {
     int64_t asked;
     if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
         return call_refuse(call, "ERR count should be greater than or equal to -1");
@@ -37,13 +37,13 @@ static void get_run(struct call *call) {
                            (int)word.size, word.at);
         return;
     }
-    if (call->request->count == 3 && !parse_count(call, &count)) {
+    if (call->request->count == 3 && !slowlog_parse_count(call, &count)) {
         return;
     }
     count = count < slowlog->count ? count : slowlog->count;
     reply_array(call->reply, count);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
-        reply_entry(call, slowlog_newest(slowlog, i));
+        slowlog_reply_entry(call, slowlog_newest(slowlog, i));
     }
 }
 

@@ -35,40 +35,43 @@ struct sending {
     char piece[PIECE_MAX];
 };
 
-static const struct sending *sending_of(const struct job *job) {
+static const struct sending *snapshot_command_sending_of(const struct job *job) {
     return (const struct sending *)job;
 }
 
-static bool is_client_slow(const struct job *job) {
+static bool snapshot_command_is_client_slow(const struct job *job) {
     return job->session->output.size + job->session->handed_size > UNSENT_MAX;
 }
 
-static bool is_impatient(const struct server *server, const struct sending *sending) {
+static bool snapshot_command_is_impatient(const struct server *server,
+                                          const struct sending *sending) {
     return server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
 }
 
-static bool is_ready(const struct server *server, const struct job *job);
+static bool snapshot_command_is_ready(const struct server *server, const struct job *job);
 
 /* Whoever asked first is first, whatever turns the jobs take. */
-static bool is_first(const struct server *server, const struct sending *sending) {
+static bool snapshot_command_is_first(const struct server *server, const struct sending *sending) {
     for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
-        if (job->kind->is_ready == is_ready && sending_of(job)->number < sending->number) {
+        if (job->kind->is_ready == snapshot_command_is_ready &&
+            snapshot_command_sending_of(job)->number < sending->number) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_ready(const struct server *server, const struct job *job) {
-    const struct sending *sending = sending_of(job);
+static bool snapshot_command_is_ready(const struct server *server, const struct job *job) {
+    const struct sending *sending = snapshot_command_sending_of(job);
     if (!sending->has_begun) {
-        return persistence_may_stream(server->persistence) && is_first(server, sending);
+        return persistence_may_stream(server->persistence) &&
+               snapshot_command_is_first(server, sending);
     }
-    return is_client_slow(job) ? is_impatient(server, sending)
-                               : !persistence_stream_waits(server->persistence);
+    return snapshot_command_is_client_slow(job) ? snapshot_command_is_impatient(server, sending)
+                                                : !persistence_stream_waits(server->persistence);
 }
 
-static void fail(struct sending *sending, const char *error) {
+static void snapshot_command_fail(struct sending *sending, const char *error) {
     sending->is_failed = true;
     if (error != NULL) {
         snprintf(sending->error, sizeof sending->error, "%s", error);
@@ -76,7 +79,7 @@ static void fail(struct sending *sending, const char *error) {
 }
 
 /* true: it is over. */
-static bool begin(struct server *server, struct sending *sending) {
+static bool snapshot_command_begin(struct server *server, struct sending *sending) {
     sending->taken_at_ms = server->clock.monotonic_ms;
     switch (persistence_begin_stream(server->persistence, FILE_FORMAT, sending->error)) {
     case PERSISTENCE_OK:
@@ -87,11 +90,12 @@ static bool begin(struct server *server, struct sending *sending) {
     case PERSISTENCE_FAILED:
         break;
     }
-    fail(sending, NULL);
+    snapshot_command_fail(sending, NULL);
     return true;
 }
 
-static void push(struct server *server, struct session *session, struct bytes piece) {
+static void snapshot_command_push(struct server *server, struct session *session,
+                                  struct bytes piece) {
     struct buffer *output = server_output(server, session);
     struct reply reply;
     if (output != NULL) {
@@ -100,21 +104,22 @@ static void push(struct server *server, struct session *session, struct bytes pi
     }
 }
 
-static bool step(struct server *server, struct job *job) {
+static bool snapshot_command_step(struct server *server, struct job *job) {
     struct sending *sending = (struct sending *)job;
     size_t size = 0;
     if (!sending->has_begun) {
-        return begin(server, sending);
+        return snapshot_command_begin(server, sending);
     }
-    if (is_client_slow(job)) {
-        fail(sending, "the backup's reader took nothing for a minute");
+    if (snapshot_command_is_client_slow(job)) {
+        snapshot_command_fail(sending, "the backup's reader took nothing for a minute");
         return true;
     }
     sending->taken_at_ms = server->clock.monotonic_ms;
     switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
                                     &size, sending->error)) {
     case PERSISTENCE_STREAM_PIECE:
-        push(server, job->session, (struct bytes){.at = sending->piece, .size = size});
+        snapshot_command_push(server, job->session,
+                              (struct bytes){.at = sending->piece, .size = size});
         return false;
     case PERSISTENCE_STREAM_WAITS:
         return false;
@@ -123,12 +128,12 @@ static bool step(struct server *server, struct job *job) {
     case PERSISTENCE_STREAM_FAILED:
         break;
     }
-    fail(sending, NULL);
+    snapshot_command_fail(sending, NULL);
     return true;
 }
 
-static void answer(struct server *server, struct job *job, struct reply *reply) {
-    const struct sending *sending = sending_of(job);
+static void snapshot_command_answer(struct server *server, struct job *job, struct reply *reply) {
+    const struct sending *sending = snapshot_command_sending_of(job);
     if (sending->is_failed) {
         reply_error_format(reply, "ERR %s", sending->error);
         return;
@@ -143,22 +148,24 @@ static void answer(struct server *server, struct job *job, struct reply *reply) 
     reply_simple(reply, text);
 }
 
-static void destroy(struct server *server, struct job *job) {
-    if (sending_of(job)->has_begun) {
+static void snapshot_command_destroy(struct server *server, struct job *job) {
+    if (snapshot_command_sending_of(job)->has_begun) {
         persistence_end_stream(server->persistence);
     }
     memory_free(job);
 }
 
-static const struct job_kind kind = {
-    .is_ready = is_ready, .step = step, .answer = answer, .destroy = destroy};
+static const struct job_kind kind = {.is_ready = snapshot_command_is_ready,
+                                     .step = snapshot_command_step,
+                                     .answer = snapshot_command_answer,
+                                     .destroy = snapshot_command_destroy};
 
-static bool has_room(const struct call *call, uint64_t *number) {
+static bool snapshot_command_has_room(const struct call *call, uint64_t *number) {
     uint32_t count = 0;
     *number = 0;
     for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {
         if (job->kind == &kind) {
-            uint64_t after = sending_of(job)->number + 1;
+            uint64_t after = snapshot_command_sending_of(job)->number + 1;
             *number = after > *number ? after : *number;
             count++;
         }
@@ -174,7 +181,7 @@ static void snapshot_run(struct call *call) {
         (void)call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
         return;
     }
-    if (!jobs_have_room(call->server, call->reply) || !has_room(call, &number)) {
+    if (!jobs_have_room(call->server, call->reply) || !snapshot_command_has_room(call, &number)) {
         return;
     }
     if (call->reply->is_silent) {

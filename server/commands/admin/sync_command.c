@@ -4,7 +4,7 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
-static void ask(const struct call *call, const struct replication_wish *wish) {
+static void sync_command_ask(const struct call *call, const struct replication_wish *wish) {
     const struct replication_machine *machine = &call->server->replication.machine;
     if (machine->sync == NULL || call->session == NULL) {
         (void)call_refuse(call, "ERR this server runs without a disk: it has no replicas");
@@ -35,7 +35,7 @@ static void sync_run(struct call *call) {
         (void)call_syntax_error(call);
         return;
     }
-    ask(call, &wish);
+    sync_command_ask(call, &wish);
 }
 
 static void psync_run(struct call *call) {
@@ -48,7 +48,7 @@ static void psync_run(struct call *call) {
         wish.id = call_arg(call, 1);
         wish.group = offset > 0 ? (uint64_t)offset : 0;
     }
-    ask(call, &wish);
+    sync_command_ask(call, &wish);
 }
 
 const struct command command_lb_sync = {

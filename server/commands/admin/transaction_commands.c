@@ -49,18 +49,18 @@ const struct command command_discard = {
 /* ---- EXEC ---- */
 
 /* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
-static void set_silence(const struct call *call) {
+static void transaction_commands_set_silence(const struct call *call) {
     enum session_reply_mode mode = call->session->reply_mode;
     if (mode != SESSION_REPLY_SKIP_NEXT) {
         call->reply->is_silent = mode != SESSION_REPLY_ON;
     }
 }
 
-static bool is_only_read(uint32_t command) {
+static bool transaction_commands_is_only_read(uint32_t command) {
     return (command_by_index(command)->flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ;
 }
 
-static void run_queue(const struct call *call) {
+static void transaction_commands_run_queue(const struct call *call) {
     struct transaction *transaction = &call->session->transaction;
     /* The transaction's own changes must not affect its watches. */
     watch_clear(&call->server->watches, &call->session->watches);
@@ -71,10 +71,10 @@ static void run_queue(const struct call *call) {
         /* A client whose output is over its limit will be closed and gets no more replies. Commands
          * that only read are then skipped; commands that write still run, because EXEC is all or
          * nothing. */
-        if (call->reply->out->is_broken && is_only_read(queued->command)) {
+        if (call->reply->out->is_broken && transaction_commands_is_only_read(queued->command)) {
             continue;
         }
-        set_silence(call);
+        transaction_commands_set_silence(call);
         execute_queued(call->server, call->session, queued->command, &queued->request, call->reply);
     }
 }
@@ -91,12 +91,12 @@ static void exec_run(struct call *call) {
     } else if (session->watches.is_stale) {
         reply_null_array(call->reply);
     } else {
-        run_queue(call);
+        transaction_commands_run_queue(call);
     }
     server_end_transaction(call->server, session);
 }
 
-static uint64_t count_queued(const struct cost_view *view) {
+static uint64_t transaction_commands_count_queued(const struct cost_view *view) {
     return view->call->session->transaction.count;
 }
 
@@ -106,7 +106,7 @@ const struct command command_exec = {
     .complexity = "As the queued commands say; nothing else runs meanwhile",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
              COMMAND_RUNS_QUEUE,
-    .cost = &(const struct command_cost){.count = count_queued,
+    .cost = &(const struct command_cost){.count = transaction_commands_count_queued,
                                          .unit_ns = 700,
                                          .unit = "queued command, in addition to its own row",
                                          .instead = "transactions of a thousand commands"},
@@ -115,7 +115,7 @@ const struct command command_exec = {
 
 /* ---- WATCH, UNWATCH ---- */
 
-static bool watch_keys(const struct call *call) {
+static bool transaction_commands_watch_keys(const struct call *call) {
     struct watch_list *list = &call->session->watches;
     uint32_t database = call->session->database;
     struct watch_mark before = watch_mark(list);
@@ -145,7 +145,7 @@ static void watch_run(struct call *call) {
         call->session->watches.is_stale = true;
     }
     /* If something has already changed, EXEC will be aborted in any case. */
-    if (call->session->watches.is_stale || watch_keys(call)) {
+    if (call->session->watches.is_stale || transaction_commands_watch_keys(call)) {
         reply_ok(call->reply);
     } else {
         call_out_of_memory(call);

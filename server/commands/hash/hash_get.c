@@ -2,7 +2,8 @@
 #include "server/dispatch/cost.h"
 
 /* The value of a field, or nil. hash may be NULL. */
-static void reply_value_of(const struct call *call, const struct hash *hash, struct bytes field) {
+static void hash_get_reply_value_of(const struct call *call, const struct hash *hash,
+                                    struct bytes field) {
     struct bytes value;
     if (hash != NULL && hash_find(hash, field, &value)) {
         reply_bulk(call->reply, value);
@@ -14,7 +15,7 @@ static void reply_value_of(const struct call *call, const struct hash *hash, str
 static void hget_run(struct call *call) {
     const struct hash *hash;
     if (call_find_hash(call, call_arg(call, 1), &hash)) {
-        reply_value_of(call, hash, call_arg(call, 2));
+        hash_get_reply_value_of(call, hash, call_arg(call, 2));
     }
 }
 
@@ -34,7 +35,7 @@ static void hmget_run(struct call *call) {
     }
     reply_array(call->reply, call->request->count - 2);
     for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
-        reply_value_of(call, hash, call_arg(call, i));
+        hash_get_reply_value_of(call, hash, call_arg(call, i));
     }
 }
 
@@ -60,8 +61,8 @@ struct parts {
     bool with_field, with_value;
 };
 
-static void reply_parts(const struct call *call, const struct hash *hash,
-                        const struct parts *parts) {
+static void hash_get_reply_parts(const struct call *call, const struct hash *hash,
+                                 const struct parts *parts) {
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
     while (!reply_is_lost(call->reply) && hash_next(&cursor, &pair)) {
@@ -87,7 +88,7 @@ static void whole_run(struct call *call) {
         reply_array(call->reply, count);
     }
     if (count > 0) {
-        reply_parts(call, hash, parts);
+        hash_get_reply_parts(call, hash, parts);
     }
 }
 

@@ -15,7 +15,8 @@ enum {
 };
 
 /* The field's value; empty and *is_there false: it does not exist. false: the error was replied. */
-static bool find_value(const struct call *call, struct bytes *value, bool *is_there) {
+static bool hash_increment_find_value(const struct call *call, struct bytes *value,
+                                      bool *is_there) {
     const struct hash *hash;
     if (!call_find_hash(call, call_arg(call, 1), &hash)) {
         return false;
@@ -24,7 +25,7 @@ static bool find_value(const struct call *call, struct bytes *value, bool *is_th
     return true;
 }
 
-static bool write_value(const struct call *call, struct bytes text) {
+static bool hash_increment_write_value(const struct call *call, struct bytes text) {
     const char *event = command_full_name(command_index(call->command));
     uint32_t added_count;
     return hash_write(call, (const struct bytes[]){call_arg(call, 2), text}, 1, event,
@@ -38,7 +39,7 @@ static void hincrby_run(struct call *call) {
     int64_t sum = 0;
     bool is_there;
     if (!call_parse_integer(call, call_arg(call, 3), &increment) ||
-        !find_value(call, &text, &is_there)) {
+        !hash_increment_find_value(call, &text, &is_there)) {
         return;
     }
     if (is_there && !bytes_parse_i64(text, &sum)) {
@@ -47,7 +48,7 @@ static void hincrby_run(struct call *call) {
         reply_error(call->reply, "ERR increment or decrement would overflow");
     } else {
         size_t size = bytes_print_i64(printed, sum);
-        if (write_value(call, (struct bytes){.at = printed, .size = size})) {
+        if (hash_increment_write_value(call, (struct bytes){.at = printed, .size = size})) {
             reply_wide_integer(call->reply, sum);
         }
     }
@@ -64,7 +65,7 @@ const struct command command_hincrby = {
 };
 
 /* As Redis's string2ld: what strtold reads, to the last byte. */
-static bool parse_float(struct bytes text, long double *value) {
+static bool hash_increment_parse_float(struct bytes text, long double *value) {
     char copy[FLOAT_TEXT_MAX];
     char *end;
     if (text.size == 0 || text.size >= sizeof copy || isspace((unsigned char)text.at[0])) {
@@ -79,7 +80,7 @@ static bool parse_float(struct bytes text, long double *value) {
 }
 
 /* Without an exponent and without zeros at the end. */
-static struct bytes print_float(char *out, long double value) {
+static struct bytes hash_increment_print_float(char *out, long double value) {
     int printed = snprintf(out, FLOAT_TEXT_MAX, "%.17Lf", value);
     CHECK(printed > 0 && printed < FLOAT_TEXT_MAX);
     size_t size = (size_t)printed;
@@ -96,7 +97,7 @@ static void hincrbyfloat_run(struct call *call) {
     long double increment;
     long double sum = 0;
     bool is_there;
-    if (!parse_float(call_arg(call, 3), &increment)) {
+    if (!hash_increment_parse_float(call_arg(call, 3), &increment)) {
         reply_error(call->reply, "ERR value is not a valid float");
         return;
     }
@@ -104,10 +105,10 @@ static void hincrbyfloat_run(struct call *call) {
         reply_error(call->reply, "ERR value is NaN or Infinity");
         return;
     }
-    if (!find_value(call, &text, &is_there)) {
+    if (!hash_increment_find_value(call, &text, &is_there)) {
         return;
     }
-    if (is_there && !parse_float(text, &sum)) {
+    if (is_there && !hash_increment_parse_float(text, &sum)) {
         reply_error(call->reply, "ERR hash value is not a float");
         return;
     }
@@ -116,8 +117,8 @@ static void hincrbyfloat_run(struct call *call) {
         reply_error(call->reply, "ERR increment would produce NaN or Infinity");
         return;
     }
-    text = print_float(printed, sum);
-    if (write_value(call, text)) {
+    text = hash_increment_print_float(printed, sum);
+    if (hash_increment_write_value(call, text)) {
         reply_bulk(call->reply, text);
     }
 }

@@ -5,13 +5,14 @@
 static const char with_values[] = "WITHVALUES";
 
 /* A header for count fields. With values, pairs are flat in RESP2 and arrays in RESP3. */
-static void reply_header(const struct call *call, uint64_t count, const struct draw *draw) {
+static void hash_random_reply_header(const struct call *call, uint64_t count,
+                                     const struct draw *draw) {
     bool is_flat = draw->with_values && call->reply->version == 2;
     reply_array(call->reply, is_flat ? count * 2 : count);
 }
 
-static void reply_pair(const struct call *call, const struct hash_pair *pair,
-                       const struct draw *draw) {
+static void hash_random_reply_pair(const struct call *call, const struct hash_pair *pair,
+                                   const struct draw *draw) {
     if (draw->with_values && call->reply->version > 2) {
         reply_array(call->reply, 2);
     }
@@ -21,64 +22,65 @@ static void reply_pair(const struct call *call, const struct hash_pair *pair,
     }
 }
 
-static void reply_repeats(const struct call *call, const struct hash *hash,
-                          const struct draw *draw) {
+static void hash_random_reply_repeats(const struct call *call, const struct hash *hash,
+                                      const struct draw *draw) {
     struct hash_pair pair;
-    reply_header(call, (uint64_t)-draw->count, draw);
+    hash_random_reply_header(call, (uint64_t)-draw->count, draw);
     for (int64_t left = -draw->count; left > 0 && !reply_is_lost(call->reply); left--) {
         hash_at(hash, draw_below(call, hash_count(hash)), &pair);
-        reply_pair(call, &pair, draw);
+        hash_random_reply_pair(call, &pair, draw);
     }
 }
 
-static void reply_walk(const struct call *call, const struct hash *hash, uint32_t count,
-                       const struct draw *draw) {
+static void hash_random_reply_walk(const struct call *call, const struct hash *hash, uint32_t count,
+                                   const struct draw *draw) {
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
-    reply_header(call, count, draw);
+    hash_random_reply_header(call, count, draw);
     for (uint32_t left = hash_count(hash); count > 0 && !reply_is_lost(call->reply); left--) {
         bool is_there = hash_next(&cursor, &pair);
         CHECK(is_there);
         if (draw_takes(call, left, count)) {
-            reply_pair(call, &pair, draw);
+            hash_random_reply_pair(call, &pair, draw);
             count--;
         }
     }
 }
 
-static void reply_draws(const struct call *call, const struct hash *hash, uint32_t count,
-                        const struct draw *draw) {
+static void hash_random_reply_draws(const struct call *call, const struct hash *hash,
+                                    uint32_t count, const struct draw *draw) {
     uint32_t *indexes = draw_indexes(call, count, hash_count(hash));
     struct hash_pair pair;
     if (indexes == NULL) {
         return;
     }
-    reply_header(call, count, draw);
+    hash_random_reply_header(call, count, draw);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
         hash_at(hash, indexes[i], &pair);
-        reply_pair(call, &pair, draw);
+        hash_random_reply_pair(call, &pair, draw);
     }
     memory_free(indexes);
 }
 
-static void random_one(const struct call *call, const struct hash *hash) {
+static void hash_random_one(const struct call *call, const struct hash *hash) {
     struct hash_pair pair;
     hash_at(hash, draw_below(call, hash_count(hash)), &pair);
     reply_bulk(call->reply, pair.field);
 }
 
-static void random_many(const struct call *call, const struct hash *hash, const struct draw *draw) {
+static void hash_random_many(const struct call *call, const struct hash *hash,
+                             const struct draw *draw) {
     uint32_t field_count = hash_count(hash);
     if (draw->count < 0) {
-        reply_repeats(call, hash, draw);
+        hash_random_reply_repeats(call, hash, draw);
     } else if (draw->count == 0) {
         reply_array(call->reply, 0);
     } else if (draw->count >= field_count) {
-        reply_walk(call, hash, field_count, draw);
+        hash_random_reply_walk(call, hash, field_count, draw);
     } else if (draw_is_walk(draw->count, field_count)) {
-        reply_walk(call, hash, (uint32_t)draw->count, draw);
+        hash_random_reply_walk(call, hash, (uint32_t)draw->count, draw);
     } else {
-        reply_draws(call, hash, (uint32_t)draw->count, draw);
+        hash_random_reply_draws(call, hash, (uint32_t)draw->count, draw);
     }
 }
 
@@ -91,17 +93,17 @@ static void hrandfield_run(struct call *call) {
         return;
     }
     if (is_one && hash != NULL) {
-        random_one(call, hash);
+        hash_random_one(call, hash);
     } else if (is_one) {
         reply_null(call->reply);
     } else if (hash != NULL) {
-        random_many(call, hash, &draw);
+        hash_random_many(call, hash, &draw);
     } else {
         reply_array(call->reply, 0);
     }
 }
 
-static uint64_t count_draws(const struct cost_view *view) {
+static uint64_t hash_random_count_draws(const struct cost_view *view) {
     return draw_work(view, with_values);
 }
 
@@ -113,7 +115,7 @@ const struct command command_hrandfield = {
     .flags = COMMAND_READ,
     .reads_hash = true,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_draws,
+                                         .count = hash_random_count_draws,
                                          .unit_ns = 150,
                                          .unit = "draw",
                                          .instead = "fewer of them at a time"},

@@ -5,7 +5,7 @@
 
 static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
 
-static void visit(void *context, const struct hash_pair *pair) {
+static void hash_scan_visit(void *context, const struct hash_pair *pair) {
     struct scanning *scanning = context;
     if (scanning_takes(scanning, pair->field)) {
         reply_bulk(&scanning->found, pair->field);
@@ -26,7 +26,7 @@ static void hscan_run(struct call *call) {
         return;
     }
     struct scan_limits limits = scanning_limits(&scanning);
-    cursor = hash != NULL ? hash_scan(hash, cursor, &limits, visit, &scanning) : 0;
+    cursor = hash != NULL ? hash_scan(hash, cursor, &limits, hash_scan_visit, &scanning) : 0;
     scanning_end(&scanning, call, cursor);
 }
 

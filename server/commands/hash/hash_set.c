@@ -75,8 +75,8 @@ const struct command command_hsetnx = {
     .run = hsetnx_run,
 };
 
-static void remove_fields(const struct call *call, struct registry_key *key,
-                          uint32_t *removed_count) {
+static void hash_set_remove_fields(const struct call *call, struct registry_key *key,
+                                   uint32_t *removed_count) {
     for (uint32_t i = 2; i < call->request->count; i++) {
         *removed_count += registry_remove_field(call->registry, key, call_arg(call, i));
     }
@@ -98,7 +98,7 @@ static void hdel_run(struct call *call) {
         return;
     }
     if (key != NULL) {
-        remove_fields(call, key, &removed_count);
+        hash_set_remove_fields(call, key, &removed_count);
     }
     reply_integer(call->reply, removed_count);
 }

@@ -5,7 +5,7 @@
 #include "server/dispatch/call_notify.h"
 #include "skiplist/keyspace/registry_hash.h"
 
-static bool refuse(const struct call *call, enum hash_status status) {
+static bool hash_write_refuse(const struct call *call, enum hash_status status) {
     return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",
                                                     (unsigned)HASH_FIELDS_END - 1)
                                : call_out_of_memory(call);
@@ -31,7 +31,7 @@ bool hash_write(const struct call *call, const struct bytes *pairs, uint32_t cou
         if (is_new) {
             registry_take_back(call->registry, key);
         }
-        return refuse(call, status);
+        return hash_write_refuse(call, status);
     }
     registry_tell_members(call->registry, key);
     if (is_new) {

@@ -10,13 +10,13 @@ struct time_form {
     bool is_absolute; /* since 1970, else from now on */
 };
 
-static const struct time_form *form_of(const struct call *call) {
+static const struct time_form *expire_form_of(const struct call *call) {
     return call->command->variant;
 }
 
 /* The point that the command's times are relative to. */
-static int64_t base_ms_of(const struct call *call) {
-    return form_of(call)->is_absolute ? 0 : call->now_ms;
+static int64_t expire_base_ms_of(const struct call *call) {
+    return expire_form_of(call)->is_absolute ? 0 : call->now_ms;
 }
 
 /* ---- setting ---- */
@@ -36,7 +36,7 @@ static const struct option_row expire_options[] = {
     {0},
 };
 
-static bool parse_conditions(struct call *call, struct conditions *given) {
+static bool expire_parse_conditions(struct call *call, struct conditions *given) {
     uint32_t index = 3;
     if (!options_read_to(call, &index, given)) {
         return false;
@@ -56,21 +56,21 @@ static bool parse_conditions(struct call *call, struct conditions *given) {
     return true;
 }
 
-static bool parse_time(struct call *call, int64_t *time_ms) {
+static bool expire_parse_time(struct call *call, int64_t *time_ms) {
     int64_t given;
     if (!call_parse_integer(call, call_arg(call, 2), &given)) {
         return false;
     }
     int64_t given_ms;
-    if (__builtin_mul_overflow(given, form_of(call)->is_seconds ? 1000 : 1, &given_ms) ||
-        __builtin_add_overflow(given_ms, base_ms_of(call), time_ms)) {
+    if (__builtin_mul_overflow(given, expire_form_of(call)->is_seconds ? 1000 : 1, &given_ms) ||
+        __builtin_add_overflow(given_ms, expire_base_ms_of(call), time_ms)) {
         return call_refuse_format(call, "ERR invalid expire time in '%s' command",
                                   command_full_name(command_index(call->command)));
     }
     return true;
 }
 
-static bool is_allowed(const struct conditions *given, int64_t old_ms, int64_t new_ms) {
+static bool expire_is_allowed(const struct conditions *given, int64_t old_ms, int64_t new_ms) {
     bool has_old = old_ms != REGISTRY_NO_EXPIRY;
     if ((given->is_nx && has_old) || (given->is_xx && !has_old)) {
         return false;
@@ -85,19 +85,19 @@ static bool is_allowed(const struct conditions *given, int64_t old_ms, int64_t n
 static void expire_run(struct call *call) {
     struct conditions given = {0};
     int64_t time_ms;
-    if (!parse_conditions(call, &given) || !parse_time(call, &time_ms)) {
+    if (!expire_parse_conditions(call, &given) || !expire_parse_time(call, &time_ms)) {
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL || !is_allowed(&given, registry_expiry(call->registry, key), time_ms)) {
+    if (key == NULL || !expire_is_allowed(&given, registry_expiry(call->registry, key), time_ms)) {
         reply_integer(call->reply, 0);
         return;
     }
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
         call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
-    } else if (registry_set_expiry(call->registry, key, time_ms, !form_of(call)->is_absolute) !=
-               REGISTRY_OK) {
+    } else if (registry_set_expiry(call->registry, key, time_ms,
+                                   !expire_form_of(call)->is_absolute) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     } else {
@@ -173,7 +173,7 @@ const struct command command_persist = {
 /* ---- reading ---- */
 
 /* Rounds to the nearest second, as Redis does. */
-static int64_t to_seconds(int64_t ms) {
+static int64_t expire_to_seconds(int64_t ms) {
     return ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
 }
 
@@ -185,9 +185,10 @@ static void time_left_run(struct call *call) {
         reply_integer(call->reply, key != NULL ? -1 : -2);
         return;
     }
-    int64_t base_ms = base_ms_of(call);
+    int64_t base_ms = expire_base_ms_of(call);
     int64_t left_ms = expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
-    reply_integer(call->reply, form_of(call)->is_seconds ? to_seconds(left_ms) : left_ms);
+    reply_integer(call->reply,
+                  expire_form_of(call)->is_seconds ? expire_to_seconds(left_ms) : left_ms);
 }
 
 const struct command command_ttl = {

@@ -4,7 +4,7 @@
 #include "server/dispatch/command.h"
 
 /* NULL: there is no such key, and nil is replied. */
-static const struct registry_key *find_object(struct call *call) {
+static const struct registry_key *object_find(struct call *call) {
     const struct registry_key *key = call_find_key(call, call_arg(call, 2));
     if (key == NULL) {
         reply_null(call->reply);
@@ -13,7 +13,7 @@ static const struct registry_key *find_object(struct call *call) {
 }
 
 static void encoding_run(struct call *call) {
-    const struct registry_key *key = find_object(call);
+    const struct registry_key *key = object_find(call);
     if (key != NULL) {
         reply_bulk_text(call->reply,
                         key->kind == REGISTRY_HASH ? hash_encoding(&key->hash) : "skiplist");
@@ -21,14 +21,14 @@ static void encoding_run(struct call *call) {
 }
 
 static void refcount_run(struct call *call) {
-    if (find_object(call) != NULL) {
+    if (object_find(call) != NULL) {
         reply_integer(call->reply, 1);
     }
 }
 
 /* The variant is the error. */
 static void untracked_run(struct call *call) {
-    if (find_object(call) != NULL) {
+    if (object_find(call) != NULL) {
         reply_error(call->reply, call->command->variant);
     }
 }

@@ -31,12 +31,12 @@ enum {
     SHOWN_MAX = 64,
 };
 
-static uint32_t get_version(struct bytes payload) {
+static uint32_t restore_get_version(struct bytes payload) {
     const unsigned char *at = (const unsigned char *)payload.at + payload.size - FOOTER_SIZE;
     return (uint32_t)(at[0] | at[1] << 8);
 }
 
-static void end_payload(struct buffer *out, unsigned version) {
+static void restore_end_payload(struct buffer *out, unsigned version) {
     char footer[FOOTER_SIZE] = {(char)(version & 0xff), (char)(version >> 8)};
     buffer_append(out, footer, 2);
     if (!out->is_broken) {
@@ -47,7 +47,7 @@ static void end_payload(struct buffer *out, unsigned version) {
 
 /* ---- DUMP ---- */
 
-static void append_length(struct buffer *out, uint64_t length) {
+static void restore_append_length(struct buffer *out, uint64_t length) {
     char head[5] = {(char)length};
     if (length < 64) {
         buffer_append(out, head, 1);
@@ -60,25 +60,25 @@ static void append_length(struct buffer *out, uint64_t length) {
     }
 }
 
-static void append_text(struct buffer *out, struct bytes text) {
-    append_length(out, text.size);
+static void restore_append_text(struct buffer *out, struct bytes text) {
+    restore_append_length(out, text.size);
     buffer_append(out, text.at, text.size);
 }
 
-static void dump_hash(struct buffer *out, const struct hash *hash) {
+static void restore_dump_hash(struct buffer *out, const struct hash *hash) {
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
     buffer_append(out, &(const char){TYPE_HASH}, 1);
-    append_length(out, hash_count(hash));
+    restore_append_length(out, hash_count(hash));
     while (hash_next(&cursor, &pair)) {
-        append_text(out, pair.field);
-        append_text(out, pair.value);
+        restore_append_text(out, pair.field);
+        restore_append_text(out, pair.value);
     }
-    end_payload(out, HASH_VERSION);
+    restore_end_payload(out, HASH_VERSION);
 }
 
 /* false: no memory. */
-static bool dump_board(struct buffer *out, const struct registry_key *key) {
+static bool restore_dump_board(struct buffer *out, const struct registry_key *key) {
     struct effect_encoder *encoder = memory_allocate(sizeof *encoder);
     if (encoder == NULL) {
         return false;
@@ -92,7 +92,7 @@ static bool dump_board(struct buffer *out, const struct registry_key *key) {
     }
     effect_encode_close(encoder);
     memory_free(encoder);
-    end_payload(out, BOARD_VERSION | FILE_FORMAT);
+    restore_end_payload(out, BOARD_VERSION | FILE_FORMAT);
     return true;
 }
 
@@ -110,9 +110,9 @@ static void dump_run(struct call *call) {
     buffer_init(&out, 0);
     bool is_done = true;
     if (key->kind == REGISTRY_HASH) {
-        dump_hash(&out, &key->hash);
+        restore_dump_hash(&out, &key->hash);
     } else {
-        is_done = dump_board(&out, key);
+        is_done = restore_dump_board(&out, key);
     }
     if (!is_done || out.is_broken) {
         (void)call_out_of_memory(call);
@@ -145,7 +145,7 @@ struct restore {
 };
 
 /* As in Redis: the first of the two makes the other one a syntax error. */
-static bool check_idle(const struct call *call, uint32_t index, void *target) {
+static bool restore_check_idle(const struct call *call, uint32_t index, void *target) {
     const struct restore *restore = target;
     (void)index;
     if (restore->frequency != -1) {
@@ -154,7 +154,7 @@ static bool check_idle(const struct call *call, uint32_t index, void *target) {
     return restore->idle_s >= 0 || call_refuse(call, "ERR Invalid IDLETIME value, must be >= 0");
 }
 
-static bool check_frequency(const struct call *call, uint32_t index, void *target) {
+static bool restore_check_frequency(const struct call *call, uint32_t index, void *target) {
     const struct restore *restore = target;
     (void)index;
     if (restore->idle_s != -1) {
@@ -167,8 +167,8 @@ static bool check_frequency(const struct call *call, uint32_t index, void *targe
 static const struct option_row restore_options[] = {
     {"REPLACE", OPTION_FLAG, offsetof(struct restore, is_replacing), NULL},
     {"ABSTTL", OPTION_FLAG, offsetof(struct restore, is_absolute), NULL},
-    {"IDLETIME", OPTION_INTEGER, offsetof(struct restore, idle_s), check_idle},
-    {"FREQ", OPTION_INTEGER, offsetof(struct restore, frequency), check_frequency},
+    {"IDLETIME", OPTION_INTEGER, offsetof(struct restore, idle_s), restore_check_idle},
+    {"FREQ", OPTION_INTEGER, offsetof(struct restore, frequency), restore_check_frequency},
     {0},
 };
 
@@ -185,12 +185,12 @@ struct restoring {
     bool has_board; /* ours */
 };
 
-static bool refuse_payload(const struct restoring *restoring) {
+static bool restore_refuse_payload(const struct restoring *restoring) {
     return call_refuse(restoring->call, "ERR Bad data format");
 }
 
-static bool check_value(const struct restoring *restoring, enum rdb_value_status status,
-                        const char *why) {
+static bool restore_check_value(const struct restoring *restoring, enum rdb_value_status status,
+                                const char *why) {
     switch (status) {
     case RDB_VALUE_OK:
         return true;
@@ -201,10 +201,10 @@ static bool check_value(const struct restoring *restoring, enum rdb_value_status
     case RDB_VALUE_DAMAGED:
         break;
     }
-    return refuse_payload(restoring);
+    return restore_refuse_payload(restoring);
 }
 
-static bool is_banned(const struct restoring *restoring, struct bytes member) {
+static bool restore_is_banned(const struct restoring *restoring, struct bytes member) {
     const struct call *call = restoring->call;
     return restoring->has_bans && ban_holds(call->registry, call->session->database,
                                             restoring->name, member, call->now_ms);
@@ -212,7 +212,7 @@ static bool is_banned(const struct restoring *restoring, struct bytes member) {
 
 /* ---- in place ---- */
 
-static void tell(const struct restoring *restoring, bool is_new) {
+static void restore_tell(const struct restoring *restoring, bool is_new) {
     if (is_new) {
         call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
     }
@@ -220,7 +220,7 @@ static void tell(const struct restoring *restoring, bool is_new) {
     reply_ok(restoring->call->reply);
 }
 
-static void put_in_place(struct restoring *restoring, bool is_hash) {
+static void restore_put_in_place(struct restoring *restoring, bool is_hash) {
     const struct call *call = restoring->call;
     uint32_t database = call->session->database;
     bool is_new = notify_is_on(call->server, SETTING_EVENT_NEW) &&
@@ -237,11 +237,11 @@ static void put_in_place(struct restoring *restoring, bool is_hash) {
         return;
     }
     restoring->has_board = false;
-    tell(restoring, is_new);
+    restore_tell(restoring, is_new);
 }
 
 /* It would have expired already: nothing is put, and a key that is replaced is gone. */
-static void put_nothing(const struct restoring *restoring) {
+static void restore_put_nothing(const struct restoring *restoring) {
     const struct call *call = restoring->call;
     struct registry_key *key = call_find_key(call, restoring->name);
     if (key != NULL) {
@@ -251,23 +251,23 @@ static void put_nothing(const struct restoring *restoring) {
     reply_ok(call->reply);
 }
 
-static void put(struct restoring *restoring, bool is_hash) {
+static void restore_put(struct restoring *restoring, bool is_hash) {
     bool is_expired = restoring->expire_at_ms != REGISTRY_NO_EXPIRY &&
                       restoring->expire_at_ms <= restoring->call->now_ms;
     /* All members may be banned. */
     bool is_empty = !is_hash && board_count(&restoring->board) == 0 &&
                     !rules_of(board_layout(&restoring->board))->is_created;
     if (is_expired || is_empty) {
-        put_nothing(restoring);
+        restore_put_nothing(restoring);
     } else {
-        put_in_place(restoring, is_hash);
+        restore_put_in_place(restoring, is_hash);
     }
 }
 
 /* ---- boards ---- */
 
 /* like: rules; NULL: those that the settings have for the name. false: the error was replied. */
-static bool create_board(struct restoring *restoring, const struct rules *like) {
+static bool restore_create_board(struct restoring *restoring, const struct rules *like) {
     const struct call *call = restoring->call;
     restoring->has_board = like != NULL
                                ? registry_create_board_like(call->registry, like, &restoring->board)
@@ -276,8 +276,8 @@ static bool create_board(struct restoring *restoring, const struct rules *like) 
     return restoring->has_board || call_out_of_memory(call);
 }
 
-/* is_ours: an exact copy, which may be frozen or full. */
-static void end_board(struct restoring *restoring, bool is_ours) {
+/* restore_is_ours: an exact copy, which may be frozen or full. */
+static void restore_end_board(struct restoring *restoring, bool is_ours) {
     const struct rules *rules = rules_of(board_layout(&restoring->board));
     bool is_bound = !is_ours || restoring->kept != NULL;
     if (is_bound && rules->guards != 0 && writing_explain(restoring->call, rules)) {
@@ -287,40 +287,41 @@ static void end_board(struct restoring *restoring, bool is_ours) {
         writing_refuse_full(restoring->call, rules);
         return;
     }
-    if (check_value(restoring,
-                    rdb_value_end_board(&restoring->value, &restoring->board, rules->cap), NULL)) {
-        put(restoring, false);
+    if (restore_check_value(restoring,
+                            rdb_value_end_board(&restoring->value, &restoring->board, rules->cap),
+                            NULL)) {
+        restore_put(restoring, false);
     }
 }
 
 /* One of ours: its layout and options come with it. */
-static bool open_board(struct restoring *restoring, const struct rules *rules) {
+static bool restore_open_board(struct restoring *restoring, const struct rules *rules) {
     const struct rules *like = restoring->kept;
     if (restoring->has_board) {
-        return refuse_payload(restoring);
+        return restore_refuse_payload(restoring);
     }
     if (like != NULL && !layout_equal(&like->layout, &rules->layout)) {
         return call_refuse(restoring->call,
                            "ERR payload is of a board with another layout than LB.CREATE gave this "
                            "one: DEL it first");
     }
-    if (!create_board(restoring, like != NULL ? like : rules)) {
+    if (!restore_create_board(restoring, like != NULL ? like : rules)) {
         return false;
     }
     rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
     return true;
 }
 
-static bool take_entries(struct restoring *restoring, const struct board_entry *entries,
-                         uint32_t count) {
+static bool restore_take_entries(struct restoring *restoring, const struct board_entry *entries,
+                                 uint32_t count) {
     if (!restoring->has_board) {
-        return refuse_payload(restoring);
+        return restore_refuse_payload(restoring);
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct board_entry *entry = &entries[i];
-        if (!is_banned(restoring, entry->member) &&
-            !check_value(restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key),
-                         NULL)) {
+        if (!restore_is_banned(restoring, entry->member) &&
+            !restore_check_value(
+                restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key), NULL)) {
             return false;
         }
     }
@@ -329,19 +330,21 @@ static bool take_entries(struct restoring *restoring, const struct board_entry *
 
 /* ---- values of Redis ---- */
 
-static bool refuse_member(const struct restoring *restoring, struct bytes member, const char *why) {
+static bool restore_refuse_member(const struct restoring *restoring, struct bytes member,
+                                  const char *why) {
     return call_refuse_format(restoring->call, "ERR member '%s': %s", bytes_show(member).text, why);
 }
 
-static bool begin_value(struct restoring *restoring, const struct rdb_reader *reader) {
+static bool restore_begin_value(struct restoring *restoring, const struct rdb_reader *reader) {
     char why[RDB_VALUE_ERROR_MAX];
     switch (reader->kind) {
     case RDB_ZSET:
-        return create_board(restoring, restoring->kept) &&
-               check_value(restoring,
-                           rdb_value_begin_board(&restoring->value, board_layout(&restoring->board),
-                                                 restoring->call->now_us, why),
-                           why);
+        return restore_create_board(restoring, restoring->kept) &&
+               restore_check_value(restoring,
+                                   rdb_value_begin_board(&restoring->value,
+                                                         board_layout(&restoring->board),
+                                                         restoring->call->now_us, why),
+                                   why);
     case RDB_HASH:
         if (restoring->call->server->is_guest) {
             return call_refuse(restoring->call,
@@ -351,7 +354,7 @@ static bool begin_value(struct restoring *restoring, const struct rdb_reader *re
         rdb_value_begin_hash(&restoring->value);
         return true;
     case RDB_BOARD:
-        return open_board(restoring, &reader->board->rules);
+        return restore_open_board(restoring, &reader->board->rules);
     case RDB_OTHER:
         break;
     }
@@ -359,7 +362,7 @@ static bool begin_value(struct restoring *restoring, const struct rdb_reader *re
                               rdb_type_name(reader->type));
 }
 
-static bool take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
+static bool restore_take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
     char why[RDB_VALUE_ERROR_MAX];
     if (reader->kind == RDB_HASH) {
         if (reader->field_expire_at_ms != RDB_NO_EXPIRY) {
@@ -368,20 +371,20 @@ static bool take_entry(struct restoring *restoring, const struct rdb_reader *rea
                                       "here: HPERSIST it first",
                                       bytes_show(reader->text).text);
         }
-        return check_value(
+        return restore_check_value(
             restoring, rdb_value_put_field(&restoring->value, reader->text, reader->value), NULL);
     }
-    if (is_banned(restoring, reader->text)) {
+    if (restore_is_banned(restoring, reader->text)) {
         return true;
     }
     enum rdb_value_status status =
         rdb_value_put_score(&restoring->value, reader->text, reader->score, why);
-    return status == RDB_VALUE_REFUSED ? refuse_member(restoring, reader->text, why)
-                                       : check_value(restoring, status, NULL);
+    return status == RDB_VALUE_REFUSED ? restore_refuse_member(restoring, reader->text, why)
+                                       : restore_check_value(restoring, status, NULL);
 }
 
 /* false: the error was replied. */
-static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
+static bool restore_read_value(struct restoring *restoring, struct rdb_reader *reader) {
     uint64_t entry_count = 0;
     for (;;) {
         switch (rdb_reader_next(reader)) {
@@ -391,24 +394,24 @@ static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
             return reader->board != NULL && reader->board->error != NULL
                        ? call_refuse_format(restoring->call, "ERR Bad data format: %s",
                                             reader->board->error)
-                       : refuse_payload(restoring);
+                       : restore_refuse_payload(restoring);
         case RDB_MORE:
-            return refuse_payload(restoring);
+            return restore_refuse_payload(restoring);
         case RDB_KEY:
-            if (!begin_value(restoring, reader)) {
+            if (!restore_begin_value(restoring, reader)) {
                 return false;
             }
             break;
         case RDB_ENTRY:
             entry_count++;
-            if (!take_entry(restoring, reader)) {
+            if (!restore_take_entry(restoring, reader)) {
                 return false;
             }
             break;
         case RDB_ENTRIES: {
             uint32_t count;
             const struct board_entry *entries = rdb_board_entries(reader->board, &count);
-            if (!take_entries(restoring, entries, count)) {
+            if (!restore_take_entries(restoring, entries, count)) {
                 return false;
             }
             break;
@@ -419,7 +422,7 @@ static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
         case RDB_END:
             return ((entry_count > 0 || reader->kind == RDB_BOARD) &&
                     rdb_reader_left(reader) == 0) ||
-                   refuse_payload(restoring);
+                   restore_refuse_payload(restoring);
         }
     }
 }
@@ -432,11 +435,11 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
     }
     rdb_reader_init_value(reader, version);
     rdb_reader_feed(reader, body);
-    if (read_value(restoring, reader)) {
+    if (restore_read_value(restoring, reader)) {
         if (reader->kind == RDB_ZSET || reader->kind == RDB_BOARD) {
-            end_board(restoring, reader->kind == RDB_BOARD);
-        } else if (check_value(restoring, rdb_value_end_hash(&restoring->value), NULL)) {
-            put(restoring, true);
+            restore_end_board(restoring, reader->kind == RDB_BOARD);
+        } else if (restore_check_value(restoring, rdb_value_end_hash(&restoring->value), NULL)) {
+            restore_put(restoring, true);
         }
     }
     rdb_reader_deinit(reader);
@@ -445,7 +448,7 @@ static void restore_value(struct restoring *restoring, struct bytes body, uint32
 
 /* ---- boards of ours ---- */
 
-static bool read_board(struct restoring *restoring, struct effect_decoder *decoder) {
+static bool restore_read_board(struct restoring *restoring, struct effect_decoder *decoder) {
     bool is_closed = false;
     for (;;) {
         enum effect_record record = effect_decode(decoder);
@@ -455,16 +458,16 @@ static bool read_board(struct restoring *restoring, struct effect_decoder *decod
                                "machine does not know");
         }
         if (is_closed && record != EFFECT_RECORD_END) {
-            return refuse_payload(restoring);
+            return restore_refuse_payload(restoring);
         }
         switch (record) {
         case EFFECT_RECORD_OPEN:
-            if (!open_board(restoring, decoder->effect.rules)) {
+            if (!restore_open_board(restoring, decoder->effect.rules)) {
                 return false;
             }
             break;
         case EFFECT_RECORD_ENTRIES:
-            if (!take_entries(restoring, decoder->entries, decoder->entry_count)) {
+            if (!restore_take_entries(restoring, decoder->entries, decoder->entry_count)) {
                 return false;
             }
             break;
@@ -472,11 +475,11 @@ static bool read_board(struct restoring *restoring, struct effect_decoder *decod
             is_closed = restoring->has_board;
             break;
         case EFFECT_RECORD_END:
-            return is_closed || refuse_payload(restoring);
+            return is_closed || restore_refuse_payload(restoring);
         case EFFECT_RECORD_BAD:
         case EFFECT_RECORD_EFFECT:
         case EFFECT_RECORD_REOPEN:
-            return refuse_payload(restoring);
+            return restore_refuse_payload(restoring);
         }
     }
 }
@@ -488,25 +491,25 @@ static void restore_board(struct restoring *restoring, struct bytes body) {
         return;
     }
     effect_decode_begin(decoder, body);
-    if (read_board(restoring, decoder)) {
-        end_board(restoring, true);
+    if (restore_read_board(restoring, decoder)) {
+        restore_end_board(restoring, true);
     }
     memory_free(decoder);
 }
 
 /* ---- the command ---- */
 
-static bool is_ours(uint32_t version) {
+static bool restore_is_ours(uint32_t version) {
     return (version & 0xff00) == BOARD_VERSION && (version & 0xff) >= 1 &&
            (version & 0xff) <= FILE_FORMAT;
 }
 
-static bool check_payload(const struct call *call, struct bytes payload) {
+static bool restore_check_payload(const struct call *call, struct bytes payload) {
     if (payload.size >= FOOTER_SIZE) {
-        uint32_t version = get_version(payload);
+        uint32_t version = restore_get_version(payload);
         size_t size = payload.size - sizeof(uint64_t);
         uint64_t told = little_get_u64(payload.at + size);
-        if ((rdb_knows_version(version) || is_ours(version)) &&
+        if ((rdb_knows_version(version) || restore_is_ours(version)) &&
             told == rdb_crc(0, payload.at, size)) {
             return true;
         }
@@ -514,8 +517,8 @@ static bool check_payload(const struct call *call, struct bytes payload) {
     return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
 }
 
-static bool read_expiry(const struct call *call, const struct restore *restore,
-                        struct restoring *restoring) {
+static bool restore_read_expiry(const struct call *call, const struct restore *restore,
+                                struct restoring *restoring) {
     int64_t ttl_ms;
     if (!call_parse_integer(call, call_arg(call, 2), &ttl_ms)) {
         return false;
@@ -536,7 +539,7 @@ static bool read_expiry(const struct call *call, const struct restore *restore,
 }
 
 /* The board that is replaced, if it is one. false: it takes no writes, and the error was replied. */
-static bool read_replaced(const struct call *call, struct restoring *restoring) {
+static bool restore_read_replaced(const struct call *call, struct restoring *restoring) {
     const struct registry_key *key = call_find_key(call, restoring->name);
     if (call_board(key) == NULL) {
         return true;
@@ -558,15 +561,15 @@ static void restore_run(struct call *call) {
         reply_error(call->reply, "BUSYKEY Target key name already exists.");
         return;
     }
-    if (!read_expiry(call, &restore, &restoring) || !check_payload(call, payload) ||
-        !read_replaced(call, &restoring)) {
+    if (!restore_read_expiry(call, &restore, &restoring) || !restore_check_payload(call, payload) ||
+        !restore_read_replaced(call, &restoring)) {
         return;
     }
     restoring.has_bans = ban_exists(call->registry);
     rdb_value_init(&restoring.value, call->server->hash_seed);
     struct bytes body = {.at = payload.at, .size = payload.size - FOOTER_SIZE};
-    uint32_t version = get_version(payload);
-    if (is_ours(version)) {
+    uint32_t version = restore_get_version(payload);
+    if (restore_is_ours(version)) {
         restore_board(&restoring, body);
     } else {
         restore_value(&restoring, body, version);
@@ -578,7 +581,7 @@ static void restore_run(struct call *call) {
 }
 
 /* From the payload's size: it is not read twice. */
-static uint64_t count_restored(const struct cost_view *view) {
+static uint64_t restore_count_restored(const struct cost_view *view) {
     enum { BYTES_PER_MEMBER = 16 };
     const struct call *call = view->call;
     return call->request->count > 3 ? call_arg(call, 3).size / BYTES_PER_MEMBER : 0;
@@ -597,7 +600,7 @@ const struct command command_restore = {
         "not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_restored,
+                                         .count = restore_count_restored,
                                          .unit_ns = 250,
                                          .grown_key = 1,
                                          .unit = "16 bytes of the value",

@@ -10,7 +10,7 @@ struct name_list {
     uint64_t count;
 };
 
-static void visit_name(void *context, struct bytes name) {
+static void scan_visit_name(void *context, struct bytes name) {
     struct name_list *names = context;
     if (glob_takes(names->glob, name)) {
         reply_bulk(names->reply, name);
@@ -25,7 +25,8 @@ static void keys_run(struct call *call) {
         return;
     }
     size_t mark = reply_array_begin(call->reply);
-    registry_each_name(call->registry, call->session->database, call->now_ms, visit_name, &names);
+    registry_each_name(call->registry, call->session->database, call->now_ms, scan_visit_name,
+                       &names);
     reply_array_end(call->reply, mark, names.count);
 }
 
@@ -73,7 +74,7 @@ static const struct option_row scan_options[] = {
     {0},
 };
 
-static void visit_key(void *context, const struct registry_key *key) {
+static void scan_visit_key(void *context, const struct registry_key *key) {
     struct key_scan *scan = context;
     if ((scan->type.at == NULL || bytes_is(scan->type, registry_kind_name(scan->registry, key))) &&
         scanning_takes(&scan->scanning, registry_name(key))) {
@@ -90,7 +91,7 @@ static void scan_run(struct call *call) {
     if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !options_read(call, 2, &scan)) {
         return;
     }
-    cursor = scanning_keys(&scan.scanning, call, cursor, UINT32_MAX, visit_key, &scan);
+    cursor = scanning_keys(&scan.scanning, call, cursor, UINT32_MAX, scan_visit_key, &scan);
     scanning_end(&scan.scanning, call, cursor);
 }
 

@@ -21,8 +21,8 @@ bool lb_check_archives(const struct call *call, struct bytes name) {
                              ACL_WRITE);
 }
 
-static bool refuse_value(const struct call *call, const struct layout_field *field,
-                         struct bytes text, enum decimal_status status) {
+static bool lb_refuse_value(const struct call *call, const struct layout_field *field,
+                            struct bytes text, enum decimal_status status) {
     return status == DECIMAL_NOT_A_NUMBER
                ? call_refuse_format(call, "ERR value is not a valid float: field '%s'", field->name)
                : zset_refuse_value(call, field, text, status);
@@ -31,7 +31,7 @@ static bool refuse_value(const struct call *call, const struct layout_field *fie
 bool lb_parse_decimal(const struct call *call, const struct layout_field *field, struct bytes text,
                       struct decimal *value) {
     enum decimal_status status = layout_field_parse(field, text, value);
-    return status == DECIMAL_OK || refuse_value(call, field, text, status);
+    return status == DECIMAL_OK || lb_refuse_value(call, field, text, status);
 }
 
 bool lb_parse_value(const struct call *call, const struct layout_field *field, struct bytes text,
@@ -41,5 +41,5 @@ bool lb_parse_value(const struct call *call, const struct layout_field *field, s
         return false;
     }
     return layout_field_ordinal(field, value, ordinal) == LAYOUT_OK ||
-           refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE);
+           lb_refuse_value(call, field, text, DECIMAL_OUT_OF_RANGE);
 }

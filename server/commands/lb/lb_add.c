@@ -13,20 +13,20 @@ static const char incompatible_operations[] =
 static const char incompatible_times[] =
     "ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
 
-static const char *set_operation(struct lb_add *add, enum lb_add_operation operation) {
+static const char *lb_add_set_operation(struct lb_add *add, enum lb_add_operation operation) {
     bool is_fine = add->operation == LB_ADD_UNSAID || add->operation == operation;
     add->operation = operation;
     return is_fine ? NULL : incompatible_operations;
 }
 
-static const char *set_time(struct lb_add *add, enum lb_add_time time) {
+static const char *lb_add_set_time(struct lb_add *add, enum lb_add_time time) {
     bool is_fine = add->time == ADD_TIME_OF_CHANGE || add->time == time;
     add->time = time;
     return is_fine ? NULL : incompatible_times;
 }
 
 /* AT and its unix milliseconds. */
-static const char *read_at(const struct request *request, struct lb_add *add) {
+static const char *lb_add_read_at(const struct request *request, struct lb_add *add) {
     int64_t at_ms;
     if (add->first == request->count) {
         return "ERR syntax error";
@@ -35,12 +35,13 @@ static const char *read_at(const struct request *request, struct lb_add *add) {
         __builtin_mul_overflow(at_ms, 1000, &add->at_us)) {
         return "ERR value is not an integer or out of range";
     }
-    return set_time(add, LB_ADD_TIME_GIVEN);
+    return lb_add_set_time(add, LB_ADD_TIME_GIVEN);
 }
 
 /* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
  * error. */
-static const char *read_option(const struct request *request, struct lb_add *add, bool *is_option) {
+static const char *lb_add_read_option(const struct request *request, struct lb_add *add,
+                                      bool *is_option) {
     struct bytes word = request->args[add->first];
     *is_option = true;
     add->first++;
@@ -53,17 +54,17 @@ static const char *read_option(const struct request *request, struct lb_add *add
     } else if (bytes_is(word, "STRINGS")) {
         add->with_strings = true;
     } else if (bytes_is(word, "SET")) {
-        return set_operation(add, LB_ADD_SET);
+        return lb_add_set_operation(add, LB_ADD_SET);
     } else if (bytes_is(word, "INCR")) {
-        return set_operation(add, LB_ADD_INCREMENT);
+        return lb_add_set_operation(add, LB_ADD_INCREMENT);
     } else if (bytes_is(word, "BEST")) {
-        return set_operation(add, LB_ADD_BEST);
+        return lb_add_set_operation(add, LB_ADD_BEST);
     } else if (bytes_is(word, "TOUCH")) {
-        return set_time(add, LB_ADD_TIME_NOW);
+        return lb_add_set_time(add, LB_ADD_TIME_NOW);
     } else if (bytes_is(word, "KEEPTIME")) {
-        return set_time(add, LB_ADD_TIME_KEPT);
+        return lb_add_set_time(add, LB_ADD_TIME_KEPT);
     } else if (bytes_is(word, "AT")) {
-        return read_at(request, add);
+        return lb_add_read_at(request, add);
     } else if (bytes_is(word, "PACKED")) {
         return "ERR PACKED must be the only option";
     } else {
@@ -79,7 +80,7 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
     while (add->first < request->count && request->args[add->first].size > 0 &&
            request->args[add->first].at[0] >= 'A') {
         bool is_option;
-        const char *error = read_option(request, add, &is_option);
+        const char *error = lb_add_read_option(request, add, &is_option);
         if (error != NULL) {
             return error;
         }
@@ -92,7 +93,7 @@ const char *lb_add_read_options(const struct request *request, struct lb_add *ad
                : NULL;
 }
 
-static const char *read_options(const struct request *request, struct lb_add *add) {
+static const char *lb_add_read_own_options(const struct request *request, struct lb_add *add) {
     bool is_packed = bytes_is(request->args[2], "PACKED");
     add->first = is_packed ? 3 : 2;
     add->operation = is_packed ? LB_ADD_PACKED : LB_ADD_UNSAID;
@@ -100,16 +101,16 @@ static const char *read_options(const struct request *request, struct lb_add *ad
 }
 
 /* The layout determines the number of values per member. false: the argument count does not fit. */
-static bool find_members(const struct request *request, const struct layout *layout,
-                         struct lb_add *add) {
+static bool lb_add_find_members(const struct request *request, const struct layout *layout,
+                                struct lb_add *add) {
     uint32_t arg_count = request->count - add->first;
     add->value_count = add->operation == LB_ADD_PACKED ? 1 : layout->field_count;
     add->member_count = arg_count / (add->value_count + 1);
     return arg_count > 0 && arg_count % (add->value_count + 1) == 0;
 }
 
-static void refuse_count(const struct call *call, const struct layout *layout,
-                         const struct lb_add *add) {
+static void lb_add_refuse_count(const struct call *call, const struct layout *layout,
+                                const struct lb_add *add) {
     char names[LAYOUT_ERROR_MAX];
     size_t size = 0;
     if (add->operation == LB_ADD_PACKED) {
@@ -146,11 +147,11 @@ bool lb_add_check_at(const struct call *call, const struct layout *layout,
 /* ---- the command ---- */
 
 /* For prefetching: the key of a request's only member, if the arguments determine it. */
-static bool new_key(const struct layout *layout, const struct request *request, int64_t now_us,
-                    uint64_t *key) {
+static bool lb_add_new_key(const struct layout *layout, const struct request *request,
+                           int64_t now_us, uint64_t *key) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    if (request->count < 4 || read_options(request, &add) != NULL ||
-        !find_members(request, layout, &add) || add.member_count != 1 ||
+    if (request->count < 4 || lb_add_read_own_options(request, &add) != NULL ||
+        !lb_add_find_members(request, layout, &add) || add.member_count != 1 ||
         add.operation == LB_ADD_INCREMENT || add.time == LB_ADD_TIME_KEPT) {
         return false;
     }
@@ -175,10 +176,11 @@ static bool new_key(const struct layout *layout, const struct request *request, 
            LAYOUT_OK;
 }
 
-static void run_on_board(const struct call *call, struct writing *writing, struct lb_add *add) {
+static void lb_add_run_on_board(const struct call *call, struct writing *writing,
+                                struct lb_add *add) {
     const struct layout *layout = board_layout(writing->board);
-    if (!find_members(call->request, layout, add)) {
-        refuse_count(call, layout, add);
+    if (!lb_add_find_members(call->request, layout, add)) {
+        lb_add_refuse_count(call, layout, add);
     } else if (lb_add_check_at(call, layout, add)) {
         writing->is_only = add->member_count == 1;
         lb_add_apply(call, writing, add);
@@ -188,14 +190,14 @@ static void run_on_board(const struct call *call, struct writing *writing, struc
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
     struct lb_add add = {.operation = LB_ADD_UNSAID};
-    const char *error = read_options(call->request, &add);
+    const char *error = lb_add_read_own_options(call->request, &add);
     if (error != NULL) {
         reply_error(call->reply, error);
         return;
     }
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
-        run_on_board(call, &writing, &add);
+        lb_add_run_on_board(call, &writing, &add);
         writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     }
 }
@@ -212,7 +214,7 @@ const struct command command_lb_add = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access update",
     .member_arg = -1,
-    .new_key = new_key,
+    .new_key = lb_add_new_key,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
                                          .count = cost_count_pairs,
                                          .unit_ns = 1200,

@@ -19,8 +19,9 @@ enum {
 /* ---- planning a member ---- */
 
 /* Add to a field of *key. */
-static bool add_value(const struct call *call, const struct layout *layout, unsigned field_index,
-                      struct bytes text, bool is_skipped, uint64_t *key) {
+static bool lb_add_apply_add_value(const struct call *call, const struct layout *layout,
+                                   unsigned field_index, struct bytes text, bool is_skipped,
+                                   uint64_t *key) {
     const struct layout_field *field = &layout->fields[field_index];
     uint64_t ordinal = layout_ordinal(layout, *key, field_index);
     struct decimal delta;
@@ -39,16 +40,16 @@ static bool add_value(const struct call *call, const struct layout *layout, unsi
 }
 
 /* Apply one value, "v", "=v" or "*", to a field of *key. false: the error was replied. */
-static bool apply_value(const struct call *call, const struct layout *layout,
-                        const struct lb_add *add, unsigned field_index, struct bytes text,
-                        bool is_skipped, uint64_t *key) {
+static bool lb_add_apply_value(const struct call *call, const struct layout *layout,
+                               const struct lb_add *add, unsigned field_index, struct bytes text,
+                               bool is_skipped, uint64_t *key) {
     bool is_set = text.size > 0 && text.at[0] == '=';
     uint64_t ordinal;
     if (text.size == 1 && text.at[0] == '*') {
         return true;
     }
     if (add->operation == LB_ADD_INCREMENT && !is_set) {
-        return add_value(call, layout, field_index, text, is_skipped, key);
+        return lb_add_apply_add_value(call, layout, field_index, text, is_skipped, key);
     }
     if (is_set) {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
@@ -61,9 +62,9 @@ static bool apply_value(const struct call *call, const struct layout *layout,
 }
 
 /* Apply a member's values to *key. They must be valid even if the member is skipped. */
-static bool apply_values(const struct call *call, const struct layout *layout,
-                         const struct lb_add *add, const struct bytes *values, bool is_skipped,
-                         uint64_t *key) {
+static bool lb_add_apply_values(const struct call *call, const struct layout *layout,
+                                const struct lb_add *add, const struct bytes *values,
+                                bool is_skipped, uint64_t *key) {
     if (add->operation == LB_ADD_PACKED) {
         if (layout_key_parse(layout, values[0], key)) {
             return true;
@@ -73,7 +74,7 @@ static bool apply_values(const struct call *call, const struct layout *layout,
         return call_refuse_format(call, "ERR %s", error);
     }
     for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!apply_value(call, layout, add, i, values[i], is_skipped, key)) {
+        if (!lb_add_apply_value(call, layout, add, i, values[i], is_skipped, key)) {
             return false;
         }
     }
@@ -82,8 +83,9 @@ static bool apply_values(const struct call *call, const struct layout *layout,
 
 /* Set the time of the step's key, and determine whether it is written. On entry the key has the
  * member's previous time. */
-static bool stamp(const struct call *call, const struct layout *layout, const struct lb_add *add,
-                  const struct lb_add_step *before, struct lb_add_step *step) {
+static bool lb_add_apply_stamp(const struct call *call, const struct layout *layout,
+                               const struct lb_add *add, const struct lb_add_step *before,
+                               struct lb_add_step *step) {
     bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
                                                layout_without_time(layout, before->key);
     bool is_kept = add->time == ADD_TIME_OF_CHANGE
@@ -101,8 +103,8 @@ static bool stamp(const struct call *call, const struct layout *layout, const st
 }
 
 /* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
-static bool is_beaten(const struct rules *rules, const struct lb_add *add,
-                      const struct lb_add_step *before, uint64_t key) {
+static bool lb_add_apply_is_beaten(const struct rules *rules, const struct lb_add *add,
+                                   const struct lb_add_step *before, uint64_t key) {
     if (!before->is_there) {
         return false;
     }
@@ -124,15 +126,15 @@ bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
     step->is_written = false;
     uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
     if (!writing_check_member(writing, values[add->value_count]) ||
-        !apply_values(call, layout, add, values, is_skipped, &key)) {
+        !lb_add_apply_values(call, layout, add, values, is_skipped, &key)) {
         return false;
     }
-    bool stays = is_beaten(rules, add, before, key);
+    bool stays = lb_add_apply_is_beaten(rules, add, before, key);
     if (is_skipped || (stays && (rules->keeps_best || add->time != LB_ADD_TIME_NOW))) {
         return true;
     }
     step->key = stays ? before->key : key;
-    return stamp(call, layout, add, before, step);
+    return lb_add_apply_stamp(call, layout, add, before, step);
 }
 
 /* ---- putting ---- */
@@ -151,8 +153,9 @@ struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add
 
 /* ---- replies ---- */
 
-static void write_rank(const struct call *call, struct lb_writer *writer,
-                       const struct board_member *member, const struct lb_add_step *step) {
+static void lb_add_apply_write_rank(const struct call *call, struct lb_writer *writer,
+                                    const struct board_member *member,
+                                    const struct lb_add_step *step) {
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
     } else {
@@ -172,13 +175,13 @@ void lb_add_answer_result(const struct call *call, const struct board *board,
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
     reply_array(call->reply, 3);
-    write_rank(call, &writer, &member, step);
+    lb_add_apply_write_rank(call, &writer, &member, step);
     reply_integer(call->reply, step->is_written);
 }
 
 /* Ranks as they are after the whole command. */
-static void answer_ranks(const struct call *call, const struct board *board,
-                         const struct lb_add *add, const struct lb_add_step *steps) {
+static void lb_add_apply_answer_ranks(const struct call *call, const struct board *board,
+                                      const struct lb_add *add, const struct lb_add_step *steps) {
     struct lb_writer writer;
     struct lookup ahead[LOOKUP_GROUP];
     lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
@@ -191,14 +194,14 @@ static void answer_ranks(const struct call *call, const struct board *board,
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
         reply_array(call->reply, 2);
-        write_rank(call, &writer, &member, &steps[i]);
+        lb_add_apply_write_rank(call, &writer, &member, &steps[i]);
     }
 }
 
-static void answer(const struct call *call, const struct board *board, const struct lb_add *add,
-                   const struct lb_add_step *steps) {
+static void lb_add_apply_answer(const struct call *call, const struct board *board,
+                                const struct lb_add *add, const struct lb_add_step *steps) {
     if (add->with_rank) {
-        answer_ranks(call, board, add, steps);
+        lb_add_apply_answer_ranks(call, board, add, steps);
         return;
     }
     uint32_t written_count = 0;
@@ -210,7 +213,8 @@ static void answer(const struct call *call, const struct board *board, const str
 
 /* ---- one member ---- */
 
-static void add_one(const struct call *call, struct writing *writing, const struct lb_add *add) {
+static void lb_add_apply_add_one(const struct call *call, struct writing *writing,
+                                 const struct lb_add *add) {
     struct board_member member;
     struct lb_add_step step;
     board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
@@ -227,7 +231,7 @@ static void add_one(const struct call *call, struct writing *writing, const stru
         step.is_written = status == WRITING_PUT;
     }
     writing_settle(writing);
-    answer(call, writing->board, add, &step);
+    lb_add_apply_answer(call, writing->board, add, &step);
 }
 
 /* ---- many members ---- */
@@ -249,7 +253,7 @@ struct many {
 };
 
 /* The slot of a member's latest step, or the free slot to use for it. */
-static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t hash) {
+static uint32_t *lb_add_apply_find_slot(const struct many *many, struct bytes name, uint64_t hash) {
     const struct step_table *table = &many->table;
     uint32_t at = (uint32_t)(hash >> 32) & table->mask;
     while (table->slots[at] != 0 &&
@@ -259,7 +263,7 @@ static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t 
     return &table->slots[at];
 }
 
-static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
+static bool lb_add_apply_plan_group(struct many *many, uint32_t begin, unsigned count) {
     const struct call *call = many->call;
     const struct lb_add *add = many->add;
     struct lookup ahead[LOOKUP_GROUP];
@@ -268,7 +272,7 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
     for (uint32_t i = begin; i < begin + count; i++) {
         struct board_member member;
         board_look_up(many->board, lb_add_name(call->request, add, i), &ahead[i - begin], &member);
-        uint32_t *slot = find_slot(many, member.name, member.hash);
+        uint32_t *slot = lb_add_apply_find_slot(many, member.name, member.hash);
         struct lb_add_step before =
             *slot != 0 ? many->steps[*slot - 1] : lb_add_step_of(many->board, add, &member);
         if (!lb_add_plan(many->writing, add, lb_add_values(call->request, add, i), &before,
@@ -281,7 +285,7 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
     return true;
 }
 
-static bool put_group(struct many *many, uint32_t begin, unsigned count) {
+static bool lb_add_apply_put_group(struct many *many, uint32_t begin, unsigned count) {
     const struct lb_add *add = many->add;
     struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
@@ -306,7 +310,7 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
 
 typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
 
-static bool for_each_group(struct many *many, many_group *run_group) {
+static bool lb_add_apply_for_each_group(struct many *many, many_group *run_group) {
     uint32_t count = many->add->member_count;
     for (uint32_t begin = 0; begin < count; begin += LOOKUP_GROUP) {
         if (!run_group(many, begin, lookup_group_size(count, begin))) {
@@ -317,7 +321,7 @@ static bool for_each_group(struct many *many, many_group *run_group) {
 }
 
 /* Reserve memory for all members, so that none fails after another was put. */
-static bool reserve(const struct many *many) {
+static bool lb_add_apply_reserve(const struct many *many) {
     size_t size = board_growth_size(many->board, many->add->member_count);
     for (uint32_t i = 0; i < many->add->member_count; i++) {
         size += lb_add_name(many->call->request, many->add, i).size;
@@ -326,7 +330,7 @@ static bool reserve(const struct many *many) {
 }
 
 /* Members that were added and then removed by CAP in the same command do not count as added. */
-static void take_back_lost(struct many *many) {
+static void lb_add_apply_take_back_lost(struct many *many) {
     for (uint32_t i = 0; i < many->add->member_count; i++) {
         uint64_t key;
         many->steps[i].is_written =
@@ -336,30 +340,31 @@ static void take_back_lost(struct many *many) {
     }
 }
 
-static void plan_and_put(struct many *many) {
-    if (!for_each_group(many, plan_group)) {
+static void lb_add_apply_plan_and_put(struct many *many) {
+    if (!lb_add_apply_for_each_group(many, lb_add_apply_plan_group)) {
         return;
     }
     if (many->new_count > writing_room(many->writing)) {
         writing_refuse_full(many->call, many->writing->rules);
         return;
     }
-    if (!reserve(many)) {
+    if (!lb_add_apply_reserve(many)) {
         call_out_of_memory(many->call);
         return;
     }
-    bool is_put = for_each_group(many, put_group);
+    bool is_put = lb_add_apply_for_each_group(many, lb_add_apply_put_group);
     memory_reserve_end();
     if (is_put) {
         writing_settle(many->writing);
         if (many->writing->has_lost) {
-            take_back_lost(many);
+            lb_add_apply_take_back_lost(many);
         }
-        answer(many->call, many->board, many->add, many->steps);
+        lb_add_apply_answer(many->call, many->board, many->add, many->steps);
     }
 }
 
-static void add_many(const struct call *call, struct writing *writing, const struct lb_add *add) {
+static void lb_add_apply_add_many(const struct call *call, struct writing *writing,
+                                  const struct lb_add *add) {
     struct lb_add_step steps[STEPS_ON_STACK];
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
     struct many many = {
@@ -375,7 +380,7 @@ static void add_many(const struct call *call, struct writing *writing, const str
         many.table.mask = slot_count - 1;
     }
     if (many.steps != NULL && many.table.slots != NULL) {
-        plan_and_put(&many);
+        lb_add_apply_plan_and_put(&many);
     } else {
         call_out_of_memory(call);
     }
@@ -387,8 +392,8 @@ static void add_many(const struct call *call, struct writing *writing, const str
 
 void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
     if (add->member_count == 1) {
-        add_one(call, writing, add);
+        lb_add_apply_add_one(call, writing, add);
     } else {
-        add_many(call, writing, add);
+        lb_add_apply_add_many(call, writing, add);
     }
 }

@@ -12,7 +12,7 @@
 enum { FIRST_WORD = 2 };
 
 /* Do the times of a board with members, which stay where they are, last until its period ends? */
-static bool check_window(const struct call *call, const struct rules *rules) {
+static bool lb_alter_check_window(const struct call *call, const struct rules *rules) {
     const struct layout *layout = &rules->layout;
     if (layout->time.bits == 0 || layout_time_last_us(layout) >= rules->period_end_ms * 1000 - 1) {
         return true;
@@ -22,8 +22,8 @@ static bool check_window(const struct call *call, const struct rules *rules) {
 }
 
 /* false: the error was replied. */
-static bool read_rules(const struct call *call, const struct registry_key *key,
-                       struct rules *rules) {
+static bool lb_alter_read_rules(const struct call *call, const struct registry_key *key,
+                                struct rules *rules) {
     const struct request *request = call->request;
     const struct rules *before = registry_rules(key);
     char reason[SETTING_ERROR_MAX];
@@ -44,7 +44,7 @@ static bool read_rules(const struct call *call, const struct registry_key *key,
         return true;
     }
     rules_enter_period(rules, call->now_ms);
-    return check_window(call, rules);
+    return lb_alter_check_window(call, rules);
 }
 
 static void lb_alter_run(struct call *call) {
@@ -53,7 +53,7 @@ static void lb_alter_run(struct call *call) {
     if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (!read_rules(call, key, &rules)) {
+    if (!lb_alter_read_rules(call, key, &rules)) {
         return;
     }
     if (rules_equal(&rules, registry_rules(key))) {

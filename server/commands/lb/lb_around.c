@@ -27,7 +27,7 @@ static const struct option_row lb_around_options[] = {
     {0},
 };
 
-static bool read_arguments(const struct call *call, struct around *around) {
+static bool lb_around_read_arguments(const struct call *call, struct around *around) {
     around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
     if (!around->is_score && !call_arg_is(call, ARG_KIND, "MEMBER")) {
         return call_syntax_error(call);
@@ -43,7 +43,8 @@ static bool read_arguments(const struct call *call, struct around *around) {
 
 /* The rank of a new member with this score and 0 in its other fields, if it were added now: after
  * its equals, or (LATEST) before them. If board is NULL, only the score is checked. */
-static bool find_score(const struct call *call, const struct board *board, uint32_t *rank) {
+static bool lb_around_find_score(const struct call *call, const struct board *board,
+                                 uint32_t *rank) {
     const struct layout *layout = lb_layout(call, board, call_arg(call, 1));
     uint64_t ordinal;
     if (!lb_parse_value(call, &layout->fields[0], call_arg(call, ARG_WHERE), &ordinal)) {
@@ -57,7 +58,7 @@ static bool find_score(const struct call *call, const struct board *board, uint3
     return true;
 }
 
-static struct zset_span window(const struct board *board, uint32_t rank, int64_t count) {
+static struct zset_span lb_around_window(const struct board *board, uint32_t rank, int64_t count) {
     int64_t board_size = board_count(board);
     int64_t size = count < board_size ? count : board_size;
     int64_t first = (int64_t)rank - size / 2;
@@ -69,7 +70,7 @@ static struct zset_span window(const struct board *board, uint32_t rank, int64_t
 static void lb_around_run(struct call *call) {
     struct around around = {.is_score = false};
     uint32_t rank = 0;
-    if (!read_arguments(call, &around)) {
+    if (!lb_around_read_arguments(call, &around)) {
         return;
     }
     const struct board *board;
@@ -78,7 +79,7 @@ static void lb_around_run(struct call *call) {
     }
     bool is_there = board != NULL;
     if (around.is_score) {
-        if (!find_score(call, board, &rank)) {
+        if (!lb_around_find_score(call, board, &rank)) {
             return;
         }
     } else {
@@ -88,15 +89,15 @@ static void lb_around_run(struct call *call) {
     }
     struct zset_span span = {.count = 0};
     if (is_there) {
-        span = window(board, rank, around.count);
+        span = lb_around_window(board, rank, around.count);
     }
     lb_reply_span(call, board, span, true, around.shape);
 }
 
-static uint64_t count_window(const struct cost_view *view) {
+static uint64_t lb_around_count_window(const struct cost_view *view) {
     struct around around = {.is_score = false};
     int64_t size = cost_size(view, 1);
-    if (!read_arguments(view->call, &around)) {
+    if (!lb_around_read_arguments(view->call, &around)) {
         return 0;
     }
     return lb_data_work(&around.shape.data, (uint64_t)(around.count < size ? around.count : size));
@@ -111,7 +112,7 @@ const struct command command_lb_around = {
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
-    .cost = &(const struct command_cost){.count = count_window,
+    .cost = &(const struct command_cost){.count = lb_around_count_window,
                                          .unit_ns = 90,
                                          .unit = "member returned",
                                          .instead = "fewer of them"},

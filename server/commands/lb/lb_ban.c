@@ -10,7 +10,7 @@
 
 /* ---- LB.BAN: a ban, and an order that takes the member off the boards ---- */
 
-static bool begin(const struct call *call, struct player_walk *walk) {
+static bool lb_ban_begin(const struct call *call, struct player_walk *walk) {
     struct bytes all = {.at = "*", .size = 1};
     int64_t until_ms = walk->until_ms != 0 ? walk->until_ms : BAN_FOREVER;
     switch (ban_put(call->registry, call->session->database, walk->member,
@@ -28,19 +28,19 @@ static bool begin(const struct call *call, struct player_walk *walk) {
     return call_out_of_memory(call);
 }
 
-static void act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+static void lb_ban_act(struct server *server, struct player_walk *walk, struct registry_key *key) {
     struct board_member member;
     board_look_up(&key->board, walk->member, NULL, &member);
     player_take(server, key, &member);
     walk->done_count++;
 }
 
-static void answer(struct player_walk *walk, struct reply *reply) {
+static void lb_ban_answer(struct player_walk *walk, struct reply *reply) {
     reply_integer(reply, (int64_t)walk->done_count);
 }
 
 /* EX */
-static bool read_expiry(const struct call *call, uint32_t index, void *target) {
+static bool lb_ban_read_expiry(const struct call *call, uint32_t index, void *target) {
     struct player_walk *walk = target;
     int64_t seconds;
     int64_t ms;
@@ -53,14 +53,14 @@ static bool read_expiry(const struct call *call, uint32_t index, void *target) {
 }
 
 /* MATCH: an empty pattern would match no board. */
-static bool read_match(const struct call *call, uint32_t index, void *target) {
+static bool lb_ban_read_match(const struct call *call, uint32_t index, void *target) {
     return (call_arg(call, index).size > 0 || call_syntax_error(call)) &&
            player_read_match(call, index, target);
 }
 
 static const struct option_row lb_ban_options[] = {
-    {"EX", OPTION_READ, 0, read_expiry},
-    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), read_match},
+    {"EX", OPTION_READ, 0, lb_ban_read_expiry},
+    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), lb_ban_read_match},
     {0},
 };
 
@@ -74,7 +74,8 @@ const struct command command_lb_ban = {
     .audit = AUDIT_PLAYERS,
     .run = player_run,
     .variant =
-        &(const struct player_action){.writes = true, .begin = begin, .act = act, .answer = answer},
+        &(const struct player_action){
+            .writes = true, .begin = lb_ban_begin, .act = lb_ban_act, .answer = lb_ban_answer},
 };
 
 /* ---- LB.UNBAN ---- */
@@ -113,7 +114,7 @@ static const struct option_row lb_bans_options[] = {
 };
 
 /* [member, pattern, until | nil] of each pattern. */
-static void visit(void *context, const struct registry_key *key) {
+static void lb_ban_visit(void *context, const struct registry_key *key) {
     struct bans *bans = context;
     struct reply *reply = &bans->scanning.found;
     struct bytes name = registry_name(key);
@@ -151,8 +152,8 @@ static void lb_bans_run(struct call *call) {
         return;
     }
     const struct scan_limits limits = scanning_limits(&bans.scanning);
-    cursor =
-        registry_scan(call->registry, BAN_DATABASE, cursor, &limits, call->now_ms, visit, &bans);
+    cursor = registry_scan(call->registry, BAN_DATABASE, cursor, &limits, call->now_ms,
+                           lb_ban_visit, &bans);
     scanning_end(&bans.scanning, call, cursor);
 }
 

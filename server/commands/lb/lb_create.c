@@ -8,7 +8,8 @@
 enum { FIRST_WORD = 2 };
 
 /* LAYOUT name: parse the words at *next and advance *next past them. */
-static bool read_layout_name(const struct call *call, uint32_t *next, struct layout *layout) {
+static bool lb_create_read_layout_name(const struct call *call, uint32_t *next,
+                                       struct layout *layout) {
     const struct settings *settings = &call->server->settings;
     char reason[SETTING_ERROR_MAX];
     if (*next + 1 == call->request->count) {
@@ -26,7 +27,7 @@ static bool read_layout_name(const struct call *call, uint32_t *next, struct lay
 }
 
 /* FIELD ... TIME ..., likewise. */
-static bool read_layout(const struct call *call, uint32_t *next, struct layout *layout) {
+static bool lb_create_read_layout(const struct call *call, uint32_t *next, struct layout *layout) {
     const struct bytes *words = &call->request->args[*next];
     size_t count = layout_count_words(words, call->request->count - *next);
     char error[LAYOUT_ERROR_MAX];
@@ -39,18 +40,18 @@ static bool read_layout(const struct call *call, uint32_t *next, struct layout *
 
 /* The arguments after the key. A layout given here replaces all rules from the settings. Without
  * one, layout and options come from the settings, and the arguments override what they name. */
-static bool read_rules(const struct call *call, struct rules *rules) {
+static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
     const struct request *request = call->request;
     char reason[SETTING_ERROR_MAX];
     uint32_t next = FIRST_WORD;
     *rules = (struct rules){.is_created = true};
     if (next < request->count && call_arg_is(call, next, "LAYOUT")) {
-        if (!read_layout_name(call, &next, &rules->layout)) {
+        if (!lb_create_read_layout_name(call, &next, &rules->layout)) {
             return false;
         }
     } else if (next < request->count &&
                (call_arg_is(call, next, "FIELD") || call_arg_is(call, next, "TIME"))) {
-        if (!read_layout(call, &next, &rules->layout)) {
+        if (!lb_create_read_layout(call, &next, &rules->layout)) {
             return false;
         }
     } else {
@@ -72,7 +73,7 @@ static void lb_create_run(struct call *call) {
     struct rules rules;
     struct bytes name = call_arg(call, 1);
     bool is_new;
-    if (!call_check_key(call, name) || !read_rules(call, &rules)) {
+    if (!call_check_key(call, name) || !lb_create_read_rules(call, &rules)) {
         return;
     }
     if (registry_find_or_create_like(call->registry, call->session->database, name, &rules,

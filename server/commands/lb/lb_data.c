@@ -29,7 +29,7 @@ bool lb_data_check_pattern(const struct call *call, uint32_t index, void *target
 
 /* ---- keys ---- */
 
-static char *append(char *out, struct bytes text) {
+static char *lb_data_append(char *out, struct bytes text) {
     memcpy(out, text.at, text.size);
     return out + text.size;
 }
@@ -37,15 +37,15 @@ static char *append(char *out, struct bytes text) {
 char *lb_data_print_key(struct bytes pattern, struct bytes member, char *out) {
     const char *star = memchr(pattern.at, '*', pattern.size);
     size_t before = (size_t)(star - pattern.at);
-    out = append(out, (struct bytes){.at = pattern.at, .size = before});
-    out = append(out, member);
-    return append(out, (struct bytes){.at = star + 1, .size = pattern.size - before - 1});
+    out = lb_data_append(out, (struct bytes){.at = pattern.at, .size = before});
+    out = lb_data_append(out, member);
+    return lb_data_append(out, (struct bytes){.at = star + 1, .size = pattern.size - before - 1});
 }
 
 /* ---- replies ---- */
 
-static void reply_fields(struct reply *reply, const struct option_values *fields,
-                         const struct hash *hash) {
+static void lb_data_reply_fields(struct reply *reply, const struct option_values *fields,
+                                 const struct hash *hash) {
     struct bytes value;
     reply_array(reply, fields->count);
     for (uint32_t i = 0; i < fields->count && !reply_is_lost(reply); i++) {
@@ -57,7 +57,7 @@ static void reply_fields(struct reply *reply, const struct option_values *fields
     }
 }
 
-static void reply_whole(struct reply *reply, const struct hash *hash) {
+static void lb_data_reply_whole(struct reply *reply, const struct hash *hash) {
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
     reply_map(reply, hash_count(hash));
@@ -71,8 +71,8 @@ void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct
     if (hash == NULL) {
         reply_null_array(reply);
     } else if (data->fields.at != NULL) {
-        reply_fields(reply, &data->fields, hash);
+        lb_data_reply_fields(reply, &data->fields, hash);
     } else {
-        reply_whole(reply, hash);
+        lb_data_reply_whole(reply, hash);
     }
 }

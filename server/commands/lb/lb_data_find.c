@@ -9,8 +9,8 @@
 enum { NAMES_ON_STACK = 2048 }; /* bytes of a group's names */
 
 /* Write the members' keys to out, one after another. */
-static void name_keys(struct bytes pattern, const struct bytes *members, unsigned count, char *out,
-                      struct bytes *names) {
+static void lb_data_find_name_keys(struct bytes pattern, const struct bytes *members,
+                                   unsigned count, char *out, struct bytes *names) {
     for (unsigned i = 0; i < count; i++) {
         char *end = lb_data_print_key(pattern, members[i], out);
         names[i] = (struct bytes){.at = out, .size = (size_t)(end - out)};
@@ -18,7 +18,8 @@ static void name_keys(struct bytes pattern, const struct bytes *members, unsigne
     }
 }
 
-static const struct hash *find_hash(const struct call *call, struct registry_prefetch *state) {
+static const struct hash *lb_data_find_hash(const struct call *call,
+                                            struct registry_prefetch *state) {
     const struct registry_key *key = registry_prefetch_end(call->registry, call->now_ms, state);
     if (key == NULL || key->kind != REGISTRY_HASH) {
         return NULL;
@@ -28,8 +29,8 @@ static const struct hash *find_hash(const struct call *call, struct registry_pre
 }
 
 /* Each stage reads what the one before has fetched for the whole group. */
-static void find_hashes(const struct call *call, const struct bytes *names, unsigned count,
-                        const struct hash **hashes) {
+static void lb_data_find_hashes(const struct call *call, const struct bytes *names, unsigned count,
+                                const struct hash **hashes) {
     struct registry_prefetch states[LB_DATA_GROUP];
     for (unsigned i = 0; i < count; i++) {
         registry_prefetch_slots(call->registry, call->session->database, names[i], &states[i]);
@@ -41,7 +42,7 @@ static void find_hashes(const struct call *call, const struct bytes *names, unsi
         registry_prefetch_key(call->registry, &states[i]);
     }
     for (unsigned i = 0; i < count; i++) {
-        hashes[i] = find_hash(call, &states[i]);
+        hashes[i] = lb_data_find_hash(call, &states[i]);
     }
 }
 
@@ -61,8 +62,8 @@ bool lb_data_find(const struct call *call, const struct lb_data *data, const str
             return false;
         }
     }
-    name_keys(data->pattern, members, count, out, names);
-    find_hashes(call, names, count, hashes);
+    lb_data_find_name_keys(data->pattern, members, count, out, names);
+    lb_data_find_hashes(call, names, count, hashes);
     if (out != on_stack) {
         memory_free(out);
     }

@@ -33,7 +33,7 @@ struct place {
 
 /* ---- parsing ---- */
 
-static bool read_member_count(const struct call *call, struct get *get) {
+static bool lb_get_read_member_count(const struct call *call, struct get *get) {
     int64_t count;
     uint32_t left = call->request->count - FIRST_MEMBER;
     if (!call_parse_integer(call, call_arg(call, 2), &count)) {
@@ -59,8 +59,8 @@ static const struct option_row lb_get_options[] = {
 
 /* ---- look-up ---- */
 
-static struct place find_place(const struct board *board, struct bytes name,
-                               const struct lookup *ahead) {
+static struct place lb_get_find_place(const struct board *board, struct bytes name,
+                                      const struct lookup *ahead) {
     struct board_member member;
     if (!zset_is_member(name)) {
         return (struct place){.rank = NOWHERE};
@@ -73,7 +73,8 @@ static struct place find_place(const struct board *board, struct bytes name,
     return (struct place){.key = member.key, .rank = rank, .shown_rank = rank};
 }
 
-static void find_shared_ranks(const struct board *board, struct place *places, unsigned count) {
+static void lb_get_find_shared_ranks(const struct board *board, struct place *places,
+                                     unsigned count) {
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = lb_best_key(board_layout(board), places[i].key);
@@ -87,8 +88,9 @@ static void find_shared_ranks(const struct board *board, struct place *places, u
 }
 
 /* Look up count members, starting at begin. */
-static void find_group(const struct call *call, const struct get *get, const struct board *board,
-                       uint32_t begin, unsigned count, struct place *places) {
+static void lb_get_find_group(const struct call *call, const struct get *get,
+                              const struct board *board, uint32_t begin, unsigned count,
+                              struct place *places) {
     const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
     struct lookup ahead[LOOKUP_GROUP];
     bool is_many = get->member_count > 1;
@@ -96,18 +98,18 @@ static void find_group(const struct call *call, const struct get *get, const str
         lookup_members(board, names, 1, count, ahead);
     }
     for (unsigned i = 0; i < count; i++) {
-        places[i] = find_place(board, names[i], is_many ? &ahead[i] : call->ahead);
+        places[i] = lb_get_find_place(board, names[i], is_many ? &ahead[i] : call->ahead);
         places[i].index = begin + i;
     }
     if (get->shape.is_competition) {
-        find_shared_ranks(board, places, count);
+        lb_get_find_shared_ranks(board, places, count);
     }
 }
 
 /* ---- writing ---- */
 
-static void write_places(const struct call *call, const struct lb_writer *writer,
-                         const struct place *places, uint32_t count) {
+static void lb_get_write_places(const struct call *call, const struct lb_writer *writer,
+                                const struct place *places, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (places[i].rank == NOWHERE) {
             reply_null_array(call->reply);
@@ -119,8 +121,8 @@ static void write_places(const struct call *call, const struct lb_writer *writer
 }
 
 /* The same with DATA. Missing members end a group, so that the order stays. */
-static void write_with_data(const struct call *call, struct lb_writer *writer,
-                            const struct place *places, uint32_t count) {
+static void lb_get_write_with_data(const struct call *call, struct lb_writer *writer,
+                                   const struct place *places, uint32_t count) {
     struct lb_group group;
     group.count = 0;
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
@@ -135,36 +137,36 @@ static void write_with_data(const struct call *call, struct lb_writer *writer,
     lb_group_write(writer, &group);
 }
 
-static void write_as_asked(const struct call *call, struct lb_writer *writer,
-                           const struct place *places, uint32_t count) {
+static void lb_get_write_as_asked(const struct call *call, struct lb_writer *writer,
+                                  const struct place *places, uint32_t count) {
     if (lb_data_is_asked(&writer->shape.data)) {
-        write_with_data(call, writer, places, count);
+        lb_get_write_with_data(call, writer, places, count);
     } else {
-        write_places(call, writer, places, count);
+        lb_get_write_places(call, writer, places, count);
     }
 }
 
-static void reply_as_asked(const struct call *call, const struct get *get,
-                           const struct board *board, struct lb_writer *writer) {
+static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
+                                  const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     reply_array(call->reply, get->member_count);
     for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->member_count, begin);
-        find_group(call, get, board, begin, count, places);
-        write_as_asked(call, writer, places, count);
+        lb_get_find_group(call, get, board, begin, count, places);
+        lb_get_write_as_asked(call, writer, places, count);
         begin += count;
     }
 }
 
 /* By rank, missing members last. */
-static int compare_places(const void *left, const void *right) {
+static int lb_get_compare_places(const void *left, const void *right) {
     const struct place *a = left;
     const struct place *b = right;
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static void reply_sorted(const struct call *call, const struct get *get, const struct board *board,
-                         struct lb_writer *writer) {
+static void lb_get_reply_sorted(const struct call *call, const struct get *get,
+                                const struct board *board, struct lb_writer *writer) {
     struct place *places = memory_allocate(get->member_count * sizeof(places[0]));
     if (places == NULL) {
         call_out_of_memory(call);
@@ -172,30 +174,31 @@ static void reply_sorted(const struct call *call, const struct get *get, const s
     }
     for (uint32_t begin = 0; begin < get->member_count;) {
         unsigned count = lookup_group_size(get->member_count, begin);
-        find_group(call, get, board, begin, count, &places[begin]);
+        lb_get_find_group(call, get, board, begin, count, &places[begin]);
         begin += count;
     }
-    qsort(places, get->member_count, sizeof(places[0]), compare_places);
+    qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
     reply_array(call->reply, get->member_count);
-    write_as_asked(call, writer, places, get->member_count);
+    lb_get_write_as_asked(call, writer, places, get->member_count);
     memory_free(places);
 }
 
-static bool read_arguments(const struct call *call, struct get *get) {
-    return read_member_count(call, get) &&
+static bool lb_get_read_arguments(const struct call *call, struct get *get) {
+    return lb_get_read_member_count(call, get) &&
            options_read(call, FIRST_MEMBER + get->member_count, get) &&
            lb_data_check(call, &get->shape.data);
 }
 
-static uint64_t count_members(const struct cost_view *view) {
+static uint64_t lb_get_count_members(const struct cost_view *view) {
     struct get get = {.is_sorted = false};
-    return read_arguments(view->call, &get) ? lb_data_work(&get.shape.data, get.member_count) : 0;
+    return lb_get_read_arguments(view->call, &get) ? lb_data_work(&get.shape.data, get.member_count)
+                                                   : 0;
 }
 
 static void lb_get_run(struct call *call) {
     struct get get = {.is_sorted = false};
     struct lb_writer writer;
-    if (!read_arguments(call, &get)) {
+    if (!lb_get_read_arguments(call, &get)) {
         return;
     }
     const struct board *board;
@@ -208,9 +211,9 @@ static void lb_get_run(struct call *call) {
     }
     lb_begin_records(call, board, get.shape, &writer);
     if (get.is_sorted) {
-        reply_sorted(call, &get, board, &writer);
+        lb_get_reply_sorted(call, &get, board, &writer);
     } else {
-        reply_as_asked(call, &get, board, &writer);
+        lb_get_reply_as_asked(call, &get, board, &writer);
     }
 }
 
@@ -224,7 +227,7 @@ const struct command command_lb_get = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = count_members,
+                                         .count = lb_get_count_members,
                                          .unit_ns = 300,
                                          .unit = "requested member",
                                          .instead = "several commands of a thousand each"},

@@ -13,7 +13,7 @@ enum { FIRST_EDGE = 2, EDGES_MAX = 10000 };
 
 /* Edges are scores with the field's decimals, in ascending order. They may lie outside the field's
  * range. */
-static bool check_edges(const struct call *call, const struct layout_field *lead) {
+static bool lb_hist_check_edges(const struct call *call, const struct layout_field *lead) {
     struct decimal last = {.magnitude = 0};
     if (call->request->count - FIRST_EDGE > EDGES_MAX) {
         return call_refuse_format(call, "ERR LB.HIST takes at most %d edges", (int)EDGES_MAX);
@@ -32,7 +32,7 @@ static bool check_edges(const struct call *call, const struct layout_field *lead
 }
 
 /* Members with a score of edge or more. */
-static uint32_t count_at_or_above(const struct board *board, struct decimal edge) {
+static uint32_t lb_hist_count_at_or_above(const struct board *board, struct decimal edge) {
     const struct layout *layout = board_layout(board);
     const struct decimal_bound lower = {.kind = DECIMAL_BOUND_VALUE, .value = edge};
     const struct decimal_bound upper = {.kind = DECIMAL_BOUND_HIGHEST};
@@ -50,7 +50,7 @@ static void lb_hist_run(struct call *call) {
         return;
     }
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
-    if (!check_edges(call, lead)) {
+    if (!lb_hist_check_edges(call, lead)) {
         return;
     }
     uint32_t left = board != NULL ? board_count(board) : 0;
@@ -59,7 +59,7 @@ static void lb_hist_run(struct call *call) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);
-        uint32_t above = board != NULL ? count_at_or_above(board, edge) : 0;
+        uint32_t above = board != NULL ? lb_hist_count_at_or_above(board, edge) : 0;
         reply_integer(call->reply, left - above);
         left = above;
     }

@@ -4,17 +4,17 @@
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
 
-static void put_flag(const struct call *call, const char *name, bool is_true) {
+static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
     reply_boolean(call->reply, is_true);
 }
 
-static void put_field(const struct call *call, const struct layout_field *field) {
+static void lb_info_put_field(const struct call *call, const struct layout_field *field) {
     reply_map(call->reply, 7);
     reply_named_text(call->reply, "name", field->name);
     reply_named_integer(call->reply, "bits", field->bits);
     reply_named_text(call->reply, "order", field->is_ascending ? "asc" : "desc");
-    put_flag(call, "signed", field->is_signed);
+    lb_info_put_flag(call, "signed", field->is_signed);
     reply_named_integer(call->reply, "scale", field->scale);
     reply_bulk_text(call->reply, "lowest");
     lb_reply_value(call, field, 0);
@@ -23,17 +23,17 @@ static void put_field(const struct call *call, const struct layout_field *field)
 }
 
 /* The milliseconds that AT accepts: those within the window. */
-static int64_t first_ms(const struct layout *layout) {
+static int64_t lb_info_first_ms(const struct layout *layout) {
     int64_t first_us = layout_time_first_us(layout);
     return first_us / 1000 + (first_us % 1000 > 0);
 }
 
-static int64_t last_ms(const struct layout *layout) {
+static int64_t lb_info_last_ms(const struct layout *layout) {
     int64_t last_us = layout_time_last_us(layout);
     return last_us / 1000 - (last_us % 1000 < 0);
 }
 
-static void put_time(const struct call *call, const struct layout *layout) {
+static void lb_info_put_time(const struct call *call, const struct layout *layout) {
     if (layout->time.bits == 0) {
         reply_null(call->reply);
         return;
@@ -42,11 +42,11 @@ static void put_time(const struct call *call, const struct layout *layout) {
     reply_named_text(call->reply, "unit", layout_unit_name(layout->time.unit));
     reply_named_integer(call->reply, "bits", layout->time.bits);
     reply_named_text(call->reply, "order", layout->time.is_latest ? "latest" : "earliest");
-    reply_named_integer(call->reply, "first", first_ms(layout));
-    reply_named_integer(call->reply, "last", last_ms(layout));
+    reply_named_integer(call->reply, "first", lb_info_first_ms(layout));
+    reply_named_integer(call->reply, "last", lb_info_last_ms(layout));
 }
 
-static void put_period(const struct call *call, const struct rules *rules) {
+static void lb_info_put_period(const struct call *call, const struct rules *rules) {
     const struct period *period = &rules->period;
     char zone[PERIOD_ZONE_TEXT_MAX];
     char from[PERIOD_DATE_TEXT_MAX];
@@ -84,7 +84,7 @@ static void put_period(const struct call *call, const struct rules *rules) {
 }
 
 /* nil for 0. */
-static void put_given(const struct call *call, const char *name, int64_t value) {
+static void lb_info_put_given(const struct call *call, const char *name, int64_t value) {
     reply_bulk_text(call->reply, name);
     if (value > 0) {
         reply_integer(call->reply, value);
@@ -94,15 +94,15 @@ static void put_given(const struct call *call, const char *name, int64_t value) 
 }
 
 void lb_put_options(const struct call *call, const struct rules *rules) {
-    put_given(call, "cap", rules->cap);
+    lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
-    put_flag(call, "created", rules->is_created);
+    lb_info_put_flag(call, "created", rules->is_created);
     reply_bulk_text(call->reply, "period");
-    put_period(call, rules);
-    put_given(call, "limit", rules->limit);
-    put_flag(call, "frozen", (rules->guards & RULES_FROZEN) != 0);
-    put_given(call, "opens", rules->opens_ms);
-    put_given(call, "closes", rules->closes_ms);
+    lb_info_put_period(call, rules);
+    lb_info_put_given(call, "limit", rules->limit);
+    lb_info_put_flag(call, "frozen", (rules->guards & RULES_FROZEN) != 0);
+    lb_info_put_given(call, "opens", rules->opens_ms);
+    lb_info_put_given(call, "closes", rules->closes_ms);
 }
 
 /* ---- archives ---- */
@@ -110,8 +110,8 @@ void lb_put_options(const struct call *call, const struct rules *rules) {
 enum { ARCHIVES_MAX = 16 }; /* periods whose archives are looked for */
 
 /* Reply the archive of the period that contains this time, if there is one. */
-static bool put_archive(const struct call *call, const struct registry_key *key, int64_t time_ms,
-                        char *name) {
+static bool lb_info_put_archive(const struct call *call, const struct registry_key *key,
+                                int64_t time_ms, char *name) {
     const struct rules *rules = registry_rules(key);
     struct bytes base = registry_name(key);
     memcpy(name, base.at, base.size);
@@ -135,7 +135,7 @@ void lb_put_archives(const struct call *call, const struct registry_key *key) {
         int64_t time_ms = rules->period_start_ms;
         for (uint32_t i = 0; i < ARCHIVES_MAX && i < rules->archives_max; i++) {
             time_ms = period_start(&rules->period, time_ms - 1);
-            count += put_archive(call, key, time_ms, name);
+            count += lb_info_put_archive(call, key, time_ms, name);
         }
     }
     reply_array_end(call->reply, mark, count);
@@ -159,10 +159,10 @@ static void lb_info_run(struct call *call) {
     reply_bulk_text(call->reply, "fields");
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        put_field(call, &layout->fields[i]);
+        lb_info_put_field(call, &layout->fields[i]);
     }
     reply_bulk_text(call->reply, "time");
-    put_time(call, layout);
+    lb_info_put_time(call, layout);
     lb_put_options(call, registry_rules(key));
     lb_put_archives(call, key);
 }

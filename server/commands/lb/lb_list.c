@@ -15,20 +15,20 @@ struct list {
     uint64_t cursor;
 };
 
-static bool read_cursor(const struct call *call, uint32_t index, void *target) {
+static bool lb_list_read_cursor(const struct call *call, uint32_t index, void *target) {
     struct list *list = target;
     return call_parse_cursor(call, call_arg(call, index), &list->cursor);
 }
 
 static const struct option_row list_options[] = {
     SCANNING_OPTIONS,
-    {"CURSOR", OPTION_READ, 0, read_cursor},
+    {"CURSOR", OPTION_READ, 0, lb_list_read_cursor},
     {0},
 };
 
 /* ---- boards ---- */
 
-static void visit(void *context, const struct registry_key *key) {
+static void lb_list_visit(void *context, const struct registry_key *key) {
     struct list *list = context;
     const struct call *call = &list->aside;
     char text[LAYOUT_TEXT_MAX];
@@ -58,7 +58,8 @@ static void lb_list_run(struct call *call) {
         return;
     }
     list.aside.reply = &list.scanning.found;
-    uint64_t cursor = scanning_keys(&list.scanning, call, list.cursor, BOARDS_MAX, visit, &list);
+    uint64_t cursor =
+        scanning_keys(&list.scanning, call, list.cursor, BOARDS_MAX, lb_list_visit, &list);
     scanning_end(&list.scanning, call, cursor);
 }
 

@@ -12,7 +12,7 @@
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
-static bool add(const struct layout *layout, uint64_t from_key, uint64_t *key) {
+static bool lb_move_add(const struct layout *layout, uint64_t from_key, uint64_t *key) {
     uint64_t sum_key = *key;
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
@@ -31,21 +31,21 @@ static bool add(const struct layout *layout, uint64_t from_key, uint64_t *key) {
 }
 
 /* The key that the other member is to get. false: there is none. */
-static bool merge(const struct player_walk *walk, const struct board *board, uint64_t from_key,
-                  uint64_t *key) {
+static bool lb_move_merge(const struct player_walk *walk, const struct board *board,
+                          uint64_t from_key, uint64_t *key) {
     if (!board_find(board, walk->to, key)) {
         *key = from_key;
         return true;
     }
     if (walk->is_sum) {
-        return add(board_layout(board), from_key, key);
+        return lb_move_add(board_layout(board), from_key, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
     *key = from_key > *key ? from_key : *key;
     return true;
 }
 
-static void act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+static void lb_move_act(struct server *server, struct player_walk *walk, struct registry_key *key) {
     struct registry *registry = server->registry;
     struct board *board = &key->board;
     struct board_member from;
@@ -53,7 +53,7 @@ static void act(struct server *server, struct player_walk *walk, struct registry
     uint64_t packed_key;
     board_look_up(board, walk->member, NULL, &from);
     if (ban_holds(registry, key->database, registry_name(key), walk->to, server->clock.now_ms) ||
-        !merge(walk, board, from.key, &packed_key) ||
+        !lb_move_merge(walk, board, from.key, &packed_key) ||
         !memory_reserve_begin(board_growth_size(board, 1) + walk->to.size)) {
         walk->left_count++;
         return;
@@ -71,18 +71,18 @@ static void act(struct server *server, struct player_walk *walk, struct registry
     walk->done_count++;
 }
 
-static bool begin(const struct call *call, struct player_walk *walk) {
+static bool lb_move_begin(const struct call *call, struct player_walk *walk) {
     return !bytes_equal(walk->member, walk->to) ||
            call_refuse(call, "ERR a member cannot be moved to itself");
 }
 
-static void answer(struct player_walk *walk, struct reply *reply) {
+static void lb_move_answer(struct player_walk *walk, struct reply *reply) {
     reply_array(reply, 2);
     reply_integer(reply, (int64_t)walk->done_count);
     reply_integer(reply, (int64_t)walk->left_count);
 }
 
-static bool check_mode(const struct call *call, uint32_t index, void *target) {
+static bool lb_move_check_mode(const struct call *call, uint32_t index, void *target) {
     const struct player_walk *walk = target;
     (void)index;
     return !walk->is_best || !walk->is_sum || call_syntax_error(call);
@@ -90,8 +90,8 @@ static bool check_mode(const struct call *call, uint32_t index, void *target) {
 
 static const struct option_row lb_move_options[] = {
     PLAYER_MATCH_OPTION,
-    {"BEST", OPTION_FLAG, offsetof(struct player_walk, is_best), check_mode},
-    {"SUM", OPTION_FLAG, offsetof(struct player_walk, is_sum), check_mode},
+    {"BEST", OPTION_FLAG, offsetof(struct player_walk, is_best), lb_move_check_mode},
+    {"SUM", OPTION_FLAG, offsetof(struct player_walk, is_sum), lb_move_check_mode},
     {0},
 };
 
@@ -106,5 +106,6 @@ const struct command command_lb_move = {
     .audit = AUDIT_PLAYERS,
     .run = player_run,
     .variant =
-        &(const struct player_action){.writes = true, .begin = begin, .act = act, .answer = answer},
+        &(const struct player_action){
+            .writes = true, .begin = lb_move_begin, .act = lb_move_act, .answer = lb_move_answer},
 };

@@ -16,7 +16,7 @@ enum {
     Q_UNIT = 1000000000,
 };
 
-static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
+static bool lb_quantile_parse_q(const struct call *call, struct bytes text, uint64_t *q) {
     const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
     struct decimal value;
     enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
@@ -34,7 +34,7 @@ static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
 }
 
 /* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
-static uint32_t rank_from_worst(uint64_t q, uint32_t count) {
+static uint32_t lb_quantile_rank_from_worst(uint64_t q, uint32_t count) {
     uint64_t high = q / Q_UNIT * count;
     uint64_t low = q % Q_UNIT * count;
     uint64_t rest = high % Q_UNIT * Q_UNIT + low;
@@ -42,10 +42,10 @@ static uint32_t rank_from_worst(uint64_t q, uint32_t count) {
     return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
 }
 
-static void write_quantile(const struct board *board, uint64_t q, struct lb_writer *writer,
-                           struct lb_group *group) {
+static void lb_quantile_write(const struct board *board, uint64_t q, struct lb_writer *writer,
+                              struct lb_group *group) {
     uint32_t count = board_count(board);
-    uint32_t from_worst = rank_from_worst(q, count);
+    uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
     uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
     struct board_entry entry = board_at(board, rank);
     if (lb_data_is_asked(&writer->shape.data)) {
@@ -66,16 +66,16 @@ static const struct option_row lb_quantile_options[] = {
     {0},
 };
 
-static bool is_option(const struct call *call, uint32_t index) {
+static bool lb_quantile_is_option(const struct call *call, uint32_t index) {
     return call_arg_is(call, index, "DATA") || call_arg_is(call, index, "STRINGS");
 }
 
 /* Quantiles end where an option begins. */
-static bool read_arguments(const struct call *call, struct quantiles *quantiles) {
+static bool lb_quantile_read_arguments(const struct call *call, struct quantiles *quantiles) {
     uint32_t end = FIRST_Q;
-    while (end < call->request->count && !is_option(call, end)) {
+    while (end < call->request->count && !lb_quantile_is_option(call, end)) {
         uint64_t q;
-        if (!parse_q(call, call_arg(call, end), &q)) {
+        if (!lb_quantile_parse_q(call, call_arg(call, end), &q)) {
             return false;
         }
         end++;
@@ -88,9 +88,9 @@ static bool read_arguments(const struct call *call, struct quantiles *quantiles)
     return quantiles->count > 0 ? options_read(call, end, quantiles) : call_syntax_error(call);
 }
 
-static uint64_t count_records(const struct cost_view *view) {
+static uint64_t lb_quantile_count_records(const struct cost_view *view) {
     struct quantiles quantiles = {.count = 0};
-    return read_arguments(view->call, &quantiles)
+    return lb_quantile_read_arguments(view->call, &quantiles)
                ? lb_data_work(&quantiles.shape.data, quantiles.count)
                : 0;
 }
@@ -99,7 +99,7 @@ static void lb_quantile_run(struct call *call) {
     struct quantiles quantiles = {.count = 0};
     struct lb_writer writer;
     struct lb_group group;
-    if (!read_arguments(call, &quantiles)) {
+    if (!lb_quantile_read_arguments(call, &quantiles)) {
         return;
     }
     const struct board *board;
@@ -115,9 +115,9 @@ static void lb_quantile_run(struct call *call) {
     reply_array(call->reply, quantiles.count);
     for (uint32_t i = 0; i < quantiles.count && !reply_is_lost(call->reply); i++) {
         uint64_t q = 0;
-        bool is_parsed = parse_q(call, call_arg(call, FIRST_Q + i), &q);
+        bool is_parsed = lb_quantile_parse_q(call, call_arg(call, FIRST_Q + i), &q);
         CHECK(is_parsed);
-        write_quantile(board, q, &writer, &group);
+        lb_quantile_write(board, q, &writer, &group);
     }
     if (lb_data_is_asked(&quantiles.shape.data)) {
         lb_group_write(&writer, &group);
@@ -132,7 +132,7 @@ const struct command command_lb_quantile = {
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = count_records,
+                                         .count = lb_quantile_count_records,
                                          .unit_ns = 700,
                                          .unit = "quantile",
                                          .instead = "several commands of a thousand each"},

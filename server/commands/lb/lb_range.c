@@ -32,7 +32,7 @@ static const struct option_row lb_range_options[] = {
     {0},
 };
 
-static bool read_options(const struct call *call, struct range *range) {
+static bool lb_range_read_options(const struct call *call, struct range *range) {
     if (!options_read(call, FIRST_OPTION, range) || !lb_data_check(call, &range->shape.data)) {
         return false;
     }
@@ -44,8 +44,8 @@ static bool read_options(const struct call *call, struct range *range) {
     return true;
 }
 
-static bool find_by_score(const struct call *call, const struct board *board,
-                          struct zset_span *span) {
+static bool lb_range_find_by_score(const struct call *call, const struct board *board,
+                                   struct zset_span *span) {
     struct bytes start = call_arg(call, 2);
     struct bytes stop = call_arg(call, 3);
     if (!zset_span_of_scores(call, board, start, stop, span)) {
@@ -57,13 +57,13 @@ static bool find_by_score(const struct call *call, const struct board *board,
 
 /* The requested ranks. If board is NULL, only the arguments are checked. growth: number of members
  * to assume in addition to the board's. */
-static bool find_span(const struct call *call, const struct range *range, const struct board *board,
-                      uint32_t growth, struct zset_span *span) {
+static bool lb_range_find_span(const struct call *call, const struct range *range,
+                               const struct board *board, uint32_t growth, struct zset_span *span) {
     bool is_best_first = !range->is_reverse;
     if (!range->is_by_score) {
         return zset_span_of_places(call, board, growth, is_best_first, 2, span);
     }
-    if (!find_by_score(call, board, span)) {
+    if (!lb_range_find_by_score(call, board, span)) {
         return false;
     }
     span->count = cost_sum(span->count, growth);
@@ -74,23 +74,23 @@ static bool find_span(const struct call *call, const struct range *range, const 
 static void lb_range_run(struct call *call) {
     struct range range = {.count = -1};
     struct zset_span span;
-    if (!read_options(call, &range)) {
+    if (!lb_range_read_options(call, &range)) {
         return;
     }
     const struct board *board;
     if (call_find_board(call, call_arg(call, 1), &board) &&
-        find_span(call, &range, board, 0, &span)) {
+        lb_range_find_span(call, &range, board, 0, &span)) {
         lb_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
 }
 
 /* With COMP and REV each record may take a descent from the root. */
 enum { COMPETITION_UNITS = 4 };
-static uint64_t count_span(const struct cost_view *view) {
+static uint64_t lb_range_count_span(const struct cost_view *view) {
     struct range range = {.count = -1};
     struct zset_span span;
-    if (!read_options(view->call, &range) ||
-        !find_span(view->call, &range, cost_board(view, 1), cost_growth(view, 1), &span)) {
+    if (!lb_range_read_options(view->call, &range) ||
+        !lb_range_find_span(view->call, &range, cost_board(view, 1), cost_growth(view, 1), &span)) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
@@ -107,7 +107,7 @@ const struct command command_lb_range = {
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = count_span,
+    .cost = &(const struct command_cost){.count = lb_range_count_span,
                                          .unit_ns = 90,
                                          .unit = "member returned",
                                          .instead = "pages of a few hundred, one after another"},

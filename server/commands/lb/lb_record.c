@@ -14,12 +14,12 @@ enum { PERCENT_SCALE = 8 };
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 /* Values below this are written without a call; none as strings. */
-static inline uint64_t plain_limit(uint8_t numbers) {
+static inline uint64_t lb_record_plain_limit(uint8_t numbers) {
     return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
 }
 
 /* Most layouts convert their times with a single multiplication. */
-static void prepare_time(struct lb_writer *writer) {
+static void lb_record_prepare_time(struct lb_writer *writer) {
     const struct layout_time *time = &writer->layout->time;
     uint64_t span_ms;
     uint64_t last_ms;
@@ -49,30 +49,30 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .element_count = element_count,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
-    writer->limit = plain_limit(writer->numbers);
-    prepare_time(writer);
+    writer->limit = lb_record_plain_limit(writer->numbers);
+    lb_record_prepare_time(writer);
 }
 
-static char *put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                           uint8_t numbers) {
+static char *lb_record_put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                                     uint8_t numbers) {
     struct decimal value = layout_field_decimal(field, ordinal);
     return field->scale == 0 && numbers != REPLY_STRINGS
                ? put_integer(out, value, numbers == 3)
                : put_decimal(out, value, field->scale, numbers == 3);
 }
 
-static inline char *put_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                              uint64_t limit, uint8_t numbers) {
+static inline char *lb_record_put_value(char *out, const struct layout_field *field,
+                                        uint64_t ordinal, uint64_t limit, uint8_t numbers) {
     /* A negative value wraps around and becomes large. */
     uint64_t value = ordinal - layout_field_zero(field);
     if (field->scale == 0 && value < limit) {
         *out = ':';
         return put_line_end(put_small(out + 1, (uint32_t)value));
     }
-    return put_any_value(out, field, ordinal, numbers);
+    return lb_record_put_any_value(out, field, ordinal, numbers);
 }
 
-static char *put_any_time(char *out, const struct lb_writer *writer, uint64_t key) {
+static char *lb_record_put_any_time(char *out, const struct lb_writer *writer, uint64_t key) {
     int64_t time_ms;
     bool is_resp3 = writer->reply->version == 3;
     if (!layout_time_ms(writer->layout, key, &time_ms)) {
@@ -86,10 +86,10 @@ static char *put_any_time(char *out, const struct lb_writer *writer, uint64_t ke
                : put_integer(out, time, is_resp3);
 }
 
-static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t key) {
+static inline char *lb_record_put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     const struct layout_time *time = &writer->layout->time;
     if (!writer->is_time_plain) {
-        return put_any_time(out, writer, key);
+        return lb_record_put_any_time(out, writer, key);
     }
     uint64_t stored = key & time->mask;
     uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
@@ -104,7 +104,7 @@ static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t
 }
 
 /* floor(100 * (count - rank) / count * 10^8), in two steps that fit 64 bits. */
-static char *put_percent(char *out, uint32_t count, uint32_t rank, bool is_double) {
+static char *lb_record_put_percent(char *out, uint32_t count, uint32_t rank, bool is_double) {
     const uint64_t half = 100000; /* 10^10 = half * half */
     uint64_t part = (count - rank) * half;
     uint64_t high = part / count;
@@ -113,7 +113,7 @@ static char *put_percent(char *out, uint32_t count, uint32_t rank, bool is_doubl
     return put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
-static char *put_key(char *out, const struct layout *layout, uint64_t key) {
+static char *lb_record_put_key(char *out, const struct layout *layout, uint64_t key) {
     char text[BYTES_INTEGER_TEXT_MAX];
     size_t size = layout_key_print(layout, key, text);
     return put_short_bulk(out, (struct bytes){.at = text, .size = size});
@@ -132,23 +132,23 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
     out = put_header(out, '*', writer->element_count);
     out = put_bulk(out, member);
     out = put_header(out, ':', shown_rank);
-    out = put_time(out, writer, key);
+    out = lb_record_put_time(out, writer, key);
     for (unsigned i = 0; i < writer->layout->field_count; i++) {
-        out = put_value(out, &writer->layout->fields[i], layout_ordinal(writer->layout, key, i),
-                        writer->limit, numbers);
+        out = lb_record_put_value(out, &writer->layout->fields[i],
+                                  layout_ordinal(writer->layout, key, i), writer->limit, numbers);
     }
     if (writer->shape.with_percent) {
-        out = put_percent(out, board_count(writer->board), shown_rank, numbers == 3);
+        out = lb_record_put_percent(out, board_count(writer->board), shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
-        out = put_key(out, writer->layout, key);
+        out = lb_record_put_key(out, writer->layout, key);
     }
     buffer_commit(buffer, (size_t)(out - begin));
 }
 
 /* The rank of the first member with these fields. Records are usually written in rank order, and
  * then the previous record determines it. */
-static uint32_t shared_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
+static uint32_t lb_record_shared_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
     uint64_t fields = layout_without_time(writer->layout, key);
     bool is_behind_last = writer->has_last && rank == writer->last_rank + 1;
     if (!writer->has_last || fields != writer->last_fields) {
@@ -162,12 +162,12 @@ static uint32_t shared_rank(struct lb_writer *writer, uint64_t key, uint32_t ran
     return writer->last_shared_rank;
 }
 
-static inline uint32_t shown_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
-    return writer->shape.is_competition ? shared_rank(writer, key, rank) : rank;
+static inline uint32_t lb_record_shown_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
+    return writer->shape.is_competition ? lb_record_shared_rank(writer, key, rank) : rank;
 }
 
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
-    lb_write_record_as(writer, member, key, shown_rank(writer, key, rank));
+    lb_write_record_as(writer, member, key, lb_record_shown_rank(writer, key, rank));
 }
 
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
@@ -202,10 +202,10 @@ void lb_reply_nils(const struct call *call, uint32_t count) {
 }
 
 /* group: NULL without DATA. */
-__attribute__((always_inline)) static inline void write_span(struct lb_writer *writer,
-                                                             struct zset_span span,
-                                                             bool is_best_first,
-                                                             struct lb_group *group) {
+__attribute__((always_inline)) static inline void lb_record_write_span(struct lb_writer *writer,
+                                                                       struct zset_span span,
+                                                                       bool is_best_first,
+                                                                       struct lb_group *group) {
     struct board_cursor cursor;
     struct board_run run;
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
@@ -217,7 +217,7 @@ __attribute__((always_inline)) static inline void write_span(struct lb_writer *w
         uint64_t key;
         for (struct bytes member; board_run_read(&run, &key, &member);) {
             if (group != NULL) {
-                lb_group_add(writer, group, member, key, shown_rank(writer, key, rank));
+                lb_group_add(writer, group, member, key, lb_record_shown_rank(writer, key, rank));
             } else {
                 lb_write_record(writer, member, key, rank);
             }
@@ -227,11 +227,12 @@ __attribute__((always_inline)) static inline void write_span(struct lb_writer *w
 }
 
 /* Apart, so that a group takes no room on the stack of those that need none. */
-__attribute__((noinline)) static void
-write_span_with_data(struct lb_writer *writer, struct zset_span span, bool is_best_first) {
+__attribute__((noinline)) static void lb_record_write_span_with_data(struct lb_writer *writer,
+                                                                     struct zset_span span,
+                                                                     bool is_best_first) {
     struct lb_group group;
     group.count = 0;
-    write_span(writer, span, is_best_first, &group);
+    lb_record_write_span(writer, span, is_best_first, &group);
     lb_group_write(writer, &group);
 }
 
@@ -244,9 +245,9 @@ void lb_reply_span(const struct call *call, const struct board *board, struct zs
     }
     lb_begin_records(call, board, shape, &writer);
     if (lb_data_is_asked(&shape.data)) {
-        write_span_with_data(&writer, span, is_best_first);
+        lb_record_write_span_with_data(&writer, span, is_best_first);
     } else {
-        write_span(&writer, span, is_best_first, NULL);
+        lb_record_write_span(&writer, span, is_best_first, NULL);
     }
 }
 
@@ -254,7 +255,8 @@ void lb_reply_value(const struct call *call, const struct layout_field *field, u
     uint8_t numbers = call->reply->numbers;
     char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
     if (out != NULL) {
-        char *end = put_value(out, field, ordinal, plain_limit(numbers), numbers);
+        char *end =
+            lb_record_put_value(out, field, ordinal, lb_record_plain_limit(numbers), numbers);
         buffer_commit(call->reply->out, (size_t)(end - out));
     }
 }

@@ -24,11 +24,11 @@ struct lb_roll {
     int64_t expire_at_ms;
 };
 
-static const char *window_word(const struct lb_roll *roll) {
+static const char *lb_roll_window_word(const struct lb_roll *roll) {
     return roll->is_end ? "END" : "START";
 }
 
-static bool read_window(const struct call *call, uint32_t index, void *target) {
+static bool lb_roll_read_window(const struct call *call, uint32_t index, void *target) {
     struct lb_roll *roll = target;
     struct bytes text = call_arg(call, index);
     if (roll->has_window) {
@@ -42,10 +42,10 @@ static bool read_window(const struct call *call, uint32_t index, void *target) {
     int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
     return call_refuse_format(
         call, "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
-        window_word(roll), shown, text.at);
+        lb_roll_window_word(roll), shown, text.at);
 }
 
-static bool read_expiry(const struct call *call, uint32_t index, void *target) {
+static bool lb_roll_read_expiry(const struct call *call, uint32_t index, void *target) {
     struct lb_roll *roll = target;
     int64_t seconds;
     int64_t ms;
@@ -64,16 +64,16 @@ static bool read_expiry(const struct call *call, uint32_t index, void *target) {
 }
 
 static const struct option_row lb_roll_options[] = {
-    {"START", OPTION_READ, 0, read_window},
-    {"END", OPTION_READ, 0, read_window},
-    {"EX", OPTION_READ, 0, read_expiry},
+    {"START", OPTION_READ, 0, lb_roll_read_window},
+    {"END", OPTION_READ, 0, lb_roll_read_window},
+    {"EX", OPTION_READ, 0, lb_roll_read_expiry},
     {0},
 };
 
 /* The rules of the new board if it gets its own window. */
-static bool move_window(const struct call *call, const struct rules *rules,
-                        const struct lb_roll *roll, struct rules *next) {
-    const char *word = window_word(roll);
+static bool lb_roll_move_window(const struct call *call, const struct rules *rules,
+                                const struct lb_roll *roll, struct rules *next) {
+    const char *word = lb_roll_window_word(roll);
     if (rules->layout.time.bits == 0) {
         return call_refuse_format(call, "ERR %s is not allowed: this layout has no TIME", word);
     }
@@ -104,7 +104,7 @@ static void lb_roll_run(struct call *call) {
         return;
     }
     if (writing_refuses(call, key) || !call_check_key(call, archive) ||
-        (roll.has_window && !move_window(call, registry_rules(key), &roll, &next))) {
+        (roll.has_window && !lb_roll_move_window(call, registry_rules(key), &roll, &next))) {
         return;
     }
     if (call_find_key(call, archive) != NULL) {

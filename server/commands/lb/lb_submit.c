@@ -27,7 +27,7 @@ struct submit {
 
 /* ---- parsing ---- */
 
-static bool read_options(const struct call *call, struct submit *submit) {
+static bool lb_submit_read_options(const struct call *call, struct submit *submit) {
     if (call_arg_is(call, submit->add.first, "PACKED")) {
         return call_refuse(call, "ERR LB.SUBMIT takes no PACKED: each board packs keys in its way");
     }
@@ -39,7 +39,7 @@ static bool read_options(const struct call *call, struct submit *submit) {
 }
 
 /* false: the error was replied. */
-static bool parse(const struct call *call, struct submit *submit) {
+static bool lb_submit_parse(const struct call *call, struct submit *submit) {
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, 1), &count)) {
         return false;
@@ -53,28 +53,28 @@ static bool parse(const struct call *call, struct submit *submit) {
     }
     submit->board_count = (uint32_t)count;
     submit->add.first = FIRST_KEY + submit->board_count;
-    if (!read_options(call, submit)) {
+    if (!lb_submit_read_options(call, submit)) {
         return false;
     }
     submit->add.value_count = call->request->count - submit->add.first - 1;
     return true;
 }
 
-static struct bytes name_at(const struct submit *submit, uint32_t index) {
+static struct bytes lb_submit_name_at(const struct submit *submit, uint32_t index) {
     return call_arg(submit->call, FIRST_KEY + index);
 }
 
-static int shown_size(struct bytes name) {
+static int lb_submit_shown_size(struct bytes name) {
     return (int)(name.size < SHOWN_MAX ? name.size : SHOWN_MAX);
 }
 
 /* Name the board that refuses in its error. Memory is no board's. */
-static bool refuse_for(const struct submit *submit, uint32_t index, size_t size_before) {
+static bool lb_submit_refuse_for(const struct submit *submit, uint32_t index, size_t size_before) {
     char text[SHOWN_MAX + 16];
-    struct bytes name = name_at(submit, index);
+    struct bytes name = lb_submit_name_at(submit, index);
     struct reply *reply = submit->call->reply;
     if (strcmp(reply->error_prefix, "OOM") != 0) {
-        snprintf(text, sizeof text, " (board '%.*s')", shown_size(name), name.at);
+        snprintf(text, sizeof text, " (board '%.*s')", lb_submit_shown_size(name), name.at);
         reply_error_extend(reply, size_before, text);
     }
     return false;
@@ -82,7 +82,7 @@ static bool refuse_for(const struct submit *submit, uint32_t index, size_t size_
 
 /* ---- the boards ---- */
 
-static bool is_named_before(const struct submit *submit, uint32_t index) {
+static bool lb_submit_is_named_before(const struct submit *submit, uint32_t index) {
     for (uint32_t i = 0; i < index; i++) {
         if (submit->writings[i].key == submit->writings[index].key) {
             return true;
@@ -92,21 +92,21 @@ static bool is_named_before(const struct submit *submit, uint32_t index) {
 }
 
 /* false: the error was replied. */
-static bool begin_boards(struct submit *submit) {
+static bool lb_submit_begin_boards(struct submit *submit) {
     const struct call *call = submit->call;
     size_t size_before = call->reply->out->size;
     /* What is due happens now: a period that ends may replace another of these keys. */
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        (void)call_find_key(call, name_at(submit, i));
+        (void)call_find_key(call, lb_submit_name_at(submit, i));
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        struct bytes name = name_at(submit, i);
+        struct bytes name = lb_submit_name_at(submit, i);
         if (!writing_begin(call, name, &submit->writings[i])) {
-            return refuse_for(submit, i, size_before);
+            return lb_submit_refuse_for(submit, i, size_before);
         }
-        if (is_named_before(submit, i)) {
-            return call_refuse_format(call, "ERR board '%.*s' is given twice", shown_size(name),
-                                      name.at);
+        if (lb_submit_is_named_before(submit, i)) {
+            return call_refuse_format(call, "ERR board '%.*s' is given twice",
+                                      lb_submit_shown_size(name), name.at);
         }
         submit->writings[i].is_only = true;
         submit->begun_count++;
@@ -114,52 +114,53 @@ static bool begin_boards(struct submit *submit) {
     return true;
 }
 
-static bool check_values(const struct submit *submit, uint32_t index) {
+static bool lb_submit_check_values(const struct submit *submit, uint32_t index) {
     const struct layout *layout = board_layout(submit->writings[index].board);
-    struct bytes name = name_at(submit, index);
+    struct bytes name = lb_submit_name_at(submit, index);
     if (submit->add.value_count == layout->field_count) {
         return true;
     }
     return call_refuse_format(submit->call, "ERR board '%.*s' takes %u value%s before the member",
-                              shown_size(name), name.at, (unsigned)layout->field_count,
+                              lb_submit_shown_size(name), name.at, (unsigned)layout->field_count,
                               layout->field_count == 1 ? "" : "s");
 }
 
 /* ---- planning, and putting ---- */
 
-static void look_up(const struct submit *submit, uint32_t index, struct board_member *member) {
+static void lb_submit_look_up(const struct submit *submit, uint32_t index,
+                              struct board_member *member) {
     board_look_up(submit->writings[index].board,
                   lb_add_name(submit->call->request, &submit->add, 0), NULL, member);
 }
 
 /* false: the error was replied. */
-static bool plan(struct submit *submit, uint32_t index) {
+static bool lb_submit_plan(struct submit *submit, uint32_t index) {
     const struct call *call = submit->call;
     const struct writing *writing = &submit->writings[index];
     struct board_member member = {.is_there = false};
     size_t size_before = call->reply->out->size;
-    if (!check_values(submit, index) ||
+    if (!lb_submit_check_values(submit, index) ||
         !zset_check_member(call, lb_add_name(call->request, &submit->add, 0))) {
         return false;
     }
     if (!lb_add_check_at(call, board_layout(writing->board), &submit->add)) {
-        return refuse_for(submit, index, size_before);
+        return lb_submit_refuse_for(submit, index, size_before);
     }
-    look_up(submit, index, &member);
+    lb_submit_look_up(submit, index, &member);
     struct lb_add_step before = lb_add_step_of(writing->board, &submit->add, &member);
     if (!lb_add_plan(writing, &submit->add, lb_add_values(call->request, &submit->add, 0), &before,
                      &submit->steps[index])) {
-        return refuse_for(submit, index, size_before);
+        return lb_submit_refuse_for(submit, index, size_before);
     }
     if (!member.is_there && submit->steps[index].is_there && writing_room(writing) == 0) {
         writing_refuse_full(call, writing->rules);
-        return refuse_for(submit, index, size_before);
+        return lb_submit_refuse_for(submit, index, size_before);
     }
     return true;
 }
 
 /* Reserve memory for all boards, so that none fails after another was written. */
-static bool reserve(const struct submit *submit) {
+static bool lb_submit_reserve(const struct submit *submit) {
     size_t size = 0;
     for (uint32_t i = 0; i < submit->board_count; i++) {
         size += board_growth_size(submit->writings[i].board, 1) +
@@ -168,11 +169,11 @@ static bool reserve(const struct submit *submit) {
     return memory_reserve_begin(size) || call_out_of_memory(submit->call);
 }
 
-static void put(struct submit *submit, uint32_t index) {
+static void lb_submit_put(struct submit *submit, uint32_t index) {
     struct writing *writing = &submit->writings[index];
     struct board_member member;
     if (submit->steps[index].is_written) {
-        look_up(submit, index, &member);
+        lb_submit_look_up(submit, index, &member);
         enum writing_status status = writing_put(writing, &member, submit->steps[index].key,
                                                  submit->add.operation == LB_ADD_INCREMENT);
         CHECK(status != WRITING_FAILED);
@@ -181,17 +182,17 @@ static void put(struct submit *submit, uint32_t index) {
     writing_settle(writing);
 }
 
-static void submit_to_all(struct submit *submit) {
+static void lb_submit_to_all(struct submit *submit) {
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        if (!plan(submit, i)) {
+        if (!lb_submit_plan(submit, i)) {
             return;
         }
     }
-    if (!reserve(submit)) {
+    if (!lb_submit_reserve(submit)) {
         return;
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
-        put(submit, i);
+        lb_submit_put(submit, i);
     }
     memory_reserve_end();
     reply_array(submit->call->reply, submit->board_count);
@@ -206,11 +207,11 @@ static void lb_submit_run(struct call *call) {
     submit.call = call;
     submit.begun_count = 0;
     submit.add = (struct lb_add){.operation = LB_ADD_UNSAID, .with_rank = true, .member_count = 1};
-    if (!parse(call, &submit)) {
+    if (!lb_submit_parse(call, &submit)) {
         return;
     }
-    if (begin_boards(&submit)) {
-        submit_to_all(&submit);
+    if (lb_submit_begin_boards(&submit)) {
+        lb_submit_to_all(&submit);
     }
     for (uint32_t i = 0; i < submit.begun_count; i++) {
         writing_end(&submit.writings[i],

@@ -6,7 +6,7 @@
 /* Room for the header of the array, whose length is known only at the end. */
 enum { HEADER_ROOM = 32 };
 
-static bool begin(const struct call *call, struct player_walk *walk) {
+static bool lb_where_begin(const struct call *call, struct player_walk *walk) {
     if (buffer_reserve(&walk->records, HEADER_ROOM) == NULL) {
         return call_out_of_memory(call);
     }
@@ -14,7 +14,8 @@ static bool begin(const struct call *call, struct player_walk *walk) {
     return true;
 }
 
-static void act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+static void lb_where_act(struct server *server, struct player_walk *walk,
+                         struct registry_key *key) {
     struct reply reply;
     struct lb_writer writer;
     struct board_member member;
@@ -38,7 +39,7 @@ static void act(struct server *server, struct player_walk *walk, struct registry
 }
 
 /* The records may be many megabytes: they are handed over rather than copied. */
-static void answer(struct player_walk *walk, struct reply *reply) {
+static void lb_where_answer(struct player_walk *walk, struct reply *reply) {
     struct buffer *records = &walk->records;
     char header[HEADER_ROOM];
     if (records->is_broken) {
@@ -76,5 +77,7 @@ const struct command command_lb_where = {
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_READ | COMMAND_NO_MULTI,
     .run = player_run,
-    .variant = &(const struct player_action){.begin = begin, .act = act, .answer = answer},
+    .variant = &(const struct player_action){.begin = lb_where_begin,
+                                             .act = lb_where_act,
+                                             .answer = lb_where_answer},
 };

@@ -18,13 +18,13 @@ enum {
     ARGS_MAX = 64, /* of a request */
 };
 
-static struct player_walk *walk_of(struct job *job) {
+static struct player_walk *player_walk_of(struct job *job) {
     return (struct player_walk *)job;
 }
 
 /* ---- steps ---- */
 
-static void end_order(struct server *server, const struct player_walk *walk) {
+static void player_end_order(struct server *server, const struct player_walk *walk) {
     struct registry_key *order = registry_find(
         server->registry, PLAYER_ORDERS,
         (struct bytes){.at = walk->order, .size = sizeof walk->order}, server->clock.now_ms);
@@ -33,8 +33,8 @@ static void end_order(struct server *server, const struct player_walk *walk) {
     }
 }
 
-static bool step(struct server *server, struct job *job) {
-    struct player_walk *walk = walk_of(job);
+static bool player_step_job(struct server *server, struct job *job) {
+    struct player_walk *walk = player_walk_of(job);
     if (player_pass_step(server, walk)) {
         return false;
     }
@@ -42,19 +42,19 @@ static bool step(struct server *server, struct job *job) {
         walk->action->finish(server, walk);
     }
     if (walk->action->writes) {
-        end_order(server, walk);
+        player_end_order(server, walk);
     }
     player_pass_end(walk);
     return true;
 }
 
-static void answer(struct server *server, struct job *job, struct reply *reply) {
-    struct player_walk *walk = walk_of(job);
+static void player_answer(struct server *server, struct job *job, struct reply *reply) {
+    struct player_walk *walk = player_walk_of(job);
     (void)server;
     walk->action->answer(walk, reply);
 }
 
-static void destroy_walk(struct player_walk *walk) {
+static void player_destroy_walk(struct player_walk *walk) {
     player_pass_end(walk);
     transaction_clear(&walk->request);
     buffer_deinit(&walk->found);
@@ -64,14 +64,15 @@ static void destroy_walk(struct player_walk *walk) {
     memory_free(walk);
 }
 
-static void destroy(struct server *server, struct job *job) {
+static void player_destroy(struct server *server, struct job *job) {
     (void)server;
-    destroy_walk(walk_of(job));
+    player_destroy_walk(player_walk_of(job));
 }
 
-static const struct job_kind reading = {.step = step, .answer = answer, .destroy = destroy};
+static const struct job_kind reading = {
+    .step = player_step_job, .answer = player_answer, .destroy = player_destroy};
 static const struct job_kind writing = {
-    .writes = true, .step = step, .answer = answer, .destroy = destroy};
+    .writes = true, .step = player_step_job, .answer = player_answer, .destroy = player_destroy};
 
 /* ---- beginning ---- */
 
@@ -85,7 +86,7 @@ bool player_read_match(const struct call *call, uint32_t index, void *target) {
     return call_prepare_glob(call, walk->pattern, walk->glob);
 }
 
-static void set_database(struct player_walk *walk, uint32_t number) {
+static void player_set_database(struct player_walk *walk, uint32_t number) {
     walk->first_database = walk->is_all ? 0 : number;
     walk->end_database = walk->is_all ? keyspace_database_count() : number + 1;
     walk->database = walk->first_database;
@@ -93,7 +94,7 @@ static void set_database(struct player_walk *walk, uint32_t number) {
 }
 
 /* Parse a copy of the request. call: its request is replaced by the copy. */
-static bool parse(struct call *call, struct player_walk *walk) {
+static bool player_parse(struct call *call, struct player_walk *walk) {
     if (!transaction_queue(&walk->request, call->request, 0, 0)) {
         return call_out_of_memory(call);
     }
@@ -115,12 +116,12 @@ static bool parse(struct call *call, struct player_walk *walk) {
     if (!acl_check_pattern(call, walk->glob != NULL ? walk->pattern : all, false, access)) {
         return false;
     }
-    set_database(walk, keyspace_number(call->session->database));
+    player_set_database(walk, keyspace_number(call->session->database));
     return true;
 }
 
 /* NULL: the error was replied. */
-static struct player_walk *create(const struct call *call) {
+static struct player_walk *player_create(const struct call *call) {
     struct call own = *call;
     struct player_walk *walk = memory_allocate_zeroed(sizeof *walk);
     if (walk == NULL) {
@@ -134,19 +135,19 @@ static struct player_walk *create(const struct call *call) {
     buffer_init(&walk->data, 0);
     buffer_init(&walk->records,
                 call->server->settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes);
-    bool is_parsed = parse(&own, walk);
+    bool is_parsed = player_parse(&own, walk);
     if (!is_parsed || !player_pass_begin(call->server, walk)) {
         if (is_parsed) {
             call_out_of_memory(call);
         }
-        destroy_walk(walk);
+        player_destroy_walk(walk);
         return NULL;
     }
     return walk;
 }
 
-static void begin(struct server *server, struct session *session, bool is_silent,
-                  struct player_walk *walk) {
+static void player_begin_job(struct server *server, struct session *session, bool is_silent,
+                             struct player_walk *walk) {
     job_begin(server, session, walk->action->writes ? &writing : &reading, is_silent, &walk->job);
 }
 
@@ -158,13 +159,13 @@ struct order_text {
     char database[12];
 };
 
-static struct bytes order_field(struct order_text *text, uint32_t index) {
+static struct bytes player_order_field(struct order_text *text, uint32_t index) {
     int size = snprintf(text->numbers[index], sizeof text->numbers[index], "%u", index);
     return (struct bytes){.at = text->numbers[index], .size = (size_t)size};
 }
 
 /* Keep the order until it is finished. false: the error was replied. */
-static bool keep_order(const struct call *call, struct player_walk *walk) {
+static bool player_keep_order(const struct call *call, struct player_walk *walk) {
     struct order_text text;
     struct bytes args[2 * (ARGS_MAX + 1)];
     uint32_t count = call->request->count;
@@ -179,7 +180,7 @@ static bool keep_order(const struct call *call, struct player_walk *walk) {
     args[0] = bytes_from_text("db");
     args[1] = (struct bytes){.at = text.database, .size = (size_t)size};
     for (uint32_t i = 0; i < count; i++) {
-        args[2 * (i + 1)] = order_field(&text, i);
+        args[2 * (i + 1)] = player_order_field(&text, i);
         args[2 * (i + 1) + 1] = i == 0 ? bytes_from_text(call->command->name) : call_arg(call, i);
     }
     struct registry_key *key = registry_find_or_create_hash(
@@ -207,30 +208,30 @@ void player_run(struct call *call) {
         (void)call_refuse_format(call, "ERR too many arguments: at most %d", (int)ARGS_MAX);
         return;
     }
-    struct player_walk *walk = create(call);
+    struct player_walk *walk = player_create(call);
     if (walk == NULL) {
         return;
     }
     const struct player_action *action = walk->action;
-    if (action->writes && !keep_order(call, walk)) {
-        destroy_walk(walk);
+    if (action->writes && !player_keep_order(call, walk)) {
+        player_destroy_walk(walk);
         return;
     }
     if (action->begin != NULL && !action->begin(call, walk)) {
         if (action->writes) {
-            end_order(call->server, walk);
+            player_end_order(call->server, walk);
         }
-        destroy_walk(walk);
+        player_destroy_walk(walk);
         return;
     }
-    begin(call->server, call->session, call->reply->is_silent, walk);
+    player_begin_job(call->server, call->session, call->reply->is_silent, walk);
 }
 
 /* ---- resuming ---- */
 
 /* false: this is not an order as they are written. */
-static bool read_order(const struct registry_key *key, struct bytes *args, uint32_t *count,
-                       int64_t *database) {
+static bool player_read_order(const struct registry_key *key, struct bytes *args, uint32_t *count,
+                              int64_t *database) {
     struct order_text text = {.database = ""};
     struct bytes value;
     if (key->kind != REGISTRY_HASH || key->name_size != PLAYER_ORDER_NAME_SIZE ||
@@ -240,20 +241,21 @@ static bool read_order(const struct registry_key *key, struct bytes *args, uint3
         return false;
     }
     *count = 0;
-    while (*count < ARGS_MAX && hash_find(&key->hash, order_field(&text, *count), &args[*count])) {
+    while (*count < ARGS_MAX &&
+           hash_find(&key->hash, player_order_field(&text, *count), &args[*count])) {
         (*count)++;
     }
     return *count > 0;
 }
 
-static bool resume(struct server *server, const struct registry_key *key) {
+static bool player_resume_key(struct server *server, const struct registry_key *key) {
     struct bytes args[ARGS_MAX];
     struct request request = {.args = args};
     struct session session = {.protocol = 2, .is_unlimited = true};
     struct buffer nowhere;
     struct reply reply;
     int64_t database = 0;
-    if (!read_order(key, args, &request.count, &database)) {
+    if (!player_read_order(key, args, &request.count, &database)) {
         return false;
     }
     uint32_t index = command_find_original(args[0]);
@@ -275,19 +277,19 @@ static bool resume(struct server *server, const struct registry_key *key) {
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
-    struct player_walk *walk = create(&call);
+    struct player_walk *walk = player_create(&call);
     if (walk != NULL) {
         memcpy(walk->order, key->name_at, sizeof walk->order);
-        set_database(walk, (uint32_t)database);
-        begin(server, NULL, true, walk);
+        player_set_database(walk, (uint32_t)database);
+        player_begin_job(server, NULL, true, walk);
     }
     buffer_deinit(&nowhere);
     return walk != NULL;
 }
 
-static void resume_order(void *context, const struct registry_key *key) {
+static void player_resume_order(void *context, const struct registry_key *key) {
     struct bytes name = registry_name(key);
-    bool is_resumed = resume(context, key);
+    bool is_resumed = player_resume_key(context, key);
     log_write(is_resumed ? LOG_NOTICE : LOG_WARNING, "%s order=%.*s",
               is_resumed ? "continuing what a restart interrupted" : "an order cannot be continued",
               (int)(name.size < PLAYER_ORDER_NAME_SIZE ? name.size : PLAYER_ORDER_NAME_SIZE),
@@ -295,7 +297,7 @@ static void resume_order(void *context, const struct registry_key *key) {
 }
 
 void player_resume(struct server *server) {
-    registry_each(server->registry, PLAYER_ORDERS, INT64_MIN, resume_order, server);
+    registry_each(server->registry, PLAYER_ORDERS, INT64_MIN, player_resume_order, server);
 }
 
 /* ---- boards ---- */

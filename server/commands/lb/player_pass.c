@@ -9,7 +9,7 @@ enum { PASS_COUNT = 32 /* keys passed in a step */ };
 
 /* ---- boards that have the member ---- */
 
-static void find_board(struct player_walk *walk, const struct registry_key *key) {
+static void player_pass_find_board(struct player_walk *walk, const struct registry_key *key) {
     uint64_t packed_key;
     struct bytes name = registry_name(key);
     uint32_t size = (uint32_t)name.size;
@@ -28,26 +28,27 @@ static void find_board(struct player_walk *walk, const struct registry_key *key)
     buffer_commit(&walk->found, 1 + sizeof size + name.size);
 }
 
-static void visit(void *context, const struct registry_key *key) {
-    find_board(context, key);
+static void player_pass_visit(void *context, const struct registry_key *key) {
+    player_pass_find_board(context, key);
 }
 
-static bool has_passed(const struct player_walk *walk, const struct registry_key *key) {
+static bool player_pass_has_passed(const struct player_walk *walk, const struct registry_key *key) {
     return key->database >= walk->first_database && key->database < walk->end_database &&
            (key->database < walk->database ||
             (key->database == walk->database && registry_has_passed(key, walk->keys_left)));
 }
 
-static void receive(void *context, const struct effect *effect) {
+static void player_pass_receive(void *context, const struct effect *effect) {
     struct player_walk *walk = context;
     if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
          effect->kind == EFFECT_FILL) &&
-        has_passed(walk, effect->key)) {
-        find_board(walk, effect->key);
+        player_pass_has_passed(walk, effect->key)) {
+        player_pass_find_board(walk, effect->key);
     }
 }
 
-static void take_found(struct player_walk *walk, uint32_t *database, struct bytes *name) {
+static void player_pass_take_found(struct player_walk *walk, uint32_t *database,
+                                   struct bytes *name) {
     const char *at = walk->found.at + walk->found_at;
     uint32_t size;
     *database = (uint8_t)*at;
@@ -56,11 +57,11 @@ static void take_found(struct player_walk *walk, uint32_t *database, struct byte
     walk->found_at += 1 + sizeof size + size;
 }
 
-static void act_on_found(struct server *server, struct player_walk *walk) {
+static void player_pass_act_on_found(struct server *server, struct player_walk *walk) {
     uint32_t database;
     struct bytes name;
     uint64_t packed_key;
-    take_found(walk, &database, &name);
+    player_pass_take_found(walk, &database, &name);
     /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
     struct registry_key *key =
         registry_find(server->registry, database, name, server->clock.now_ms);
@@ -72,17 +73,17 @@ static void act_on_found(struct server *server, struct player_walk *walk) {
 
 /* ---- the pass ---- */
 
-static void rewind_walk(struct player_walk *walk) {
+static void player_pass_rewind_walk(struct player_walk *walk) {
     walk->database = walk->first_database;
     walk->keys_left = UINT32_MAX;
     walk->has_missed = false;
 }
 
-static void pass(struct server *server, struct player_walk *walk) {
+static void player_pass_pass(struct server *server, struct player_walk *walk) {
     buffer_clear(&walk->found);
     walk->found_at = 0;
     walk->keys_left = registry_pass(server->registry, walk->database, walk->keys_left, PASS_COUNT,
-                                    server->clock.now_ms, visit, walk);
+                                    server->clock.now_ms, player_pass_visit, walk);
     if (walk->keys_left == 0) {
         walk->database++;
         walk->keys_left = UINT32_MAX;
@@ -95,14 +96,14 @@ bool player_pass_step(struct server *server, struct player_walk *walk) {
         return true;
     }
     if (walk->found_at < walk->found.size) {
-        act_on_found(server, walk);
+        player_pass_act_on_found(server, walk);
         return true;
     }
     if (walk->has_missed) {
-        rewind_walk(walk);
+        player_pass_rewind_walk(walk);
     }
     if (walk->database < walk->end_database) {
-        pass(server, walk);
+        player_pass_pass(server, walk);
         return true;
     }
     return false;
@@ -110,7 +111,7 @@ bool player_pass_step(struct server *server, struct player_walk *walk) {
 
 bool player_pass_begin(struct server *server, struct player_walk *walk) {
     walk->registry = server->registry;
-    walk->listener = (struct effect_listener){.receive = receive, .context = walk};
+    walk->listener = (struct effect_listener){.receive = player_pass_receive, .context = walk};
     effect_listener_add(server->registry, &walk->listener);
     return true;
 }

@@ -15,19 +15,20 @@ struct pubsub_variant {
     const char *word; /* of its pushes; NULL: none */
 };
 
-static const struct pubsub_variant *variant_of(const struct call *call) {
+static const struct pubsub_variant *pubsub_variant_of(const struct call *call) {
     return call->command->variant;
 }
 
 /* Redis counts channels and patterns together, and shard channels alone. */
-static int64_t shown_count(const struct session *session, enum subscription_kind kind) {
+static int64_t pubsub_shown_count(const struct session *session, enum subscription_kind kind) {
     const uint32_t *counts = session->subscriptions.counts;
     return kind == SUBSCRIPTION_SHARD
                ? counts[kind]
                : (int64_t)counts[SUBSCRIPTION_CHANNEL] + counts[SUBSCRIPTION_PATTERN];
 }
 
-static void reply_change(struct reply *reply, const char *word, struct bytes name, int64_t count) {
+static void pubsub_reply_change(struct reply *reply, const char *word, struct bytes name,
+                                int64_t count) {
     bool was_silent = reply->is_silent;
     reply->is_silent = false;
     reply_push(reply, 3);
@@ -43,7 +44,8 @@ static void reply_change(struct reply *reply, const char *word, struct bytes nam
 
 /* ---- SUBSCRIBE ---- */
 
-static bool check_name(const struct call *call, enum subscription_kind kind, struct bytes name) {
+static bool pubsub_check_name(const struct call *call, enum subscription_kind kind,
+                              struct bytes name) {
     if (kind == SUBSCRIPTION_PATTERN) {
         return name.size <= GLOB_PATTERN_MAX ||
                call_refuse_format(call, "ERR pattern is too long: at most %d bytes",
@@ -56,7 +58,7 @@ static bool check_name(const struct call *call, enum subscription_kind kind, str
 
 /* Channels are added in order; if memory runs out, those that were added are removed again. */
 static void subscribe_run(struct call *call) {
-    const struct pubsub_variant *variant = variant_of(call);
+    const struct pubsub_variant *variant = pubsub_variant_of(call);
     struct session *session = call->session;
     struct subscriptions *all = &call->server->subscriptions;
     uint32_t count_before = session->subscriptions.counts[variant->kind];
@@ -66,7 +68,7 @@ static void subscribe_run(struct call *call) {
         return;
     }
     for (uint32_t i = 1; i < call->request->count; i++) {
-        if (!check_name(call, variant->kind, call_arg(call, i))) {
+        if (!pubsub_check_name(call, variant->kind, call_arg(call, i))) {
             return;
         }
     }
@@ -87,16 +89,17 @@ static void subscribe_run(struct call *call) {
             call_out_of_memory(call);
             return;
         }
-        reply_change(call->reply, variant->word, name, shown_count(session, variant->kind));
+        pubsub_reply_change(call->reply, variant->word, name,
+                            pubsub_shown_count(session, variant->kind));
     }
 }
 
-static uint64_t count_names(const struct cost_view *view) {
+static uint64_t pubsub_count_names(const struct cost_view *view) {
     return view->call->request->count - 1;
 }
 static const struct command_cost name_cost = {
     .bound = COMMAND_BY_ARGUMENTS,
-    .count = count_names,
+    .count = pubsub_count_names,
     .unit_ns = 800,
     .unit = "channel named",
     .instead = "some thousand channels a request",
@@ -146,46 +149,48 @@ struct goodbye {
     int64_t count; /* before this channel */
 };
 
-static void reply_gone(void *context, struct bytes name) {
+static void pubsub_reply_gone(void *context, struct bytes name) {
     struct goodbye *goodbye = context;
-    reply_change(goodbye->call->reply, variant_of(goodbye->call)->word, name, --goodbye->count);
+    pubsub_reply_change(goodbye->call->reply, pubsub_variant_of(goodbye->call)->word, name,
+                        --goodbye->count);
 }
 
 /* They are freed in steps, however many they are. */
-static void unsubscribe_all(const struct call *call, enum subscription_kind kind) {
+static void pubsub_unsubscribe_all(const struct call *call, enum subscription_kind kind) {
     struct session *session = call->session;
-    struct goodbye goodbye = {.call = call, .count = shown_count(session, kind)};
+    struct goodbye goodbye = {.call = call, .count = pubsub_shown_count(session, kind)};
     if (session->subscriptions.counts[kind] == 0) {
-        reply_change(call->reply, variant_of(call)->word, (struct bytes){.at = NULL},
-                     goodbye.count);
+        pubsub_reply_change(call->reply, pubsub_variant_of(call)->word, (struct bytes){.at = NULL},
+                            goodbye.count);
         return;
     }
-    subscription_each(&session->subscriptions, kind, reply_gone, &goodbye);
+    subscription_each(&session->subscriptions, kind, pubsub_reply_gone, &goodbye);
     subscription_clear(&call->server->subscriptions, &session->subscriptions, kind);
 }
 
 static void unsubscribe_run(struct call *call) {
-    const struct pubsub_variant *variant = variant_of(call);
+    const struct pubsub_variant *variant = pubsub_variant_of(call);
     struct session *session = call->session;
     if (call->request->count == 1) {
-        unsubscribe_all(call, variant->kind);
+        pubsub_unsubscribe_all(call, variant->kind);
     }
     for (uint32_t i = 1; i < call->request->count; i++) {
         struct bytes name = call_arg(call, i);
         subscription_remove(&call->server->subscriptions, &session->subscriptions, variant->kind,
                             name);
-        reply_change(call->reply, variant->word, name, shown_count(session, variant->kind));
+        pubsub_reply_change(call->reply, variant->word, name,
+                            pubsub_shown_count(session, variant->kind));
     }
 }
 
-static uint64_t count_gone(const struct cost_view *view) {
+static uint64_t pubsub_count_gone(const struct cost_view *view) {
     const struct call *call = view->call;
-    const struct pubsub_variant *variant = variant_of(call);
+    const struct pubsub_variant *variant = pubsub_variant_of(call);
     return call->request->count > 1 ? call->request->count - 1
                                     : call->session->subscriptions.counts[variant->kind];
 }
 static const struct command_cost gone_cost = {
-    .count = count_gone,
+    .count = pubsub_count_gone,
     .unit_ns = 500,
     .unit = "subscription ended",
     .instead = "closing the connection",
@@ -225,22 +230,22 @@ const struct command command_sunsubscribe = {
 /* ---- PUBLISH ---- */
 
 static void publish_run(struct call *call) {
-    enum subscription_kind kind = variant_of(call)->kind;
-    if (check_name(call, kind, call_arg(call, 1))) {
+    enum subscription_kind kind = pubsub_variant_of(call)->kind;
+    if (pubsub_check_name(call, kind, call_arg(call, 1))) {
         reply_integer(call->reply,
                       (int64_t)publish(call->server, kind, call_arg(call, 1), call_arg(call, 2)));
     }
 }
 
-static uint64_t count_tests(const struct cost_view *view) {
+static uint64_t pubsub_count_tests(const struct cost_view *view) {
     const struct call *call = view->call;
     const struct subscriptions *all = &call->server->subscriptions;
-    enum subscription_kind kind = variant_of(call)->kind;
+    enum subscription_kind kind = pubsub_variant_of(call)->kind;
     return (uint64_t)subscription_subscriber_count(all, kind, call_arg(call, 1)) +
            (kind == SUBSCRIPTION_SHARD ? 0 : subscription_topic_count(all, SUBSCRIPTION_PATTERN));
 }
 static const struct command_cost publish_cost = {
-    .count = count_tests,
+    .count = pubsub_count_tests,
     .unit_ns = 200,
     .unit = "subscriber of the channel, and pattern that anyone subscribes to",
     .instead = "fewer patterns",
@@ -278,7 +283,7 @@ struct listing {
     uint64_t count;
 };
 
-static void list_channel(void *context, struct bytes name) {
+static void pubsub_list_channel(void *context, struct bytes name) {
     struct listing *listing = context;
     if (!reply_is_lost(listing->call->reply) &&
         (listing->glob == NULL || glob_takes(listing->glob, name))) {
@@ -304,17 +309,17 @@ static void channels_run(struct call *call) {
         listing.glob = &glob;
     }
     size_t mark = reply_array_begin(call->reply);
-    subscription_each_topic(&call->server->subscriptions, variant_of(call)->kind, list_channel,
-                            &listing);
+    subscription_each_topic(&call->server->subscriptions, pubsub_variant_of(call)->kind,
+                            pubsub_list_channel, &listing);
     reply_array_end(call->reply, mark, listing.count);
 }
 
-static uint64_t count_channels(const struct cost_view *view) {
+static uint64_t pubsub_count_channels(const struct cost_view *view) {
     return subscription_topic_count(&view->call->server->subscriptions,
-                                    variant_of(view->call)->kind);
+                                    pubsub_variant_of(view->call)->kind);
 }
 static const struct command_cost channels_cost = {
-    .count = count_channels,
+    .count = pubsub_count_channels,
     .unit_ns = 100,
     .unit = "channel that has a subscriber",
     .instead = "`PUBSUB NUMSUB` of the channels in question",
@@ -343,12 +348,12 @@ static const struct command pubsub_shardchannels = {
     .run = channels_run,
 };
 
-static uint64_t count_named(const struct cost_view *view) {
+static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 static const struct command_cost naming_cost = {
     .bound = COMMAND_BY_ARGUMENTS,
-    .count = count_named,
+    .count = pubsub_count_named,
     .unit_ns = 200,
     .unit = "channel named",
     .instead = "some thousand channels a request",
@@ -358,9 +363,9 @@ static void numsub_run(struct call *call) {
     reply_array(call->reply, (uint64_t)(call->request->count - 2) * 2);
     for (uint32_t i = 2; i < call->request->count; i++) {
         reply_bulk(call->reply, call_arg(call, i));
-        reply_integer(call->reply,
-                      subscription_subscriber_count(&call->server->subscriptions,
-                                                    variant_of(call)->kind, call_arg(call, i)));
+        reply_integer(call->reply, subscription_subscriber_count(&call->server->subscriptions,
+                                                                 pubsub_variant_of(call)->kind,
+                                                                 call_arg(call, i)));
     }
 }
 

@@ -5,19 +5,19 @@
 #include "server/dispatch/command.h"
 
 /* TIMEOUT milliseconds */
-static bool read_timeout(const struct call *call, uint32_t index,
-                         struct failover_options *options) {
+static bool failover_read_timeout(const struct call *call, uint32_t index,
+                                  struct failover_options *options) {
     return call_parse_integer(call, call_arg(call, index), &options->timeout_ms) &&
            (options->timeout_ms > 0 ||
             call_refuse(call, "ERR FAILOVER timeout must be greater than 0"));
 }
 
 /* In any order, as in Redis: TO host port, FORCE, TIMEOUT milliseconds. */
-static bool read_options(const struct call *call, struct failover_options *options) {
+static bool failover_read_options(const struct call *call, struct failover_options *options) {
     uint32_t count = call->request->count;
     for (uint32_t i = 1; i < count; i++) {
         if (call_arg_is(call, i, "TIMEOUT") && i + 1 < count && options->timeout_ms == 0) {
-            if (!read_timeout(call, ++i, options)) {
+            if (!failover_read_timeout(call, ++i, options)) {
                 return false;
             }
         } else if (call_arg_is(call, i, "TO") && i + 2 < count && options->host.at == NULL) {
@@ -45,7 +45,7 @@ static void failover_run(struct call *call) {
         }
         return;
     }
-    if (!read_options(call, &options)) {
+    if (!failover_read_options(call, &options)) {
         return;
     }
     const char *why = failover_begin(call->server, call->session, &options);

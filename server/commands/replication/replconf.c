@@ -14,14 +14,14 @@ struct told {
     int64_t is_copy_enough; /* -1: not told */
 };
 
-static bool read_port(const struct call *call, struct bytes value, int64_t *port) {
+static bool replconf_read_port(const struct call *call, struct bytes value, int64_t *port) {
     return call_parse_integer(call, value, port) &&
            ((*port >= 0 && *port <= 65535) ||
             call_refuse(call, "ERR value is out of range, value must between 0 and 65535"));
 }
 
 /* An address ends up in INFO, and in what Sentinel tells clients. */
-static bool read_ip(const struct call *call, struct bytes value, struct bytes *ip) {
+static bool replconf_read_ip(const struct call *call, struct bytes value, struct bytes *ip) {
     if (value.size > REPLICATION_HOST_MAX) {
         return call_refuse_format(
             call, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
@@ -34,7 +34,7 @@ static bool read_ip(const struct call *call, struct bytes value, struct bytes *i
 
 /* Groups of a server whose format is one older or one newer can be sent and applied: an upgrade
  * replaces one server after the other. */
-static bool read_format(const struct call *call, struct bytes value, int64_t *format) {
+static bool replconf_read_format(const struct call *call, struct bytes value, int64_t *format) {
     if (!call_parse_integer(call, value, format)) {
         return false;
     }
@@ -47,17 +47,17 @@ static bool read_format(const struct call *call, struct bytes value, int64_t *fo
 }
 
 /* false: the error was replied. */
-static bool read_pair(const struct call *call, uint32_t index, struct told *told) {
+static bool replconf_read_pair(const struct call *call, uint32_t index, struct told *told) {
     struct bytes name = call_arg(call, index);
     struct bytes value = call_arg(call, index + 1);
     if (bytes_is(name, "LISTENING-PORT")) {
-        return read_port(call, value, &told->port);
+        return replconf_read_port(call, value, &told->port);
     }
     if (bytes_is(name, "IP-ADDRESS")) {
-        return read_ip(call, value, &told->ip);
+        return replconf_read_ip(call, value, &told->ip);
     }
     if (bytes_is(name, "LEADERBOARD")) {
-        return read_format(call, value, &told->format);
+        return replconf_read_format(call, value, &told->format);
     }
     if (bytes_is(name, "CAPA") || bytes_is(name, "VERSION")) {
         return true; /* of no use here */
@@ -76,7 +76,7 @@ static bool read_pair(const struct call *call, uint32_t index, struct told *told
                               (int)(name.size < 128 ? name.size : 128), name.at);
 }
 
-static bool keep(const struct call *call, const struct told *told) {
+static bool replconf_keep(const struct call *call, const struct told *told) {
     struct replica *replica = replication_get_replica(call->server, call->session);
     if (replica == NULL) {
         return call_out_of_memory(call);
@@ -99,7 +99,7 @@ static bool keep(const struct call *call, const struct told *told) {
 
 /* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. ACK bytes ...: of a Redis. Others are
  * ignored, as in Redis. */
-static void take_ack(const struct call *call) {
+static void replconf_take_ack(const struct call *call) {
     uint64_t group;
     uint64_t disk_group = 0;
     uint64_t probe, acked;
@@ -125,7 +125,7 @@ static void take_ack(const struct call *call) {
     }
 }
 
-static bool read_node(struct bytes text, uint64_t *node) {
+static bool replconf_read_node(struct bytes text, uint64_t *node) {
     struct term term = TERM_NONE;
     if (text.size != TERM_NODE_SIZE) {
         return false;
@@ -139,11 +139,11 @@ static bool read_node(struct bytes text, uint64_t *node) {
 }
 
 /* PRESENT node promised id group forgotten (server/replication/quorum.h) */
-static void take_present(const struct call *call) {
+static void replconf_take_present(const struct call *call) {
     const struct replication_machine *machine = &call->server->replication.machine;
     struct sync_presented said;
     enum { COUNT = 7 };
-    if (call->request->count != COUNT || !read_node(call_arg(call, 2), &said.node) ||
+    if (call->request->count != COUNT || !replconf_read_node(call_arg(call, 2), &said.node) ||
         !term_parse(call_arg(call, 3), &said.promised) ||
         !term_parse(call_arg(call, 4), &said.position.term) ||
         !bytes_parse_u64(call_arg(call, 5), &said.position.group) ||
@@ -168,7 +168,7 @@ static void replconf_run(struct call *call) {
     bool is_ack = count > 1 && call_arg_is(call, 1, "ACK");
     if (is_ack || (count > 1 && call_arg_is(call, 1, "GETACK"))) {
         if (is_ack) {
-            take_ack(call);
+            replconf_take_ack(call);
         }
         if (call->session->transaction.is_running) {
             reply_ok(call->reply);
@@ -176,7 +176,7 @@ static void replconf_run(struct call *call) {
         return;
     }
     if (count > 1 && call_arg_is(call, 1, "PRESENT")) {
-        take_present(call);
+        replconf_take_present(call);
         return;
     }
     if (count == 2 && call_arg_is(call, 1, "HANDOVER") && session_is_replica(call->session)) {
@@ -188,11 +188,11 @@ static void replconf_run(struct call *call) {
         return;
     }
     for (uint32_t i = 1; i < count; i += 2) {
-        if (!read_pair(call, i, &told)) {
+        if (!replconf_read_pair(call, i, &told)) {
             return;
         }
     }
-    if (count > 1 && !keep(call, &told)) {
+    if (count > 1 && !replconf_keep(call, &told)) {
         return;
     }
     if (told.format > 0) {

@@ -6,7 +6,7 @@
 
 /* ---- REPLICAOF SLAVEOF ---- */
 
-static bool read_master(const struct call *call, uint16_t *port) {
+static bool replicaof_read_master(const struct call *call, uint16_t *port) {
     int64_t number;
     if (!bytes_parse_i64(call_arg(call, 2), &number) || number < 1 || number > 65535) {
         return call_refuse(call, "ERR Invalid master port");
@@ -18,7 +18,7 @@ static bool read_master(const struct call *call, uint16_t *port) {
     return true;
 }
 
-static void follow(const struct call *call) {
+static void replicaof_follow(const struct call *call) {
     struct server *server = call->server;
     const struct replication *replication = &server->replication;
     uint16_t port;
@@ -26,7 +26,7 @@ static void follow(const struct call *call) {
         reply_error(call->reply, "ERR Command is not valid when client is a replica.");
         return;
     }
-    if (!read_master(call, &port)) {
+    if (!replicaof_read_master(call, &port)) {
         return;
     }
     bool is_same =
@@ -52,7 +52,7 @@ static void replicaof_run(struct call *call) {
         }
         reply_ok(call->reply);
     } else {
-        follow(call);
+        replicaof_follow(call);
     }
 }
 
@@ -78,12 +78,12 @@ const struct command command_slaveof = {
 
 /* ---- ROLE ---- */
 
-static void reply_number_as_text(struct reply *reply, uint64_t number) {
+static void replicaof_reply_number_as_text(struct reply *reply, uint64_t number) {
     char text[24];
     reply_bulk(reply, (struct bytes){.at = text, .size = bytes_print_u64(text, number)});
 }
 
-static void reply_replicas(struct reply *reply, const struct replication *replication) {
+static void replicaof_reply_replicas(struct reply *reply, const struct replication *replication) {
     size_t mark = reply_array_begin(reply);
     uint64_t count = 0;
     for (const struct replica *replica = replication->replicas; replica != NULL;
@@ -95,8 +95,8 @@ static void reply_replicas(struct reply *reply, const struct replication *replic
         replication_print_address(replica, address);
         reply_array(reply, 3);
         reply_bulk_text(reply, address);
-        reply_number_as_text(reply, replica->port);
-        reply_number_as_text(reply, replica->ack_group);
+        replicaof_reply_number_as_text(reply, replica->port);
+        replicaof_reply_number_as_text(reply, replica->ack_group);
         count++;
     }
     reply_array_end(reply, mark, count);
@@ -117,7 +117,7 @@ static void role_run(struct call *call) {
     reply_array(reply, 3);
     reply_bulk_text(reply, "master");
     reply_integer(reply, (int64_t)replication->group);
-    reply_replicas(reply, replication);
+    replicaof_reply_replicas(reply, replication);
 }
 
 const struct command command_role = {

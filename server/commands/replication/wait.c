@@ -4,7 +4,7 @@
 #include "server/dispatch/command.h"
 
 /* Milliseconds; *due_ms is REGISTRY_NO_EXPIRY for 0. */
-static bool read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
+static bool wait_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
     int64_t timeout_ms;
     if (!bytes_parse_i64(text, &timeout_ms)) {
         return call_refuse(call, "ERR timeout is not an integer or out of range");
@@ -34,7 +34,7 @@ static void wait_run(struct call *call) {
         return;
     }
     if (!call_parse_integer(call, call_arg(call, 1), &count) ||
-        !read_timeout(call, call_arg(call, 2), &due_ms)) {
+        !wait_read_timeout(call, call_arg(call, 2), &due_ms)) {
         return;
     }
     /* Whether anybody has what it wrote before the history changed is not known. */

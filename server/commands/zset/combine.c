@@ -25,27 +25,27 @@ struct walk {
 };
 
 /* Convert a rank to its index in order of arrival, or back. */
-static uint32_t arrival_of(const struct board *board, uint32_t rank) {
+static uint32_t combine_arrival_of(const struct board *board, uint32_t rank) {
     return board_layout(board)->time.is_latest ? board_count(board) - 1 - rank : rank;
 }
 
-static uint32_t count_of(const struct combine_source *source) {
+static uint32_t combine_count_of(const struct combine_source *source) {
     return source->board != NULL ? board_count(source->board) : 0;
 }
 
 /* Walk count ranks, starting at rank. */
-static void walk_begin_at(struct walk *walk, const struct board *board, uint32_t rank,
-                          uint32_t count) {
+static void combine_walk_begin_at(struct walk *walk, const struct board *board, uint32_t rank,
+                                  uint32_t count) {
     walk->count = walk->left = count;
     walk->is_best_first = !board_layout(board)->time.is_latest;
     board_seek(board, walk->is_best_first || count == 0 ? rank : rank + count - 1, &walk->cursor);
 }
 
-static void walk_begin(struct walk *walk, const struct board *board) {
-    walk_begin_at(walk, board, 0, board_count(board));
+static void combine_walk_begin(struct walk *walk, const struct board *board) {
+    combine_walk_begin_at(walk, board, 0, board_count(board));
 }
 
-static bool walk_next(struct walk *walk, struct batch *batch) {
+static bool combine_walk_next(struct walk *walk, struct batch *batch) {
     struct board_run run;
     batch->count = 0;
     if (walk->left == 0 ||
@@ -60,7 +60,7 @@ static bool walk_next(struct walk *walk, struct batch *batch) {
 }
 
 /* Move an entry of a batch to a lower index. */
-static void move_entry(struct batch *batch, uint32_t from, uint32_t to) {
+static void combine_move_entry(struct batch *batch, uint32_t from, uint32_t to) {
     batch->members[to] = batch->members[from];
     batch->keys[to] = batch->keys[from];
     batch->arrivals[to] = batch->arrivals[from];
@@ -69,8 +69,8 @@ static void move_entry(struct batch *batch, uint32_t from, uint32_t to) {
 }
 
 /* Look up all members of a batch on a board. */
-static void look_up(const struct board *board, const struct batch *batch,
-                    struct board_member *found) {
+static void combine_look_up(const struct board *board, const struct batch *batch,
+                            struct board_member *found) {
     struct lookup lookups[BOARD_RUN_MAX];
     lookup_members(board, batch->members, 1, batch->count, lookups);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -81,30 +81,30 @@ static void look_up(const struct board *board, const struct batch *batch,
 /* ---- values ---- */
 
 /* The scale of a source's products. */
-static unsigned product_scale(const struct combine_source *source) {
+static unsigned combine_product_scale(const struct combine_source *source) {
     return (unsigned)board_layout(source->board)->fields[0].scale + source->weight_scale;
 }
 
 /* Set the common scale of all values: the largest scale of the products. */
-static void settle_scale(struct combine *combine) {
+static void combine_settle_scale(struct combine *combine) {
     combine->scale = 0;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         const struct combine_source *source = &combine->sources[i];
-        if (source->board != NULL && product_scale(source) > combine->scale) {
-            combine->scale = product_scale(source);
+        if (source->board != NULL && combine_product_scale(source) > combine->scale) {
+            combine->scale = combine_product_scale(source);
         }
     }
     for (uint32_t i = 0; i < combine->source_count; i++) {
         struct combine_source *source = &combine->sources[i];
         if (source->board != NULL) {
-            source->more_digits = (uint8_t)(combine->scale - product_scale(source));
+            source->more_digits = (uint8_t)(combine->scale - combine_product_scale(source));
         }
     }
 }
 
 /* The weighted score of a member of this source. false: the value does not fit. */
-static bool weigh(const struct combine *combine, const struct combine_source *source, uint64_t key,
-                  struct tally_result *result) {
+static bool combine_weigh(const struct combine *combine, const struct combine_source *source,
+                          uint64_t key, struct tally_result *result) {
     const struct layout *layout = board_layout(source->board);
     struct decimal score = layout_field_decimal(&layout->fields[0], layout_ordinal(layout, key, 0));
     result->is_weightless = source->weight.magnitude == 0;
@@ -115,7 +115,7 @@ static bool weigh(const struct combine *combine, const struct combine_source *so
            wide_scale_up(result->value, source->more_digits, &result->value);
 }
 
-static bool add(struct tally_result *sum, const struct tally_result *part) {
+static bool combine_add(struct tally_result *sum, const struct tally_result *part) {
     if (sum->is_weightless && !part->is_weightless) {
         sum->reached_us = part->reached_us;
         sum->is_weightless = false;
@@ -125,8 +125,8 @@ static bool add(struct tally_result *sum, const struct tally_result *part) {
     return wide_add(sum->value, part->value, &sum->value);
 }
 
-static bool is_chosen(enum combine_aggregate aggregate, const struct tally_result *chosen,
-                      const struct tally_result *part) {
+static bool combine_is_chosen(enum combine_aggregate aggregate, const struct tally_result *chosen,
+                              const struct tally_result *part) {
     if (part->value == chosen->value) {
         return part->reached_us < chosen->reached_us;
     }
@@ -134,39 +134,40 @@ static bool is_chosen(enum combine_aggregate aggregate, const struct tally_resul
 }
 
 /* Aggregate another part into a member's result. false: the value does not fit. */
-static bool join(const struct combine *combine, struct tally_result *to,
-                 const struct tally_result *part) {
+static bool combine_join(const struct combine *combine, struct tally_result *to,
+                         const struct tally_result *part) {
     if (combine->aggregate == COMBINE_SUM) {
-        return add(to, part);
+        return combine_add(to, part);
     }
-    if (is_chosen(combine->aggregate, to, part)) {
+    if (combine_is_chosen(combine->aggregate, to, part)) {
         *to = *part;
     }
     return true;
 }
 
 /* Weigh a batch of this source. */
-static void weigh_batch(const struct combine *combine, const struct combine_source *source,
-                        struct batch *batch) {
+static void combine_weigh_batch(const struct combine *combine, const struct combine_source *source,
+                                struct batch *batch) {
     for (uint32_t i = 0; i < batch->count; i++) {
-        batch->are_too_wide[i] = !weigh(combine, source, batch->keys[i], &batch->results[i]);
+        batch->are_too_wide[i] =
+            !combine_weigh(combine, source, batch->keys[i], &batch->results[i]);
     }
 }
 
-static enum combine_status blame(struct combine *combine, struct bytes member) {
+static enum combine_status combine_blame(struct combine *combine, struct bytes member) {
     combine->culprit = member;
     return COMBINE_OUT_OF_RANGE;
 }
 
 /* Add a batch of members that have no entries yet. */
-static enum combine_status add_batch(struct combine *combine, const struct batch *batch) {
+static enum combine_status combine_add_batch(struct combine *combine, const struct batch *batch) {
     struct tally *tally = &combine->tally;
     if (!tally_reserve(tally, batch->count, false)) {
         return COMBINE_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
         if (batch->are_too_wide[i]) {
-            return blame(combine, batch->members[i]);
+            return combine_blame(combine, batch->members[i]);
         }
         struct tally_entry *entry = tally_add(tally, batch->members[i]);
         entry->result = batch->results[i];
@@ -178,7 +179,7 @@ static enum combine_status add_batch(struct combine *combine, const struct batch
 /* ---- unions ---- */
 
 /* Add a batch of members that may already have entries. */
-static enum combine_status join_batch(struct combine *combine, const struct batch *batch) {
+static enum combine_status combine_join_batch(struct combine *combine, const struct batch *batch) {
     struct tally *tally = &combine->tally;
     struct tally_find finds[BOARD_RUN_MAX];
     if (!tally_reserve(tally, batch->count, true)) {
@@ -200,32 +201,33 @@ static enum combine_status join_batch(struct combine *combine, const struct batc
             entry->result = batch->results[i];
         }
         if (batch->are_too_wide[i] ||
-            (!is_new && !join(combine, &entry->result, &batch->results[i]))) {
-            return blame(combine, batch->members[i]);
+            (!is_new && !combine_join(combine, &entry->result, &batch->results[i]))) {
+            return combine_blame(combine, batch->members[i]);
         }
     }
     return COMBINE_OK;
 }
 
 /* Add count members of a source, starting at rank. */
-static enum combine_status add_span(struct combine *combine, const struct combine_source *source,
-                                    uint32_t rank, uint32_t count, bool is_only) {
+static enum combine_status combine_add_span(struct combine *combine,
+                                            const struct combine_source *source, uint32_t rank,
+                                            uint32_t count, bool is_only) {
     enum combine_status status = COMBINE_OK;
     struct walk walk;
     struct batch batch;
-    walk_begin_at(&walk, source->board, rank, count);
-    while (status == COMBINE_OK && walk_next(&walk, &batch)) {
-        weigh_batch(combine, source, &batch);
-        status = is_only ? add_batch(combine, &batch) : join_batch(combine, &batch);
+    combine_walk_begin_at(&walk, source->board, rank, count);
+    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
+        combine_weigh_batch(combine, source, &batch);
+        status = is_only ? combine_add_batch(combine, &batch) : combine_join_batch(combine, &batch);
     }
     return status;
 }
 
-static enum combine_status unite(struct combine *combine) {
+static enum combine_status combine_unite(struct combine *combine) {
     uint32_t board_count = 0;
     uint32_t largest_count = 0;
     for (uint32_t i = 0; i < combine->source_count; i++) {
-        uint32_t count = count_of(&combine->sources[i]);
+        uint32_t count = combine_count_of(&combine->sources[i]);
         board_count += combine->sources[i].board != NULL;
         largest_count = count > largest_count ? count : largest_count;
     }
@@ -235,8 +237,8 @@ static enum combine_status unite(struct combine *combine) {
     enum combine_status status = COMBINE_OK;
     for (uint32_t i = 0; i < combine->source_count && status == COMBINE_OK; i++) {
         if (combine->sources[i].board != NULL) {
-            status = add_span(combine, &combine->sources[i], 0, count_of(&combine->sources[i]),
-                              board_count == 1);
+            status = combine_add_span(combine, &combine->sources[i], 0,
+                                      combine_count_of(&combine->sources[i]), board_count == 1);
         }
     }
     return status;
@@ -245,40 +247,40 @@ static enum combine_status unite(struct combine *combine) {
 /* ---- intersections ---- */
 
 /* The sources by size, smallest first; equal ones keep their order. NULL: out of memory. */
-static struct sort_record *order_by_size(const struct combine *combine) {
+static struct sort_record *combine_order_by_size(const struct combine *combine) {
     uint32_t count = combine->source_count;
     struct sort_record *order = memory_allocate((size_t)count * 2 * sizeof(*order));
     if (order == NULL) {
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
-        order[i] = (struct sort_record){.word = count_of(&combine->sources[i]), .index = i};
+        order[i] = (struct sort_record){.word = combine_count_of(&combine->sources[i]), .index = i};
     }
     sort_records(order, order + count, count);
     return order;
 }
 
 /* Keep the batch's members that are also on this source's board. */
-static void keep_common(const struct combine *combine, uint32_t index, bool is_counted,
-                        struct batch *batch) {
+static void combine_keep_common(const struct combine *combine, uint32_t index, bool is_counted,
+                                struct batch *batch) {
     const struct combine_source *source = &combine->sources[index];
     struct board_member found[BOARD_RUN_MAX];
     struct tally_result part;
     uint32_t kept = 0;
-    look_up(source->board, batch, found);
+    combine_look_up(source->board, batch, found);
     for (uint32_t i = 0; i < batch->count; i++) {
         if (!found[i].is_there) {
             continue;
         }
-        move_entry(batch, i, kept);
+        combine_move_entry(batch, i, kept);
         if (!is_counted) {
             /* Only an error if the member is on all other boards, too. */
             batch->are_too_wide[kept] = batch->are_too_wide[kept] ||
-                                        !weigh(combine, source, found[i].key, &part) ||
-                                        !join(combine, &batch->results[kept], &part);
+                                        !combine_weigh(combine, source, found[i].key, &part) ||
+                                        !combine_join(combine, &batch->results[kept], &part);
             if (index == 0) {
                 batch->arrivals[kept] =
-                    arrival_of(source->board, board_rank_of(source->board, &found[i]));
+                    combine_arrival_of(source->board, board_rank_of(source->board, &found[i]));
             }
         }
         kept++;
@@ -288,23 +290,23 @@ static void keep_common(const struct combine *combine, uint32_t index, bool is_c
 
 /* Walk the smallest board. If count is NULL, fill the tally; otherwise only count, up to
  * count_max. */
-static enum combine_status intersect_in_order(struct combine *combine,
-                                              const struct sort_record *order, uint64_t count_max,
-                                              uint64_t *count) {
+static enum combine_status combine_intersect_in_order(struct combine *combine,
+                                                      const struct sort_record *order,
+                                                      uint64_t count_max, uint64_t *count) {
     const struct combine_source *smallest = &combine->sources[order[0].index];
     enum combine_status status = COMBINE_OK;
     struct walk walk;
     struct batch batch;
-    walk_begin(&walk, smallest->board);
-    while (status == COMBINE_OK && walk_next(&walk, &batch)) {
+    combine_walk_begin(&walk, smallest->board);
+    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
         if (count == NULL) {
-            weigh_batch(combine, smallest, &batch);
+            combine_weigh_batch(combine, smallest, &batch);
         }
         for (uint32_t i = 1; i < combine->source_count && batch.count > 0; i++) {
-            keep_common(combine, order[i].index, count != NULL, &batch);
+            combine_keep_common(combine, order[i].index, count != NULL, &batch);
         }
         if (count == NULL) {
-            status = add_batch(combine, &batch);
+            status = combine_add_batch(combine, &batch);
         } else {
             *count += batch.count;
             if (*count >= count_max) {
@@ -316,14 +318,15 @@ static enum combine_status intersect_in_order(struct combine *combine,
     return status;
 }
 
-static enum combine_status intersect(struct combine *combine, uint64_t count_max, uint64_t *count) {
-    struct sort_record *order = order_by_size(combine);
+static enum combine_status combine_intersect(struct combine *combine, uint64_t count_max,
+                                             uint64_t *count) {
+    struct sort_record *order = combine_order_by_size(combine);
     if (order == NULL) {
         return COMBINE_OUT_OF_MEMORY;
     }
     enum combine_status status = COMBINE_OK;
     if (order[0].word > 0) {
-        status = intersect_in_order(combine, order, count_max, count);
+        status = combine_intersect_in_order(combine, order, count_max, count);
     }
     memory_free(order);
     return status;
@@ -332,52 +335,53 @@ static enum combine_status intersect(struct combine *combine, uint64_t count_max
 /* ---- differences ---- */
 
 /* Keep the batch's members that are not on this board. */
-static void keep_different(const struct board *board, struct batch *batch) {
+static void combine_keep_different(const struct board *board, struct batch *batch) {
     struct board_member found[BOARD_RUN_MAX];
     uint32_t kept = 0;
-    look_up(board, batch, found);
+    combine_look_up(board, batch, found);
     for (uint32_t i = 0; i < batch->count; i++) {
         if (!found[i].is_there) {
-            move_entry(batch, i, kept++);
+            combine_move_entry(batch, i, kept++);
         }
     }
     batch->count = kept;
 }
 
 /* Look up the first board's members on the others, larger boards first. */
-static enum combine_status subtract_by_looking(struct combine *combine) {
-    struct sort_record *order = order_by_size(combine);
+static enum combine_status combine_subtract_by_looking(struct combine *combine) {
+    struct sort_record *order = combine_order_by_size(combine);
     if (order == NULL) {
         return COMBINE_OUT_OF_MEMORY;
     }
     enum combine_status status = COMBINE_OK;
     struct walk walk;
     struct batch batch;
-    walk_begin(&walk, combine->sources[0].board);
-    while (status == COMBINE_OK && walk_next(&walk, &batch)) {
+    combine_walk_begin(&walk, combine->sources[0].board);
+    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
         for (uint32_t i = combine->source_count; i > 0 && order[i - 1].word > 0; i--) {
             if (order[i - 1].index != 0) {
-                keep_different(combine->sources[order[i - 1].index].board, &batch);
+                combine_keep_different(combine->sources[order[i - 1].index].board, &batch);
             }
         }
-        weigh_batch(combine, &combine->sources[0], &batch);
-        status = add_batch(combine, &batch);
+        combine_weigh_batch(combine, &combine->sources[0], &batch);
+        status = combine_add_batch(combine, &batch);
     }
     memory_free(order);
     return status;
 }
 
 /* Mark the first board's members, by arrival, that are on this board. */
-static void mark_common(const struct board *first, const struct board *board, uint64_t *marks) {
+static void combine_mark_common(const struct board *first, const struct board *board,
+                                uint64_t *marks) {
     struct board_member found[BOARD_RUN_MAX];
     struct walk walk;
     struct batch batch;
-    walk_begin(&walk, board);
-    while (walk_next(&walk, &batch)) {
-        look_up(first, &batch, found);
+    combine_walk_begin(&walk, board);
+    while (combine_walk_next(&walk, &batch)) {
+        combine_look_up(first, &batch, found);
         for (uint32_t i = 0; i < batch.count; i++) {
             if (found[i].is_there) {
-                uint32_t arrival = arrival_of(first, board_rank_of(first, &found[i]));
+                uint32_t arrival = combine_arrival_of(first, board_rank_of(first, &found[i]));
                 marks[arrival / 64] |= UINT64_C(1) << arrival % 64;
             }
         }
@@ -385,7 +389,7 @@ static void mark_common(const struct board *first, const struct board *board, ui
 }
 
 /* Look up the other boards' members on the first. */
-static enum combine_status subtract_by_marking(struct combine *combine) {
+static enum combine_status combine_subtract_by_marking(struct combine *combine) {
     const struct board *first = combine->sources[0].board;
     uint64_t *marks =
         memory_allocate_zeroed((board_count(first) / 64 + (size_t)1) * sizeof(*marks));
@@ -394,30 +398,30 @@ static enum combine_status subtract_by_marking(struct combine *combine) {
     }
     for (uint32_t i = 1; i < combine->source_count; i++) {
         if (combine->sources[i].board != NULL) {
-            mark_common(first, combine->sources[i].board, marks);
+            combine_mark_common(first, combine->sources[i].board, marks);
         }
     }
     enum combine_status status = COMBINE_OK;
     struct walk walk;
     struct batch batch;
-    walk_begin(&walk, first);
-    while (status == COMBINE_OK && walk_next(&walk, &batch)) {
+    combine_walk_begin(&walk, first);
+    while (status == COMBINE_OK && combine_walk_next(&walk, &batch)) {
         uint32_t kept = 0;
         for (uint32_t i = 0; i < batch.count; i++) {
             uint32_t arrival = batch.arrivals[i];
             if ((marks[arrival / 64] >> arrival % 64 & 1) == 0) {
-                move_entry(&batch, i, kept++);
+                combine_move_entry(&batch, i, kept++);
             }
         }
         batch.count = kept;
-        weigh_batch(combine, &combine->sources[0], &batch);
-        status = add_batch(combine, &batch);
+        combine_weigh_batch(combine, &combine->sources[0], &batch);
+        status = combine_add_batch(combine, &batch);
     }
     memory_free(marks);
     return status;
 }
 
-static enum combine_status subtract(struct combine *combine) {
+static enum combine_status combine_subtract(struct combine *combine) {
     const struct board *first = combine->sources[0].board;
     uint64_t looking_work = 0;
     uint64_t marking_work = 0;
@@ -425,36 +429,36 @@ static enum combine_status subtract(struct combine *combine) {
         if (combine->sources[i].board == first) {
             return COMBINE_OK;
         }
-        looking_work += count_of(&combine->sources[i]) > 0 ? board_count(first) : 0;
-        marking_work += count_of(&combine->sources[i]);
+        looking_work += combine_count_of(&combine->sources[i]) > 0 ? board_count(first) : 0;
+        marking_work += combine_count_of(&combine->sources[i]);
     }
     /* Looking up the first board's members stops at the first board that has the member, and needs
      * no ranks. */
-    return looking_work / 2 <= marking_work ? subtract_by_looking(combine)
-                                            : subtract_by_marking(combine);
+    return looking_work / 2 <= marking_work ? combine_subtract_by_looking(combine)
+                                            : combine_subtract_by_marking(combine);
 }
 
 /* ---- entry points ---- */
 
 enum combine_status combine_run(struct combine *combine) {
-    settle_scale(combine);
+    combine_settle_scale(combine);
     switch (combine->kind) {
     case COMBINE_UNION:
-        return unite(combine);
+        return combine_unite(combine);
     case COMBINE_INTERSECTION:
-        return intersect(combine, 0, NULL);
+        return combine_intersect(combine, 0, NULL);
     case COMBINE_DIFFERENCE:
         break;
     }
-    return combine->sources[0].board != NULL ? subtract(combine) : COMBINE_OK;
+    return combine->sources[0].board != NULL ? combine_subtract(combine) : COMBINE_OK;
 }
 
 enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count) {
-    settle_scale(combine);
-    return add_span(combine, &combine->sources[0], rank, count, true);
+    combine_settle_scale(combine);
+    return combine_add_span(combine, &combine->sources[0], rank, count, true);
 }
 
 enum combine_status combine_count(struct combine *combine, uint64_t limit, uint64_t *count) {
     *count = 0;
-    return intersect(combine, limit > 0 ? limit : UINT64_MAX, count);
+    return combine_intersect(combine, limit > 0 ? limit : UINT64_MAX, count);
 }

@@ -28,23 +28,23 @@ void tally_deinit(struct tally *tally) {
 
 /* ---- slots ---- */
 
-static uint64_t slot_of(uint32_t hash, uint32_t index) {
+static uint64_t tally_slot_of(uint32_t hash, uint32_t index) {
     return (uint64_t)hash << 32 | (index + 1);
 }
 
-static uint64_t home_of(uint64_t hash, uint64_t slot_count) {
+static uint64_t tally_home_of(uint64_t hash, uint64_t slot_count) {
     return ((hash >> 32) * slot_count) >> 32;
 }
 
-static void put_slot(uint64_t *slots, uint64_t slot_count, uint64_t slot) {
-    uint64_t at = home_of(slot, slot_count);
+static void tally_put_slot(uint64_t *slots, uint64_t slot_count, uint64_t slot) {
+    uint64_t at = tally_home_of(slot, slot_count);
     while (slots[at] != 0) {
         at = at + 1 == slot_count ? 0 : at + 1;
     }
     slots[at] = slot;
 }
 
-static bool grow_slots(struct tally *tally) {
+static bool tally_grow_slots(struct tally *tally) {
     uint64_t slot_count = tally->capacity * 2;
     uint64_t *slots = memory_allocate_zeroed(slot_count * sizeof(*slots));
     if (slots == NULL) {
@@ -52,7 +52,7 @@ static bool grow_slots(struct tally *tally) {
     }
     for (uint64_t i = 0; i < tally->slot_count; i++) {
         if (tally->slots[i] != 0) {
-            put_slot(slots, slot_count, tally->slots[i]);
+            tally_put_slot(slots, slot_count, tally->slots[i]);
         }
     }
     memory_free(tally->slots);
@@ -77,7 +77,7 @@ bool tally_reserve(struct tally *tally, uint32_t count, bool with_slots) {
         tally->entries = entries;
         tally->capacity = capacity;
     }
-    return !with_slots || tally->slot_count >= needed * 2 || grow_slots(tally);
+    return !with_slots || tally->slot_count >= needed * 2 || tally_grow_slots(tally);
 }
 
 /* ---- entries ---- */
@@ -94,11 +94,11 @@ struct tally_entry *tally_add(struct tally *tally, struct bytes member) {
 void tally_find_slot(const struct tally *tally, struct bytes member, struct tally_find *find) {
     find->member = member;
     find->hash = XXH3_64bits_withSeed(member.at, member.size, tally->hash_seed);
-    prefetch_line(&tally->slots[home_of(find->hash, tally->slot_count)]);
+    prefetch_line(&tally->slots[tally_home_of(find->hash, tally->slot_count)]);
 }
 
 /* Index of the next slot with this hash, or of a free one. */
-static uint64_t find_slot(const struct tally *tally, uint64_t hash, uint64_t at) {
+static uint64_t tally_find_next_slot(const struct tally *tally, uint64_t hash, uint64_t at) {
     while (tally->slots[at] != 0 && tally->slots[at] >> 32 != hash >> 32) {
         at = at + 1 == tally->slot_count ? 0 : at + 1;
     }
@@ -106,7 +106,8 @@ static uint64_t find_slot(const struct tally *tally, uint64_t hash, uint64_t at)
 }
 
 void tally_find_entry(const struct tally *tally, struct tally_find *find) {
-    uint64_t at = find_slot(tally, find->hash, home_of(find->hash, tally->slot_count));
+    uint64_t at =
+        tally_find_next_slot(tally, find->hash, tally_home_of(find->hash, tally->slot_count));
     find->candidate = (uint32_t)tally->slots[at] - 1;
     if (find->candidate != NO_CANDIDATE) {
         prefetch_line(&tally->entries[find->candidate]);
@@ -120,9 +121,9 @@ void tally_find_member(const struct tally *tally, const struct tally_find *find)
 }
 
 struct tally_entry *tally_get(struct tally *tally, const struct tally_find *find, bool *is_new) {
-    uint64_t at = home_of(find->hash, tally->slot_count);
+    uint64_t at = tally_home_of(find->hash, tally->slot_count);
     for (;;) {
-        at = find_slot(tally, find->hash, at);
+        at = tally_find_next_slot(tally, find->hash, at);
         if (tally->slots[at] == 0) {
             break;
         }
@@ -133,7 +134,7 @@ struct tally_entry *tally_get(struct tally *tally, const struct tally_find *find
         }
         at = at + 1 == tally->slot_count ? 0 : at + 1;
     }
-    tally->slots[at] = slot_of((uint32_t)(find->hash >> 32), tally->count);
+    tally->slots[at] = tally_slot_of((uint32_t)(find->hash >> 32), tally->count);
     *is_new = true;
     return tally_add(tally, find->member);
 }
@@ -145,7 +146,7 @@ enum sort_key { BY_ARRIVAL, BY_TIME, BY_VALUE_LOW, BY_VALUE_HIGH, SORT_KEYS };
 
 #define SIGN_BIT (UINT64_C(1) << 63)
 
-static uint64_t word_of(const struct tally_entry *entry, enum sort_key key) {
+static uint64_t tally_word_of(const struct tally_entry *entry, enum sort_key key) {
     switch (key) {
     case BY_ARRIVAL:
         return entry->arrival;
@@ -160,11 +161,11 @@ static uint64_t word_of(const struct tally_entry *entry, enum sort_key key) {
     return (uint64_t)(entry->result.value >> 64) ^ SIGN_BIT;
 }
 
-static void sort_by(const struct tally *tally, struct sort_record *order, struct sort_record *spare,
-                    enum sort_key key, bool is_reversed) {
+static void tally_sort_by(const struct tally *tally, struct sort_record *order,
+                          struct sort_record *spare, enum sort_key key, bool is_reversed) {
     uint64_t flip = is_reversed ? UINT64_MAX : 0;
     for (uint32_t i = 0; i < tally->count; i++) {
-        order[i].word = word_of(&tally->entries[order[i].index], key) ^ flip;
+        order[i].word = tally_word_of(&tally->entries[order[i].index], key) ^ flip;
     }
     sort_records(order, spare, tally->count);
 }
@@ -184,8 +185,8 @@ bool tally_sort(struct tally *tally, bool is_ascending, bool is_latest) {
         order[i].index = i;
     }
     for (unsigned key = 0; key < SORT_KEYS; key++) {
-        sort_by(tally, order, spare, (enum sort_key)key,
-                key < BY_VALUE_LOW ? is_latest : !is_ascending);
+        tally_sort_by(tally, order, spare, (enum sort_key)key,
+                      key < BY_VALUE_LOW ? is_latest : !is_ascending);
     }
     memory_free(spare);
     memory_free(tally->order);
@@ -194,7 +195,7 @@ bool tally_sort(struct tally *tally, bool is_ascending, bool is_latest) {
 }
 
 /* The entry at a place of the walk. */
-static const struct tally_entry *entry_at(const struct tally_walk *walk, uint32_t place) {
+static const struct tally_entry *tally_entry_at(const struct tally_walk *walk, uint32_t place) {
     const struct tally *tally = walk->tally;
     uint32_t rank = walk->is_best_first ? place : tally->count - 1 - place;
     return &tally->entries[tally->order[rank].index];
@@ -206,10 +207,10 @@ const struct tally_entry *tally_walk_next(struct tally_walk *walk) {
         return NULL;
     }
     if (left > AHEAD * 2) {
-        prefetch_line(entry_at(walk, walk->next + AHEAD * 2));
+        prefetch_line(tally_entry_at(walk, walk->next + AHEAD * 2));
     }
     if (left > AHEAD) {
-        prefetch_line(entry_at(walk, walk->next + AHEAD)->member);
+        prefetch_line(tally_entry_at(walk, walk->next + AHEAD)->member);
     }
-    return entry_at(walk, walk->next++);
+    return tally_entry_at(walk, walk->next++);
 }

@@ -3,7 +3,7 @@
 #include "server/commands/zset/zset.h"
 
 #include "server/dispatch/call_notify.h"
-static struct zset_span empty_span(struct zset_span span) {
+static struct zset_span zset_empty_span(struct zset_span span) {
     return (struct zset_span){.rank = span.rank, .count = 0};
 }
 
@@ -15,7 +15,7 @@ struct zset_span zset_part_of_indexes(struct zset_span span, bool is_best_first,
     start = start < 0 ? 0 : start;
     stop = stop >= count ? count - 1 : stop;
     if (start > stop) {
-        return empty_span(span);
+        return zset_empty_span(span);
     }
     return zset_part(span, is_best_first, (uint32_t)start, (uint32_t)(stop - start + 1));
 }
@@ -23,7 +23,7 @@ struct zset_span zset_part_of_indexes(struct zset_span span, bool is_best_first,
 struct zset_span zset_part_of_limit(struct zset_span span, bool is_best_first, int64_t offset,
                                     int64_t count) {
     if (offset < 0 || offset >= span.count) {
-        return empty_span(span);
+        return zset_empty_span(span);
     }
     int64_t left = span.count - offset;
     int64_t taken = count < 0 || count > left ? left : count;

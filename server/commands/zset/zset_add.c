@@ -42,11 +42,13 @@ struct zadd {
     uint64_t result; /* otherwise the last pair's ordinal */
 };
 
-static struct bytes pair_score(const struct call *call, const struct zadd *zadd, uint32_t pair) {
+static struct bytes zset_add_pair_score(const struct call *call, const struct zadd *zadd,
+                                        uint32_t pair) {
     return call_arg(call, zadd->first_pair + pair * 2);
 }
 
-static struct bytes pair_member(const struct call *call, const struct zadd *zadd, uint32_t pair) {
+static struct bytes zset_add_pair_member(const struct call *call, const struct zadd *zadd,
+                                         uint32_t pair) {
     return call_arg(call, zadd->first_pair + pair * 2 + 1);
 }
 
@@ -63,14 +65,14 @@ static const struct option_row zadd_options[] = {
 };
 
 /* Options come before the first score. */
-static bool read_options(const struct call *call, struct zadd *zadd) {
+static bool zset_add_read_options(const struct call *call, struct zadd *zadd) {
     struct bytes word = call_arg(call, 2);
     zadd->first_pair = 2;
     /* Usually this is the first score already. */
     return word.size == 0 || word.at[0] < 'A' || options_read_to(call, &zadd->first_pair, zadd);
 }
 
-static bool check_options(const struct call *call, struct zadd *zadd) {
+static bool zset_add_check_options(const struct call *call, struct zadd *zadd) {
     uint32_t arg_count = call->request->count - zadd->first_pair;
     zadd->pair_count = arg_count / 2;
     if (arg_count == 0 || arg_count % 2 != 0) {
@@ -89,9 +91,9 @@ static bool check_options(const struct call *call, struct zadd *zadd) {
     return true;
 }
 
-static bool read_score(const struct call *call, const struct layout_field *lead, struct zadd *zadd,
-                       uint32_t pair) {
-    struct bytes text = pair_score(call, zadd, pair);
+static bool zset_add_read_score(const struct call *call, const struct layout_field *lead,
+                                struct zadd *zadd, uint32_t pair) {
+    struct bytes text = zset_add_pair_score(call, zadd, pair);
     struct decimal score;
     enum decimal_status status = layout_field_parse(lead, text, &score);
     if (status == DECIMAL_OK && zadd->is_increment) {
@@ -104,15 +106,16 @@ static bool read_score(const struct call *call, const struct layout_field *lead,
 }
 
 /* Check every score and every member before changing anything. */
-static bool read_pairs(const struct call *call, const struct writing *writing, struct zadd *zadd) {
+static bool zset_add_read_pairs(const struct call *call, const struct writing *writing,
+                                struct zadd *zadd) {
     const struct layout_field *lead = zset_lead(writing->board);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        if (!read_score(call, lead, zadd, pair)) {
+        if (!zset_add_read_score(call, lead, zadd, pair)) {
             return false;
         }
     }
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        if (!writing_check_member(writing, pair_member(call, zadd, pair))) {
+        if (!writing_check_member(writing, zset_add_pair_member(call, zadd, pair))) {
             return false;
         }
     }
@@ -123,8 +126,8 @@ static bool read_pairs(const struct call *call, const struct writing *writing, s
 
 /* Put a member with this score and the time. false: the error was replied; the board is
  * unchanged. */
-static bool put(const struct call *call, struct writing *writing, struct zadd *zadd, uint32_t pair,
-                const struct board_member *member, uint64_t key) {
+static bool zset_add_put(const struct call *call, struct writing *writing, struct zadd *zadd,
+                         uint32_t pair, const struct board_member *member, uint64_t key) {
     const struct layout *layout = board_layout(writing->board);
     uint64_t stamped;
     if (!writing_takes(writing, member, key, zadd->is_increment)) {
@@ -144,12 +147,12 @@ static bool put(const struct call *call, struct writing *writing, struct zadd *z
 }
 
 /* false: the error was replied; the board is unchanged. */
-static bool apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
-                       uint32_t pair, const struct lookup *ahead) {
+static bool zset_add_apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
+                                uint32_t pair, const struct lookup *ahead) {
     const struct layout *layout = board_layout(writing->board);
     const struct layout_field *lead = &layout->fields[0];
     struct board_member member;
-    board_look_up(writing->board, pair_member(call, zadd, pair), ahead, &member);
+    board_look_up(writing->board, zset_add_pair_member(call, zadd, pair), ahead, &member);
     bool is_there = member.is_there;
     uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
     zadd->ordinals[pair] = false;
@@ -171,23 +174,24 @@ static bool apply_pair(const struct call *call, struct writing *writing, struct 
     if (is_there && after == before) {
         return true;
     }
-    return put(call, writing, zadd, pair, &member, layout_with_ordinal(layout, key, 0, after));
+    return zset_add_put(call, writing, zadd, pair, &member,
+                        layout_with_ordinal(layout, key, 0, after));
 }
 
 /* ---- many pairs ---- */
 
 /* Members of consecutive pairs; names are every other argument. */
-static const struct bytes *pair_members(const struct call *call, const struct zadd *zadd,
-                                        uint32_t pair) {
+static const struct bytes *zset_add_pair_members(const struct call *call, const struct zadd *zadd,
+                                                 uint32_t pair) {
     return &call->request->args[zadd->first_pair + pair * 2 + 1];
 }
 
 /* The number of a group's members that are on the board. is_added_only: count only those added by
  * this command. */
-static uint32_t count_found(const struct call *call, const struct board *board,
-                            const struct zadd *zadd, uint32_t begin, bool is_added_only) {
+static uint32_t zset_add_count_found(const struct call *call, const struct board *board,
+                                     const struct zadd *zadd, uint32_t begin, bool is_added_only) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
-    const struct bytes *names = pair_members(call, zadd, begin);
+    const struct bytes *names = zset_add_pair_members(call, zadd, begin);
     struct lookup ahead[LOOKUP_GROUP];
     struct board_member member;
     uint32_t found_count = 0;
@@ -203,57 +207,60 @@ static uint32_t count_found(const struct call *call, const struct board *board,
 
 /* Does the board have room for every pair's member? Only counted when the board is nearly full; a
  * newcomer that is named twice then counts twice. */
-static bool has_room(const struct call *call, const struct writing *writing,
-                     const struct zadd *zadd) {
+static bool zset_add_has_room(const struct call *call, const struct writing *writing,
+                              const struct zadd *zadd) {
     uint32_t room = writing_room(writing);
     if (zadd->pair_count <= room || zadd->is_existing_only) {
         return true;
     }
     uint32_t new_count = zadd->pair_count;
     for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        new_count -= count_found(call, writing->board, zadd, pair, false);
+        new_count -= zset_add_count_found(call, writing->board, zadd, pair, false);
     }
     return new_count <= room;
 }
 
-static bool reserve(const struct call *call, const struct board *board, const struct zadd *zadd) {
+static bool zset_add_reserve(const struct call *call, const struct board *board,
+                             const struct zadd *zadd) {
     size_t size = board_growth_size(board, zadd->pair_count);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        size += pair_member(call, zadd, pair).size;
+        size += zset_add_pair_member(call, zadd, pair).size;
     }
     return memory_reserve_begin(size);
 }
 
 /* Members that were added and then removed by CAP in the same command do not count as added. */
-static void take_back_lost(const struct call *call, const struct board *board, struct zadd *zadd) {
+static void zset_add_take_back_lost(const struct call *call, const struct board *board,
+                                    struct zadd *zadd) {
     uint32_t kept_count = 0;
     for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        kept_count += count_found(call, board, zadd, pair, true);
+        kept_count += zset_add_count_found(call, board, zadd, pair, true);
     }
     zadd->added_count = kept_count;
 }
 
 /* The key that a new member of this pair would get; an existing member may have other fields. */
-static uint64_t likely_key(const struct call *call, const struct layout *layout,
-                           const struct zadd *zadd, uint32_t pair) {
+static uint64_t zset_add_likely_key(const struct call *call, const struct layout *layout,
+                                    const struct zadd *zadd, uint32_t pair) {
     uint64_t key = layout_with_ordinal(layout, layout_zero_key(layout), 0, zadd->ordinals[pair]);
     uint64_t stamped;
     return layout_stamp(layout, key, call->now_us, &stamped) == LAYOUT_OK ? stamped : key;
 }
 
 /* Prefetch what all pairs of the group touch before putting the first. */
-static bool apply_group(const struct call *call, struct writing *writing, struct zadd *zadd,
-                        uint32_t begin) {
+static bool zset_add_apply_group(const struct call *call, struct writing *writing,
+                                 struct zadd *zadd, uint32_t begin) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
     const struct layout *layout = board_layout(writing->board);
     struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
-        keys[i] = likely_key(call, layout, zadd, begin + i);
+        keys[i] = zset_add_likely_key(call, layout, zadd, begin + i);
     }
-    lookup_members_to_put(writing->board, pair_members(call, zadd, begin), 2, count, keys, ahead);
+    lookup_members_to_put(writing->board, zset_add_pair_members(call, zadd, begin), 2, count, keys,
+                          ahead);
     for (unsigned i = 0; i < count; i++) {
-        if (!apply_pair(call, writing, zadd, begin + i, &ahead[i])) {
+        if (!zset_add_apply_pair(call, writing, zadd, begin + i, &ahead[i])) {
             return false;
         }
     }
@@ -261,39 +268,41 @@ static bool apply_group(const struct call *call, struct writing *writing, struct
 }
 
 /* A few pairs have already been prefetched by the tick. */
-static bool apply_many(const struct call *call, struct writing *writing, struct zadd *zadd) {
+static bool zset_add_apply_many(const struct call *call, struct writing *writing,
+                                struct zadd *zadd) {
     bool is_grouped = zadd->pair_count >= LOOKUP_OWN_MIN;
     bool is_applied = true;
     for (uint32_t pair = 0; pair < zadd->pair_count && is_applied;
          pair += is_grouped ? LOOKUP_GROUP : 1) {
-        is_applied = is_grouped ? apply_group(call, writing, zadd, pair)
-                                : apply_pair(call, writing, zadd, pair, NULL);
+        is_applied = is_grouped ? zset_add_apply_group(call, writing, zadd, pair)
+                                : zset_add_apply_pair(call, writing, zadd, pair, NULL);
     }
     writing_settle(writing);
     if (writing->has_lost) {
-        take_back_lost(call, writing->board, zadd);
+        zset_add_take_back_lost(call, writing->board, zadd);
     }
     return is_applied;
 }
 
-static bool apply_pairs(const struct call *call, struct writing *writing, struct zadd *zadd) {
+static bool zset_add_apply_pairs(const struct call *call, struct writing *writing,
+                                 struct zadd *zadd) {
     if (zadd->pair_count == 1) {
-        return apply_pair(call, writing, zadd, 0, call->ahead);
+        return zset_add_apply_pair(call, writing, zadd, 0, call->ahead);
     }
-    if (!has_room(call, writing, zadd)) {
+    if (!zset_add_has_room(call, writing, zadd)) {
         writing_refuse_full(call, writing->rules);
         return false;
     }
-    if (!reserve(call, writing->board, zadd)) {
+    if (!zset_add_reserve(call, writing->board, zadd)) {
         return call_out_of_memory(call);
     }
-    bool is_applied = apply_many(call, writing, zadd);
+    bool is_applied = zset_add_apply_many(call, writing, zadd);
     memory_reserve_end();
     return is_applied;
 }
 
-static void answer(const struct call *call, const struct layout_field *lead,
-                   const struct zadd *zadd) {
+static void zset_add_answer(const struct call *call, const struct layout_field *lead,
+                            const struct zadd *zadd) {
     if (!zadd->is_increment) {
         uint32_t updated_count = zadd->is_change_counted ? zadd->updated_count : 0;
         reply_integer(call->reply, (int64_t)zadd->added_count + updated_count);
@@ -304,7 +313,8 @@ static void answer(const struct call *call, const struct layout_field *lead,
     }
 }
 
-static void run_on_board(const struct call *call, struct writing *writing, struct zadd *zadd) {
+static void zset_add_run_on_board(const struct call *call, struct writing *writing,
+                                  struct zadd *zadd) {
     const struct layout_field *lead = zset_lead(writing->board);
     zadd->ordinals = zadd->ordinals_on_stack;
     if (zadd->pair_count > PAIRS_ON_STACK) {
@@ -314,8 +324,8 @@ static void run_on_board(const struct call *call, struct writing *writing, struc
             return;
         }
     }
-    if (read_pairs(call, writing, zadd) && apply_pairs(call, writing, zadd)) {
-        answer(call, lead, zadd);
+    if (zset_add_read_pairs(call, writing, zadd) && zset_add_apply_pairs(call, writing, zadd)) {
+        zset_add_answer(call, lead, zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {
         memory_free(zadd->ordinals);
@@ -323,19 +333,19 @@ static void run_on_board(const struct call *call, struct writing *writing, struc
 }
 
 /* The range of scores depends on the board's layout, so a new board is created first. */
-static void run(const struct call *call, struct zadd *zadd) {
+static void zset_add_run(const struct call *call, struct zadd *zadd) {
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         writing.is_only = zadd->pair_count == 1;
-        run_on_board(call, &writing, zadd);
+        zset_add_run_on_board(call, &writing, zadd);
         writing_end(&writing, zadd->is_increment ? "zincr" : "zadd");
     }
 }
 
 static void zadd_run(struct call *call) {
     struct zadd zadd = {.is_skipped = false};
-    if (read_options(call, &zadd) && check_options(call, &zadd)) {
-        run(call, &zadd);
+    if (zset_add_read_options(call, &zadd) && zset_add_check_options(call, &zadd)) {
+        zset_add_run(call, &zadd);
     }
 }
 
@@ -362,7 +372,7 @@ const struct command command_zadd = {
 static void zincrby_run(struct call *call) {
     struct zadd zadd = {
         .is_increment = true, .is_sum_wanted = true, .first_pair = 2, .pair_count = 1};
-    run(call, &zadd);
+    zset_add_run(call, &zadd);
 }
 
 const struct command command_zincrby = {

@@ -34,13 +34,13 @@ struct query {
 };
 
 /* Does a destination precede the keys? */
-static bool is_stored(const struct call *call) {
+static bool zset_combine_is_stored(const struct call *call) {
     return (call->command->flags & COMMAND_WRITE) != 0;
 }
 
 /* ---- parsing ---- */
 
-static bool read_source_count(const struct call *call, struct query *query) {
+static bool zset_combine_read_source_count(const struct call *call, struct query *query) {
     uint32_t index = (uint32_t)call->command->key_count_arg;
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, index), &count)) {
@@ -58,7 +58,7 @@ static bool read_source_count(const struct call *call, struct query *query) {
     return true;
 }
 
-static bool make_sources(const struct call *call, struct query *query) {
+static bool zset_combine_make_sources(const struct call *call, struct query *query) {
     struct combine *combine = &query->combine;
     combine->sources = query->sources_on_stack;
     if (combine->source_count > SOURCES_ON_STACK) {
@@ -74,13 +74,14 @@ static bool make_sources(const struct call *call, struct query *query) {
     return true;
 }
 
-static void free_sources(struct query *query) {
+static void zset_combine_free_sources(struct query *query) {
     if (query->combine.sources != query->sources_on_stack) {
         memory_free(query->combine.sources);
     }
 }
 
-static bool refuse_weight(const struct call *call, struct bytes text, enum decimal_status status) {
+static bool zset_combine_refuse_weight(const struct call *call, struct bytes text,
+                                       enum decimal_status status) {
     int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
     switch (status) {
     case DECIMAL_TOO_PRECISE:
@@ -99,7 +100,7 @@ static bool refuse_weight(const struct call *call, struct bytes text, enum decim
 }
 
 /* WEIGHTS */
-static bool read_weights(const struct call *call, uint32_t index, void *target) {
+static bool zset_combine_read_weights(const struct call *call, uint32_t index, void *target) {
     struct combine *combine = &((struct query *)target)->combine;
     for (uint32_t i = 0; i < combine->source_count; i++) {
         struct combine_source *source = &combine->sources[i];
@@ -110,7 +111,7 @@ static bool read_weights(const struct call *call, uint32_t index, void *target) 
         unsigned scale = 0;
         enum decimal_status status = decimal_parse_exact(text, &source->weight, &scale);
         if (status != DECIMAL_OK) {
-            return refuse_weight(call, text, status);
+            return zset_combine_refuse_weight(call, text, status);
         }
         source->weight_scale = (uint8_t)scale;
     }
@@ -118,7 +119,7 @@ static bool read_weights(const struct call *call, uint32_t index, void *target) 
 }
 
 /* AGGREGATE */
-static bool read_aggregate(const struct call *call, uint32_t index, void *target) {
+static bool zset_combine_read_aggregate(const struct call *call, uint32_t index, void *target) {
     static const char *const names[] = {
         [COMBINE_SUM] = "SUM", [COMBINE_MIN] = "MIN", [COMBINE_MAX] = "MAX"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -131,7 +132,7 @@ static bool read_aggregate(const struct call *call, uint32_t index, void *target
 }
 
 /* LIMIT */
-static bool read_limit(const struct call *call, uint32_t index, void *target) {
+static bool zset_combine_read_limit(const struct call *call, uint32_t index, void *target) {
     int64_t *limit = &((struct query *)target)->limit;
     return (bytes_parse_i64(call_arg(call, index), limit) && *limit >= 0) ||
            call_refuse(call, "ERR LIMIT can't be negative");
@@ -140,8 +141,8 @@ static bool read_limit(const struct call *call, uint32_t index, void *target) {
 /* Of ZUNION and ZINTER; without the first of their STORE forms; without any of ZDIFFSTORE. */
 static const struct option_row options[] = {
     {"WITHSCORES", OPTION_FLAG, offsetof(struct query, with_scores), NULL},
-    {"WEIGHTS", OPTION_READ_PER_KEY, 0, read_weights},
-    {"AGGREGATE", OPTION_READ, 0, read_aggregate},
+    {"WEIGHTS", OPTION_READ_PER_KEY, 0, zset_combine_read_weights},
+    {"AGGREGATE", OPTION_READ, 0, zset_combine_read_aggregate},
     {0},
 };
 static const struct option_row difference_options[] = {
@@ -149,13 +150,13 @@ static const struct option_row difference_options[] = {
     {0},
 };
 static const struct option_row count_options[] = {
-    {"LIMIT", OPTION_READ, 0, read_limit},
+    {"LIMIT", OPTION_READ, 0, zset_combine_read_limit},
     {0},
 };
 
 /* ---- combining ---- */
 
-static bool find_boards(const struct call *call, struct query *query) {
+static bool zset_combine_find_boards(const struct call *call, struct query *query) {
     for (uint32_t i = 0; i < query->combine.source_count; i++) {
         if (!call_find_board(call, call_arg(call, query->first_source + i),
                              &query->combine.sources[i].board)) {
@@ -165,7 +166,7 @@ static bool find_boards(const struct call *call, struct query *query) {
     return true;
 }
 
-static void reply_value(const struct call *call, wide value, unsigned scale) {
+static void zset_combine_reply_value(const struct call *call, wide value, unsigned scale) {
     struct decimal decimal;
     if (scale <= DECIMAL_SCALE_MAX &&
         wide_to_decimal(value, scale, scale, &decimal) == DECIMAL_OK) {
@@ -177,7 +178,8 @@ static void reply_value(const struct call *call, wide value, unsigned scale) {
     reply_decimal_text(call->reply, (struct bytes){.at = text, .size = size});
 }
 
-static void reply_entries(const struct call *call, const struct query *query, bool is_best_first) {
+static void zset_combine_reply_entries(const struct call *call, const struct query *query,
+                                       bool is_best_first) {
     const struct tally *tally = &query->combine.tally;
     enum zset_shape shape = query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
     zset_reply_header(call, tally->count, shape);
@@ -189,13 +191,13 @@ static void reply_entries(const struct call *call, const struct query *query, bo
         }
         reply_bulk(call->reply, tally_member(entry));
         if (shape != ZSET_MEMBERS) {
-            reply_value(call, entry->result.value, query->combine.scale);
+            zset_combine_reply_value(call, entry->result.value, query->combine.scale);
         }
     }
 }
 
 /* The first board, whose layout gives equal scores their order. NULL: none exists. */
-static const struct board *first_board(const struct query *query) {
+static const struct board *zset_combine_first_board(const struct query *query) {
     const struct board *board = NULL;
     for (uint32_t i = 0; i < query->combine.source_count && board == NULL; i++) {
         board = query->combine.sources[i].board;
@@ -203,18 +205,18 @@ static const struct board *first_board(const struct query *query) {
     return board;
 }
 
-static void reply_results(const struct call *call, struct query *query) {
-    const struct board *board = first_board(query);
+static void zset_combine_reply_results(const struct call *call, struct query *query) {
+    const struct board *board = zset_combine_first_board(query);
     bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
     bool is_latest = board != NULL && board_layout(board)->time.is_latest;
     if (!tally_sort(&query->combine.tally, is_ascending, is_latest)) {
         call_out_of_memory(call);
         return;
     }
-    reply_entries(call, query, is_ascending);
+    zset_combine_reply_entries(call, query, is_ascending);
 }
 
-static void answer(const struct call *call, struct query *query, bool is_counted) {
+static void zset_combine_answer(const struct call *call, struct query *query, bool is_counted) {
     struct combine *combine = &query->combine;
     uint64_t count = 0;
     enum combine_status status =
@@ -223,27 +225,27 @@ static void answer(const struct call *call, struct query *query, bool is_counted
         zset_reply_failure(call, combine, status);
     } else if (is_counted) {
         reply_integer(call->reply, (int64_t)count);
-    } else if (is_stored(call)) {
+    } else if (zset_combine_is_stored(call)) {
         zset_store_results(call, call_arg(call, 1), combine);
     } else {
-        reply_results(call, query);
+        zset_combine_reply_results(call, query);
     }
 }
 
-static void run(struct call *call) {
+static void zset_combine_run(struct call *call) {
     const struct combining *combining = call->command->variant;
     struct query query = {.combine = {.kind = combining->kind, .now_us = call->now_us}};
     tally_init(&query.combine.tally, call->server->hash_seed);
-    if (!read_source_count(call, &query) || !make_sources(call, &query)) {
+    if (!zset_combine_read_source_count(call, &query) || !zset_combine_make_sources(call, &query)) {
         return;
     }
-    if (find_boards(call, &query) &&
+    if (zset_combine_find_boards(call, &query) &&
         options_read(call, query.first_source + query.combine.source_count, &query) &&
-        (!is_stored(call) || call_check_key(call, call_arg(call, 1)))) {
-        answer(call, &query, combining->is_counted);
+        (!zset_combine_is_stored(call) || call_check_key(call, call_arg(call, 1)))) {
+        zset_combine_answer(call, &query, combining->is_counted);
     }
     tally_deinit(&query.combine.tally);
-    free_sources(&query);
+    zset_combine_free_sources(&query);
 }
 
 /* ---- cost ---- */
@@ -254,10 +256,10 @@ struct sizes {
     uint64_t first, smallest, sum;
 };
 
-static struct sizes measure(const struct cost_view *view) {
+static struct sizes zset_combine_measure(const struct cost_view *view) {
     struct query query;
     struct sizes sizes = {.smallest = UINT64_MAX};
-    if (!read_source_count(view->call, &query)) {
+    if (!zset_combine_read_source_count(view->call, &query)) {
         return sizes;
     }
     sizes.source_count = query.combine.source_count;
@@ -271,18 +273,18 @@ static struct sizes measure(const struct cost_view *view) {
 }
 
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
-static uint64_t count_union(const struct cost_view *view) {
-    return measure(view).sum;
+static uint64_t zset_combine_count_union(const struct cost_view *view) {
+    return zset_combine_measure(view).sum;
 }
 
-static uint64_t count_intersection(const struct cost_view *view) {
-    struct sizes sizes = measure(view);
+static uint64_t zset_combine_count_intersection(const struct cost_view *view) {
+    struct sizes sizes = zset_combine_measure(view);
     return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
 }
 
 /* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
-static uint64_t count_difference(const struct cost_view *view) {
-    struct sizes sizes = measure(view);
+static uint64_t zset_combine_count_difference(const struct cost_view *view) {
+    struct sizes sizes = zset_combine_measure(view);
     if (sizes.source_count < 2 || sizes.first == 0) {
         return sizes.first;
     }
@@ -308,13 +310,13 @@ const struct command command_zunion = {
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_union,
+                                         .count = zset_combine_count_union,
                                          .unit_ns = 300,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
                                                     "as points arrive, or `PERIOD` boards"},
     .variant = &(const struct combining){.kind = COMBINE_UNION},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zunionstore = {
@@ -326,14 +328,14 @@ const struct command command_zunionstore = {
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_union,
+                                         .count = zset_combine_count_union,
                                          .unit_ns = 300,
                                          .grown_key = 1,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
                                                     "as points arrive, or `PERIOD` boards"},
     .variant = &(const struct combining){.kind = COMBINE_UNION},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zinter = {
@@ -347,12 +349,12 @@ const struct command command_zinter = {
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = count_intersection,
+                                     .count = zset_combine_count_intersection,
                                      .unit_ns = 250,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zinterstore = {
@@ -365,13 +367,13 @@ const struct command command_zinterstore = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = count_intersection,
+                                     .count = zset_combine_count_intersection,
                                      .unit_ns = 300,
                                      .grown_key = 1,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zintercard = {
@@ -382,12 +384,12 @@ const struct command command_zintercard = {
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_intersection,
+                                         .count = zset_combine_count_intersection,
                                          .unit_ns = 60,
                                          .unit = "member of the smallest board, for each board",
                                          .instead = "`LIMIT`, if it need not be exact"},
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zdiff = {
@@ -399,12 +401,12 @@ const struct command command_zdiff = {
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = count_difference,
+                                     .count = zset_combine_count_difference,
                                      .unit_ns = 250,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
-    .run = run,
+    .run = zset_combine_run,
 };
 
 const struct command command_zdiffstore = {
@@ -417,11 +419,11 @@ const struct command command_zdiffstore = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = count_difference,
+                                     .count = zset_combine_count_difference,
                                      .unit_ns = 300,
                                      .grown_key = 1,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
-    .run = run,
+    .run = zset_combine_run,
 };

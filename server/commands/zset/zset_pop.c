@@ -13,8 +13,8 @@
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the
  * board until it changes. If the reply cannot be sent, nothing is removed, except in a transaction,
  * which must run completely. */
-static void pop(const struct call *call, struct registry_key *key, bool is_reverse, int64_t count,
-                enum zset_shape shape) {
+static void zset_pop_pop(const struct call *call, struct registry_key *key, bool is_reverse,
+                         int64_t count, enum zset_shape shape) {
     bool is_best_first = zset_is_best_first(&key->board, is_reverse);
     struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, count);
     zset_reply_span(call, &key->board, span, is_best_first, shape);
@@ -47,22 +47,23 @@ static void pop_run(struct call *call) {
     if (writing_refuses(call, key)) {
         return;
     }
-    pop(call, key, is_reverse, count, has_count ? zset_shape_with_scores(call) : ZSET_FLAT);
+    zset_pop_pop(call, key, is_reverse, count,
+                 has_count ? zset_shape_with_scores(call) : ZSET_FLAT);
 }
 
-static uint64_t least(int64_t count, uint32_t size) {
+static uint64_t zset_pop_least(int64_t count, uint32_t size) {
     return count > size ? size : (uint64_t)count;
 }
 
-static uint64_t count_popped(const struct cost_view *view) {
+static uint64_t zset_pop_count_popped(const struct cost_view *view) {
     int64_t count = 1;
     bool is_read =
         view->call->request->count < 3 || bytes_parse_i64(call_arg(view->call, 2), &count);
-    return is_read && count >= 0 ? least(count, cost_size(view, 1)) : 0;
+    return is_read && count >= 0 ? zset_pop_least(count, cost_size(view, 1)) : 0;
 }
 
 static const struct command_cost popping_cost = {
-    .count = count_popped,
+    .count = zset_pop_count_popped,
     .unit_ns = 30,
     .unit = "member popped",
     .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"};
@@ -98,8 +99,8 @@ struct zmpop {
 };
 
 /* An integer of at least 1. */
-static bool read_positive(const struct call *call, uint32_t index, const char *error,
-                          int64_t *value) {
+static bool zset_pop_read_positive(const struct call *call, uint32_t index, const char *error,
+                                   int64_t *value) {
     int64_t read;
     if (!bytes_parse_i64(call_arg(call, index), &read) || read < 1) {
         return call_refuse(call, error);
@@ -109,20 +110,20 @@ static bool read_positive(const struct call *call, uint32_t index, const char *e
 }
 
 /* COUNT may be given only once. */
-static bool read_count(const struct call *call, uint32_t index, void *target) {
+static bool zset_pop_read_count(const struct call *call, uint32_t index, void *target) {
     struct zmpop *zmpop = target;
-    return zmpop->count > 0
-               ? call_syntax_error(call)
-               : read_positive(call, index, "ERR count should be greater than 0", &zmpop->count);
+    return zmpop->count > 0 ? call_syntax_error(call)
+                            : zset_pop_read_positive(
+                                  call, index, "ERR count should be greater than 0", &zmpop->count);
 }
 
 static const struct option_row zmpop_options[] = {
-    {"COUNT", OPTION_READ, 0, read_count},
+    {"COUNT", OPTION_READ, 0, zset_pop_read_count},
     {0},
 };
 
 /* The arguments after the keys: MIN|MAX [COUNT count]. */
-static bool read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
+static bool zset_pop_read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
     uint32_t where = zmpop->first_key + zmpop->key_count;
     zmpop->is_reverse = call_arg_is(call, where, "MAX");
     if (!zmpop->is_reverse && !call_arg_is(call, where, "MIN")) {
@@ -136,10 +137,11 @@ static bool read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
     return true;
 }
 
-static bool read_zmpop(const struct call *call, struct zmpop *zmpop) {
+static bool zset_pop_read_zmpop(const struct call *call, struct zmpop *zmpop) {
     int64_t key_count;
     uint32_t count_at = (uint32_t)call->command->key_count_arg;
-    if (!read_positive(call, count_at, "ERR numkeys should be greater than 0", &key_count)) {
+    if (!zset_pop_read_positive(call, count_at, "ERR numkeys should be greater than 0",
+                                &key_count)) {
         return false;
     }
     if (key_count >= (int64_t)(call->request->count - count_at) - 1) {
@@ -147,18 +149,18 @@ static bool read_zmpop(const struct call *call, struct zmpop *zmpop) {
     }
     zmpop->first_key = count_at + 1;
     zmpop->key_count = (uint32_t)key_count;
-    return read_zmpop_options(call, zmpop);
+    return zset_pop_read_zmpop_options(call, zmpop);
 }
 
-static uint64_t count_zmpop(const struct cost_view *view) {
+static uint64_t zset_pop_count_zmpop(const struct cost_view *view) {
     struct zmpop zmpop;
-    if (!read_zmpop(view->call, &zmpop)) {
+    if (!zset_pop_read_zmpop(view->call, &zmpop)) {
         return 0;
     }
     for (uint32_t i = 0; i < zmpop.key_count; i++) {
         uint32_t size = cost_size(view, zmpop.first_key + i);
         if (size > 0) {
-            return i + least(zmpop.count, size);
+            return i + zset_pop_least(zmpop.count, size);
         }
     }
     return zmpop.key_count;
@@ -166,8 +168,8 @@ static uint64_t count_zmpop(const struct cost_view *view) {
 
 /* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
  * board, or it takes no writes; the error was replied. */
-static bool find_filled(const struct call *call, uint32_t first_key, uint32_t key_count,
-                        struct registry_key **found) {
+static bool zset_pop_find_filled(const struct call *call, uint32_t first_key, uint32_t key_count,
+                                 struct registry_key **found) {
     *found = NULL;
     for (uint32_t i = 0; i < key_count; i++) {
         struct registry_key *key;
@@ -182,24 +184,24 @@ static bool find_filled(const struct call *call, uint32_t first_key, uint32_t ke
     return true;
 }
 
-static void reply_zmpop(const struct call *call, struct registry_key *key, bool is_reverse,
-                        int64_t count) {
+static void zset_pop_reply_zmpop(const struct call *call, struct registry_key *key, bool is_reverse,
+                                 int64_t count) {
     reply_array(call->reply, 2);
     reply_bulk(call->reply, registry_name(key));
-    pop(call, key, is_reverse, count, ZSET_PAIRS);
+    zset_pop_pop(call, key, is_reverse, count, ZSET_PAIRS);
 }
 
 static void zmpop_run(struct call *call) {
     struct zmpop zmpop;
-    if (!read_zmpop(call, &zmpop)) {
+    if (!zset_pop_read_zmpop(call, &zmpop)) {
         return;
     }
     struct registry_key *key;
-    if (!find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
         return;
     }
     if (key != NULL) {
-        reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
+        zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
     } else {
         reply_null_array(call->reply);
     }
@@ -216,7 +218,7 @@ const struct command command_zmpop = {
     .cost =
         &(const struct command_cost){
             .bound = COMMAND_BY_PRODUCT,
-            .count = count_zmpop,
+            .count = zset_pop_count_zmpop,
             .unit_ns = 30,
             .unit = "member popped",
             .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
@@ -227,7 +229,7 @@ const struct command command_zmpop = {
 
 /* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
  * REGISTRY_NO_EXPIRY for 0. */
-static bool read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
+static bool zset_pop_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
     enum { TEXT_MAX = 5 * 1024 };
     char copy[TEXT_MAX];
     char *end = copy;
@@ -257,8 +259,8 @@ static bool read_timeout(const struct call *call, struct bytes text, int64_t *du
 }
 
 /* None of the keys has members: wait until one has. A transaction does not wait. */
-static void wait_for(const struct call *call, uint32_t first_key, uint32_t key_count,
-                     int64_t due_ms, bool is_reverse, int64_t count) {
+static void zset_pop_wait_for(const struct call *call, uint32_t first_key, uint32_t key_count,
+                              int64_t due_ms, bool is_reverse, int64_t count) {
     struct session *session = call->session;
     if (session->transaction.is_running) {
         reply_null_array(call->reply);
@@ -276,7 +278,8 @@ static void wait_for(const struct call *call, uint32_t first_key, uint32_t key_c
 }
 
 /* key, member, score: not nested. */
-static void reply_bzpop(const struct call *call, struct registry_key *key, bool is_reverse) {
+static void zset_pop_reply_bzpop(const struct call *call, struct registry_key *key,
+                                 bool is_reverse) {
     bool is_best_first = zset_is_best_first(&key->board, is_reverse);
     struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, 1);
     struct board_entry entry = board_at(&key->board, span.rank);
@@ -292,31 +295,31 @@ static void bzpop_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
     uint32_t key_count = call->request->count - 2;
     int64_t due_ms;
-    if (!read_timeout(call, call_arg(call, key_count + 1), &due_ms)) {
+    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms)) {
         return;
     }
     struct registry_key *key;
-    if (!find_filled(call, 1, key_count, &key)) {
+    if (!zset_pop_find_filled(call, 1, key_count, &key)) {
         return;
     }
     if (key != NULL) {
-        reply_bzpop(call, key, is_reverse);
+        zset_pop_reply_bzpop(call, key, is_reverse);
     } else {
-        wait_for(call, 1, key_count, due_ms, is_reverse, 1);
+        zset_pop_wait_for(call, 1, key_count, due_ms, is_reverse, 1);
     }
 }
 
-static void bzpop_serve(const struct call *call, struct registry_key *key) {
-    reply_bzpop(call, key, call->session->wait.is_reverse);
+static void zset_pop_bzpop_serve(const struct call *call, struct registry_key *key) {
+    zset_pop_reply_bzpop(call, key, call->session->wait.is_reverse);
 }
 
-static uint64_t count_waited_for(const struct cost_view *view) {
+static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 
 static const struct command_cost waiting_cost = {
     .bound = COMMAND_BY_ARGUMENTS,
-    .count = count_waited_for,
+    .count = zset_pop_count_waited_for,
     .unit_ns = 800,
     .unit = "key named",
     .instead = "fewer keys",
@@ -333,7 +336,7 @@ const struct command command_bzpopmin = {
     .cost = &waiting_cost,
     .variant = &(const bool){false},
     .run = bzpop_run,
-    .serve = bzpop_serve,
+    .serve = zset_pop_bzpop_serve,
 };
 
 const struct command command_bzpopmax = {
@@ -347,28 +350,30 @@ const struct command command_bzpopmax = {
     .cost = &waiting_cost,
     .variant = &(const bool){true},
     .run = bzpop_run,
-    .serve = bzpop_serve,
+    .serve = zset_pop_bzpop_serve,
 };
 
 static void bzmpop_run(struct call *call) {
     struct zmpop zmpop;
     int64_t due_ms;
-    if (!read_zmpop(call, &zmpop) || !read_timeout(call, call_arg(call, 1), &due_ms)) {
+    if (!zset_pop_read_zmpop(call, &zmpop) ||
+        !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) {
         return;
     }
     struct registry_key *key;
-    if (!find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
         return;
     }
     if (key != NULL) {
-        reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
+        zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
     } else {
-        wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse, zmpop.count);
+        zset_pop_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
+                          zmpop.count);
     }
 }
 
-static void bzmpop_serve(const struct call *call, struct registry_key *key) {
-    reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
+static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *key) {
+    zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
 }
 
 const struct command command_bzmpop = {
@@ -381,10 +386,10 @@ const struct command command_bzmpop = {
     .flags = COMMAND_WRITE | COMMAND_BLOCKING,
     .key_access = "RW access delete",
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_zmpop,
+                                         .count = zset_pop_count_zmpop,
                                          .unit_ns = 800,
                                          .unit = "member popped, and key named",
                                          .instead = "fewer of them"},
     .run = bzmpop_run,
-    .serve = bzmpop_serve,
+    .serve = zset_pop_bzmpop_serve,
 };

@@ -6,8 +6,8 @@
 static const char with_scores[] = "WITHSCORES";
 
 /* At most BOARD_AT_MAX ranks. */
-static void reply_ranks(const struct call *call, const struct board *board, const uint32_t *ranks,
-                        uint32_t count, enum zset_shape shape) {
+static void zset_random_reply_ranks(const struct call *call, const struct board *board,
+                                    const uint32_t *ranks, uint32_t count, enum zset_shape shape) {
     struct board_entry entries[BOARD_AT_MAX];
     board_at_many(board, ranks, count, entries);
     for (uint32_t i = 0; i < count; i++) {
@@ -15,26 +15,26 @@ static void reply_ranks(const struct call *call, const struct board *board, cons
     }
 }
 
-static uint32_t group_size(int64_t left) {
+static uint32_t zset_random_group_size(int64_t left) {
     return left < BOARD_AT_MAX ? (uint32_t)left : BOARD_AT_MAX;
 }
 
-static void reply_repeats(const struct call *call, const struct board *board, int64_t count,
-                          enum zset_shape shape) {
+static void zset_random_reply_repeats(const struct call *call, const struct board *board,
+                                      int64_t count, enum zset_shape shape) {
     uint32_t ranks[BOARD_AT_MAX];
     zset_reply_header(call, (uint64_t)count, shape);
     for (int64_t left = count; left > 0 && !reply_is_lost(call->reply);) {
-        uint32_t drawn = group_size(left);
+        uint32_t drawn = zset_random_group_size(left);
         for (uint32_t i = 0; i < drawn; i++) {
             ranks[i] = draw_below(call, board_count(board));
         }
-        reply_ranks(call, board, ranks, drawn, shape);
+        zset_random_reply_ranks(call, board, ranks, drawn, shape);
         left -= drawn;
     }
 }
 
-static void reply_walk(const struct call *call, const struct board *board, uint32_t count,
-                       enum zset_shape shape) {
+static void zset_random_reply_walk(const struct call *call, const struct board *board,
+                                   uint32_t count, enum zset_shape shape) {
     zset_reply_header(call, count, shape);
     struct board_cursor cursor;
     struct board_entry entry;
@@ -50,38 +50,38 @@ static void reply_walk(const struct call *call, const struct board *board, uint3
     }
 }
 
-static void reply_draws(const struct call *call, const struct board *board, uint32_t count,
-                        enum zset_shape shape) {
+static void zset_random_reply_draws(const struct call *call, const struct board *board,
+                                    uint32_t count, enum zset_shape shape) {
     uint32_t *ranks = draw_indexes(call, count, board_count(board));
     if (ranks == NULL) {
         return;
     }
     zset_reply_header(call, count, shape);
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i += BOARD_AT_MAX) {
-        reply_ranks(call, board, &ranks[i], group_size(count - i), shape);
+        zset_random_reply_ranks(call, board, &ranks[i], zset_random_group_size(count - i), shape);
     }
     memory_free(ranks);
 }
 
-static void reply_different(const struct call *call, const struct board *board, int64_t count,
-                            enum zset_shape shape) {
+static void zset_random_reply_different(const struct call *call, const struct board *board,
+                                        int64_t count, enum zset_shape shape) {
     uint32_t member_count = board_count(board);
     if (count >= member_count) {
         zset_reply_span(call, board, zset_whole(board), true, shape);
     } else if (count == 0) {
         reply_array(call->reply, 0);
     } else if (draw_is_walk(count, member_count)) {
-        reply_walk(call, board, (uint32_t)count, shape);
+        zset_random_reply_walk(call, board, (uint32_t)count, shape);
     } else {
-        reply_draws(call, board, (uint32_t)count, shape);
+        zset_random_reply_draws(call, board, (uint32_t)count, shape);
     }
 }
 
-static uint64_t count_draws(const struct cost_view *view) {
+static uint64_t zset_random_count_draws(const struct cost_view *view) {
     return draw_work(view, with_scores);
 }
 
-static void random_one(const struct call *call) {
+static void zset_random_one(const struct call *call) {
     const struct board *board;
     if (!call_find_board(call, call_arg(call, 1), &board)) {
         return;
@@ -93,7 +93,7 @@ static void random_one(const struct call *call) {
     reply_bulk(call->reply, board_at(board, draw_below(call, board_count(board))).member);
 }
 
-static void random_many(const struct call *call) {
+static void zset_random_many(const struct call *call) {
     struct draw draw;
     const struct board *board;
     if (!draw_read(call, with_scores, &draw) || !call_find_board(call, call_arg(call, 1), &board)) {
@@ -103,17 +103,17 @@ static void random_many(const struct call *call) {
     if (board == NULL || board_count(board) == 0) {
         reply_array(call->reply, 0);
     } else if (draw.count < 0) {
-        reply_repeats(call, board, -draw.count, shape);
+        zset_random_reply_repeats(call, board, -draw.count, shape);
     } else {
-        reply_different(call, board, draw.count, shape);
+        zset_random_reply_different(call, board, draw.count, shape);
     }
 }
 
 static void zrandmember_run(struct call *call) {
     if (call->request->count == 2) {
-        random_one(call);
+        zset_random_one(call);
     } else {
-        random_many(call);
+        zset_random_many(call);
     }
 }
 
@@ -124,7 +124,7 @@ const struct command command_zrandmember = {
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_draws,
+                                         .count = zset_random_count_draws,
                                          .unit_ns = 180,
                                          .unit = "draw",
                                          .instead = "fewer of them at a time"},

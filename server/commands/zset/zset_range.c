@@ -28,7 +28,7 @@ struct range {
 /* Parse the option at *index and its values. false: the error was replied. Always inlined, like its
  * callers: calls are too expensive for pages of ten. */
 __attribute__((always_inline)) static inline bool
-read_option(const struct call *call, struct range *range, uint32_t *index) {
+zset_range_read_option(const struct call *call, struct range *range, uint32_t *index) {
     struct bytes word = call_arg(call, *index);
     uint32_t left = call->request->count - *index - 1;
     if (bytes_is(word, "WITHSCORES") && !range->is_stored) {
@@ -53,14 +53,14 @@ read_option(const struct call *call, struct range *range, uint32_t *index) {
 }
 
 /* Index of the key; it is followed by the limits and then the options. */
-static uint32_t key_index(const struct range *range) {
+static uint32_t zset_range_key_index(const struct range *range) {
     return range->is_stored ? 2 : 1;
 }
 
-__attribute__((always_inline)) static inline bool read_options(const struct call *call,
-                                                               struct range *range) {
-    for (uint32_t index = key_index(range) + 3; index < call->request->count; index++) {
-        if (!read_option(call, range, &index)) {
+__attribute__((always_inline)) static inline bool zset_range_read_options(const struct call *call,
+                                                                          struct range *range) {
+    for (uint32_t index = zset_range_key_index(range) + 3; index < call->request->count; index++) {
+        if (!zset_range_read_option(call, range, &index)) {
             return false;
         }
     }
@@ -87,9 +87,9 @@ __attribute__((always_inline)) static inline bool read_options(const struct call
 /* The requested ranks. If board is NULL, only the arguments are checked. growth: number of members
  * to assume in addition to the board's. */
 __attribute__((always_inline)) static inline bool
-find_span(const struct call *call, const struct range *range, const struct board *board,
-          uint32_t growth, bool is_best_first, struct zset_span *span) {
-    uint32_t index = key_index(range) + 1;
+zset_range_find_span(const struct call *call, const struct range *range, const struct board *board,
+                     uint32_t growth, bool is_best_first, struct zset_span *span) {
+    uint32_t index = zset_range_key_index(range) + 1;
     if (range->by == RANGE_BY_PLACE) {
         return zset_span_of_places(call, board, growth, is_best_first, index, span);
     }
@@ -104,35 +104,37 @@ find_span(const struct call *call, const struct range *range, const struct board
     return true;
 }
 
-static struct range range_of(const struct call *call) {
+static struct range zset_range_of(const struct call *call) {
     struct range range = *(const struct range *)call->command->variant;
     range.count = -1;
     return range;
 }
 
 /* The number of members to visit. */
-static uint64_t count_span(const struct cost_view *view) {
-    struct range range = range_of(view->call);
+static uint64_t zset_range_count_span(const struct cost_view *view) {
+    struct range range = zset_range_of(view->call);
     struct zset_span span;
-    if (!read_options(view->call, &range)) {
+    if (!zset_range_read_options(view->call, &range)) {
         return 0;
     }
-    uint32_t key_arg = key_index(&range);
+    uint32_t key_arg = zset_range_key_index(&range);
     const struct board *board = cost_board(view, key_arg);
-    bool is_found = find_span(view->call, &range, board, cost_growth(view, key_arg), true, &span);
+    bool is_found =
+        zset_range_find_span(view->call, &range, board, cost_growth(view, key_arg), true, &span);
     return is_found ? span.count : 0;
 }
 
-static void run(struct call *call) {
-    struct range range = range_of(call);
-    if (!read_options(call, &range)) {
+static void zset_range_run(struct call *call) {
+    struct range range = zset_range_of(call);
+    if (!zset_range_read_options(call, &range)) {
         return;
     }
-    const struct registry_key *key = call_find_key(call, call_arg(call, key_index(&range)));
+    const struct registry_key *key =
+        call_find_key(call, call_arg(call, zset_range_key_index(&range)));
     const struct board *board = call_board(key);
     bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
     struct zset_span span;
-    if (!find_span(call, &range, board, 0, is_best_first, &span) ||
+    if (!zset_range_find_span(call, &range, board, 0, is_best_first, &span) ||
         !call_check_kind(call, key, REGISTRY_BOARD)) {
         return;
     }
@@ -144,7 +146,7 @@ static void run(struct call *call) {
     }
 }
 
-static const struct command_cost paging_cost = {.count = count_span,
+static const struct command_cost paging_cost = {.count = zset_range_count_span,
                                                 .unit_ns = 20,
                                                 .unit = "member returned",
                                                 .instead =
@@ -159,7 +161,7 @@ const struct command command_zrange = {
     .flags = COMMAND_READ,
     .cost = &paging_cost,
     .variant = &(const struct range){.by = RANGE_UNSAID},
-    .run = run,
+    .run = zset_range_run,
 };
 
 const struct command command_zrangestore = {
@@ -170,13 +172,13 @@ const struct command command_zrangestore = {
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = count_span,
+                                         .count = zset_range_count_span,
                                          .unit_ns = 130,
                                          .grown_key = 1,
                                          .unit = "member stored",
                                          .instead = "`COPY`, if it is the whole board"},
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
-    .run = run,
+    .run = zset_range_run,
 };
 
 const struct command command_zrevrange = {
@@ -188,7 +190,7 @@ const struct command command_zrevrange = {
     .cost = &paging_cost,
     .variant =
         &(const struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true},
-    .run = run,
+    .run = zset_range_run,
 };
 
 const struct command command_zrangebyscore = {
@@ -200,7 +202,7 @@ const struct command command_zrangebyscore = {
     .flags = COMMAND_READ,
     .cost = &paging_cost,
     .variant = &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true},
-    .run = run,
+    .run = zset_range_run,
 };
 
 const struct command command_zrevrangebyscore = {
@@ -213,5 +215,5 @@ const struct command command_zrevrangebyscore = {
     .cost = &paging_cost,
     .variant =
         &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
-    .run = run,
+    .run = zset_range_run,
 };

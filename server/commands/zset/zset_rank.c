@@ -1,7 +1,7 @@
 /* ZRANK and ZREVRANK: a member's place, counted from the lowest or from the highest score. */
 #include "server/commands/zset/zset_reply.h"
 
-static void reply_missing(const struct call *call, bool with_score) {
+static void zset_rank_reply_missing(const struct call *call, bool with_score) {
     if (with_score) {
         reply_null_array(call->reply);
     } else {
@@ -27,7 +27,7 @@ static void rank_run(struct call *call) {
     }
     struct board_member member;
     if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
-        reply_missing(call, with_score);
+        zset_rank_reply_missing(call, with_score);
         return;
     }
     if (with_score) {

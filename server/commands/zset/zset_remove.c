@@ -4,9 +4,10 @@
 #include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
 
-__attribute__((always_inline)) static inline bool take(const struct call *call,
-                                                       struct registry_key *key, struct bytes name,
-                                                       const struct lookup *ahead) {
+__attribute__((always_inline)) static inline bool zset_remove_take(const struct call *call,
+                                                                   struct registry_key *key,
+                                                                   struct bytes name,
+                                                                   const struct lookup *ahead) {
     struct board_member member;
     if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
         return false;
@@ -15,31 +16,31 @@ __attribute__((always_inline)) static inline bool take(const struct call *call,
     return true;
 }
 
-static uint32_t take_group(const struct call *call, struct registry_key *key,
-                           const struct bytes *names, unsigned count) {
+static uint32_t zset_remove_take_group(const struct call *call, struct registry_key *key,
+                                       const struct bytes *names, unsigned count) {
     struct lookup ahead[LOOKUP_GROUP];
     uint32_t taken_count = 0;
     lookup_members_to_take(&key->board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {
-        taken_count += take(call, key, names[i], &ahead[i]);
+        taken_count += zset_remove_take(call, key, names[i], &ahead[i]);
     }
     return taken_count;
 }
 
 /* Not inlined: the common case, a single member, needs no stack space for a group. */
-__attribute__((noinline)) static uint32_t take_all(const struct call *call,
-                                                   struct registry_key *key) {
+__attribute__((noinline)) static uint32_t zset_remove_take_all(const struct call *call,
+                                                               struct registry_key *key) {
     const struct bytes *names = &call->request->args[2];
     uint32_t count = call->request->count - 2;
     uint32_t taken_count = 0;
     if (count < LOOKUP_OWN_MIN) {
         for (uint32_t i = 0; i < count; i++) {
-            taken_count += take(call, key, names[i], call->ahead);
+            taken_count += zset_remove_take(call, key, names[i], call->ahead);
         }
         return taken_count;
     }
     for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
-        taken_count += take_group(call, key, &names[i], lookup_group_size(count, i));
+        taken_count += zset_remove_take_group(call, key, &names[i], lookup_group_size(count, i));
     }
     return taken_count;
 }
@@ -52,8 +53,9 @@ static void zrem_run(struct call *call) {
         return;
     }
     if (key != NULL) {
-        removed_count = call->request->count == 3 ? take(call, key, call_arg(call, 2), call->ahead)
-                                                  : take_all(call, key);
+        removed_count = call->request->count == 3
+                            ? zset_remove_take(call, key, call_arg(call, 2), call->ahead)
+                            : zset_remove_take_all(call, key);
         if (removed_count > 0) {
             registry_tell_members(call->registry, key);
             zset_end_removal(call, key, "zrem");
@@ -81,8 +83,8 @@ const struct command command_zrem = {
     .run = zrem_run,
 };
 
-static void remove_span(const struct call *call, struct registry_key *key, struct zset_span span,
-                        const char *event) {
+static void zset_remove_remove_span(const struct call *call, struct registry_key *key,
+                                    struct zset_span span, const char *event) {
     if (key != NULL && writing_refuses(call, key)) {
         return;
     }
@@ -99,7 +101,7 @@ static void zremrangebyrank_run(struct call *call) {
     struct zset_span span;
     if (zset_span_of_places(call, board, 0, is_best_first, 2, &span) &&
         call_check_kind(call, key, REGISTRY_BOARD)) {
-        remove_span(call, key, span, "zremrangebyrank");
+        zset_remove_remove_span(call, key, span, "zremrangebyrank");
     }
 }
 
@@ -119,7 +121,7 @@ static void zremrangebyscore_run(struct call *call) {
     struct zset_span span;
     if (zset_span_of_scores(call, call_board(key), call_arg(call, 2), call_arg(call, 3), &span) &&
         call_check_kind(call, key, REGISTRY_BOARD)) {
-        remove_span(call, key, span, "zremrangebyscore");
+        zset_remove_remove_span(call, key, span, "zremrangebyscore");
     }
 }
 

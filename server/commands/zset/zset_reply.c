@@ -37,8 +37,8 @@ struct writer {
     bool is_plain; /* no decimals, and the shape is one that put_scored_member writes */
 };
 
-static void begin_writing(struct writer *writer, const struct call *call, const struct board *board,
-                          enum zset_shape shape) {
+static void zset_reply_begin_writing(struct writer *writer, const struct call *call,
+                                     const struct board *board, enum zset_shape shape) {
     const struct layout_field *lead = zset_lead(board);
     *writer = (struct writer){
         .call = call,
@@ -59,8 +59,9 @@ static void begin_writing(struct writer *writer, const struct call *call, const 
  * member is otherwise empty), and the run continues after it. Always inlined: with constant flags
  * the code is half as long. */
 __attribute__((always_inline)) static inline char *
-put_entries(const struct writer *writer, struct board_run *run, char *out, bool is_best_first,
-            bool with_scores, bool is_pair, struct board_entry *odd) {
+zset_reply_put_entries(const struct writer *writer, struct board_run *run, char *out,
+                       bool is_best_first, bool with_scores, bool is_pair,
+                       struct board_entry *odd) {
     /* Local copies that the compiler can keep in registers. */
     const struct writer lead = *writer;
     struct board_run left = *run;
@@ -82,15 +83,15 @@ put_entries(const struct writer *writer, struct board_run *run, char *out, bool 
 }
 
 /* One loop for each shape and direction. */
-static inline char *put_shape(const struct writer *writer, struct board_run *run, char *out,
-                              bool is_best_first, struct board_entry *odd) {
+static inline char *zset_reply_put_shape(const struct writer *writer, struct board_run *run,
+                                         char *out, bool is_best_first, struct board_entry *odd) {
     switch (writer->shape) {
     case ZSET_MEMBERS:
-        return put_entries(writer, run, out, is_best_first, false, false, odd);
+        return zset_reply_put_entries(writer, run, out, is_best_first, false, false, odd);
     case ZSET_FLAT:
-        return put_entries(writer, run, out, is_best_first, true, false, odd);
+        return zset_reply_put_entries(writer, run, out, is_best_first, true, false, odd);
     case ZSET_PAIRS:
-        return put_entries(writer, run, out, is_best_first, true, true, odd);
+        return zset_reply_put_entries(writer, run, out, is_best_first, true, true, odd);
     }
     return out;
 }
@@ -103,8 +104,8 @@ static void write_run(const struct writer *writer, struct board_run *run) {
         if (out == NULL) {
             return;
         }
-        char *end = run->is_best_first ? put_shape(writer, run, out, true, &entry)
-                                       : put_shape(writer, run, out, false, &entry);
+        char *end = run->is_best_first ? zset_reply_put_shape(writer, run, out, true, &entry)
+                                       : zset_reply_put_shape(writer, run, out, false, &entry);
         buffer_commit(buffer, (size_t)(end - out));
         if (entry.member.size > 0) {
             zset_reply_entry(writer->call, writer->board, &entry, writer->shape);
@@ -122,7 +123,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
         return;
     }
     struct writer writer;
-    begin_writing(&writer, call, board, shape);
+    zset_reply_begin_writing(&writer, call, board, shape);
     struct board_cursor cursor;
     struct board_run run;
     board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);

@@ -10,7 +10,7 @@ struct zscan {
 
 static const struct option_row zscan_options[] = {SCANNING_OPTIONS, {0}};
 
-static bool read_options(const struct call *call, struct zscan *scan) {
+static bool zset_scan_read_options(const struct call *call, struct zscan *scan) {
     uint32_t index = 3;
     if (!options_read_to(call, &index, scan)) {
         return false;
@@ -22,7 +22,7 @@ static bool read_options(const struct call *call, struct zscan *scan) {
 }
 
 /* Scores are bulk strings here, in RESP3, too. */
-static void visit(void *context, const struct board_entry *entry) {
+static void zset_scan_visit(void *context, const struct board_entry *entry) {
     struct zscan *scan = context;
     struct scanning *scanning = &scan->scanning;
     if (!scanning_takes(scanning, entry->member)) {
@@ -41,7 +41,7 @@ static void visit(void *context, const struct board_entry *entry) {
 enum { SMALL_COUNT = 128, SMALL_SIZE = 16384 };
 
 /* A small board comes at once, in ZRANGE's order, as in Redis. false: it is not small. */
-static bool visit_small(struct zscan *scan) {
+static bool zset_scan_visit_small(struct zscan *scan) {
     struct board_entry entries[SMALL_COUNT];
     struct board_cursor cursor;
     uint32_t count = board_count(scan->board);
@@ -58,7 +58,7 @@ static bool visit_small(struct zscan *scan) {
     }
     bool is_best_first = zset_lead(scan->board)->is_ascending;
     for (uint32_t i = 0; i < count && size <= SMALL_SIZE; i++) {
-        visit(scan, &entries[is_best_first ? i : count - 1 - i]);
+        zset_scan_visit(scan, &entries[is_best_first ? i : count - 1 - i]);
     }
     return size <= SMALL_SIZE;
 }
@@ -70,14 +70,14 @@ static void zscan_run(struct call *call) {
     scanning_begin(&scan.scanning, call, &glob);
     if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
         !call_find_board(call, call_arg(call, 1), &scan.board) ||
-        (scan.board != NULL && !read_options(call, &scan))) {
+        (scan.board != NULL && !zset_scan_read_options(call, &scan))) {
         return;
     }
     struct scan_limits limits = scanning_limits(&scan.scanning);
-    if (scan.board == NULL || (cursor == 0 && visit_small(&scan))) {
+    if (scan.board == NULL || (cursor == 0 && zset_scan_visit_small(&scan))) {
         cursor = 0;
     } else {
-        cursor = board_scan(scan.board, cursor, &limits, visit, &scan);
+        cursor = board_scan(scan.board, cursor, &limits, zset_scan_visit, &scan);
     }
     scanning_end(&scan.scanning, call, cursor);
 }

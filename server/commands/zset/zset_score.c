@@ -4,8 +4,8 @@
 #include "skiplist/lookup.h"
 
 /* A member's score, or nil. board may be NULL. */
-static void reply_score_of(const struct call *call, const struct board *board, struct bytes member,
-                           const struct lookup *ahead) {
+static void zset_score_reply_score_of(const struct call *call, const struct board *board,
+                                      struct bytes member, const struct lookup *ahead) {
     struct board_member found;
     if (zset_look_up_ahead(board, member, ahead, &found)) {
         zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), found.key, 0));
@@ -19,7 +19,7 @@ static void zscore_run(struct call *call) {
     if (!call_find_board(call, call_arg(call, 1), &board)) {
         return;
     }
-    reply_score_of(call, board, call_arg(call, 2), call->ahead);
+    zset_score_reply_score_of(call, board, call_arg(call, 2), call->ahead);
 }
 
 const struct command command_zscore = {
@@ -31,12 +31,12 @@ const struct command command_zscore = {
     .run = zscore_run,
 };
 
-static void reply_group(const struct call *call, const struct board *board,
-                        const struct bytes *names, unsigned count) {
+static void zset_score_reply_group(const struct call *call, const struct board *board,
+                                   const struct bytes *names, unsigned count) {
     struct lookup ahead[LOOKUP_GROUP];
     lookup_members(board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {
-        reply_score_of(call, board, names[i], &ahead[i]);
+        zset_score_reply_score_of(call, board, names[i], &ahead[i]);
     }
 }
 
@@ -52,9 +52,9 @@ static void zmscore_run(struct call *call) {
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply);) {
         unsigned group_size = is_grouped ? lookup_group_size(count, i) : 1;
         if (is_grouped) {
-            reply_group(call, board, &names[i], group_size);
+            zset_score_reply_group(call, board, &names[i], group_size);
         } else {
-            reply_score_of(call, board, names[i], call->ahead);
+            zset_score_reply_score_of(call, board, names[i], call->ahead);
         }
         i += group_size;
     }

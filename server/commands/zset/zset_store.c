@@ -22,27 +22,29 @@ struct filling {
 };
 
 /* NULL: there is no such key, or it holds no board and is replaced. */
-static struct registry_key *find_board(const struct call *call, struct bytes destination) {
+static struct registry_key *zset_store_find_board(const struct call *call,
+                                                  struct bytes destination) {
     struct registry_key *key = call_find_key(call, destination);
     return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
 }
 
 /* The rules that a board made by LB.CREATE keeps, or NULL. */
-static const struct rules *kept_rules(const struct call *call, struct bytes destination) {
-    const struct registry_key *key = find_board(call, destination);
+static const struct rules *zset_store_kept_rules(const struct call *call,
+                                                 struct bytes destination) {
+    const struct registry_key *key = zset_store_find_board(call, destination);
     return key != NULL && registry_rules(key)->is_created ? registry_rules(key) : NULL;
 }
 
 /* Is the destination a board that takes no writes now? Then the error was replied. */
-static bool refuses(const struct call *call, struct bytes destination) {
-    const struct registry_key *key = find_board(call, destination);
+static bool zset_store_refuses(const struct call *call, struct bytes destination) {
+    const struct registry_key *key = zset_store_find_board(call, destination);
     return key != NULL && writing_refuses(call, key);
 }
 
 /* false: the error was replied. count: members that the board is to get. */
-static bool begin(const struct call *call, struct bytes destination, uint32_t count,
-                  struct filling *filling) {
-    const struct rules *rules = kept_rules(call, destination);
+static bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
+                             struct filling *filling) {
+    const struct rules *rules = zset_store_kept_rules(call, destination);
     bool is_made =
         rules != NULL
             ? registry_create_board_like(call->registry, rules, &filling->board)
@@ -67,29 +69,29 @@ static bool begin(const struct call *call, struct bytes destination, uint32_t co
     return true;
 }
 
-static void flush(struct filling *filling) {
+static void zset_store_flush(struct filling *filling) {
     if (filling->status == BOARD_OK) {
         filling->status = board_append(&filling->board, filling->entries, filling->count);
     }
     filling->count = 0;
 }
 
-static void put(struct filling *filling, uint64_t key, struct bytes member) {
+static void zset_store_put(struct filling *filling, uint64_t key, struct bytes member) {
     filling->entries[filling->count++] = (struct board_entry){.key = key, .member = member};
     if (filling->count == PORTION) {
-        flush(filling);
+        zset_store_flush(filling);
     }
 }
 
-static void end(struct filling *filling) {
-    flush(filling);
+static void zset_store_end(struct filling *filling) {
+    zset_store_flush(filling);
     if (filling->status == BOARD_OK) {
         filling->status = board_append_end(&filling->board);
     }
 }
 
 /* How many of count members the board keeps: at most its cap. */
-static uint32_t kept(const struct filling *filling, uint32_t count) {
+static uint32_t zset_store_kept(const struct filling *filling, uint32_t count) {
     uint32_t cap = rules_of(board_layout(&filling->board))->cap;
     return cap > 0 && count > cap ? cap : count;
 }
@@ -97,9 +99,9 @@ static uint32_t kept(const struct filling *filling, uint32_t count) {
 /* ---- replies ---- */
 
 /* A board made by LB.CREATE stays, empty. */
-static void clear_destination(const struct call *call, struct bytes destination) {
+static void zset_store_clear_destination(const struct call *call, struct bytes destination) {
     struct registry_key *key = call_find_key(call, destination);
-    if (kept_rules(call, destination) != NULL) {
+    if (zset_store_kept_rules(call, destination) != NULL) {
         zset_remove_span(call, key, zset_whole(&key->board),
                          command_full_name(command_index(call->command)));
     } else if (key != NULL) {
@@ -110,11 +112,11 @@ static void clear_destination(const struct call *call, struct bytes destination)
 }
 
 /* Put the board in place, if it was filled without errors. */
-static void put_in_place(const struct call *call, struct bytes destination,
-                         struct filling *filling) {
+static void zset_store_put_in_place(const struct call *call, struct bytes destination,
+                                    struct filling *filling) {
     uint32_t count = board_count(&filling->board);
     if (filling->status == BOARD_OK && count == 0) { /* all are banned */
-        clear_destination(call, destination);
+        zset_store_clear_destination(call, destination);
         return;
     }
     bool is_new =
@@ -133,13 +135,13 @@ static void put_in_place(const struct call *call, struct bytes destination,
     reply_integer(call->reply, count);
 }
 
-static void discard_unless_put(const struct call *call, struct filling *filling) {
+static void zset_store_discard_unless_put(const struct call *call, struct filling *filling) {
     if (!filling->is_put) {
         registry_discard_board(call->registry, &filling->board);
     }
 }
 
-static void refuse(const struct call *call, struct bytes member, const char *why) {
+static void zset_store_refuse(const struct call *call, struct bytes member, const char *why) {
     int shown = (int)(member.size < SHOWN_MAX ? member.size : SHOWN_MAX);
     reply_error_format(call->reply, "ERR member '%.*s': %s", shown, member.at, why);
 }
@@ -156,12 +158,13 @@ void zset_reply_failure(const struct call *call, const struct combine *combine,
     case COMBINE_OUT_OF_RANGE:
         break;
     }
-    refuse(call, combine->culprit, "value is out of range: at most 38 digits, decimals included");
+    zset_store_refuse(call, combine->culprit,
+                      "value is out of range: at most 38 digits, decimals included");
 }
 
 /* Banned members are left out. */
-static bool is_left_out(const struct call *call, const struct filling *filling,
-                        struct bytes destination, struct bytes member) {
+static bool zset_store_is_left_out(const struct call *call, const struct filling *filling,
+                                   struct bytes destination, struct bytes member) {
     return filling->has_bans &&
            ban_holds(call->registry, call->session->database, destination, member, call->now_ms);
 }
@@ -169,8 +172,8 @@ static bool is_left_out(const struct call *call, const struct filling *filling,
 /* ---- results ---- */
 
 /* The key of a result. false: the error was replied. */
-static bool pack(const struct call *call, const struct layout *layout, unsigned scale,
-                 const struct tally_entry *entry, uint64_t *key) {
+static bool zset_store_pack(const struct call *call, const struct layout *layout, unsigned scale,
+                            const struct tally_entry *entry, uint64_t *key) {
     const struct layout_field *lead = &layout->fields[0];
     char error[LAYOUT_ERROR_MAX];
     struct decimal value;
@@ -183,103 +186,103 @@ static bool pack(const struct call *call, const struct layout *layout, unsigned 
         char text[WIDE_TEXT_MAX];
         size_t size = wide_print(text, entry->result.value, scale);
         layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
-        refuse(call, tally_member(entry), error);
+        zset_store_refuse(call, tally_member(entry), error);
         return false;
     }
     uint64_t fields = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
     if (layout_stamp(layout, fields, entry->result.reached_us, key) != LAYOUT_OK) {
         layout_explain_time(layout, entry->result.reached_us, error);
-        refuse(call, tally_member(entry), error);
+        zset_store_refuse(call, tally_member(entry), error);
         return false;
     }
     return true;
 }
 
 /* false: the error was replied. */
-static bool put_results(const struct call *call, struct bytes destination, struct filling *filling,
-                        const struct combine *combine) {
+static bool zset_store_put_results(const struct call *call, struct bytes destination,
+                                   struct filling *filling, const struct combine *combine) {
     const struct layout *layout = board_layout(&filling->board);
     struct tally_walk walk = tally_walk(&combine->tally, true);
-    uint32_t room = kept(filling, combine->tally.count);
+    uint32_t room = zset_store_kept(filling, combine->tally.count);
     const struct tally_entry *entry;
     while (room > 0 && (entry = tally_walk_next(&walk)) != NULL) {
         uint64_t key;
-        if (is_left_out(call, filling, destination, tally_member(entry))) {
+        if (zset_store_is_left_out(call, filling, destination, tally_member(entry))) {
             continue;
         }
         room--;
-        if (!pack(call, layout, combine->scale, entry, &key)) {
+        if (!zset_store_pack(call, layout, combine->scale, entry, &key)) {
             return false;
         }
-        put(filling, key, tally_member(entry));
+        zset_store_put(filling, key, tally_member(entry));
     }
-    end(filling);
+    zset_store_end(filling);
     return true;
 }
 
-static void store_results(const struct call *call, struct bytes destination,
-                          struct filling *filling, struct combine *combine) {
+static void zset_store_store_results(const struct call *call, struct bytes destination,
+                                     struct filling *filling, struct combine *combine) {
     const struct layout *layout = board_layout(&filling->board);
     if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
         call_out_of_memory(call);
-    } else if (put_results(call, destination, filling, combine)) {
-        put_in_place(call, destination, filling);
+    } else if (zset_store_put_results(call, destination, filling, combine)) {
+        zset_store_put_in_place(call, destination, filling);
     }
 }
 
 void zset_store_results(const struct call *call, struct bytes destination,
                         struct combine *combine) {
-    if (refuses(call, destination)) {
+    if (zset_store_refuses(call, destination)) {
         return;
     }
     if (combine->tally.count == 0) {
-        clear_destination(call, destination);
+        zset_store_clear_destination(call, destination);
         return;
     }
     struct filling filling;
-    if (begin(call, destination, combine->tally.count, &filling)) {
-        store_results(call, destination, &filling, combine);
-        discard_unless_put(call, &filling);
+    if (zset_store_begin(call, destination, combine->tally.count, &filling)) {
+        zset_store_store_results(call, destination, &filling, combine);
+        zset_store_discard_unless_put(call, &filling);
     }
 }
 
 /* ---- spans ---- */
 
 /* Copy the keys unchanged. */
-static void store_as_they_are(const struct call *call, struct bytes destination,
-                              struct filling *filling, const struct board *board,
-                              struct zset_span span) {
+static void zset_store_as_they_are(const struct call *call, struct bytes destination,
+                                   struct filling *filling, const struct board *board,
+                                   struct zset_span span) {
     struct board_cursor cursor;
     struct board_run run;
     uint64_t key;
     struct bytes member;
     board_seek(board, span.rank, &cursor);
-    uint32_t room = kept(filling, span.count);
+    uint32_t room = zset_store_kept(filling, span.count);
     for (uint32_t left = filling->has_bans ? span.count : room; left > 0;) {
         bool is_there = board_cursor_run(&cursor, true, left, &run);
         CHECK(is_there);
         left -= run.count;
         while (board_run_read(&run, &key, &member)) {
-            if (room > 0 && !is_left_out(call, filling, destination, member)) {
-                put(filling, key, member);
+            if (room > 0 && !zset_store_is_left_out(call, filling, destination, member)) {
+                zset_store_put(filling, key, member);
                 room--;
             }
         }
     }
-    end(filling);
-    put_in_place(call, destination, filling);
+    zset_store_end(filling);
+    zset_store_put_in_place(call, destination, filling);
 }
 
 /* Convert scores and times to another layout. */
-static void store_converted(const struct call *call, struct bytes destination,
-                            struct filling *filling, const struct board *board,
-                            struct zset_span span) {
+static void zset_store_converted(const struct call *call, struct bytes destination,
+                                 struct filling *filling, const struct board *board,
+                                 struct zset_span span) {
     struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
     struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
     tally_init(&combine.tally, call->server->hash_seed);
     enum combine_status status = combine_take(&combine, span.rank, span.count);
     if (status == COMBINE_OK) {
-        store_results(call, destination, filling, &combine);
+        zset_store_store_results(call, destination, filling, &combine);
     } else {
         zset_reply_failure(call, &combine, status);
     }
@@ -288,21 +291,21 @@ static void store_converted(const struct call *call, struct bytes destination,
 
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span) {
-    if (refuses(call, destination)) {
+    if (zset_store_refuses(call, destination)) {
         return;
     }
     if (span.count == 0) {
-        clear_destination(call, destination);
+        zset_store_clear_destination(call, destination);
         return;
     }
     struct filling filling;
-    if (!begin(call, destination, span.count, &filling)) {
+    if (!zset_store_begin(call, destination, span.count, &filling)) {
         return;
     }
     if (layout_equal(board_layout(&filling.board), board_layout(board))) {
-        store_as_they_are(call, destination, &filling, board, span);
+        zset_store_as_they_are(call, destination, &filling, board, span);
     } else {
-        store_converted(call, destination, &filling, board, span);
+        zset_store_converted(call, destination, &filling, board, span);
     }
-    discard_unless_put(call, &filling);
+    zset_store_discard_unless_put(call, &filling);
 }
