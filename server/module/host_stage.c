@@ -23,6 +23,7 @@ void host_stage_begin(struct host_stage *stage, struct host_context *ctx, bool w
     stage->writes = writes;
     stage->applies = applies;
     stage->is_lent = false;
+    module.context = ctx; /* for host_stage_is_elsewhere, also where a timer has begun it */
 }
 
 static bool host_stage_reserve_slot(struct host_stage *stage) {

@@ -919,7 +919,7 @@ class Starts(unittest.TestCase):
                                                            "/no/such"))
         self.assertIn("web-bind: cannot listen on address 192.0.2.1", self.refused("--web-bind", "192.0.2.1")
                       .replace("web-port", "web-bind"))
-        self.assertIn("web-data: a pattern with a *", self.refused("--web-data", "user name"))
+        self.assertIn("web-data: a pattern with one *", self.refused("--web-data", "user name"))
         self.assertIn("web-public", self.refused("--web-public", "x" * 1100))
 
     def test_tls(self):
