@@ -28,7 +28,7 @@ struct connection_gate {
     size_t free_size, mark_end;
     uint64_t mark_group; /* 0: nothing waits */
     uint64_t rest_group;
-    uint64_t epoch;                     /* of all that waits: it is never sent in another one */
+    uint64_t epoch; /* of all that waits: it is never sent in another one */
     uint64_t
         shown; /* the one key that all of it shows, and that it has not changed (shown.h); 0: unknown */
     struct connection *previous, *next; /* list of gated connections */
