@@ -62,11 +62,7 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
                        args, hint);
 }
 
-static const char over_memory[] = "OOM command not allowed when used memory > 'maxmemory'.";
-
-static bool is_over_memory(const struct server *server) {
-    return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
-}
+static const char over_memory[] = SERVER_OVER_MEMORY_ERROR;
 
 /* Between MULTI and EXEC, queueing any command takes memory. */
 static bool takes_memory(const struct session *session, const struct command *command) {
@@ -136,7 +132,7 @@ static const char *find_refusal(struct server *server, const struct session *ses
     if (denial != NULL) {
         return denial;
     }
-    if (takes_memory(session, command) && is_over_memory(server)) {
+    if (takes_memory(session, command) && server_is_over_memory(server)) {
         return over_memory;
     }
     if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
@@ -385,7 +381,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
            !command_has_wrong_arity(command, request) && session->is_unlimited &&
            !session->transaction.is_open && !session_is_restricted(session) &&
            !is_restricted(server, command) && !is_limited(server, session, command, request) &&
-           ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
+           ((command->flags & COMMAND_DENYOOM) == 0 || !server_is_over_memory(server));
 }
 
 /* Run it, refuse it, or queue it. */
