@@ -219,11 +219,11 @@ static void copy_run(struct call *call) {
     }
 }
 
-/* Only in a transaction it holds the server. */
+/* It holds the server in a transaction, and where too many long commands run already. */
 static uint64_t copy_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
-    return view->call->session->transaction.is_open
+    return view->call->session->transaction.is_open || view->call->server->jobs.count >= JOBS_MAX
                ? (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1)
                : 0;
 }
