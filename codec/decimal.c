@@ -192,7 +192,7 @@ static size_t decimal_shorten_digits(const struct number_text *number, char *out
         int size = snprintf(out, DECIMAL_SHORT_MAX, "%s%.*e", number->is_negative ? "-" : "",
                             count - 1, value);
         double shorter = strtod(out + number->is_negative, NULL);
-        if (memcmp(&shorter, &value, sizeof value) == 0) {
+        if (shorter == value) {
             return (size_t)size;
         }
     }
@@ -372,7 +372,7 @@ static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scal
     } else if (power < 0) {
         cut->is_inexact = (value & (((wide_magnitude)1 << -power) - 1)) != 0;
         value >>= -power;
-    } else if (power >= 64 || value >> (64 - power) != 0) {
+    } else if (power >= 64 || value > UINT64_MAX >> power) {
         cut->is_too_wide = true;
     } else {
         value <<= power;

@@ -229,6 +229,11 @@ void server_end_subscriptions(struct server *server, struct session *session);
 /* Close this client as soon as the loop reaches it. Its remaining requests do not run, and its
  * remaining output is not sent. */
 void server_kill_session(struct server *server, struct session *session);
+/* Is more used than maxmemory? Then what may allocate is refused, with the error. */
+#define SERVER_OVER_MEMORY_ERROR "OOM command not allowed when used memory > 'maxmemory'."
+static inline bool server_is_over_memory(const struct server *server) {
+    return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
+}
 /* Limit on the total memory of all clients (maxmemory-clients). 0: no limit. */
 uint64_t server_client_memory_limit(const struct server *server);
 /* 64 random bits; not for secrets. */

@@ -62,11 +62,7 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
                        (int)used, args, hint);
 }
 
-static const char over_memory[] = "OOM command not allowed when used memory > 'maxmemory'.";
-
-static bool execute_is_over_memory(const struct server *server) {
-    return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
-}
+static const char over_memory[] = SERVER_OVER_MEMORY_ERROR;
 
 /* Between MULTI and EXEC, queueing any command takes memory. */
 static bool execute_takes_memory(const struct session *session, const struct command *command) {
@@ -141,7 +137,7 @@ static const char *execute_find_refusal(struct server *server, const struct sess
     if (denial != NULL) {
         return denial;
     }
-    if (execute_takes_memory(session, command) && execute_is_over_memory(server)) {
+    if (execute_takes_memory(session, command) && server_is_over_memory(server)) {
         return over_memory;
     }
     if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
@@ -394,7 +390,7 @@ static inline bool execute_is_plain(const struct server *server, const struct se
            !session->transaction.is_open && !session_is_restricted(session) &&
            !execute_is_restricted(server, command) &&
            !execute_is_limited(server, session, command, request) &&
-           ((command->flags & COMMAND_DENYOOM) == 0 || !execute_is_over_memory(server));
+           ((command->flags & COMMAND_DENYOOM) == 0 || !server_is_over_memory(server));
 }
 
 /* Run it, refuse it, or queue it. */

@@ -88,6 +88,8 @@ void quorum_promote(struct quorum *quorum) {
     }
     quorum_move(quorum, QUORUM_PROMOTED);
     quorum_take_term(quorum, &none);
+    /* Who still follows, as after a FAILOVER that was given up, is to come again and present itself. */
+    quorum->host.drop_replicas(quorum->host.context, "a new term begins");
 }
 
 void quorum_take_greater_term(struct quorum *quorum, const struct term *promised) {

@@ -127,6 +127,28 @@ IN_FIXTURE(nobody_is_served_out_of_what_a_closed_master_pulls) {
     wire_close(&waiter);
 }
 
+/* ---- a hand-over that is given up ---- */
+
+/* Its replicas have never lost their links: they are to promise its new term all the same. */
+IN_FIXTURE(a_master_opens_again_when_its_failover_is_given_up) {
+    char text[128];
+    begin_three(nothing_further, nothing_further);
+    process_signal(&SECOND->server, SIGSTOP);
+    snprintf(text, sizeof text, "FAILOVER TO 127.0.0.1 %u FORCE TIMEOUT 1", SECOND->port);
+    wire_check(&MASTER->wire, text, "OK");
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    while (strstr(wire_ask(&MASTER->wire, "INFO replication"), ":failover-in-progress") == NULL) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(5);
+    }
+    wire_check(&MASTER->wire, "FAILOVER ABORT", "OK");
+    wait_open(MASTER); /* the third promises */
+    process_signal(&SECOND->server, SIGCONT);
+    wire_check(&MASTER->wire, "ZADD first 2 m", ":0");
+    node_wait_up(SECOND);
+    node_wait_up(THIRD);
+}
+
 /* ---- pulling ---- */
 
 /* Carries connections to this port, a piece at a time. */

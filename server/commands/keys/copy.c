@@ -34,8 +34,9 @@ struct copying {
     struct copy_request request;
     struct registry_mirror mirror; /* copy NULL: it has not begun */
     unsigned attempt_count;
-    bool is_copied, is_out_of_memory;
-    char names[]; /* what the request's names point into */
+    bool is_copied;
+    const char *error; /* NULL: none */
+    char names[];      /* what the request's names point into */
 };
 
 /* ---- both ways ---- */
@@ -69,12 +70,14 @@ static uint64_t copy_size(const struct registry_key *key) {
 
 /* ---- in steps ---- */
 
+static const char no_memory[] = "OOM out of memory";
+
 /* true: that was the last step. */
 static bool copy_end(struct server *server, struct copying *copying,
                      enum registry_status (*store)(struct copying *copying, int64_t now_ms)) {
     if (copy_may_store(server, &copying->request)) {
         copying->is_copied = store(copying, server->clock.now_ms) == REGISTRY_OK;
-        copying->is_out_of_memory = !copying->is_copied;
+        copying->error = copying->is_copied ? NULL : no_memory;
     }
     if (copying->is_copied) {
         copy_notify(server, &copying->request);
@@ -103,13 +106,19 @@ static bool copy_begin(struct server *server, struct copying *copying,
         copying->mirror = (struct registry_mirror){.registry = server->registry, .key = key};
         return copy_end(server, copying, copy_store_now);
     }
-    copying->is_out_of_memory = !registry_mirror_begin(&copying->mirror, server->registry, key);
-    return copying->is_out_of_memory;
+    if (!registry_mirror_begin(&copying->mirror, server->registry, key)) {
+        copying->error = no_memory;
+    }
+    return copying->error != NULL;
 }
 
 static bool copy_step(struct server *server, struct job *job) {
     struct copying *copying = (struct copying *)job;
     const struct copy_request *request = &copying->request;
+    if (server_is_over_memory(server)) { /* many copies may have begun below it */
+        copying->error = SERVER_OVER_MEMORY_ERROR;
+        return true;
+    }
     /* What is due for the source happens now, and may end the mirror. */
     const struct registry_key *key =
         registry_find(server->registry, request->database, request->from, server->clock.now_ms);
@@ -122,7 +131,7 @@ static bool copy_step(struct server *server, struct job *job) {
     case REGISTRY_MIRROR_LOST:
         return copy_begin(server, copying, key);
     case REGISTRY_MIRROR_OUT_OF_MEMORY:
-        copying->is_out_of_memory = true;
+        copying->error = no_memory;
         return true;
     case REGISTRY_MIRROR_WHOLE:
         break;
@@ -133,8 +142,8 @@ static bool copy_step(struct server *server, struct job *job) {
 static void copy_answer(struct server *server, struct job *job, struct reply *reply) {
     const struct copying *copying = (const struct copying *)job;
     (void)server;
-    if (copying->is_out_of_memory) {
-        reply_error(reply, "OOM out of memory");
+    if (copying->error != NULL) {
+        reply_error(reply, copying->error);
     } else {
         reply_integer(reply, copying->is_copied);
     }
@@ -210,11 +219,11 @@ static void copy_run(struct call *call) {
     }
 }
 
-/* Only in a transaction it holds the server. */
+/* It holds the server in a transaction, and where too many long commands run already. */
 static uint64_t copy_count(const struct cost_view *view) {
     const struct registry_key *key = cost_key(view, 1);
     bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
-    return view->call->session->transaction.is_open
+    return view->call->session->transaction.is_open || view->call->server->jobs.count >= JOBS_MAX
                ? (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1)
                : 0;
 }

@@ -184,4 +184,51 @@ TEST(a_copy_whose_client_is_gone_is_finished) {
     loop_end(&f);
 }
 
+TEST(copies_that_begin_below_maxmemory_end_where_it_is_passed) {
+    enum { COPIES = 12 };
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    const struct registry_key *key = key_of(&f, "a");
+    f.server->settings.maxmemory =
+        memory_used() + 2 * registry_memory_size(f.server->registry, key);
+    for (int i = 0; i < COPIES; i++) {
+        int client = loop_connect(&f);
+        char request[64];
+        snprintf(request, sizeof request, "COPY a b%d\r\n", i);
+        loop_send(client, request);
+    }
+    wait_for_job(&f);
+    while (f.server->jobs.count > 0) {
+        assert_true(memory_used() < f.server->settings.maxmemory + 1024 * 1024);
+        loop_turn(&f);
+    }
+    loop_end(&f);
+}
+
+TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) {
+    struct loop_server f;
+    int ann, bob;
+    begin(&f, &ann, &bob);
+    f.server->settings.busy_command_limit_ms = 1;
+    for (int i = 0; f.server->jobs.count < JOBS_MAX; i++) {
+        uint32_t count = f.server->jobs.count;
+        int client = loop_connect(&f);
+        char request[64];
+        snprintf(request, sizeof request, "COPY a b%d\r\n", i);
+        loop_send(client, request);
+        while (f.server->jobs.count <= count) {
+            loop_turn(&f);
+            count = f.server->jobs.count < count ? f.server->jobs.count : count;
+        }
+        loop_close(&f, client); /* the copy goes on */
+    }
+    loop_send(bob, "COPY a c\r\n");
+    loop_expect_prefix(&f, bob, "-TOOLONG COPY");
+    while (f.server->jobs.count > 0) {
+        loop_turn(&f);
+    }
+    loop_end(&f);
+}
+
 TEST_MAIN(NULL, NULL)
