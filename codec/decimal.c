@@ -377,7 +377,7 @@ static bool decimal_parse_hex(struct bytes text, bool is_negative, unsigned scal
     } else {
         value <<= power;
     }
-    cut->is_too_wide |= power > -128 && value >> 64 != 0;
+    cut->is_too_wide |= power > -128 && value > UINT64_MAX;
     cut->magnitude = power > -128 && !cut->is_too_wide ? (uint64_t)value : 0;
     return true;
 }
