@@ -72,6 +72,7 @@ static void redis_order_bring_lowest(struct redis_pick *picks, uint32_t size, ui
         random ^= random << 13; /* xorshift64 */
         random ^= random >> 7;
         random ^= random << 17;
+        CHECK(size > 1);
         uint32_t front = redis_order_part_picks(picks, size, (uint32_t)(random % (size - 1)));
         if (count < front) {
             size = front;

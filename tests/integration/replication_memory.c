@@ -118,7 +118,8 @@ static const char *ask(struct world *world, struct line *line, const char *comma
 /* What may be answered while something is still to be tried again. */
 static bool is_passing(const char *reply) {
     static const char *const beginnings[] = {"-OOM ",      "-ERR out of memory", "-LOADING ",
-                                             "-READONLY ", "-UNBLOCKED ",        "-MASTERDOWN "};
+                                             "-READONLY ", "-UNBLOCKED ",        "-MASTERDOWN ",
+                                             "-MISCONF "};
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
         if (strncmp(reply, beginnings[i], strlen(beginnings[i])) == 0) {
             return true;
