@@ -59,7 +59,7 @@ static void check_bounds(struct bytes text, unsigned scale) {
     }
     CHECK(lower_is_empty == (lower.kind == DECIMAL_BOUND_HIGHEST));
     CHECK(upper_is_empty == (upper.kind == DECIMAL_BOUND_LOWEST));
-    bool is_exclusive = text.at[0] == '(';
+    bool is_exclusive = text.size > 0 && text.at[0] == '(';
     if (lower.kind == DECIMAL_BOUND_VALUE && upper.kind == DECIMAL_BOUND_VALUE) {
         check_print(lower.value, scale);
         check_print(upper.value, scale);
