@@ -24,6 +24,7 @@ ZSET_TEST(layouts_for_times_are_built_in) {
     }
     assert_null(strstr(zset_run(h, "ZADD plain 4294967296 a"), "default-layout"));
     assert_null(strstr(zset_run(h, "ZADD plain 1.5 a"), "default-layout"));
+    shadow_end(h->shadow); /* its settings are given when it is loaded */
     zset_expect(h, "CONFIG SET default-layout int64", "+OK");
     zset_expect(h, "ZADD plain 1767225600123 a", ":1");
 }
