@@ -22,7 +22,6 @@
 #include "server/clients/sync.h"
 
 struct reply;
-struct reply;
 struct server;
 struct session;
 struct settings;
