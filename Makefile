@@ -70,7 +70,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # The same handlers in Redis and Valkey, where these take the place of what a server alone has.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
-                    server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/dispatch/acl_pattern.c \
+                    server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/acl/acl_pattern.c \
                     server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
                     process.c service.c surroundings.c worker.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
@@ -407,7 +407,7 @@ arm64-all: ## make arm64 for all unit tests (minutes)
 
 # The server's decisions as a shared object, which the model calls.
 MODEL_LIBRARY := $(B)/model/libelection.so
-$(MODEL_LIBRARY): server/clients/term.c server/replication/election.c codec/check.c $(HEADERS)
+$(MODEL_LIBRARY): server/replication/term.c server/replication/election.c codec/check.c $(HEADERS)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) $(CFLAGS) -shared -fPIC $(filter %.c,$^) -o $@
 
@@ -522,8 +522,8 @@ MODULE_PARTS := $(filter-out $(MODULE_REPLACED) server/commands/table.c,$(MODULE
     $(filter server/commands/zset/% server/commands/lb/% server/commands/ban.c server/commands/draw.c \
         server/commands/scanning.c server/commands/writing.c server/commands/keys/restore.c server/dispatch/% server/settings/% \
         server/system/% server/clients/% server/rdb/% server/durability/effect_bytes.c \
-        server/durability/effect_blob.c \
-        server/loop/lookahead.c,$(SERVER_SOURCES)) \
+        server/durability/effect_blob.c server/acl/%.c \
+        $(addprefix server/replication/,replication.c failover.c sync.c term.c) server/loop/lookahead.c,$(SERVER_SOURCES)) \
     $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 $(B)/module/%.o: %.c
 	@mkdir -p $(@D)

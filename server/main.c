@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/acl/acl_file.h"
 #include "server/commands/admin/info.h"
 #include "server/commands/lb/player.h"
 #include "server/commands/table.h"
-#include "server/dispatch/acl_file.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"

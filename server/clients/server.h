@@ -3,19 +3,19 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
-#include "server/clients/acl_log.h"
-#include "server/clients/acl_user.h"
+#include "server/acl/acl_log.h"
+#include "server/acl/acl_user.h"
+#include "server/acl/auth_guard.h"
 #include "server/clients/audit.h"
-#include "server/clients/auth_guard.h"
 #include "server/clients/client_memory.h"
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/latency.h"
-#include "server/clients/replication.h"
 #include "server/clients/session_table.h"
 #include "server/clients/slowlog.h"
 #include "server/clients/stats.h"
 #include "server/durability/state.h"
+#include "server/replication/replication.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/version.h"

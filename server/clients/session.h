@@ -5,11 +5,11 @@
 
 #include "protocol/buffer.h"
 #include "protocol/reply.h"
-#include "server/clients/replication.h"
 #include "server/clients/subscription.h"
 #include "server/clients/transaction.h"
 #include "server/clients/wait.h"
 #include "server/clients/watch.h"
+#include "server/replication/replication.h"
 
 struct acl_user;
 struct command;

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
+#include "server/acl/acl_check.h"
 #include "server/clients/monitor.h"
 #include "server/clients/server.h"
 #include "server/dispatch/absent.h"
-#include "server/dispatch/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"

@@ -1,7 +1,7 @@
 /* Made once, from the entries. See key_spec.h. */
 #include "server/dispatch/key_spec.h"
 
-#include "server/clients/acl_user.h"
+#include "server/acl/acl_user.h"
 
 struct specs {
     struct key_spec at[KEY_SPECS_MAX];

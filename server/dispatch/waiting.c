@@ -1,7 +1,7 @@
 /* Ends the waiting of clients. See waiting.h. */
 #include "server/dispatch/waiting.h"
 
-#include "server/dispatch/acl_check.h"
+#include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/gate.h"

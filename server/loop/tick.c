@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "server/clients/failover.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/gate.h"
@@ -19,6 +18,7 @@
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 #include "server/loop/shown.h"
+#include "server/replication/failover.h"
 #include "server/system/log.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "server/dispatch/acl_check.h"
+#include "server/acl/acl_check.h"
 #include "server/dispatch/login.h"
 #include "server/metrics/metrics.h"
 

@@ -1,10 +1,10 @@
 /* Rights to what a command comes to by a pattern of its own, in the place of
- * server/dispatch/acl_pattern.c: users are the host's.
+ * server/acl/acl_pattern.c: users are the host's.
  *
  * The host says whether a user may use a key, not whether a pattern of the user's takes all that another
  * one can name. So it is asked for keys that begin as the pattern does and go on at random: a user
  * with ~x* may use them all, and one with ~x:1 none. */
-#include "server/dispatch/acl_check.h"
+#include "server/acl/acl_check.h"
 #include "server/module/host_run.h"
 
 enum { TAIL_MAX = 40 };

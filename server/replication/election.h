@@ -7,7 +7,7 @@
 #ifndef SERVER_ELECTION_H
 #define SERVER_ELECTION_H
 
-#include "server/clients/term.h"
+#include "server/replication/term.h"
 
 enum {
     ELECTION_NODES_MAX = 16,

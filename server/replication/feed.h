@@ -22,9 +22,9 @@
 
 #include "protocol/reply.h"
 #include "server/clients/server.h"
+#include "server/migration/feed_redis.h"
 #include "server/replication/backlog.h"
 #include "server/replication/feed_disk.h"
-#include "server/replication/feed_redis.h"
 #include "server/replication/quorum.h"
 
 struct feed_copy {

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "server/clients/failover.h"
 #include "server/durability/persistence.h"
+#include "server/replication/failover.h"
 #include "server/replication/feed_parts.h"
 #include "server/replication/history.h"
 #include "server/system/log.h"

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/clients/failover.h"
 #include "server/network/tls_context.h"
+#include "server/replication/failover.h"
 #include "server/replication/master_link_parts.h"
 #include "server/system/log.h"
 

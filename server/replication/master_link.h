@@ -157,7 +157,7 @@ void master_link_drop(struct master_link *link, const char *reason);
 MUST_CHECK bool master_link_step(struct master_link *link, uint64_t budget_ns);
 /* At the end of a tick: acknowledge what was applied, now or soon. */
 void master_link_acknowledge(struct master_link *link);
-/* Ask the master to hand over to this server (server/clients/failover.h). false: it cannot be asked now. */
+/* Ask the master to hand over to this server (server/replication/failover.h). false: it cannot be asked now. */
 MUST_CHECK bool master_link_ask_handover(struct master_link *link);
 void master_link_second(struct master_link *link);
 

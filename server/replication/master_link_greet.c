@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/clients/failover.h"
+#include "server/migration/redis_link.h"
+#include "server/replication/failover.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link_parts.h"
-#include "server/replication/redis_link.h"
 #include "server/system/log.h"
 
 enum {

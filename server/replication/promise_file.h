@@ -14,7 +14,7 @@
 #ifndef SERVER_PROMISE_FILE_H
 #define SERVER_PROMISE_FILE_H
 
-#include "server/clients/term.h"
+#include "server/replication/term.h"
 #include "server/system/disk.h"
 
 /* What is known of a server that is found ended, if this is what its file says. */

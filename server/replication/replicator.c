@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "server/durability/persistence.h"
+#include "server/migration/redis_follow.h"
+#include "server/migration/redis_position.h"
 #include "server/network/tls_context.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
 #include "server/replication/quorum.h"
-#include "server/replication/redis_follow.h"
-#include "server/replication/redis_position.h"
 #include "server/system/log.h"
 
 enum {

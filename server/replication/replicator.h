@@ -1,4 +1,4 @@
-/* The machinery of replication (`struct replication_machine` of server/clients/replication.h): one feed
+/* The machinery of replication (`struct replication_machine` of server/replication/replication.h): one feed
  * for replicas (feed.h), one link to a master (master_link.h), and what happens to both when the role changes.
  *
  *     tick    replicator_begin_tick: what has come of a master is applied, before commands run

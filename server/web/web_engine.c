@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "server/dispatch/acl_check.h"
-#include "server/dispatch/acl_rules.h"
+#include "server/acl/acl_check.h"
+#include "server/acl/acl_rules.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/gate.h"

@@ -16,7 +16,7 @@
 #ifndef SERVER_WEB_QUERY_H
 #define SERVER_WEB_QUERY_H
 
-#include "server/clients/acl_user.h"
+#include "server/acl/acl_user.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
 #include "server/metrics/figures.h"

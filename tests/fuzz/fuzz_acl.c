@@ -5,9 +5,9 @@
 
 #include "codec/check.h"
 #include "codec/memory.h"
-#include "server/clients/acl_user.h"
+#include "server/acl/acl_rules.h"
+#include "server/acl/acl_user.h"
 #include "server/commands/table.h"
-#include "server/dispatch/acl_rules.h"
 #include "server/dispatch/execute.h"
 
 enum { WORDS_MAX = 1000 };

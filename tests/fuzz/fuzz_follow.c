@@ -5,8 +5,8 @@
 
 #include "codec/check.h"
 #include "codec/little.h"
+#include "server/migration/redis_stream.h"
 #include "server/rdb/rdb_crc.h"
-#include "server/replication/redis_stream.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
 

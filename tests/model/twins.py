@@ -1,4 +1,4 @@
-"""Compares the decisions of the server (server/replication/election.c, server/clients/term.c), called as
+"""Compares the decisions of the server (server/replication/election.c, server/replication/term.c), called as
 they are from a shared object, with those of the model, over random arguments."""
 import ctypes
 import random

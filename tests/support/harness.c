@@ -1,8 +1,8 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
+#include "server/acl/acl_file.h"
 #include "server/clients/notify.h"
 #include "server/commands/table.h"
-#include "server/dispatch/acl_file.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/tzdata.h"
 #include "tests/support/shadow.h"

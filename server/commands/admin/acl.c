@@ -1,10 +1,10 @@
 /* ACL: users, and what they may do. */
 #include <stdio.h>
 
+#include "server/acl/acl_check.h"
+#include "server/acl/acl_file.h"
+#include "server/acl/acl_rules.h"
 #include "server/clients/server.h"
-#include "server/dispatch/acl_check.h"
-#include "server/dispatch/acl_file.h"
-#include "server/dispatch/acl_rules.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
 #include "server/system/digest.h"

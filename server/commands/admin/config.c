@@ -3,9 +3,9 @@
 #include "server/dispatch/command.h"
 
 #include "codec/glob.h"
+#include "server/acl/acl_check.h"
+#include "server/acl/acl_file.h"
 #include "server/clients/server.h"
-#include "server/dispatch/acl_check.h"
-#include "server/dispatch/acl_file.h"
 #include "server/durability/persistence.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"

@@ -1,8 +1,8 @@
 /* Arguments shared by several native commands. */
 #include "server/commands/lb/lb.h"
 
+#include "server/acl/acl_check.h"
 #include "server/clients/server.h"
-#include "server/dispatch/acl_check.h"
 
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {

@@ -1,7 +1,7 @@
 /* Hashes in records. See lb_data.h. */
 #include "server/commands/lb/lb_data.h"
 
-#include "server/dispatch/acl_check.h"
+#include "server/acl/acl_check.h"
 #include "skiplist/keyspace/registry.h"
 
 bool lb_data_check_star(const struct call *call, struct bytes pattern) {

@@ -1,9 +1,9 @@
 /* LB.FORGET: takes a member off all boards, and removes its hashes. */
+#include "server/acl/acl_check.h"
 #include "server/clients/server.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/player.h"
-#include "server/dispatch/acl_check.h"
 
 static void lb_forget_act(struct server *server, struct player_walk *walk,
                           struct registry_key *key) {

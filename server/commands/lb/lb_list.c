@@ -1,9 +1,9 @@
 /* LB.LIST: the boards of the database, with their layouts, options and archives, step by step as
  * SCAN does it. */
+#include "server/acl/acl_check.h"
 #include "server/clients/server.h"
 #include "server/commands/lb/lb_info.h"
 #include "server/commands/scanning.h"
-#include "server/dispatch/acl_check.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
+#include "server/acl/acl_check.h"
 #include "server/clients/notify.h"
 #include "server/clients/server.h"
 #include "server/commands/keyspace.h"
-#include "server/dispatch/acl_check.h"
 #include "server/dispatch/options.h"
 #include "server/rdb/rdb_state.h"
 #include "server/system/log.h"

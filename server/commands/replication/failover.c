@@ -1,5 +1,5 @@
-/* FAILOVER: hand over to a replica. See server/clients/failover.h. */
-#include "server/clients/failover.h"
+/* FAILOVER: hand over to a replica. See server/replication/failover.h. */
+#include "server/replication/failover.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"

@@ -1,11 +1,11 @@
 /* REPLCONF: what a replica tells its master about itself. */
 #include <stdio.h>
 
-#include "server/clients/failover.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/durability/file_format.h"
+#include "server/replication/failover.h"
 
 struct told {
     struct bytes ip;        /* at NULL: not told */

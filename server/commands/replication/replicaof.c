@@ -1,8 +1,8 @@
 /* REPLICAOF, SLAVEOF and ROLE: whose replica this server is. */
-#include "server/clients/failover.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/replication/failover.h"
 
 /* ---- REPLICAOF SLAVEOF ---- */
 

@@ -1,9 +1,9 @@
 /* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
  * server becomes a replica. Replicas are connections that the tests put into the list. */
 #include "codec/memory.h"
-#include "server/clients/failover.h"
 #include "server/commands/lb/player.h"
 #include "server/loop/connection.h"
+#include "server/replication/failover.h"
 #include "server/replication/replicator.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"

@@ -1,7 +1,7 @@
 /* ACL, and what the rights it gives mean for requests. */
 #include "tests/support/test.h"
 
-#include "server/clients/acl_user.h"
+#include "server/acl/acl_user.h"
 #include "tests/support/harness.h"
 
 static struct harness *h;

@@ -1,8 +1,8 @@
 /* REPLICAOF SLAVEOF ROLE REPLCONF WAIT FAILOVER, INFO replication, and what is refused on a replica. No
  * other server is there: replicas are sessions that the tests put into the list. */
-#include "server/clients/failover.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
+#include "server/replication/failover.h"
 #include "tests/support/harness.h"
 #include "tests/support/test.h"
 

@@ -1,0 +1,248 @@
+/* Permission checks, in Redis's order: command, keys, channels. See acl_check.h. */
+#include "server/acl/acl_check.h"
+
+#include <stdio.h>
+
+#include "server/clients/server.h"
+#include "server/dispatch/client_line.h"
+#include "server/dispatch/key_spec.h"
+
+/* ---- one selector ---- */
+
+bool acl_may_run(const struct acl_selector *selector, uint32_t command,
+                 const struct request *request) {
+    if (selector->has_all_commands || acl_selector_has_bit(selector, command) ||
+        (command_by_index(command)->flags & COMMAND_NO_AUTH) != 0) {
+        return true;
+    }
+    for (uint32_t i = 0; request->count >= 2 && i < selector->first_args.count; i++) {
+        const struct acl_text *each = &selector->first_args.at[i];
+        if (each->value == command && bytes_equal_ignoring_case(each->text, request->args[1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool acl_check_may_access(const struct acl_selector *selector, struct bytes key,
+                                 unsigned access) {
+    return selector->has_all_keys || acl_patterns_take(&selector->keys, key, access);
+}
+
+/* Do all keys fit their specifications? If not, the command will reply an error. */
+static bool acl_check_has_keys(const struct key_spec *specs, uint32_t count,
+                               const struct request *request) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (key_spec_walk(&specs[i], request).end == 0) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+static bool acl_check_may_access_all(const struct acl_selector *selector, uint32_t command,
+                                     const struct request *request, uint32_t *position) {
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(command, &specs);
+    if (selector->has_all_keys || !acl_check_has_keys(specs, count, request)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned access = key_spec_needs(specs[i].flags);
+        struct key_walk walk = key_spec_walk(&specs[i], request);
+        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
+            if (!acl_patterns_take(&selector->keys, request->args[at], access)) {
+                *position = at;
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* A pattern of PSUBSCRIBE must be one of the user's. */
+static bool acl_check_may_hear(const struct acl_selector *selector, struct bytes channel,
+                               bool is_pattern) {
+    if (selector->has_all_channels) {
+        return true;
+    }
+    return is_pattern ? acl_list_find(&selector->channels.list, channel, ACL_LIST_ANY) != NULL
+                      : acl_patterns_take(&selector->channels, channel, ACL_ALL);
+}
+
+static bool acl_check_may_use_channels(const struct acl_selector *selector, uint32_t index,
+                                       const struct request *request, uint32_t *position) {
+    const struct command *command = command_by_index(index);
+    enum command_channels channels = command->channels;
+    if (channels == COMMAND_CHANNELS_NONE || selector->has_all_channels) {
+        return true;
+    }
+    uint32_t end = channels == COMMAND_CHANNELS_PUBLISH ? 2 : request->count;
+    for (uint32_t at = 1; at < end; at++) {
+        if (!acl_check_may_hear(selector, request->args[at],
+                                channels == COMMAND_CHANNELS_PATTERNS)) {
+            *position = at;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whoever subscribes to a board's channel reads the board. */
+static bool acl_check_may_follow(const struct acl_selector *selector, struct bytes channel) {
+    struct bytes board;
+    return selector->has_all_keys || !follow_find_board(channel, &board) ||
+           acl_check_may_access(selector, board, ACL_READ);
+}
+
+static bool acl_check_may_follow_all(const struct acl_selector *selector, uint32_t command,
+                                     const struct request *request, uint32_t *position) {
+    if (command_by_index(command)->channels != COMMAND_CHANNELS_SUBSCRIBE) {
+        return true;
+    }
+    for (uint32_t at = 1; at < request->count; at++) {
+        if (!acl_check_may_follow(selector, request->args[at])) {
+            *position = at;
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum acl_denial acl_check_selector(const struct acl_selector *selector, uint32_t command,
+                                          const struct request *request, uint32_t *position) {
+    if (!acl_may_run(selector, command, request)) {
+        return ACL_DENIED_COMMAND;
+    }
+    if (!acl_check_may_access_all(selector, command, request, position) ||
+        !acl_check_may_follow_all(selector, command, request, position)) {
+        return ACL_DENIED_KEY;
+    }
+    return acl_check_may_use_channels(selector, command, request, position) ? ACL_ALLOWED
+                                                                            : ACL_DENIED_CHANNEL;
+}
+
+/* ---- a user ---- */
+
+/* The denial that tells most: channels before keys before the command, and of equal ones the last
+ * position. */
+enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
+                          const struct request *request, uint32_t *position) {
+    enum acl_denial worst = ACL_DENIED_COMMAND;
+    uint32_t here = 0;
+    *position = 0;
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        enum acl_denial denial = acl_check_selector(user->selectors[i], command, request, &here);
+        if (denial == ACL_ALLOWED) {
+            return ACL_ALLOWED;
+        }
+        if (denial > worst || (denial == worst && here > *position)) {
+            worst = denial;
+            *position = here;
+        }
+    }
+    return worst;
+}
+
+bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key) {
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(command, &specs);
+    unsigned access = count > 0 ? key_spec_needs(specs[0].flags) : 0;
+    const struct request none = {.count = 0};
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        if (acl_may_run(user->selectors[i], command, &none) &&
+            acl_check_may_access(user->selectors[i], key, access)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- denials ---- */
+
+const char *acl_deny(struct server *server, const struct session *session, uint32_t command,
+                     const struct request *request, enum acl_denial denial, uint32_t position,
+                     bool is_changed, char *text) {
+    static const char *const reasons[] = {"", "command", "key", "channel"};
+    static const char *const changed[] = {
+        "", "no permission to execute the command or subcommand",
+        "no permission to touch the specified keys",
+        "no permission to access one of the channels used as arguments"};
+    const char *context = session->transaction.is_open ? "multi" : "toplevel";
+    struct bytes object = denial == ACL_DENIED_COMMAND ? bytes_from_text(command_full_name(command))
+                                                       : request->args[position];
+    struct buffer line;
+    CHECK(denial != ACL_ALLOWED);
+    buffer_init(&line, 0);
+    client_line_print(session, server->clock.monotonic_ms, &line);
+    acl_log_add(&server->acl_log, (uint32_t)server->settings.acllog_max_len, reasons[denial],
+                context, object, session->user->name, client_line_text(&line),
+                server->clock.now_ms);
+    buffer_deinit(&line);
+    if (is_changed) {
+        snprintf(text, ACL_DENIAL_MAX,
+                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and "
+                 "the EXEC call. This command is no longer allowed for the following reason: %s",
+                 changed[denial]);
+    } else if (denial == ACL_DENIED_COMMAND) {
+        snprintf(text, ACL_DENIAL_MAX,
+                 "NOPERM this user has no permissions to run the '%s' command",
+                 command_full_name(command));
+    } else {
+        snprintf(text, ACL_DENIAL_MAX,
+                 "NOPERM this user has no permissions to access one of the %ss used as arguments",
+                 reasons[denial]);
+    }
+    return text;
+}
+
+/* ---- after a change ---- */
+
+struct hearing {
+    const struct acl_user *user;
+    bool is_pattern;
+    bool is_denied;
+};
+
+static void acl_check_channel(void *context, struct bytes name) {
+    struct hearing *hearing = context;
+    bool is_heard = false;
+    for (uint32_t i = 0; !is_heard && i < hearing->user->selector_count; i++) {
+        const struct acl_selector *selector = hearing->user->selectors[i];
+        is_heard = acl_check_may_hear(selector, name, hearing->is_pattern) &&
+                   (hearing->is_pattern || acl_check_may_follow(selector, name));
+    }
+    hearing->is_denied |= !is_heard;
+}
+
+/* Does a client subscribe to a channel that it may not? */
+static bool acl_check_hears_too_much(const struct session *session) {
+    struct hearing hearing = {.user = session->user};
+    for (unsigned kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
+        hearing.is_pattern = kind == SUBSCRIPTION_PATTERN;
+        subscription_each(&session->subscriptions, (enum subscription_kind)kind, acl_check_channel,
+                          &hearing);
+    }
+    return hearing.is_denied;
+}
+
+static bool acl_check_may_monitor(const struct acl_user *user) {
+    struct bytes word = BYTES("monitor");
+    const struct request request = {.count = 1, .args = &word};
+    uint32_t position;
+    return acl_check(user, command_find_request(&request), &request, &position) == ACL_ALLOWED;
+}
+
+void acl_refresh(struct server *server, const struct acl_user *user) {
+    for (struct session *session = server->session_first; session != NULL;
+         session = session->next) {
+        server_refresh_rights(server, session);
+        if (session->is_unlimited || (user != NULL && session->user != user)) {
+            continue;
+        }
+        if ((session_is_subscriber(session) && acl_check_hears_too_much(session)) ||
+            (session->is_monitor && !acl_check_may_monitor(session->user))) {
+            server_kill_session(server, session);
+        }
+    }
+}

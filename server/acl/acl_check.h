@@ -1,0 +1,43 @@
+/* May a user run a request? Only asked for users who may not do everything (session->is_unlimited).
+ *
+ * Keys are those that the command's key specifications name. Commands that come to keys by a pattern
+ * of their own (LB.FORGET MATCH x*, LB.RANGE DATA x*) need rights on all that the pattern can name:
+ * ~*, or a pattern of the user's with which it begins (~x* for x:*). */
+#ifndef SERVER_ACL_CHECK_H
+#define SERVER_ACL_CHECK_H
+
+#include "server/acl/acl_user.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+
+enum acl_denial { ACL_ALLOWED, ACL_DENIED_COMMAND, ACL_DENIED_KEY, ACL_DENIED_CHANNEL };
+
+/* *position: of the key or channel that is denied. */
+MUST_CHECK enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
+                                     const struct request *request, uint32_t *position);
+/* One key of a command that waited for it. */
+MUST_CHECK bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key);
+
+/* Private to the checks: may it run the command, whatever its keys are? */
+bool acl_may_run(const struct acl_selector *selector, uint32_t command,
+                 const struct request *request);
+
+/* Note a denied request in ACL LOG, and return Redis's error. text: ACL_DENIAL_MAX. is_changed: it
+ * was queued by MULTI when it was still allowed. */
+enum { ACL_DENIAL_MAX = 256 };
+const char *acl_deny(struct server *server, const struct session *session, uint32_t command,
+                     const struct request *request, enum acl_denial denial, uint32_t position,
+                     bool is_changed, char *text);
+
+/* What a command comes to by a pattern: all keys that match it, or with is_key those that are made of
+ * it by a member in the place of its first *. access: ACL_READ, ACL_WRITE. false: the error was
+ * replied. */
+MUST_CHECK bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
+                                  unsigned access);
+
+/* After a change of users: what the sessions may do, and who may no longer be connected. user: the one
+ * that has changed, NULL: any may. Subscribers that lack the right to a channel, or to the board of one, are closed, and
+ * monitors that lack the right to MONITOR. */
+void acl_refresh(struct server *server, const struct acl_user *user);
+
+#endif

@@ -1,0 +1,557 @@
+/* Reading and writing of users' rules. See acl_rules.h. */
+#include "server/acl/acl_rules.h"
+
+#include <ctype.h>
+
+#include "codec/glob.h"
+#include "server/dispatch/absent.h"
+#include "server/dispatch/category.h"
+#include "server/dispatch/command.h"
+#include "server/system/digest.h"
+
+const char *acl_status_text(enum acl_status status) {
+    static const char *const texts[] = {
+        [ACL_OK] = "",
+        [ACL_SYNTAX] = "Syntax error",
+        [ACL_UNKNOWN_NAME] = "Unknown command or category name in ACL",
+        [ACL_KEYS_BEHIND_ALL] =
+            "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does "
+            "not have any effect. Try 'resetkeys' to start with an empty list of patterns",
+        [ACL_CHANNELS_BEHIND_ALL] =
+            "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and "
+            "does not have any effect. Try 'resetchannels' to start with an empty list of channels",
+        [ACL_NO_SUCH_PASSWORD] =
+            "The password you are trying to remove from the user does not exist",
+        [ACL_BAD_HASH] = "The password hash must be exactly 64 characters and contain only "
+                         "lowercase hexadecimal characters",
+        [ACL_FIRST_ARG_OF_SUBCOMMAND] = "Allowing first-arg of a subcommand is not supported",
+        [ACL_TEXT_TOO_LONG] = "A pattern or argument has at most 1024 bytes, a password 16384",
+        [ACL_TOO_MANY] = "Too many selectors, passwords, patterns or rules for one user",
+        [ACL_OUT_OF_MEMORY] = "Out of memory",
+    };
+    return texts[status];
+}
+
+static bool acl_rules_has_space(struct bytes text) {
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.at[i] == '\0' || isspace((unsigned char)text.at[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool acl_is_name(struct bytes name) {
+    return name.size <= ACL_TEXT_MAX && !acl_rules_has_space(name);
+}
+
+static struct bytes acl_rules_behind(struct bytes text, size_t size) {
+    return (struct bytes){.at = text.at + size, .size = text.size - size};
+}
+
+static enum acl_status acl_rules_status_of(bool has_memory) {
+    return has_memory ? ACL_OK : ACL_OUT_OF_MEMORY;
+}
+
+/* ---- limits ---- */
+
+struct counts {
+    uint32_t patterns, slow_patterns, first_args;
+};
+
+static uint32_t acl_rules_count_slow(const struct acl_list *list) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct bytes text = list->at[i].text;
+        count += acl_pattern_literal_size(text) + 1 < text.size;
+    }
+    return count;
+}
+
+static enum acl_status acl_rules_check_counts(const struct acl_user *user) {
+    struct counts all = {0};
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *each = user->selectors[i];
+        all.patterns += each->keys.list.count + each->channels.list.count;
+        all.slow_patterns +=
+            acl_rules_count_slow(&each->keys.list) + acl_rules_count_slow(&each->channels.list);
+        all.first_args += each->first_args.count;
+    }
+    bool is_fine = user->selector_count <= ACL_SELECTORS_MAX &&
+                   user->passwords.count <= ACL_PASSWORDS_MAX && all.patterns <= ACL_PATTERNS_MAX &&
+                   all.slow_patterns <= ACL_SLOW_PATTERNS_MAX &&
+                   all.first_args <= ACL_FIRST_ARGS_MAX;
+    return is_fine ? ACL_OK : ACL_TOO_MANY;
+}
+
+/* ---- commands ---- */
+
+static void acl_rules_drop_first_args(struct acl_selector *selector, uint32_t command) {
+    for (uint32_t i = selector->first_args.count; i > 0; i--) {
+        if (selector->first_args.at[i - 1].value == command) {
+            acl_list_remove(&selector->first_args, i - 1);
+        }
+    }
+}
+
+static void acl_rules_set_bit(struct acl_selector *selector, uint32_t command, bool is_allowed) {
+    uint64_t bit = UINT64_C(1) << (command % 64);
+    uint64_t *word = &selector->commands[command / 64];
+    *word = is_allowed ? *word | bit : *word & ~bit;
+    selector->has_all_commands &= is_allowed;
+}
+
+/* And the subcommands of a container. */
+static void acl_rules_set_command(struct acl_selector *selector, uint32_t command,
+                                  bool is_allowed) {
+    const struct command *const *subcommands = command_by_index(command)->subcommands;
+    acl_rules_set_bit(selector, command, is_allowed);
+    acl_rules_drop_first_args(selector, command);
+    for (uint32_t i = 0; subcommands != NULL && subcommands[i] != NULL; i++) {
+        acl_rules_set_bit(selector, command + 1 + i, is_allowed);
+    }
+}
+
+static void acl_rules_set_category(struct acl_selector *selector, uint32_t category,
+                                   bool is_allowed) {
+    for (uint32_t index = 0; index < command_count(); index++) {
+        if ((category_mask(index) >> category & 1) != 0) {
+            acl_rules_set_command(selector, index, is_allowed);
+        }
+    }
+}
+
+static void acl_rules_set_all(struct acl_selector *selector, bool is_allowed) {
+    memset(selector->commands, is_allowed ? 0xff : 0, sizeof selector->commands);
+    selector->has_all_commands = is_allowed;
+    selector->is_from_all = is_allowed;
+    acl_list_deinit(&selector->first_args);
+    acl_list_deinit(&selector->rules);
+}
+
+/* Does a rule about the name ("config") replace an earlier one ("-config|get")? */
+static bool acl_rules_is_replaced(struct bytes earlier, struct bytes name) {
+    struct bytes other = acl_rules_behind(earlier, 1);
+    return other.size >= name.size && memcmp(other.at, name.at, name.size) == 0 &&
+           (other.size == name.size || (name.at[0] != '@' && other.at[name.size] == '|'));
+}
+
+/* Keep the rule, in lower case up to text.size - as_given bytes, and none that it replaces. */
+static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct bytes rule,
+                                           size_t as_given) {
+    char lower[ACL_TEXT_MAX + 64];
+    CHECK(rule.size > 1);
+    lower[1] = '\0';
+    if (rule.size > sizeof lower) {
+        return ACL_TEXT_TOO_LONG;
+    }
+    for (size_t i = 0; i < rule.size; i++) {
+        lower[i] = i + as_given < rule.size ? bytes_lower(rule.at[i]) : rule.at[i];
+    }
+    struct bytes text = {.at = lower, .size = rule.size};
+    for (uint32_t i = selector->rules.count; i > 0; i--) {
+        if (acl_rules_is_replaced(selector->rules.at[i - 1].text, acl_rules_behind(text, 1))) {
+            acl_list_remove(&selector->rules, i - 1);
+        }
+    }
+    return selector->rules.count == ACL_RULES_MAX
+               ? ACL_TOO_MANY
+               : acl_rules_status_of(acl_list_add(&selector->rules, text, 0));
+}
+
+static enum acl_status acl_rules_allow_first_arg(struct acl_selector *selector, struct bytes rule,
+                                                 uint32_t command, struct bytes arg) {
+    if (arg.size > ACL_TEXT_MAX) {
+        return ACL_TEXT_TOO_LONG;
+    }
+    for (uint32_t i = 0; i < selector->first_args.count; i++) {
+        const struct acl_text *each = &selector->first_args.at[i];
+        if (each->value == command && bytes_equal_ignoring_case(each->text, arg)) {
+            return ACL_OK;
+        }
+    }
+    enum acl_status status = acl_rules_keep_rule(selector, rule, arg.size);
+    return status != ACL_OK
+               ? status
+               : acl_rules_status_of(acl_list_add(&selector->first_args, arg, command));
+}
+
+/* A command of Redis that is not here, or a subcommand of one, whatever its word. */
+static bool acl_rules_is_absent_name(struct bytes name) {
+    return !acl_rules_has_space(name) && absent_is_known(name);
+}
+
+/* "+config|get", "+select|0": cut at the last bar. */
+static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, struct bytes rule,
+                                               struct bytes name, const char *bar) {
+    struct bytes command_name = {.at = name.at, .size = (size_t)(bar - name.at)};
+    struct bytes arg = acl_rules_behind(name, command_name.size + 1);
+    bool is_absent = acl_rules_is_absent_name(command_name);
+    uint32_t command = command_find_original(command_name);
+    if (command == COMMAND_NONE && !is_absent) {
+        return ACL_UNKNOWN_NAME;
+    }
+    if (command != COMMAND_NONE && command_is_subcommand(command)) {
+        return ACL_FIRST_ARG_OF_SUBCOMMAND;
+    }
+    if (arg.size == 0 || acl_rules_has_space(arg)) {
+        return ACL_SYNTAX;
+    }
+    if (is_absent) {
+        return acl_rules_keep_rule(selector, rule, arg.size);
+    }
+    if (command_by_index(command)->subcommands == NULL) {
+        return acl_rules_allow_first_arg(selector, rule, command, arg);
+    }
+    uint32_t subcommand = command_find_original(name);
+    if (subcommand == COMMAND_NONE && !acl_rules_is_absent_name(name)) {
+        return ACL_UNKNOWN_NAME;
+    }
+    if (subcommand != COMMAND_NONE) {
+        acl_rules_set_command(selector, subcommand, true);
+    }
+    return acl_rules_keep_rule(selector, rule, 0);
+}
+
+static enum acl_status acl_rules_apply_command(struct acl_selector *selector, struct bytes rule) {
+    struct bytes name = acl_rules_behind(rule, 1);
+    bool is_allowed = rule.at[0] == '+';
+    const char *bar = name.size > 0 ? memrchr(name.at, '|', name.size) : NULL;
+    if (name.size > 0 && name.at[0] == '@') {
+        uint32_t category = category_find(acl_rules_behind(name, 1));
+        if (category == CATEGORIES) {
+            return ACL_UNKNOWN_NAME;
+        }
+        acl_rules_set_category(selector, category, is_allowed);
+        return acl_rules_keep_rule(selector, rule, 0);
+    }
+    if (is_allowed && bar != NULL) {
+        return acl_rules_apply_divided(selector, rule, name, bar);
+    }
+    uint32_t command = command_find_original(name);
+    if (command == COMMAND_NONE && !acl_rules_is_absent_name(name)) {
+        return ACL_UNKNOWN_NAME;
+    }
+    if (command != COMMAND_NONE) {
+        acl_rules_set_command(selector, command, is_allowed);
+    }
+    return acl_rules_keep_rule(selector, rule, 0);
+}
+
+/* ---- keys and channels ---- */
+
+static enum acl_status acl_rules_add_pattern(struct acl_patterns *patterns, struct bytes pattern,
+                                             unsigned access) {
+    if (acl_rules_has_space(pattern)) {
+        return ACL_SYNTAX;
+    }
+    if (pattern.size > GLOB_PATTERN_MAX) {
+        return ACL_TEXT_TOO_LONG;
+    }
+    struct acl_text *same = acl_list_find(&patterns->list, pattern, ACL_LIST_ANY);
+    if (same != NULL) {
+        same->value |= access;
+        return ACL_OK;
+    }
+    return patterns->list.count == ACL_PATTERNS_MAX
+               ? ACL_TOO_MANY
+               : acl_rules_status_of(acl_list_add(&patterns->list, pattern, access));
+}
+
+/* ~pattern, %R~pattern, %W~pattern, %RW~pattern. */
+static enum acl_status acl_rules_apply_keys(struct acl_selector *selector, struct bytes rule) {
+    size_t at = 1;
+    unsigned access = rule.at[0] == '~' ? (unsigned)ACL_ALL : 0U;
+    if (selector->has_all_keys) {
+        return ACL_KEYS_BEHIND_ALL;
+    }
+    for (bool is_read = rule.at[0] == '~'; !is_read && at < rule.size; at++) {
+        int letter = toupper((unsigned char)rule.at[at]);
+        unsigned one = letter == 'R' ? ACL_READ : letter == 'W' ? ACL_WRITE : 0U;
+        is_read = letter == '~' && access != 0;
+        if (!is_read && (one == 0 || (access & one) != 0)) {
+            return ACL_SYNTAX;
+        }
+        access |= one;
+    }
+    return access == 0 ? ACL_SYNTAX
+                       : acl_rules_add_pattern(&selector->keys, acl_rules_behind(rule, at), access);
+}
+
+static enum acl_status acl_rules_apply_to_selector(struct acl_selector *selector,
+                                                   struct bytes rule) {
+    if (bytes_is(rule, "allkeys") || bytes_is(rule, "~*") || bytes_is(rule, "resetkeys")) {
+        selector->has_all_keys = !bytes_is(rule, "resetkeys");
+        acl_list_deinit(&selector->keys.list);
+    } else if (bytes_is(rule, "allchannels") || bytes_is(rule, "&*") ||
+               bytes_is(rule, "resetchannels")) {
+        selector->has_all_channels = !bytes_is(rule, "resetchannels");
+        acl_list_deinit(&selector->channels.list);
+    } else if (bytes_is(rule, "allcommands") || bytes_is(rule, "+@all")) {
+        acl_rules_set_all(selector, true);
+    } else if (bytes_is(rule, "nocommands") || bytes_is(rule, "-@all")) {
+        acl_rules_set_all(selector, false);
+    } else if (rule.size > 0 && (rule.at[0] == '~' || rule.at[0] == '%')) {
+        return acl_rules_apply_keys(selector, rule);
+    } else if (rule.size > 0 && rule.at[0] == '&') {
+        return selector->has_all_channels
+                   ? ACL_CHANNELS_BEHIND_ALL
+                   : acl_rules_add_pattern(&selector->channels, acl_rules_behind(rule, 1), ACL_ALL);
+    } else if (rule.size > 0 && (rule.at[0] == '+' || rule.at[0] == '-')) {
+        return acl_rules_apply_command(selector, rule);
+    } else {
+        return ACL_SYNTAX;
+    }
+    return ACL_OK;
+}
+
+/* "(~app:* +get)", cut at its blanks. A word that ends with ")" would close it where it is read again. */
+static enum acl_status acl_rules_apply_parenthesis(struct acl_user *draft, struct bytes rule,
+                                                   bool has_all_channels) {
+    struct bytes rest = {.at = rule.at + 1, .size = rule.size - 2};
+    struct acl_selector *selector = acl_user_add_selector(draft, has_all_channels);
+    enum acl_status status = acl_rules_status_of(selector != NULL);
+    while (status == ACL_OK && rest.size > 0) {
+        size_t size = 0;
+        while (size < rest.size && !isspace((unsigned char)rest.at[size])) {
+            size++;
+        }
+        if (size > 0) {
+            bool is_closing = rest.at[size - 1] == ')';
+            struct bytes word = {.at = rest.at, .size = size};
+            status = is_closing ? ACL_SYNTAX : acl_rules_apply_to_selector(selector, word);
+        }
+        rest = acl_rules_behind(rest, size < rest.size ? size + 1 : size);
+    }
+    return status;
+}
+
+/* ---- users ---- */
+
+/* >password #hash <password !hash */
+static enum acl_status acl_rules_apply_password(struct acl_user *draft, struct bytes rule) {
+    char digest[DIGEST_TEXT_SIZE];
+    struct bytes text = {.at = digest, .size = sizeof digest};
+    char sign = rule.at[0];
+    if (rule.size > ACL_PASSWORD_MAX) {
+        return ACL_TEXT_TOO_LONG;
+    }
+    if (sign == '>' || sign == '<') {
+        digest_print(acl_rules_behind(rule, 1), digest);
+    } else if (digest_is_text(acl_rules_behind(rule, 1))) {
+        text = acl_rules_behind(rule, 1);
+    } else {
+        return ACL_BAD_HASH;
+    }
+    const struct acl_text *same = acl_list_find(&draft->passwords, text, ACL_LIST_ANY);
+    if (sign == '>' || sign == '#') {
+        draft->has_no_password = false;
+        return same != NULL ? ACL_OK
+                            : acl_rules_status_of(acl_list_add(&draft->passwords, text, 0));
+    }
+    if (same == NULL) {
+        return ACL_NO_SUCH_PASSWORD;
+    }
+    acl_list_remove(&draft->passwords, (uint32_t)(same - draft->passwords.at));
+    return ACL_OK;
+}
+
+static void acl_rules_reset(struct acl_user *draft, bool has_all_channels) {
+    struct acl_selector *root = draft->selectors[0];
+    acl_user_cut_selectors(draft, 1);
+    acl_list_deinit(&draft->passwords);
+    acl_list_deinit(&root->keys.list);
+    acl_list_deinit(&root->channels.list);
+    acl_rules_set_all(root, false);
+    root->has_all_keys = false;
+    root->has_all_channels = has_all_channels;
+    draft->is_on = false;
+    draft->has_no_password = false;
+    draft->sanitize = ACL_SANITIZE_YES;
+}
+
+static enum acl_status acl_rules_apply_rule(struct acl_user *draft, struct bytes rule,
+                                            bool has_all_channels) {
+    if (rule.size == 0) {
+        return ACL_OK;
+    }
+    if (bytes_is(rule, "on") || bytes_is(rule, "off")) {
+        draft->is_on = bytes_is(rule, "on");
+    } else if (bytes_is(rule, "skip-sanitize-payload")) {
+        draft->sanitize = ACL_SANITIZE_SKIP;
+    } else if (bytes_is(rule, "sanitize-payload")) {
+        draft->sanitize = ACL_SANITIZE_YES;
+    } else if (bytes_is(rule, "nopass") || bytes_is(rule, "resetpass")) {
+        draft->has_no_password = bytes_is(rule, "nopass");
+        acl_list_deinit(&draft->passwords);
+    } else if (strchr("><#!", rule.at[0]) != NULL && rule.at[0] != '\0') {
+        return acl_rules_apply_password(draft, rule);
+    } else if (rule.at[0] == '(' && rule.at[rule.size - 1] == ')' && rule.size > 1) {
+        return acl_rules_apply_parenthesis(draft, rule, has_all_channels);
+    } else if (bytes_is(rule, "clearselectors")) {
+        acl_user_cut_selectors(draft, 1);
+    } else if (bytes_is(rule, "reset")) {
+        acl_rules_reset(draft, has_all_channels);
+    } else {
+        return acl_rules_apply_to_selector(draft->selectors[0], rule);
+    }
+    return ACL_OK;
+}
+
+enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule, bool has_all_channels) {
+    enum acl_status status = acl_rules_apply_rule(draft, rule, has_all_channels);
+    bool is_counted =
+        draft->selector_count > ACL_SELECTORS_MAX || draft->passwords.count > ACL_PASSWORDS_MAX;
+    return status == ACL_OK && is_counted ? ACL_TOO_MANY : status;
+}
+
+static bool acl_rules_is_opening(struct bytes rule) {
+    return rule.size > 0 && rule.at[0] == '(' && rule.at[rule.size - 1] != ')';
+}
+
+/* Find the rule that closes the parenthesis of the one at *begin. As in Redis, another one that opens
+ * begins anew: *begin is then that. *end == count: none does. */
+static void acl_rules_find_end(const struct bytes *rules, uint32_t count, uint32_t *begin,
+                               uint32_t *end) {
+    for (*end = *begin + 1; *end < count; (*end)++) {
+        struct bytes rule = rules[*end];
+        if (acl_rules_is_opening(rule)) {
+            *begin = *end;
+        } else if (rule.size > 0 && rule.at[rule.size - 1] == ')') {
+            return;
+        }
+    }
+}
+
+static bool acl_rules_join(const struct bytes *rules, uint32_t begin, uint32_t end,
+                           struct buffer *joined) {
+    buffer_clear(joined);
+    for (uint32_t i = begin; i <= end; i++) {
+        buffer_append(joined, " ", i > begin ? 1 : 0);
+        buffer_append(joined, rules[i].at, rules[i].size);
+    }
+    return !joined->is_broken;
+}
+
+static bool acl_rules_are_closed(const struct bytes *rules, uint32_t count, struct bytes *failed) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (acl_rules_is_opening(rules[i])) {
+            uint32_t begin = i;
+            acl_rules_find_end(rules, count, &begin, &i);
+            *failed = rules[begin];
+            if (i == count) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
+                                    uint32_t count, bool has_all_channels, struct buffer *joined,
+                                    struct bytes *failed, bool *is_open) {
+    *is_open = !acl_rules_are_closed(rules, count, failed);
+    if (*is_open) {
+        return ACL_SYNTAX;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct bytes rule = rules[i];
+        if (acl_rules_is_opening(rule)) {
+            uint32_t begin = i;
+            acl_rules_find_end(rules, count, &begin, &i);
+            if (!acl_rules_join(rules, begin, i, joined)) {
+                return ACL_OUT_OF_MEMORY;
+            }
+            rule = (struct bytes){.at = joined->at, .size = joined->size};
+        }
+        *failed = rule;
+        enum acl_status status = acl_rules_apply(draft, rule, has_all_channels);
+        if (status != ACL_OK) {
+            return status;
+        }
+    }
+    *failed = count > 0 ? rules[count - 1] : draft->name;
+    return acl_rules_check_counts(draft);
+}
+
+/* ---- printing ---- */
+
+static void acl_rules_put_text(struct buffer *out, const char *text) {
+    buffer_append(out, text, strlen(text));
+}
+
+static void acl_rules_put(struct buffer *out, struct bytes text) {
+    if (text.size > 0) {
+        buffer_append(out, text.at, text.size);
+    }
+}
+
+void acl_rules_print_commands(const struct acl_selector *selector, struct buffer *out) {
+    acl_rules_put_text(out, selector->is_from_all ? "+@all" : "-@all");
+    for (uint32_t i = 0; i < selector->rules.count; i++) {
+        acl_rules_put_text(out, " ");
+        acl_rules_put(out, selector->rules.at[i].text);
+    }
+}
+
+void acl_rules_print_keys(const struct acl_selector *selector, struct buffer *out) {
+    static const char *const signs[] = {"", "%R~", "%W~", "~"};
+    acl_rules_put_text(out, selector->has_all_keys ? "~*" : "");
+    for (uint32_t i = 0; i < selector->keys.list.count; i++) {
+        const struct acl_text *each = &selector->keys.list.at[i];
+        /* "~*" would be read as all keys, which takes no patterns after it. */
+        bool is_star = each->value == ACL_ALL && bytes_equal(each->text, BYTES("*"));
+        acl_rules_put_text(out, i > 0 ? " " : "");
+        acl_rules_put_text(out, is_star ? "%RW~" : signs[each->value]);
+        acl_rules_put(out, each->text);
+    }
+}
+
+void acl_rules_print_channels(const struct acl_selector *selector, struct buffer *out) {
+    acl_rules_put_text(out, selector->has_all_channels ? "&*" : "");
+    for (uint32_t i = 0; i < selector->channels.list.count; i++) {
+        acl_rules_put_text(out, i > 0 ? " &" : "&");
+        acl_rules_put(out, selector->channels.list.at[i].text);
+    }
+}
+
+const char *acl_rules_flag(const struct acl_user *user, uint32_t nth) {
+    const char *flags[4] = {user->is_on ? "on" : "off"};
+    uint32_t count = 1;
+    if (user->has_no_password) {
+        flags[count++] = "nopass";
+    }
+    if (user->sanitize != ACL_SANITIZE_UNSAID) {
+        flags[count++] =
+            user->sanitize == ACL_SANITIZE_SKIP ? "skip-sanitize-payload" : "sanitize-payload";
+    }
+    return nth < count ? flags[nth] : NULL;
+}
+
+static void acl_rules_print_selector(const struct acl_selector *selector, struct buffer *out) {
+    size_t size_before = out->size;
+    acl_rules_print_keys(selector, out);
+    acl_rules_put_text(out, out->size > size_before ? " " : "");
+    acl_rules_put_text(out, selector->has_all_channels ? "" : "resetchannels ");
+    size_before = out->size;
+    acl_rules_print_channels(selector, out);
+    acl_rules_put_text(out, out->size > size_before ? " " : "");
+    acl_rules_print_commands(selector, out);
+}
+
+void acl_rules_print(const struct acl_user *user, struct buffer *out) {
+    for (uint32_t i = 0; acl_rules_flag(user, i) != NULL; i++) {
+        acl_rules_put_text(out, acl_rules_flag(user, i));
+        acl_rules_put_text(out, " ");
+    }
+    for (uint32_t i = 0; i < user->passwords.count; i++) {
+        acl_rules_put_text(out, "#");
+        acl_rules_put(out, user->passwords.at[i].text);
+        acl_rules_put_text(out, " ");
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        acl_rules_put_text(out, i > 0 ? " (" : "");
+        acl_rules_print_selector(user->selectors[i], out);
+        acl_rules_put_text(out, i > 0 ? ")" : "");
+    }
+}

@@ -1,0 +1,53 @@
+/* The rules of a user, as text: Redis's.
+ *
+ *     on >secret ~app:* &app:* +@read -lb.forget +config|get (%R~top:* +@read)
+ *
+ * What is printed makes the same user when it is applied to a new one. Rules about commands are kept
+ * in the order in which they were given, without those that later ones replace; a rule may also name
+ * a command that Redis has and this server has not, since users' files are written for both. */
+#ifndef SERVER_ACL_RULES_H
+#define SERVER_ACL_RULES_H
+
+#include "protocol/buffer.h"
+#include "server/acl/acl_user.h"
+
+enum acl_status {
+    ACL_OK,
+    ACL_SYNTAX,
+    ACL_UNKNOWN_NAME,
+    ACL_KEYS_BEHIND_ALL,
+    ACL_CHANNELS_BEHIND_ALL,
+    ACL_NO_SUCH_PASSWORD,
+    ACL_BAD_HASH,
+    ACL_FIRST_ARG_OF_SUBCOMMAND,
+    ACL_TEXT_TOO_LONG,
+    ACL_TOO_MANY,
+    ACL_OUT_OF_MEMORY,
+};
+/* Redis's text: "Syntax error". */
+const char *acl_status_text(enum acl_status status);
+
+/* Can a user have this name? */
+MUST_CHECK bool acl_is_name(struct bytes name);
+/* Apply a rule to a draft; see acl_user_finish. has_all_channels: new selectors and `reset` begin with
+ * all channels (acl-pubsub-default). After an error the draft is good for nothing. */
+MUST_CHECK enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule,
+                                           bool has_all_channels);
+/* Apply all, joining "(~app:*" and "+get)". On an error *failed is the rule, or where its parenthesis
+ * begins; joined holds it and must outlive its use (buffer_init by the caller). A parenthesis that is
+ * not closed: ACL_SYNTAX and *is_open. */
+MUST_CHECK enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
+                                               uint32_t count, bool has_all_channels,
+                                               struct buffer *joined, struct bytes *failed,
+                                               bool *is_open);
+
+/* "on #9f86... ~app:* resetchannels -@all +@read (~top:* resetchannels -@all +get)" */
+void acl_rules_print(const struct acl_user *user, struct buffer *out);
+/* Parts of it: "-@all +@read", "~app:* %R~top:*", "&app:*". */
+void acl_rules_print_commands(const struct acl_selector *selector, struct buffer *out);
+void acl_rules_print_keys(const struct acl_selector *selector, struct buffer *out);
+void acl_rules_print_channels(const struct acl_selector *selector, struct buffer *out);
+/* "on", "nopass", "sanitize-payload"; NULL after the last. */
+const char *acl_rules_flag(const struct acl_user *user, uint32_t nth);
+
+#endif

@@ -1,0 +1,486 @@
+/* Users in a sorted array, each with its rights. See acl_user.h.
+ *
+ * Patterns that are a name or a beginning ("app:*") are sorted, and each knows the longest other one
+ * that it begins with:
+ *
+ *     "a*" <- "app:*" <- "app:eu:*"      "app:us:*" -> "app:*"
+ *
+ * All that take a name are then the last one not above the name, or among those it leads to: a binary
+ * search, however many patterns there are. Only the few others are tried one by one. */
+#include "server/acl/acl_user.h"
+
+#include <stdlib.h>
+
+#include "codec/glob.h"
+#include "codec/memory.h"
+#include "server/system/digest.h"
+
+/* ---- patterns ---- */
+
+size_t acl_pattern_literal_size(struct bytes pattern) {
+    size_t size = 0;
+    while (size < pattern.size && strchr("*?[\\", pattern.at[size]) == NULL) {
+        size++;
+    }
+    return size;
+}
+
+static void acl_user_clear_index(struct acl_patterns *patterns) {
+    memory_free(patterns->prefixes);
+    memory_free(patterns->slow);
+    patterns->prefixes = NULL;
+    patterns->slow = NULL;
+    patterns->prefix_count = 0;
+    patterns->slow_count = 0;
+}
+
+static int acl_user_compare_texts(struct bytes a, struct bytes b) {
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.at, b.at, size) : 0;
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int acl_user_compare_prefixes(const void *a, const void *b) {
+    return acl_user_compare_texts(((const struct acl_prefix *)a)->text,
+                                  ((const struct acl_prefix *)b)->text);
+}
+
+static bool acl_user_begins_with(struct bytes text, struct bytes prefix) {
+    return prefix.size <= text.size &&
+           (prefix.size == 0 || memcmp(text.at, prefix.at, prefix.size) == 0);
+}
+
+/* They are sorted. Those that the previous one leads to are the only ones that this one may begin
+ * with, besides it. */
+static void acl_user_link_prefixes(struct acl_patterns *patterns) {
+    for (uint32_t i = 0; i < patterns->prefix_count; i++) {
+        uint32_t parent = i; /* plus one: the previous one */
+        while (parent > 0 && !acl_user_begins_with(patterns->prefixes[i].text,
+                                                   patterns->prefixes[parent - 1].text)) {
+            parent = patterns->prefixes[parent - 1].parent_plus_one;
+        }
+        patterns->prefixes[i].parent_plus_one = parent;
+    }
+}
+
+static bool acl_user_make_index(struct acl_patterns *patterns) {
+    uint32_t count = patterns->list.count;
+    acl_user_clear_index(patterns);
+    if (count == 0) {
+        return true;
+    }
+    patterns->prefixes = memory_allocate(count * sizeof *patterns->prefixes);
+    patterns->slow = memory_allocate(count * sizeof(const struct acl_text *));
+    if (patterns->prefixes == NULL || patterns->slow == NULL) {
+        acl_user_clear_index(patterns);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct acl_text *each = &patterns->list.at[i];
+        size_t size = acl_pattern_literal_size(each->text);
+        bool has_star_last = size + 1 == each->text.size && each->text.at[size] == '*';
+        if (size < each->text.size && !has_star_last) {
+            patterns->slow[patterns->slow_count++] = each;
+            continue;
+        }
+        patterns->prefixes[patterns->prefix_count++] = (struct acl_prefix){
+            .text = {.at = each->text.at, .size = size},
+            .access = (uint8_t)each->value,
+            .is_whole = !has_star_last,
+        };
+    }
+    qsort(patterns->prefixes, patterns->prefix_count, sizeof *patterns->prefixes,
+          acl_user_compare_prefixes);
+    acl_user_link_prefixes(patterns);
+    return true;
+}
+
+/* The last one that is not above the name, plus one. */
+static uint32_t acl_user_find_last(const struct acl_patterns *patterns, struct bytes name) {
+    uint32_t low = 0;
+    uint32_t high = patterns->prefix_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (acl_user_compare_texts(patterns->prefixes[middle].text, name) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* is_beginning: everything that begins with the name is meant. */
+static bool acl_user_has_prefix(const struct acl_patterns *patterns, struct bytes name,
+                                unsigned access, bool is_beginning) {
+    uint32_t at = acl_user_find_last(patterns, name);
+    while (at > 0) {
+        const struct acl_prefix *prefix = &patterns->prefixes[at - 1];
+        if ((prefix->access & access) == access && acl_user_begins_with(name, prefix->text) &&
+            (!prefix->is_whole || (!is_beginning && prefix->text.size == name.size))) {
+            return true;
+        }
+        at = prefix->parent_plus_one;
+    }
+    return false;
+}
+
+bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name, unsigned access) {
+    if (acl_user_has_prefix(patterns, name, access, false)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < patterns->slow_count; i++) {
+        const struct acl_text *each = patterns->slow[i];
+        struct bytes literal = {.at = each->text.at, .size = acl_pattern_literal_size(each->text)};
+        if ((each->value & access) == access && acl_user_begins_with(name, literal) &&
+            glob_matches(each->text, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool acl_patterns_cover(const struct acl_patterns *patterns, struct bytes prefix, unsigned access) {
+    return acl_user_has_prefix(patterns, prefix, access, true);
+}
+
+/* ---- selectors ---- */
+
+static void acl_user_deinit_patterns(struct acl_patterns *patterns) {
+    acl_user_clear_index(patterns);
+    acl_list_deinit(&patterns->list);
+}
+
+static void acl_user_destroy_selector(struct acl_selector *selector) {
+    acl_list_deinit(&selector->rules);
+    acl_list_deinit(&selector->first_args);
+    acl_user_deinit_patterns(&selector->keys);
+    acl_user_deinit_patterns(&selector->channels);
+    memory_free(selector);
+}
+
+struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_channels) {
+    uint32_t count = user->selector_count;
+    struct acl_selector **grown =
+        memory_resize(user->selectors, (count + 1) * sizeof(struct acl_selector *));
+    if (grown == NULL) {
+        return NULL;
+    }
+    user->selectors = grown;
+    struct acl_selector *selector = memory_allocate_zeroed(sizeof *selector);
+    if (selector != NULL) {
+        selector->has_all_channels = has_all_channels;
+        user->selectors[user->selector_count++] = selector;
+    }
+    return selector;
+}
+
+void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left) {
+    while (user->selector_count > count_left) {
+        acl_user_destroy_selector(user->selectors[--user->selector_count]);
+    }
+}
+
+static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_selector *from) {
+    into->has_all_keys = from->has_all_keys;
+    into->has_all_channels = from->has_all_channels;
+    into->has_all_commands = from->has_all_commands;
+    into->is_from_all = from->is_from_all;
+    memcpy(into->commands, from->commands, sizeof into->commands);
+    return acl_list_copy(&into->rules, &from->rules) &&
+           acl_list_copy(&into->first_args, &from->first_args) &&
+           acl_list_copy(&into->keys.list, &from->keys.list) &&
+           acl_list_copy(&into->channels.list, &from->channels.list);
+}
+
+/* ---- a user ---- */
+
+static char *acl_user_copy_name(struct bytes name) {
+    char *copy = memory_allocate(name.size + 1);
+    if (copy != NULL) {
+        if (name.size > 0) {
+            memcpy(copy, name.at, name.size);
+        }
+        copy[name.size] = '\0';
+    }
+    return copy;
+}
+
+static struct acl_user *acl_user_create_bare(struct bytes name) {
+    struct acl_user *user = memory_allocate_zeroed(sizeof *user);
+    char *copy = user != NULL ? acl_user_copy_name(name) : NULL;
+    if (copy == NULL) {
+        memory_free(user);
+        return NULL;
+    }
+    user->name = (struct bytes){.at = copy, .size = name.size};
+    return user;
+}
+
+struct acl_user *acl_user_create(struct bytes name, bool has_all_channels) {
+    struct acl_user *user = acl_user_create_bare(name);
+    if (user != NULL && acl_user_add_selector(user, has_all_channels) == NULL) {
+        acl_user_destroy(user);
+        return NULL;
+    }
+    return user;
+}
+
+void acl_user_destroy(struct acl_user *user) {
+    if (user == NULL) {
+        return;
+    }
+    acl_user_cut_selectors(user, 0);
+    memory_free(user->selectors);
+    acl_list_deinit(&user->passwords);
+    memory_free((char *)(uintptr_t)user->name.at);
+    memory_free(user);
+}
+
+struct acl_user *acl_user_copy(const struct acl_user *user) {
+    struct acl_user *copy = acl_user_create_bare(user->name);
+    bool is_fine = copy != NULL && acl_list_copy(&copy->passwords, &user->passwords);
+    for (uint32_t i = 0; is_fine && i < user->selector_count; i++) {
+        struct acl_selector *selector = acl_user_add_selector(copy, false);
+        is_fine = selector != NULL && acl_user_copy_selector(selector, user->selectors[i]);
+    }
+    if (!is_fine) {
+        acl_user_destroy(copy);
+        return NULL;
+    }
+    copy->is_on = user->is_on;
+    copy->has_no_password = user->has_no_password;
+    copy->sanitize = user->sanitize;
+    return copy;
+}
+
+bool acl_user_finish(struct acl_user *user) {
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        if (!acl_user_make_index(&user->selectors[i]->keys) ||
+            !acl_user_make_index(&user->selectors[i]->channels)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool acl_user_set_password(struct acl_user *user, const char *password) {
+    acl_list_deinit(&user->passwords);
+    user->has_no_password = password == NULL;
+    if (password == NULL) {
+        return true;
+    }
+    char digest[DIGEST_TEXT_SIZE];
+    digest_print(bytes_from_text(password), digest);
+    return acl_list_add(&user->passwords, (struct bytes){.at = digest, .size = sizeof digest}, 0);
+}
+
+bool acl_user_takes_password(const struct acl_user *user, struct bytes password) {
+    char digest[DIGEST_TEXT_SIZE];
+    bool is_right = user->has_no_password;
+    if (password.size > ACL_PASSWORD_MAX) {
+        return is_right;
+    }
+    digest_print(password, digest);
+    for (uint32_t i = 0; i < user->passwords.count; i++) {
+        bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
+        is_right |= is_this;
+    }
+    return is_right;
+}
+
+bool acl_user_may_read(const struct acl_user *user, struct bytes key) {
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (selector->has_all_keys || acl_patterns_take(&selector->keys, key, ACL_READ)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool acl_user_may_everything(const struct acl_user *user) {
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *each = user->selectors[i];
+        if (each->has_all_commands && each->has_all_keys && each->has_all_channels) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- all users ---- */
+
+struct acl_user *acl_users_create_default(void) {
+    struct acl_user *user = acl_user_create(BYTES("default"), true);
+    if (user != NULL) {
+        struct acl_selector *root = user->selectors[0];
+        user->is_on = true;
+        user->has_no_password = true;
+        root->has_all_commands = true;
+        root->has_all_keys = true;
+        root->is_from_all = true;
+        memset(root->commands, 0xff, sizeof root->commands);
+    }
+    return user;
+}
+
+bool acl_users_init(struct acl_users *users, const char *password) {
+    *users = (struct acl_users){.count = 0};
+    struct acl_user *user = acl_users_create_default();
+    if (user == NULL || !acl_user_set_password(user, password) || !acl_users_reserve(users)) {
+        acl_user_destroy(user);
+        acl_users_deinit(users);
+        return false;
+    }
+    users->default_user = acl_users_replace(users, user);
+    return true;
+}
+
+void acl_users_deinit(struct acl_users *users) {
+    for (uint32_t i = 0; i < users->count; i++) {
+        acl_user_destroy(users->at[i]);
+    }
+    memory_free(users->at);
+    *users = (struct acl_users){.count = 0};
+}
+
+/* The first that is not below the name. */
+static uint32_t acl_user_find_place(const struct acl_users *users, struct bytes name) {
+    uint32_t low = 0;
+    uint32_t high = users->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (acl_user_compare_texts(users->at[middle]->name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name) {
+    uint32_t place = acl_user_find_place(users, name);
+    return place < users->count && bytes_equal(users->at[place]->name, name) ? users->at[place]
+                                                                             : NULL;
+}
+
+bool acl_users_reserve(struct acl_users *users) {
+    if (users->count < users->capacity) {
+        return true;
+    }
+    uint32_t capacity = users->capacity == 0 ? 4 : users->capacity * 2;
+    struct acl_user **grown = memory_resize(users->at, capacity * sizeof(struct acl_user *));
+    if (grown != NULL) {
+        users->at = grown;
+        users->capacity = capacity;
+    }
+    return grown != NULL;
+}
+
+struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *draft) {
+    struct acl_user *user = acl_users_find(users, draft->name);
+    if (user != NULL) {
+        struct acl_user before = *user;
+        *user = *draft;
+        *draft = before;
+        acl_user_destroy(draft);
+        return user;
+    }
+    CHECK(users->count < users->capacity);
+    uint32_t place = acl_user_find_place(users, draft->name);
+    memmove(&users->at[place + 1], &users->at[place],
+            (users->count - place) * sizeof(struct acl_user *));
+    users->at[place] = draft;
+    users->count++;
+    return draft;
+}
+
+void acl_users_exchange(struct acl_users *users, struct acl_users *fresh) {
+    for (uint32_t i = 0; i < users->count; i++) {
+        uint32_t place = acl_user_find_place(fresh, users->at[i]->name);
+        if (place < fresh->count && bytes_equal(fresh->at[place]->name, users->at[i]->name)) {
+            struct acl_user *kept = users->at[i];
+            struct acl_user rules = *kept;
+            *kept = *fresh->at[place];
+            *fresh->at[place] = rules;
+            users->at[i] = fresh->at[place];
+            fresh->at[place] = kept;
+        }
+    }
+    struct acl_users before = *users;
+    *users = *fresh;
+    *fresh = before;
+    users->default_user = acl_users_find(users, BYTES("default"));
+    fresh->default_user = acl_users_find(fresh, BYTES("default"));
+}
+
+void acl_users_remove(struct acl_users *users, struct acl_user *user) {
+    uint32_t place = acl_user_find_place(users, user->name);
+    CHECK(user != users->default_user);
+    CHECK(place < users->count && users->at[place] == user);
+    users->count--;
+    memmove(&users->at[place], &users->at[place + 1],
+            (users->count - place) * sizeof(struct acl_user *));
+    acl_user_destroy(user);
+}
+
+/* ---- validation ---- */
+
+static bool acl_user_validate_patterns(const struct acl_patterns *patterns, const char **reason) {
+    bool has_all = patterns->prefix_count + patterns->slow_count == patterns->list.count;
+    if (!has_all) {
+        *reason = "a pattern is not in the index";
+    }
+    for (uint32_t i = 1; has_all && i < patterns->prefix_count; i++) {
+        if (acl_user_compare_prefixes(&patterns->prefixes[i - 1], &patterns->prefixes[i]) > 0) {
+            *reason = "patterns are not sorted";
+            return false;
+        }
+    }
+    return has_all;
+}
+
+static bool acl_user_validate(const struct acl_user *user, const char **reason) {
+    if (user->selector_count == 0 || (user->has_no_password && user->passwords.count > 0)) {
+        *reason = "a user without selector, or with passwords it does not need";
+        return false;
+    }
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if ((selector->has_all_keys && selector->keys.list.count > 0) ||
+            (selector->has_all_channels && selector->channels.list.count > 0)) {
+            *reason = "patterns beside all keys or channels";
+            return false;
+        }
+        for (uint32_t j = 0; selector->has_all_commands && j < ACL_COMMANDS_MAX; j++) {
+            if (!acl_selector_has_bit(selector, j)) {
+                *reason = "not all of all commands";
+                return false;
+            }
+        }
+        if (!acl_user_validate_patterns(&selector->keys, reason) ||
+            !acl_user_validate_patterns(&selector->channels, reason)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool acl_users_validate(const struct acl_users *users, const char **reason) {
+    if (acl_users_find(users, BYTES("default")) != users->default_user) {
+        *reason = "the default user is not there";
+        return false;
+    }
+    for (uint32_t i = 0; i < users->count; i++) {
+        if (i > 0 && acl_user_compare_texts(users->at[i - 1]->name, users->at[i]->name) >= 0) {
+            *reason = "users are not sorted";
+            return false;
+        }
+        if (!acl_user_validate(users->at[i], reason)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,140 @@
+/* Users, and what they may do.
+ *
+ *     user "app" -- passwords           SHA-256 only
+ *                -- selectors[0]        commands, keys and channels together: the user's own rules
+ *                -- selectors[1] ...    further sets of rights: ( ... )
+ *
+ * A request is allowed if one selector allows all of it. Rules are read and written by
+ * server/acl/acl_rules.h, which knows the commands' names; here commands are numbers.
+ *
+ * A user is changed on a copy, which then takes its place (acl_users_replace); the user keeps its
+ * address, so that sessions may point to it. The user "default" is always there. */
+#ifndef SERVER_ACL_USER_H
+#define SERVER_ACL_USER_H
+
+#include "server/acl/acl_list.h"
+
+struct server;
+struct session;
+
+enum {
+    ACL_COMMANDS_MAX = 512,
+    ACL_USERS_MAX = 10000,
+    /* Of one user, over all selectors: */
+    ACL_SELECTORS_MAX = 100,
+    ACL_PASSWORDS_MAX = 100,
+    ACL_PATTERNS_MAX = 20000,    /* keys and channels */
+    ACL_SLOW_PATTERNS_MAX = 200, /* those with more than a * at their end */
+    ACL_FIRST_ARGS_MAX = 1000,
+    ACL_RULES_MAX = 2000,     /* about commands; of one selector */
+    ACL_PASSWORD_MAX = 16384, /* bytes: hashing longer ones would take others\' time */
+    ACL_TEXT_MAX = 1024,      /* bytes of a user's name, a pattern, or a first argument */
+};
+
+/* What a pattern permits, and what a command needs. */
+enum { ACL_READ = 1, ACL_WRITE = 2, ACL_ALL = ACL_READ | ACL_WRITE };
+
+/* A pattern, ready to be looked up: an exact name, or everything that begins like it. */
+struct acl_prefix {
+    struct bytes text;        /* of the list */
+    uint32_t parent_plus_one; /* the longest other one that this one begins with; 0: none */
+    uint8_t access;
+    bool is_whole; /* the name alone */
+};
+
+struct acl_patterns {
+    struct acl_list list;        /* value: access */
+    struct acl_prefix *prefixes; /* sorted; made by acl_user_finish */
+    uint32_t prefix_count;
+    const struct acl_text **slow; /* the others */
+    uint32_t slow_count;
+};
+
+struct acl_selector {
+    bool has_all_keys, has_all_channels, has_all_commands;
+    bool is_from_all; /* its rules begin with +@all */
+    uint64_t commands[ACL_COMMANDS_MAX / 64];
+    struct acl_list rules;      /* "+@read", "-zadd": after +@all or -@all, in order */
+    struct acl_list first_args; /* value: a command that is allowed with this argument */
+    struct acl_patterns keys, channels;
+};
+
+enum acl_sanitize { ACL_SANITIZE_UNSAID, ACL_SANITIZE_YES, ACL_SANITIZE_SKIP };
+
+struct acl_user {
+    struct bytes name; /* owned */
+    bool is_on, has_no_password;
+    enum acl_sanitize sanitize; /* for Redis's RESTORE; only kept and shown */
+    struct acl_list passwords;  /* DIGEST_TEXT_SIZE bytes each */
+    struct acl_selector **selectors;
+    uint32_t selector_count; /* at least 1 */
+};
+
+struct acl_users {
+    struct acl_user **at; /* sorted by name */
+    uint32_t count, capacity;
+    struct acl_user *default_user;
+};
+
+static inline bool acl_selector_has_bit(const struct acl_selector *selector, uint32_t command) {
+    return (selector->commands[command / 64] >> (command % 64) & 1) != 0;
+}
+
+/* A new user: off, without password and rights, but for all channels if has_all_channels. NULL: out
+ * of memory. */
+MUST_CHECK struct acl_user *acl_user_create(struct bytes name, bool has_all_channels);
+void acl_user_destroy(struct acl_user *user);
+/* NULL: out of memory. */
+MUST_CHECK struct acl_user *acl_user_copy(const struct acl_user *user);
+/* A selector without rights at the end of the user's. NULL: out of memory. */
+MUST_CHECK struct acl_selector *acl_user_add_selector(struct acl_user *user, bool has_all_channels);
+/* Drop all selectors but the first count_left. */
+void acl_user_cut_selectors(struct acl_user *user, uint32_t count_left);
+/* Make patterns ready, after all changes and before the user is used. false: out of memory. */
+MUST_CHECK bool acl_user_finish(struct acl_user *user);
+/* The password alone, or none if it is NULL, as requirepass has it. false: out of memory. */
+MUST_CHECK bool acl_user_set_password(struct acl_user *user, const char *password);
+/* Is this one of the passwords, or none needed? */
+MUST_CHECK bool acl_user_takes_password(const struct acl_user *user, struct bytes password);
+/* May it run every command on all keys and channels? */
+MUST_CHECK bool acl_user_may_everything(const struct acl_user *user);
+
+/* May one of its sets of rights read the key? */
+MUST_CHECK bool acl_user_may_read(const struct acl_user *user, struct bytes key);
+
+/* Does a pattern with this access take the name? */
+MUST_CHECK bool acl_patterns_take(const struct acl_patterns *patterns, struct bytes name,
+                                  unsigned access);
+/* Does a pattern with this access take everything that begins with the prefix? */
+MUST_CHECK bool acl_patterns_cover(const struct acl_patterns *patterns, struct bytes prefix,
+                                   unsigned access);
+/* Bytes of the pattern before the first of its special characters. */
+size_t acl_pattern_literal_size(struct bytes pattern);
+
+/* The default user may do everything, and needs the password if there is one. false: out of
+ * memory. */
+MUST_CHECK bool acl_users_init(struct acl_users *users, const char *password);
+void acl_users_deinit(struct acl_users *users);
+/* A user who may do everything, without a password: the default user at first. NULL: out of
+ * memory. */
+MUST_CHECK struct acl_user *acl_users_create_default(void);
+/* NULL: there is none. */
+struct acl_user *acl_users_find(const struct acl_users *users, struct bytes name);
+/* Make room for one more. false: out of memory. */
+MUST_CHECK bool acl_users_reserve(struct acl_users *users);
+/* Give the draft, which is finished, to the user of its name, or add it; there is room. The draft is
+ * then gone. Returns the user. */
+struct acl_user *acl_users_replace(struct acl_users *users, struct acl_user *draft);
+/* Exchange both; but users whose name is in both keep the address they have in users. */
+void acl_users_exchange(struct acl_users *users, struct acl_users *fresh);
+/* It is not the default user. */
+void acl_users_remove(struct acl_users *users, struct acl_user *user);
+
+/* Can a client that has not authenticated run nothing? */
+static inline bool acl_users_need_password(const struct acl_users *users) {
+    return !users->default_user->has_no_password || !users->default_user->is_on;
+}
+
+MUST_CHECK bool acl_users_validate(const struct acl_users *users, const char **reason);
+
+#endif

@@ -1,0 +1,239 @@
+/* Redis servers as replicas: the stream's bytes and what they acknowledge. See feed_redis.h. */
+#include "server/migration/feed_redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/replication/feed_parts.h"
+#include "server/replication/history.h"
+#include "server/system/log.h"
+
+enum { SECOND_MS = 1000 };
+
+/* ---- coming and going ---- */
+
+/* The place of a stream that had this offset. NULL: there is none. */
+static const struct feed_redis_mark *feed_redis_find_mark(const struct feed_redis *redis,
+                                                          uint64_t offset) {
+    if (redis->acked.offset == offset) {
+        return &redis->acked;
+    }
+    for (uint32_t i = 0; i < redis->mark_count; i++) {
+        const struct feed_redis_mark *found =
+            &redis->marks[(redis->mark_first + i) % FEED_REDIS_MARKS_MAX];
+        if (found->offset == offset) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* The stream with this id that somebody has left, taken out of the list. NULL: there is none. */
+static struct feed_redis *feed_redis_take_left(struct feed *feed, struct bytes id) {
+    for (struct feed_redis **at = &feed->left; *at != NULL; at = &(*at)->next_left) {
+        struct feed_redis *redis = *at;
+        if (bytes_equal(bytes_from_text(redis->id), id)) {
+            *at = redis->next_left;
+            return redis;
+        }
+    }
+    return NULL;
+}
+
+/* Can it go on from the first byte that it wants? */
+static bool feed_redis_resume(const struct feed *feed, struct feed_redis *redis, uint64_t offset) {
+    const struct feed_redis_mark *found =
+        offset > 0 ? feed_redis_find_mark(redis, offset - 1) : NULL;
+    if (found == NULL || !feed_is_at_hand(feed, found->group + 1)) {
+        return false;
+    }
+    redis->acked = *found;
+    redis->mark_first = 0;
+    redis->mark_count = 0;
+    redis->encode.offset = redis->acked.offset;
+    redis->encode.group = redis->acked.group;
+    redis->encode.database = redis->acked.database;
+    return true;
+}
+
+bool feed_redis_join(struct feed *feed, struct replica *replica,
+                     const struct replication_wish *wish, uint64_t *group) {
+    struct feed_redis *redis = wish->is_old ? NULL : feed_redis_take_left(feed, wish->id);
+    *group = 0;
+    if (redis != NULL && feed_redis_resume(feed, redis, wish->group)) {
+        *group = redis->acked.group + 1;
+    } else {
+        memory_free(redis);
+        redis = memory_allocate_zeroed(sizeof *redis);
+        if (redis == NULL) {
+            return false;
+        }
+        redis_encode_init(&redis->encode);
+        replication_make_id(feed->server, redis->id);
+    }
+    redis->is_copy_enough = replica->is_copy_enough;
+    redis->input_bytes = replica->session->input_bytes;
+    redis->ping_at_ms = feed->server->clock.monotonic_ms;
+    feed_place_of(replica)->redis = redis;
+    replica->is_redis = true;
+    return true;
+}
+
+static void feed_redis_free_left(struct feed_redis **at) {
+    struct feed_redis *redis = *at;
+    *at = redis->next_left;
+    memory_free(redis);
+}
+
+static void feed_redis_remember(struct feed *feed, struct feed_redis *redis) {
+    uint32_t count = 0;
+    redis_encode_init(&redis->encode);
+    redis->left_at_ms = feed->server->clock.monotonic_ms;
+    redis->next_left = feed->left;
+    feed->left = redis;
+    for (struct feed_redis **at = &feed->left; *at != NULL;) {
+        if (++count > FEED_REDIS_LEFT_MAX) {
+            feed_redis_free_left(at);
+        } else {
+            at = &(*at)->next_left;
+        }
+    }
+}
+
+void feed_redis_leave(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (place->redis == NULL) {
+        return;
+    }
+    redis_encode_deinit(&place->redis->encode);
+    if (replica->state == REPLICA_ONLINE && !replica->is_failed && feed->is_open) {
+        feed_redis_remember(feed, place->redis);
+    } else {
+        memory_free(place->redis);
+    }
+    place->redis = NULL;
+}
+
+void feed_redis_forget(struct feed *feed) {
+    while (feed->left != NULL) {
+        feed_redis_free_left(&feed->left);
+    }
+}
+
+void feed_redis_forget_old(struct feed *feed) {
+    int64_t ttl_ms = feed->server->settings.repl_backlog_ttl_s * SECOND_MS;
+    for (struct feed_redis **at = &feed->left; *at != NULL;) {
+        if (ttl_ms > 0 && feed->server->clock.monotonic_ms - (*at)->left_at_ms > ttl_ms) {
+            feed_redis_free_left(at);
+        } else {
+            at = &(*at)->next_left;
+        }
+    }
+}
+
+void feed_redis_answer(const struct replica *replica, bool is_old, bool is_continued,
+                       struct reply *reply) {
+    char text[sizeof "FULLRESYNC  0" + REPLICATION_ID_SIZE];
+    const struct session *session = replica->session;
+    const struct feed_redis *redis = feed_place_of(replica)->redis;
+    if (is_continued) {
+        snprintf(text, sizeof text, "CONTINUE %s", redis->id);
+    } else {
+        snprintf(text, sizeof text, "FULLRESYNC %s 0", redis->id);
+    }
+    if (!is_old) {
+        reply_simple(reply, text);
+    }
+    log_write(LOG_NOTICE, "a Redis %s id=%llu addr=%s port=%u",
+              is_continued ? "goes on where it was"
+                           : "wants a full copy: it needs the module, or it will refuse it; "
+                             "settings and users stay here",
+              (unsigned long long)session->id, session->address, replica->port);
+}
+
+bool feed_redis_is_idle(const struct feed_place *place) {
+    return place->redis == NULL || redis_encode_is_idle(&place->redis->encode);
+}
+
+/* ---- the stream ---- */
+
+/* If there are too many to be kept, the last one is replaced: who stops between them needs a copy. */
+static void feed_redis_mark_position(struct feed_redis *redis) {
+    const struct redis_encode *encode = &redis->encode;
+    if (redis->mark_count < FEED_REDIS_MARKS_MAX) {
+        redis->mark_count++;
+    }
+    redis->marks[(redis->mark_first + redis->mark_count - 1) % FEED_REDIS_MARKS_MAX] =
+        (struct feed_redis_mark){
+            .offset = encode->offset, .group = encode->group, .database = encode->database};
+}
+
+bool feed_redis_encode(struct feed *feed, struct replica *replica, uint64_t budget_ns) {
+    struct feed_redis *redis = feed_place_of(replica)->redis;
+    size_t unsent = feed_unsent(replica);
+    size_t size_max = unsent < FEED_UNSENT_MAX ? FEED_UNSENT_MAX - unsent : 0;
+    if (!redis_encode_step(&redis->encode, feed_output(replica), size_max, budget_ns)) {
+        feed_give_up(feed, replica, "no memory for what it is sent");
+        return false;
+    }
+    if (redis_encode_is_between(&redis->encode)) {
+        feed_redis_mark_position(redis);
+    }
+    return true;
+}
+
+void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t offset) {
+    struct feed_place *place = feed_place_of(replica);
+    struct feed_redis *redis = place->redis;
+    uint64_t group = 0;
+    if (redis->awaits_ack) {
+        redis->awaits_ack = false;
+        redis->acked =
+            (struct feed_redis_mark){.group = place->online_from, .database = UINT32_MAX};
+        place->is_streaming = true;
+        group = place->online_from;
+        feed->wake(feed->context);
+    }
+    while (redis->mark_count > 0 && redis->marks[redis->mark_first].offset <= offset) {
+        redis->acked = redis->marks[redis->mark_first];
+        group = redis->acked.group;
+        redis->mark_first = (redis->mark_first + 1) % FEED_REDIS_MARKS_MAX;
+        redis->mark_count--;
+    }
+    replication_take_ack(feed->server, replica, group, 0);
+}
+
+/* ---- keeping the connection ---- */
+
+static void feed_redis_put(struct replica *replica, const char *const *words, uint32_t count) {
+    const struct feed_place *place = feed_place_of(replica);
+    struct redis_encode *encode = &place->redis->encode;
+    if (place->is_streaming && redis_encode_is_between(encode) &&
+        feed_unsent(replica) < FEED_UNSENT_MAX) {
+        redis_encode_put(encode, feed_output(replica), words, count);
+        feed_redis_mark_position(place->redis);
+    }
+}
+
+void feed_redis_ask(struct replica *replica) {
+    feed_redis_put(replica, (const char *const[]){"REPLCONF", "GETACK", "*"}, 3);
+}
+
+void feed_redis_second(struct feed *feed, struct replica *replica) {
+    struct feed_redis *redis = feed_place_of(replica)->redis;
+    int64_t now_ms = feed->server->clock.monotonic_ms;
+    bool is_copying = replica->state != REPLICA_ONLINE;
+    /* While it waits for its copy it says nothing, and while it loads it, empty lines. */
+    if (is_copying && (!redis->awaits_ack || redis->input_bytes != replica->session->input_bytes)) {
+        replica->ack_at_ms = now_ms;
+    }
+    redis->input_bytes = replica->session->input_bytes;
+    if (is_copying && !redis->has_head) {
+        buffer_append(feed_output(replica), "\n", 1);
+    }
+    if (now_ms - redis->ping_at_ms >=
+        feed->server->settings.repl_ping_replica_period_s * SECOND_MS) {
+        redis->ping_at_ms = now_ms;
+        feed_redis_put(replica, (const char *const[]){"PING"}, 1);
+    }
+}

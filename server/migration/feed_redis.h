@@ -1,0 +1,72 @@
+/* Redis servers with the module among the replicas: each gets an RDB file, then commands (redis_encode.h).
+ *
+ *     PSYNC --> WAITS --> COPIES --------------> COPIES, all is sent --its first REPLCONF ACK--> ONLINE
+ *                         +FULLRESYNC ... RDB                                               commands
+ *
+ * The copy is made by a child process (server/system/child.h), so that it is exact, costs the loop nothing, and leaves no
+ * memory behind:
+ *
+ *     NONE --replicas wait--> TAKES --all is in the pipe--> SENDS --the RDB has ended--> NONE
+ *
+ *     snapshot's thread --pipe--> leaderboard-server --export - - --format rdb --pipe--> loop --> replicas
+ *
+ * The child takes about as much memory as the keys while it works, and a file without a name in `dir`. The backlog keeps
+ * the groups behind the copy, as for copies of feed_copy.c. All who wait when a copy begins share it.
+ *
+ * One whose link breaks is remembered for repl-backlog-ttl. It goes on where it was (PSYNC id offset, +CONTINUE) if
+ * its offset is between two groups, and the next one is still at hand; else it gets a new copy. Each has a stream and an id of
+ * its own: which bytes are sent depends on where its copy ended. */
+#ifndef SERVER_FEED_REDIS_H
+#define SERVER_FEED_REDIS_H
+
+#include "server/durability/stream.h"
+#include "server/migration/redis_encode.h"
+#include "server/replication/replication.h"
+#include "server/system/child.h"
+
+enum {
+    FEED_REDIS_MARK_SIZE = 40, /* of the end of a copy */
+    FEED_REDIS_MARKS_MAX = 4096,
+    FEED_REDIS_LEFT_MAX = 8,
+};
+
+/* A place between two transactions of a stream. */
+struct feed_redis_mark {
+    uint64_t offset, group;
+    uint32_t database; /* that is selected there */
+};
+
+/* One Redis: place->redis. */
+struct feed_redis {
+    struct redis_encode encode;
+    bool has_head;   /* of the copy: $EOF:mark */
+    bool awaits_ack; /* all of the copy is sent: its first acknowledgement begins the stream */
+    bool is_copy_enough;
+    uint64_t input_bytes; /* of its session, when it was last looked at */
+    int64_t ping_at_ms;
+    char id[REPLICATION_ID_SIZE + 1]; /* of its stream */
+    struct feed_redis_mark acked;
+    /* Behind that: a ring, oldest first. */
+    struct feed_redis_mark marks[FEED_REDIS_MARKS_MAX];
+    uint32_t mark_first, mark_count;
+    /* Once it is gone. */
+    struct feed_redis *next_left;
+    int64_t left_at_ms;
+};
+
+enum feed_redis_state { FEED_REDIS_NONE, FEED_REDIS_TAKES, FEED_REDIS_SENDS };
+
+struct feed_redis_copy {
+    enum feed_redis_state state;
+    struct child child;
+    struct stream out; /* what the child writes */
+    bool is_read;      /* all of it */
+    char mark[FEED_REDIS_MARK_SIZE + 1];
+    int64_t begin_ms;
+    /* When the child had last done something, and how much it had worked then. */
+    int64_t moved_at_ms;
+    uint64_t child_time_ns;
+    uint64_t size;
+};
+
+#endif

@@ -1,0 +1,120 @@
+/* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
+ * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
+ * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
+ * and of orders that it has not finished come as LB.APPLYSTATE (redis_apply_state.c).
+ *
+ *     redis_apply_begin(&apply, now_us)            before the commands of a tick
+ *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
+ *
+ * - Scores are added, weighed and compared as doubles; the sum must be a score of the board.
+ * - ZPOPMIN, ZREMRANGEBYRANK and the like take equal scores by their members' bytes. On the board, equal
+ *   scores are in order of arrival, as always.
+ * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
+ *   LIMIT and what a layout cannot hold are errors.
+ * - Keys of other types do not exist here: what overwrites or removes a key does so, all else is counted and
+ *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by name (redis_names.h), because ZUNIONSTORE and its kin read them:
+ *   then the result is not known here, which is an error.
+ *
+ * An error is for good: what came after it would not be what the source has. Of the command itself nothing is
+ * done then, except where memory is missing in its middle. */
+#ifndef SERVER_REDIS_APPLY_H
+#define SERVER_REDIS_APPLY_H
+
+#include "protocol/request.h"
+#include "server/clients/server.h"
+#include "server/migration/redis_names.h"
+#include "server/rdb/rdb_reader.h"
+#include "server/rdb/rdb_value.h"
+
+enum {
+    REDIS_APPLY_ERROR_MAX = 480, /* less than REPLICATION_ERROR_MAX */
+    REDIS_APPLY_SKIPPED_MAX = 48,
+    REDIS_APPLY_NAME_MAX = 24,
+};
+
+/* A command that was passed over. */
+struct redis_skipped {
+    char name[REDIS_APPLY_NAME_MAX + 1]; /* lower case; "other" when the table is full */
+    uint64_t count;
+};
+
+struct redis_apply {
+    struct server *server; /* borrowed */
+    struct registry *registry;
+    int64_t now_us;    /* the time of what is written */
+    uint64_t database; /* of the source; may be one that is not here */
+    uint64_t applied_count, skipped_count;
+    struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
+    uint32_t skipped_used;
+    struct redis_names sets[REGISTRY_DATABASES];
+    char error[REDIS_APPLY_ERROR_MAX];
+    bool
+        wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
+    /* Private. */
+    struct session session; /* for handlers; in no list */
+    struct buffer replies;
+    struct rdb_value value;
+    struct board model; /* never filled: it has the rules of the board that value is for */
+    bool has_model;
+    bool is_exact;                  /* the model's rules came with the board */
+    struct rdb_reader reader;       /* of RESTORE */
+    struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
+    struct buffer scratch;          /* members' names */
+    struct redis_tally {
+        struct redis_tally_entry {
+            struct bytes member; /* borrowed */
+            double score;
+        } * entries;
+        uint32_t count, capacity;
+        uint64_t seed; /* secret: clients choose the names */
+        uint64_t *slots;
+        uint64_t slot_count;
+    } tally;
+};
+
+/* *apply is large, and holds no memory yet. seed: random, secret. */
+void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed);
+void redis_apply_deinit(struct redis_apply *apply);
+/* A new stream: database 0, no sets, no counts. */
+void redis_apply_reset(struct redis_apply *apply);
+static inline void redis_apply_begin(struct redis_apply *apply, int64_t now_us) {
+    apply->now_us = now_us;
+}
+/* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
+MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
+
+/* ---- for what loads values (redis_copy.h) ---- */
+
+/* Can this be a key here? false: error. */
+MUST_CHECK bool redis_apply_check_key(struct redis_apply *apply, struct bytes name);
+/* Begin a board under this name in apply->value: put_score follows, then sort, then redis_apply_fill with its
+ * entries, best first (LATEST: from the last to the first). The key must not exist; with the first entries it
+ * does. false: error. */
+MUST_CHECK bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name);
+MUST_CHECK bool redis_apply_put_score(struct redis_apply *apply, struct bytes name,
+                                      struct bytes member, double score);
+/* The same for a board of the module, with these rules, which stay as they are: put_entries follows. */
+MUST_CHECK bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
+                                        const struct rdb_board *board);
+MUST_CHECK bool redis_apply_put_entries(struct redis_apply *apply, struct bytes name,
+                                        const struct rdb_board *board);
+/* Sort, and say how many entries the board takes. false: error. */
+MUST_CHECK bool redis_apply_end_board(struct redis_apply *apply, struct bytes name,
+                                      uint32_t *count);
+/* Put entries number from .. to - 1 of count, in the order in which they arrive. An empty board of the module is
+ * made, too, if it is one that stays. false: error. */
+MUST_CHECK bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count,
+                                 uint32_t from, uint32_t to);
+/* A blob of what the module keeps beside its keys (server/rdb/rdb_state.h): check it, which changes nothing; put it in
+ * the place of what is there under the same names. false: error. */
+MUST_CHECK bool redis_apply_check_state(struct redis_apply *apply, struct bytes blob);
+MUST_CHECK bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob);
+/* What came was written at this time: server time is at least that. */
+void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
+/* Set fields of a hash, which is made if it is missing: pairs of field and value. false: error. */
+MUST_CHECK bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name,
+                                       const struct bytes *args, uint32_t pair_count);
+MUST_CHECK bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
+                                       int64_t expire_at_ms);
+
+#endif

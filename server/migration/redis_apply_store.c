@@ -1,0 +1,558 @@
+/* ZUNIONSTORE, ZINTERSTORE, ZDIFFSTORE and ZRANGESTORE, with Redis's sums. */
+#include <math.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "server/migration/redis_apply_parts.h"
+
+/* ---- scores that are combined ---- */
+
+enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+
+/* As Redis: sums of infinities of both signs are 0, and so is a product that is no number. */
+static double redis_apply_store_weigh(double weight, double score) {
+    double product = weight * score;
+    return isnan(product) ? 0 : product;
+}
+
+static double redis_apply_store_join(enum aggregate aggregate, double a, double b) {
+    switch (aggregate) {
+    case AGGREGATE_SUM: {
+        double sum = a + b;
+        return isnan(sum) ? 0 : sum;
+    }
+    case AGGREGATE_MIN:
+        return a < b ? a : b;
+    case AGGREGATE_MAX:
+        break;
+    }
+    return a > b ? a : b;
+}
+
+/* ---- results by member ---- */
+
+/* Members are borrowed from boards, which do not change meanwhile. */
+static void redis_apply_store_tally_begin(struct redis_apply *apply) {
+    struct redis_tally *tally = &apply->tally;
+    tally->count = 0;
+    tally->seed = apply->sets[0].seed;
+    if (tally->slots != NULL) {
+        memset(tally->slots, 0, tally->slot_count * sizeof *tally->slots);
+    }
+}
+
+/* Where the member is, or the free slot where it belongs. */
+static uint64_t *redis_apply_store_slot_of(const struct redis_tally *tally, struct bytes member,
+                                           uint64_t hash) {
+    uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
+    uint64_t mask = tally->slot_count - 1;
+    for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
+        uint64_t slot = tally->slots[at];
+        if (slot == 0 || ((slot & ~(uint64_t)UINT32_MAX) == tag &&
+                          bytes_equal(tally->entries[(uint32_t)slot - 1].member, member))) {
+            return &tally->slots[at];
+        }
+    }
+}
+
+/* Room for count entries in all. */
+static bool redis_apply_store_tally_reserve(struct redis_apply *apply, uint64_t count) {
+    struct redis_tally *tally = &apply->tally;
+    uint64_t slot_count = 64;
+    while (slot_count < count * 2) {
+        slot_count *= 2;
+    }
+    if (count >= UINT32_MAX) {
+        return redis_apply_fail_memory(apply);
+    }
+    if (slot_count > tally->slot_count) {
+        uint64_t *slots = memory_allocate_zeroed(slot_count * sizeof *slots);
+        if (slots == NULL) {
+            return redis_apply_fail_memory(apply);
+        }
+        memory_free(tally->slots);
+        tally->slots = slots;
+        tally->slot_count = slot_count;
+    }
+    if (count > tally->capacity) {
+        struct redis_tally_entry *entries =
+            memory_resize(tally->entries, count * sizeof *tally->entries);
+        if (entries == NULL) {
+            return redis_apply_fail_memory(apply);
+        }
+        tally->entries = entries;
+        tally->capacity = (uint32_t)count;
+    }
+    return true;
+}
+
+static void redis_apply_store_tally_join(struct redis_tally *tally, struct bytes member,
+                                         uint64_t hash, double score, enum aggregate aggregate) {
+    uint64_t *slot = redis_apply_store_slot_of(tally, member, hash);
+    if (*slot != 0) {
+        double *sum = &tally->entries[(uint32_t)*slot - 1].score;
+        *sum = redis_apply_store_join(aggregate, *sum, score);
+        return;
+    }
+    tally->entries[tally->count++] = (struct redis_tally_entry){.member = member, .score = score};
+    *slot = (hash & ~(uint64_t)UINT32_MAX) | tally->count;
+}
+
+enum { TALLY_GROUP = 16 };
+
+/* Fetch where each of a group is, so that their waits for memory overlap. */
+static void redis_apply_store_tally_fetch(const struct redis_tally *tally, const uint64_t *hashes,
+                                          unsigned count) {
+    uint64_t mask = tally->slot_count - 1;
+    for (unsigned i = 0; i < count; i++) {
+        __builtin_prefetch(&tally->slots[hashes[i] & mask]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slot = tally->slots[hashes[i] & mask];
+        __builtin_prefetch(slot != 0 ? &tally->entries[(uint32_t)slot - 1] : tally->entries);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slot = tally->slots[hashes[i] & mask];
+        if (slot != 0) {
+            __builtin_prefetch(tally->entries[(uint32_t)slot - 1].member.at);
+        }
+    }
+}
+
+/* Memory for a large result is not kept. */
+static void redis_apply_store_tally_end(struct redis_tally *tally) {
+    enum { KEPT_MAX = 1 << 16 };
+    if (tally->slot_count > KEPT_MAX) {
+        memory_free(tally->slots);
+        memory_free(tally->entries);
+        *tally = (struct redis_tally){.count = 0};
+    }
+}
+
+/* ---- putting the result in place ---- */
+
+/* apply->value has been begun for this name, and holds the result: it replaces what is there. */
+static bool redis_apply_store_replace(struct redis_apply *apply, struct bytes name) {
+    uint32_t count;
+    if (!redis_apply_end_board(apply, name, &count)) {
+        return false;
+    }
+    redis_apply_remove(apply, name);
+    return count == 0 || redis_apply_fill(apply, name, count, 0, count);
+}
+
+/* ---- sources ---- */
+
+struct source {
+    const struct board *board; /* NULL: there is none */
+    double weight;
+};
+
+struct combination {
+    struct bytes to;
+    uint32_t count;
+    struct source *sources;
+    enum aggregate aggregate;
+};
+
+static bool redis_apply_store_find_source(struct redis_apply *apply, const struct request *request,
+                                          struct bytes name, const struct board **board) {
+    struct registry_key *key;
+    const struct redis_names *sets = redis_apply_sets(apply);
+    if (!redis_apply_find_board(apply, name, &key)) {
+        return false;
+    }
+    *board = key != NULL ? &key->board : NULL;
+    if (key != NULL) {
+        return true;
+    }
+    if (redis_names_hold(sets, name)) {
+        return redis_apply_fail_key(apply, name,
+                                    "the source's %s reads this set, and sets are not followed",
+                                    bytes_show(request->args[0]).text);
+    }
+    if (sets->is_lost) {
+        apply->wants_copy = true;
+        return redis_apply_fail_key(apply, name, "the source's %s reads it, and it may be a set",
+                                    bytes_show(request->args[0]).text);
+    }
+    return true;
+}
+
+static bool redis_apply_store_read_aggregate(struct bytes word, enum aggregate *aggregate) {
+    if (bytes_is(word, "SUM")) {
+        *aggregate = AGGREGATE_SUM;
+    } else if (bytes_is(word, "MIN")) {
+        *aggregate = AGGREGATE_MIN;
+    } else if (bytes_is(word, "MAX")) {
+        *aggregate = AGGREGATE_MAX;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool redis_apply_store_read_options(const struct request *request,
+                                           struct combination *combination) {
+    uint32_t at = 3 + combination->count;
+    while (at < request->count) {
+        if (bytes_is(request->args[at], "WEIGHTS") && request->count - at > combination->count) {
+            for (uint32_t i = 0; i < combination->count; i++) {
+                if (!redis_score_parse(request->args[at + 1 + i],
+                                       &combination->sources[i].weight)) {
+                    return false;
+                }
+            }
+            at += 1 + combination->count;
+        } else if (bytes_is(request->args[at], "AGGREGATE") && request->count - at >= 2 &&
+                   redis_apply_store_read_aggregate(request->args[at + 1],
+                                                    &combination->aggregate)) {
+            at += 2;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t redis_apply_store_size_of(const struct source *source) {
+    return source->board != NULL ? board_count(source->board) : 0;
+}
+
+/* Redis combines from the smallest to the largest: sums of doubles depend on it. Stable, as its qsort is. */
+static void redis_apply_store_order_sources(struct combination *combination) {
+    for (uint32_t i = 1; i < combination->count; i++) {
+        struct source source = combination->sources[i];
+        uint32_t at = i;
+        for (; at > 0 && redis_apply_store_size_of(&combination->sources[at - 1]) >
+                             redis_apply_store_size_of(&source);
+             at--) {
+            combination->sources[at] = combination->sources[at - 1];
+        }
+        combination->sources[at] = source;
+    }
+}
+
+static bool redis_apply_store_put_all(struct redis_apply *apply, struct bytes name) {
+    const struct redis_tally *tally = &apply->tally;
+    for (uint32_t i = 0; i < tally->count; i++) {
+        if (!redis_apply_put_score(apply, name, tally->entries[i].member,
+                                   tally->entries[i].score)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef bool combine(struct redis_apply *apply, struct combination *combination);
+
+static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
+                                        enum aggregate aggregate) {
+    struct board_entry entries[TALLY_GROUP];
+    uint64_t hashes[TALLY_GROUP];
+    struct board_cursor cursor;
+    unsigned count;
+    board_seek(source->board, 0, &cursor);
+    do {
+        for (count = 0; count < TALLY_GROUP && board_cursor_read(&cursor, &entries[count]);
+             count++) {
+            struct bytes member = entries[count].member;
+            hashes[count] = XXH3_64bits_withSeed(member.at, member.size, tally->seed);
+            board_cursor_next(&cursor);
+        }
+        redis_apply_store_tally_fetch(tally, hashes, count);
+        for (unsigned i = 0; i < count; i++) {
+            double score = redis_score_of(board_layout(source->board), entries[i].key);
+            redis_apply_store_tally_join(tally, entries[i].member, hashes[i],
+                                         redis_apply_store_weigh(source->weight, score), aggregate);
+        }
+    } while (count == TALLY_GROUP);
+}
+
+static bool redis_apply_store_unite(struct redis_apply *apply, struct combination *combination) {
+    struct redis_tally *tally = &apply->tally;
+    uint64_t count = 0;
+    redis_apply_store_order_sources(combination);
+    for (uint32_t i = 0; i < combination->count; i++) {
+        count += redis_apply_store_size_of(&combination->sources[i]);
+    }
+    if (!redis_apply_store_tally_reserve(apply, count)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < combination->count; i++) {
+        if (combination->sources[i].board != NULL) {
+            redis_apply_store_unite_one(tally, &combination->sources[i], combination->aggregate);
+        }
+    }
+    return true;
+}
+
+/* Members of the first one that pass. */
+static bool
+redis_apply_store_each_of_first(struct redis_apply *apply, const struct combination *combination,
+                                bool (*take)(const struct combination *combination,
+                                             const struct board_entry *entry, double *score)) {
+    const struct source *first = &combination->sources[0];
+    struct redis_tally *tally = &apply->tally;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    double score;
+    if (first->board == NULL) {
+        return true;
+    }
+    if (!redis_apply_store_tally_reserve(apply, redis_apply_store_size_of(first))) {
+        return false;
+    }
+    for (board_seek(first->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        if (take(combination, &entry, &score)) {
+            tally->entries[tally->count++] =
+                (struct redis_tally_entry){.member = entry.member, .score = score};
+        }
+    }
+    return true;
+}
+
+static bool redis_apply_store_is_in_all(const struct combination *combination,
+                                        const struct board_entry *entry, double *score) {
+    const struct source *first = &combination->sources[0];
+    *score = redis_apply_store_weigh(first->weight,
+                                     redis_score_of(board_layout(first->board), entry->key));
+    for (uint32_t i = 1; i < combination->count; i++) {
+        const struct source *source = &combination->sources[i];
+        uint64_t key;
+        if (source->board == NULL || !board_find(source->board, entry->member, &key)) {
+            return false;
+        }
+        *score = redis_apply_store_join(
+            combination->aggregate, *score,
+            redis_apply_store_weigh(source->weight,
+                                    redis_score_of(board_layout(source->board), key)));
+    }
+    return true;
+}
+
+static bool redis_apply_store_intersect(struct redis_apply *apply,
+                                        struct combination *combination) {
+    redis_apply_store_order_sources(combination);
+    return redis_apply_store_each_of_first(apply, combination, redis_apply_store_is_in_all);
+}
+
+static bool redis_apply_store_is_in_first_only(const struct combination *combination,
+                                               const struct board_entry *entry, double *score) {
+    uint64_t key;
+    *score = redis_score_of(board_layout(combination->sources[0].board), entry->key);
+    for (uint32_t i = 1; i < combination->count; i++) {
+        const struct board *board = combination->sources[i].board;
+        if (board != NULL && board_find(board, entry->member, &key)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool redis_apply_store_subtract(struct redis_apply *apply, struct combination *combination) {
+    return redis_apply_store_each_of_first(apply, combination, redis_apply_store_is_in_first_only);
+}
+
+static bool redis_apply_store_find_sources(struct redis_apply *apply, const struct request *request,
+                                           struct combination *combination) {
+    for (uint32_t i = 0; i < combination->count; i++) {
+        combination->sources[i].weight = 1;
+        if (!redis_apply_store_find_source(apply, request, request->args[3 + i],
+                                           &combination->sources[i].board)) {
+            return false;
+        }
+    }
+    return redis_apply_store_read_options(request, combination) ||
+           redis_apply_fail_form(apply, request);
+}
+
+static bool redis_apply_store_store(struct redis_apply *apply, const struct request *request,
+                                    combine *how) {
+    struct combination combination = {.to = request->args[1]};
+    int64_t count;
+    if (!bytes_parse_i64(request->args[2], &count) || count < 1 || count > request->count - 3) {
+        return redis_apply_fail_form(apply, request);
+    }
+    combination.count = (uint32_t)count;
+    combination.sources = memory_allocate_zeroed(combination.count * sizeof *combination.sources);
+    if (combination.sources == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    redis_apply_store_tally_begin(apply);
+    bool is_fine = redis_apply_store_find_sources(apply, request, &combination) &&
+                   how(apply, &combination) && redis_apply_begin_board(apply, combination.to) &&
+                   redis_apply_store_put_all(apply, combination.to);
+    memory_free(combination.sources);
+    redis_apply_store_tally_end(&apply->tally);
+    return is_fine && redis_apply_store_replace(apply, combination.to);
+}
+
+bool redis_apply_zunionstore(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_store_store(apply, request, redis_apply_store_unite);
+}
+
+bool redis_apply_zinterstore(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_store_store(apply, request, redis_apply_store_intersect);
+}
+
+bool redis_apply_zdiffstore(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_store_store(apply, request, redis_apply_store_subtract);
+}
+
+/* ---- ZRANGESTORE ---- */
+
+struct range {
+    bool is_by_score, is_by_lex, is_reverse, has_limit;
+    int64_t offset, limit;
+    struct bytes from, to; /* as they stand there */
+};
+
+static bool redis_apply_store_read_range(const struct request *request, struct range *range) {
+    *range = (struct range){.from = request->args[3], .to = request->args[4], .limit = -1};
+    for (uint32_t at = 5; at < request->count; at++) {
+        struct bytes word = request->args[at];
+        if (bytes_is(word, "BYSCORE")) {
+            range->is_by_score = true;
+        } else if (bytes_is(word, "BYLEX")) {
+            range->is_by_lex = true;
+        } else if (bytes_is(word, "REV")) {
+            range->is_reverse = true;
+        } else if (bytes_is(word, "LIMIT") && request->count - at > 2 &&
+                   bytes_parse_i64(request->args[at + 1], &range->offset) &&
+                   bytes_parse_i64(request->args[at + 2], &range->limit)) {
+            range->has_limit = true;
+            at += 2;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Places first .. end - 1, as the walk goes: from the end down if reversed. */
+static void redis_apply_store_limit_places(const struct range *range, uint32_t *first,
+                                           uint32_t *end) {
+    int64_t count = *end - *first;
+    if (!range->has_limit) {
+        return;
+    }
+    int64_t offset = range->offset;
+    int64_t taken = offset < 0 || offset >= count ? 0 : count - offset;
+    taken = range->limit >= 0 && range->limit < taken ? range->limit : taken;
+    offset = taken == 0 ? 0 : offset;
+    if (range->is_reverse) {
+        *first = (uint32_t)(*end - offset - taken);
+    } else {
+        *first += (uint32_t)offset;
+    }
+    *end = *first + (uint32_t)taken;
+}
+
+static bool redis_apply_store_find_by_place(const struct range *range, uint32_t count,
+                                            uint32_t *first, uint32_t *end) {
+    int64_t start;
+    int64_t stop;
+    if (!bytes_parse_i64(range->from, &start) || !bytes_parse_i64(range->to, &stop)) {
+        return false;
+    }
+    start += start < 0 ? count : 0;
+    stop += stop < 0 ? count : 0;
+    start = start < 0 ? 0 : start;
+    stop = stop >= count ? (int64_t)count - 1 : stop;
+    *first = *end = 0;
+    if (start <= stop && start < count) {
+        *first = (uint32_t)(range->is_reverse ? count - 1 - stop : start);
+        *end = *first + (uint32_t)(stop - start + 1);
+    }
+    return true;
+}
+
+static bool redis_apply_store_find_by_score(const struct range *range, const struct board *board,
+                                            uint32_t *first, uint32_t *end) {
+    struct redis_score_bound lower;
+    struct redis_score_bound upper;
+    if (!redis_score_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
+        !redis_score_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
+        return false;
+    }
+    redis_apply_span_of_scores(board, &lower, &upper, first, end);
+    redis_apply_store_limit_places(range, first, end);
+    return true;
+}
+
+static bool redis_apply_store_find_by_name(const struct range *range, const struct board *board,
+                                           uint32_t *first, uint32_t *end) {
+    struct redis_lex_bound lower;
+    struct redis_lex_bound upper;
+    if (!redis_lex_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
+        !redis_lex_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
+        return false;
+    }
+    redis_apply_span_of_names(board, &lower, &upper, first, end);
+    redis_apply_store_limit_places(range, first, end);
+    return true;
+}
+
+static bool redis_apply_store_find_places(const struct range *range, const struct board *board,
+                                          uint32_t *first, uint32_t *end) {
+    return range->is_by_lex ? redis_apply_store_find_by_name(range, board, first, end)
+           : range->is_by_score
+               ? redis_apply_store_find_by_score(range, board, first, end)
+               : redis_apply_store_find_by_place(range, board_count(board), first, end);
+}
+
+static bool redis_apply_store_put_entry(struct redis_apply *apply, struct bytes name,
+                                        const struct board *board, struct bytes member,
+                                        uint64_t key) {
+    return redis_apply_put_score(apply, name, member, redis_score_of(board_layout(board), key));
+}
+
+static bool redis_apply_store_put_places(struct redis_apply *apply, struct bytes name,
+                                         const struct board *board, uint32_t first, uint32_t end) {
+    struct redis_selection selection;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    if (first == end) {
+        return true;
+    }
+    if (!redis_apply_select(apply, board, first, end - 1, false, &selection)) {
+        return false;
+    }
+    bool is_fine = true;
+    board_seek(board, selection.rank, &cursor);
+    for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry);
+         i++) {
+        is_fine = redis_apply_store_put_entry(apply, name, board, entry.member, entry.key);
+        board_cursor_next(&cursor);
+    }
+    for (uint32_t i = 0; i < selection.pick_count && is_fine; i++) {
+        is_fine = redis_apply_store_put_entry(apply, name, board, selection.picks[i].member,
+                                              selection.picks[i].key);
+    }
+    redis_selection_deinit(&selection);
+    return is_fine;
+}
+
+bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *request) {
+    struct range range;
+    const struct board *board;
+    struct bytes to = request->args[1];
+    if (!redis_apply_store_read_range(request, &range)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_store_find_source(apply, request, request->args[2], &board) ||
+        !redis_apply_begin_board(apply, to)) {
+        return false;
+    }
+    uint32_t first = 0;
+    uint32_t end = 0;
+    if (board != NULL && !redis_apply_store_find_places(&range, board, &first, &end)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    return redis_apply_store_put_places(apply, to, board, first, end) &&
+           redis_apply_store_replace(apply, to);
+}

@@ -1,0 +1,338 @@
+/* ZADD, ZINCRBY, and what removes members, with Redis's results. */
+#include <math.h>
+#include <stdio.h>
+
+#include "server/migration/redis_apply_parts.h"
+#include "skiplist/lookup.h"
+
+/* ---- ZADD, ZINCRBY ---- */
+
+struct zadd {
+    bool is_new_only, is_existing_only, is_greater_only, is_less_only, is_increment;
+    struct bytes name;
+    struct registry_key *key; /* NULL: the board does not exist */
+    const struct layout *layout;
+};
+
+/* What a pair does to its member. */
+struct pair {
+    struct bytes member_name;
+    struct board_member member;
+    bool is_change;
+    uint64_t key; /* stamped */
+};
+
+static bool redis_apply_zset_read_options(const struct request *request, struct zadd *zadd,
+                                          uint32_t *first) {
+    uint32_t at = 2;
+    for (; at < request->count; at++) {
+        struct bytes word = request->args[at];
+        if (bytes_is(word, "NX")) {
+            zadd->is_new_only = true;
+        } else if (bytes_is(word, "XX")) {
+            zadd->is_existing_only = true;
+        } else if (bytes_is(word, "GT")) {
+            zadd->is_greater_only = true;
+        } else if (bytes_is(word, "LT")) {
+            zadd->is_less_only = true;
+        } else if (bytes_is(word, "INCR")) {
+            zadd->is_increment = true;
+        } else if (!bytes_is(word, "CH")) {
+            break;
+        }
+    }
+    *first = at;
+    return at < request->count && (request->count - at) % 2 == 0;
+}
+
+/* As zsetAdd of Redis: does the member get another score, and which? */
+static bool redis_apply_zset_decide(const struct zadd *zadd, const struct board_member *member,
+                                    double *score) {
+    if (!member->is_there) {
+        return !zadd->is_existing_only;
+    }
+    double before = redis_score_of(zadd->layout, member->key);
+    if (zadd->is_new_only) {
+        return false;
+    }
+    if (zadd->is_increment) {
+        *score += before;
+    }
+    if ((zadd->is_less_only && *score >= before) || (zadd->is_greater_only && *score <= before)) {
+        return false;
+    }
+    return *score != before;
+}
+
+static bool redis_apply_zset_find_key(struct redis_apply *apply, const struct zadd *zadd,
+                                      struct pair *pair, double score) {
+    char why[RDB_VALUE_ERROR_MAX];
+    uint64_t ordinal;
+    if (rdb_value_find_ordinal(&zadd->layout->fields[0], score, &ordinal, why) != RDB_VALUE_OK) {
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    uint64_t key = pair->member.is_there ? pair->member.key : layout_zero_key(zadd->layout);
+    key = layout_with_ordinal(zadd->layout, key, 0, ordinal);
+    if (layout_stamp(zadd->layout, key, apply->now_us, &pair->key) != LAYOUT_OK) {
+        layout_explain_time(zadd->layout, apply->now_us, why);
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    return true;
+}
+
+static bool redis_apply_zset_look_at(struct redis_apply *apply, const struct zadd *zadd,
+                                     const struct request *request, uint32_t at,
+                                     struct pair *pair) {
+    double score;
+    char why[RDB_VALUE_ERROR_MAX];
+    if (!redis_score_parse(request->args[at], &score)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    *pair = (struct pair){.member_name = request->args[at + 1]};
+    if (pair->member_name.size == 0 || pair->member_name.size > BOARD_MEMBER_MAX) {
+        snprintf(why, sizeof why, "it is %zu bytes long: 1..%d are allowed", pair->member_name.size,
+                 (int)BOARD_MEMBER_MAX);
+        return redis_apply_fail_member(apply, zadd->name, pair->member_name, why);
+    }
+    if (zadd->key != NULL) {
+        board_look_up(&zadd->key->board, pair->member_name, NULL, &pair->member);
+    }
+    pair->is_change = redis_apply_zset_decide(zadd, &pair->member, &score);
+    return !pair->is_change || redis_apply_zset_find_key(apply, zadd, pair, score);
+}
+
+/* Check all before the first change; a member that is named twice is looked at again then. */
+static bool redis_apply_zset_check_pairs(struct redis_apply *apply, const struct zadd *zadd,
+                                         const struct request *request, uint32_t first) {
+    struct pair pair = {.is_change = false};
+    for (uint32_t at = first; at < request->count; at += 2) {
+        if (!redis_apply_zset_look_at(apply, zadd, request, at, &pair)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool redis_apply_zset_apply_pairs(struct redis_apply *apply, struct zadd *zadd,
+                                         const struct request *request, uint32_t first,
+                                         bool *is_changed) {
+    struct pair pair = {.is_change = false};
+    for (uint32_t at = first; at < request->count; at += 2) {
+        if (!redis_apply_zset_look_at(apply, zadd, request, at, &pair)) {
+            return false;
+        }
+        if (pair.is_change) {
+            if (!redis_apply_put(apply, zadd->key, &pair.member, pair.key)) {
+                return false;
+            }
+            *is_changed = true;
+        }
+    }
+    return true;
+}
+
+static bool redis_apply_zset_add(struct redis_apply *apply, struct zadd *zadd,
+                                 const struct request *request, uint32_t first) {
+    bool is_new;
+    bool is_changed = false;
+    if (!redis_apply_check_key(apply, zadd->name) ||
+        !redis_apply_find_board(apply, zadd->name, &zadd->key)) {
+        return false;
+    }
+    if (zadd->key == NULL && zadd->is_existing_only) {
+        return true;
+    }
+    is_new = zadd->key == NULL;
+    if (is_new) {
+        zadd->key = registry_find_or_create(apply->registry, redis_apply_database(apply),
+                                            zadd->name, apply->now_us / 1000, &is_new);
+    }
+    if (zadd->key == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    zadd->layout = board_layout(&zadd->key->board);
+    bool is_fine = (request->count - first == 2 ||
+                    redis_apply_zset_check_pairs(apply, zadd, request, first)) &&
+                   redis_apply_zset_apply_pairs(apply, zadd, request, first, &is_changed);
+    if (is_changed) {
+        redis_apply_settle(apply, zadd->key, zadd->is_increment ? "zincr" : "zadd");
+    } else if (is_new) {
+        registry_take_back(apply->registry, zadd->key);
+    }
+    if (is_fine) {
+        (void)redis_names_remove(redis_apply_sets(apply), zadd->name);
+    }
+    return is_fine;
+}
+
+bool redis_apply_zadd(struct redis_apply *apply, const struct request *request) {
+    struct zadd zadd = {.name = request->args[1]};
+    uint32_t first;
+    if (!redis_apply_zset_read_options(request, &zadd, &first)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    return redis_apply_zset_add(apply, &zadd, request, first);
+}
+
+bool redis_apply_zincrby(struct redis_apply *apply, const struct request *request) {
+    struct zadd zadd = {.name = request->args[1], .is_increment = true};
+    if (request->count != 4) {
+        return redis_apply_fail_form(apply, request);
+    }
+    return redis_apply_zset_add(apply, &zadd, request, 2);
+}
+
+/* ---- removing ---- */
+
+static void redis_apply_zset_take(struct redis_apply *apply, struct registry_key *key,
+                                  struct bytes name) {
+    struct board_member member;
+    if (name.size == 0 || name.size > BOARD_MEMBER_MAX) {
+        return;
+    }
+    board_look_up(&key->board, name, NULL, &member);
+    if (member.is_there) {
+        registry_take_member(apply->registry, key, &member);
+    }
+}
+
+bool redis_apply_zrem(struct redis_apply *apply, const struct request *request) {
+    struct registry_key *key;
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    if (key != NULL) {
+        for (uint32_t i = 2; i < request->count; i++) {
+            redis_apply_zset_take(apply, key, request->args[i]);
+        }
+        redis_apply_end_removal(apply, key, "zrem");
+    }
+    return true;
+}
+
+/* They are on the board: look-ups for a group of them wait for memory together. */
+static void redis_apply_zset_take_picks(struct redis_apply *apply, struct registry_key *key,
+                                        const struct redis_pick *picks, uint32_t count) {
+    struct lookup ahead[LOOKUP_GROUP];
+    struct bytes names[LOOKUP_GROUP];
+    struct board_member member;
+    for (uint32_t at = 0; at < count; at += LOOKUP_GROUP) {
+        unsigned size = lookup_group_size(count, at);
+        for (unsigned i = 0; i < size; i++) {
+            names[i] = picks[at + i].member;
+        }
+        lookup_members_to_take(&key->board, names, 1, size, ahead);
+        for (unsigned i = 0; i < size; i++) {
+            board_look_up(&key->board, names[i], &ahead[i], &member);
+            registry_take_member(apply->registry, key, &member);
+        }
+    }
+}
+
+/* Remove places first .. last. */
+static bool redis_apply_zset_remove_places(struct redis_apply *apply, struct registry_key *key,
+                                           uint32_t first, uint32_t last, const char *event) {
+    struct redis_selection selection;
+    if (!redis_apply_select(apply, &key->board, first, last, true, &selection)) {
+        return false;
+    }
+    if (selection.count > 0) {
+        registry_remove_range(apply->registry, key, selection.rank, selection.count);
+    }
+    redis_apply_zset_take_picks(apply, key, selection.picks, selection.pick_count);
+    redis_selection_deinit(&selection);
+    redis_apply_end_removal(apply, key, event);
+    return true;
+}
+
+static bool redis_apply_zset_pop(struct redis_apply *apply, const struct request *request,
+                                 bool is_highest) {
+    struct registry_key *key;
+    int64_t count = 1;
+    if (request->count > 3 ||
+        (request->count == 3 && (!bytes_parse_i64(request->args[2], &count) || count < 0))) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    if (key == NULL || count == 0) {
+        return true;
+    }
+    uint32_t all = board_count(&key->board);
+    uint32_t taken = count < all ? (uint32_t)count : all;
+    return is_highest ? redis_apply_zset_remove_places(apply, key, all - taken, all - 1, "zpopmax")
+                      : redis_apply_zset_remove_places(apply, key, 0, taken - 1, "zpopmin");
+}
+
+bool redis_apply_zpopmin(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_zset_pop(apply, request, false);
+}
+
+bool redis_apply_zpopmax(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_zset_pop(apply, request, true);
+}
+
+bool redis_apply_zremrangebyrank(struct redis_apply *apply, const struct request *request) {
+    struct registry_key *key;
+    int64_t start;
+    int64_t stop;
+    if (request->count != 4 || !bytes_parse_i64(request->args[2], &start) ||
+        !bytes_parse_i64(request->args[3], &stop)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    int64_t count = key != NULL ? board_count(&key->board) : 0;
+    start += start < 0 ? count : 0;
+    stop += stop < 0 ? count : 0;
+    start = start < 0 ? 0 : start;
+    stop = stop >= count ? count - 1 : stop;
+    if (start > stop || start >= count) {
+        return true;
+    }
+    return redis_apply_zset_remove_places(apply, key, (uint32_t)start, (uint32_t)stop,
+                                          "zremrangebyrank");
+}
+
+bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct request *request) {
+    struct registry_key *key;
+    struct redis_score_bound lower;
+    struct redis_score_bound upper;
+    uint32_t first;
+    uint32_t end;
+    if (request->count != 4 || !redis_score_parse_bound(request->args[2], &lower) ||
+        !redis_score_parse_bound(request->args[3], &upper)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    if (key == NULL) {
+        return true;
+    }
+    redis_apply_span_of_scores(&key->board, &lower, &upper, &first, &end);
+    return first == end ||
+           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebyscore");
+}
+
+bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request *request) {
+    struct registry_key *key;
+    struct redis_lex_bound lower;
+    struct redis_lex_bound upper;
+    if (request->count != 4 || !redis_lex_parse_bound(request->args[2], &lower) ||
+        !redis_lex_parse_bound(request->args[3], &upper)) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_find_board(apply, request->args[1], &key)) {
+        return false;
+    }
+    if (key == NULL) {
+        return true;
+    }
+    uint32_t first, end;
+    redis_apply_span_of_names(&key->board, &lower, &upper, &first, &end);
+    return first == end ||
+           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebylex");
+}

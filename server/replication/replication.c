@@ -1,0 +1,374 @@
+/* What commands read and change of replication. See replication.h. */
+#include "server/replication/replication.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/clients/server.h"
+#include "server/system/log.h"
+
+static const char no_id[] = "0000000000000000000000000000000000000000";
+
+const char *replication_link_name(enum replication_link link) {
+    static const char *const names[REPLICATION_LINKS] = {
+        "none", "connect", "connecting", "handshake", "sync", "connected", "stopped",
+    };
+    CHECK(link < REPLICATION_LINKS);
+    return names[link];
+}
+
+const char *replica_state_name(enum replica_state state) {
+    static const char *const names[REPLICA_STATES] = {
+        "handshake",
+        "wait_bgsave",
+        "send_bulk",
+        "online",
+    };
+    CHECK(state < REPLICA_STATES);
+    return names[state];
+}
+
+const char *replication_failover_name(enum replication_failover state) {
+    static const char *const names[REPLICATION_FAILOVERS] = {
+        "no-failover",
+        "waiting-for-sync",
+        "failover-in-progress",
+    };
+    CHECK(state < REPLICATION_FAILOVERS);
+    return names[state];
+}
+
+/* ---- role ---- */
+
+void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]) {
+    struct term before, next;
+    if (!term_parse(bytes_from_text(server->replication.id), &before)) {
+        const struct term none = TERM_NONE;
+        before = none;
+    }
+    if (!term_next(&before, server_random(server), server_random(server), &next)) {
+        const struct term none = TERM_NONE; /* after 2^48 terms: they begin anew */
+        CHECK(term_next(&none, server_random(server), server_random(server), &next));
+    }
+    memcpy(id, next.text, sizeof next.text);
+}
+
+static void replication_set_master(struct replication *replication, struct bytes host,
+                                   uint16_t port) {
+    CHECK(host.size <= REPLICATION_HOST_MAX);
+    memcpy(replication->master_host, host.at, host.size);
+    replication->master_host[host.size] = '\0';
+    replication->master_port = port;
+}
+
+static void replication_begin_link(struct server *server) {
+    struct replication *replication = &server->replication;
+    replication->role = REPLICATION_REPLICA;
+    replication->is_promoting = false;
+    replication->failover.asked_until_ms = 0;
+    replication->link = REPLICATION_LINK_CONNECT;
+    replication->link_down_at_ms = server->clock.monotonic_ms;
+    replication->error[0] = '\0';
+}
+
+void replication_init(struct server *server) {
+    struct replication *replication = &server->replication;
+    struct replication_machine machine = replication->machine;
+    memset(replication, 0, sizeof *replication);
+    replication->machine = machine;
+    replication_make_id(server, replication->id);
+    memcpy(replication->second_id, no_id, sizeof no_id);
+    replication->is_whole = true;
+    if (server->settings.replicaof_host != NULL) {
+        replication_set_master(replication, bytes_from_text(server->settings.replicaof_host),
+                               (uint16_t)server->settings.replicaof_port);
+        replication_begin_link(server);
+    }
+}
+
+bool replication_follow(struct server *server, struct bytes host, uint16_t port) {
+    struct replication *replication = &server->replication;
+    bool is_same = replication_is_replica(replication) && replication->master_port == port &&
+                   bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
+    if (is_same && replication->link != REPLICATION_LINK_STOPPED &&
+        replication->failover.asked_until_ms == 0) {
+        return true;
+    }
+    if (!settings_set_master(&server->settings, host, port)) {
+        return false;
+    }
+    replication_set_master(replication, host, port);
+    replication_begin_link(server);
+    replication_begin_epoch(server);
+    log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
+              (unsigned)port, replication->id);
+    void (*begin)(void *context) = replication->failover.state == REPLICATION_FAILOVER_SHIFTS
+                                       ? replication->machine.shift
+                                       : replication->machine.follow;
+    if (begin != NULL) {
+        begin(replication->machine.context);
+    }
+    return true;
+}
+
+void replication_promote(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (!replication_is_replica(replication)) {
+        return;
+    }
+    CHECK(settings_set_master(&server->settings, BYTES(""), 0)); /* needs no memory */
+    replication_set_master(replication, BYTES(""), 0);
+    replication->role = REPLICATION_MASTER;
+    replication->failover.asked_until_ms = 0;
+    replication->link = REPLICATION_LINK_NONE;
+    replication->is_promoting = replication->machine.promote != NULL &&
+                                !replication->machine.promote(replication->machine.context);
+    if (replication->is_promoting) {
+        log_write(LOG_NOTICE,
+                  "role: master, as soon as what was received is applied group=%llu received=%llu",
+                  (unsigned long long)replication->group,
+                  (unsigned long long)replication->read_group);
+    } else {
+        replication_open(server);
+    }
+}
+
+void replication_finish_promotion(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (replication->is_promoting) {
+        replication->machine.finish_promotion(replication->machine.context);
+    }
+}
+
+void replication_open(struct server *server) {
+    struct replication *replication = &server->replication;
+    replication->is_promoting = false;
+    if (replication->sync.state != SYNC_OFF) {
+        log_write(LOG_NOTICE,
+                  "role: master, and closed until enough servers have promised its term "
+                  "group=%llu",
+                  (unsigned long long)replication->group);
+        return; /* its id begins when it opens */
+    }
+    replication_change_id(server);
+    log_write(LOG_NOTICE, "role: master id=%s second-id=%s group=%llu", replication->id,
+              replication->second_id, (unsigned long long)replication->second_until);
+}
+
+void replication_begin_epoch(struct server *server) {
+    server->replication.epoch++;
+    wait_begin_epoch(&server->waits);
+    jobs_end_orders(server);
+    server->jobs.is_resumed = false;
+}
+
+void replication_note_copy(struct server *server) {
+    server->replication.copies++;
+    replication_begin_epoch(server);
+}
+
+void replication_change_id(struct server *server) {
+    struct replication *replication = &server->replication;
+    memcpy(replication->second_id, replication->id, sizeof replication->id);
+    replication->second_until = replication->group;
+    replication_make_id(server, replication->id);
+    if (replication->machine.history_changed != NULL) {
+        replication->machine.history_changed(replication->machine.context);
+    }
+}
+
+/* ---- replicas ---- */
+
+struct replica *replication_get_replica(struct server *server, struct session *session) {
+    (void)server;
+    if (session->replica == NULL) {
+        session->replica = memory_allocate(sizeof *session->replica);
+        if (session->replica != NULL) {
+            *session->replica = (struct replica){.session = session, .state = REPLICA_HANDSHAKE};
+        }
+    }
+    return session->replica;
+}
+
+void replication_add_replica(struct server *server, struct replica *replica,
+                             enum replica_state state) {
+    struct replication *replication = &server->replication;
+    CHECK(replica->state == REPLICA_HANDSHAKE && state != REPLICA_HANDSHAKE);
+    replica->state = state;
+    replica->ack_at_ms = server->clock.monotonic_ms;
+    replica->next = NULL;
+    replica->previous = replication->replicas_last;
+    if (replica->previous != NULL) {
+        replica->previous->next = replica;
+    } else {
+        replication->replicas = replica;
+    }
+    replication->replicas_last = replica;
+    replication->replica_count++;
+}
+
+static void replication_unlink_replica(struct replication *replication, struct replica *replica) {
+    if (replica->previous != NULL) {
+        replica->previous->next = replica->next;
+    } else {
+        replication->replicas = replica->next;
+    }
+    if (replica->next != NULL) {
+        replica->next->previous = replica->previous;
+    } else {
+        replication->replicas_last = replica->previous;
+    }
+    CHECK(replication->replica_count > 0);
+    replication->replica_count--;
+}
+
+void replication_remove_replica(struct server *server, struct session *session) {
+    struct replication *replication = &server->replication;
+    struct replica *replica = session->replica;
+    if (replica == NULL) {
+        return;
+    }
+    if (replica->state != REPLICA_HANDSHAKE) {
+        replication_unlink_replica(replication, replica);
+        if (replication->machine.leave != NULL) {
+            replication->machine.leave(replication->machine.context, replica);
+        }
+    }
+    session->replica = NULL;
+    memory_free(replica);
+}
+
+void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
+                          uint64_t disk_group) {
+    replica->ack_at_ms = server->clock.monotonic_ms;
+    if (group > replica->ack_group) {
+        replica->ack_group = group;
+    }
+    if (disk_group > replica->ack_disk_group) {
+        replica->ack_disk_group = disk_group;
+    }
+    server->replication.has_acks = true;
+}
+
+void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]) {
+    const char *address = replica->session->address;
+    size_t size = strlen(address);
+    const char *colon = strrchr(address, ':');
+    if (replica->ip[0] != '\0') {
+        memcpy(out, replica->ip, sizeof replica->ip);
+        return;
+    }
+    if (colon != NULL) {
+        size = (size_t)(colon - address);
+    }
+    if (size >= 2 && address[0] == '[') { /* [::1]:50412 */
+        address++;
+        size -= 2;
+    }
+    CHECK(size <= REPLICATION_HOST_MAX);
+    memcpy(out, address, size);
+    out[size] = '\0';
+}
+
+struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
+                                         int64_t port) {
+    for (struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(replica, address);
+        if (replica->port == port && bytes_equal_ignoring_case(host, bytes_from_text(address))) {
+            return replica;
+        }
+    }
+    return NULL;
+}
+
+void replication_ask_acks(struct server *server) {
+    struct replication_machine *machine = &server->replication.machine;
+    if (machine->ask_acks != NULL) {
+        machine->ask_acks(machine->context);
+    }
+}
+
+uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
+                                 bool is_on_disk) {
+    uint32_t count = 0;
+    for (const struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        uint64_t acked = is_on_disk ? replica->ack_disk_group : replica->ack_group;
+        count += replica->state == REPLICA_ONLINE && acked >= group;
+    }
+    return count;
+}
+
+uint32_t replication_count_good(const struct server *server) {
+    int64_t lag_max_ms = server->settings.min_replicas_max_lag_s * 1000;
+    int64_t now_ms = server->clock.monotonic_ms;
+    uint32_t count = 0;
+    for (const struct replica *replica = server->replication.replicas; replica != NULL;
+         replica = replica->next) {
+        count += replica->state == REPLICA_ONLINE && now_ms - replica->ack_at_ms <= lag_max_ms;
+    }
+    return count;
+}
+
+void replication_reset_counters(struct replication *replication) {
+    replication->counters = (struct replication_counters){.full_syncs = 0};
+}
+
+/* ---- refusals ---- */
+
+const char *replication_write_refusal(const struct server *server) {
+    const struct settings *settings = &server->settings;
+    switch (replication_keys(&server->replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        break;
+    case REPLICATION_KEYS_FOLLOWED:
+        return "READONLY You can't write against a read only replica.";
+    case REPLICATION_KEYS_PROMOTING:
+    case REPLICATION_KEYS_CLOSED:
+        return replication_read_refusal(server);
+    }
+    if (settings->min_replicas_to_write > 0 && settings->min_replicas_max_lag_s > 0 &&
+        replication_count_good(server) < settings->min_replicas_to_write) {
+        return "NOREPLICAS Not enough good replicas to write.";
+    }
+    return NULL;
+}
+
+const char *replication_read_refusal(const struct server *server) {
+    const struct replication *replication = &server->replication;
+    switch (replication_keys(replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        break;
+    case REPLICATION_KEYS_FOLLOWED:
+        if (replication->is_loading) {
+            return "LOADING Redis is loading the dataset in memory";
+        }
+        return replication_is_up(replication) || server->settings.replica_serve_stale_data
+                   ? NULL
+                   : "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to "
+                     "'no'.";
+    case REPLICATION_KEYS_PROMOTING:
+        return "LOADING What was received from the master is being applied";
+    case REPLICATION_KEYS_CLOSED:
+        return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
+    }
+    return NULL;
+}
+
+bool replication_serves_as_master(const struct server *server) {
+    bool is_up = !server->durability.is_loading && !server->retiring.is_begun;
+    return is_up && !replication_is_replica(&server->replication) &&
+           replication_write_refusal(server) == NULL &&
+           !sync_is_lease_over(&server->replication.sync, clock_read_ms(&server->clock));
+}
+
+int64_t replication_priority(const struct server *server) {
+    const struct replication *replication = &server->replication;
+    bool is_unfit = replication->is_priority_zero ||
+                    (replication_is_replica(replication) && !replication->is_whole);
+    return is_unfit ? 0 : server->settings.replica_priority;
+}

@@ -1,0 +1,344 @@
+/* Replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
+ * WAIT and the refusals need of them. The machinery (server/replication/) opens connections, copies and
+ * applies, and keeps this struct up to date; commands read it, and tell the machinery through
+ * `struct replication_machine` what is asked for. Without machinery (tests of handlers) both ends work,
+ * and nothing is connected.
+ *
+ *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
+ *                                    | replication_follow: another master
+ *
+ * A position is a group of effects: persistence numbers them from 1 without gaps
+ * (persistence_last_group). A replica has its master's numbers. What Redis calls an offset (of
+ * master_repl_offset, slave_repl_offset, ROLE, WAIT, REPLCONF ACK) is the number of the last group here.
+ *
+ * A history is a replication id: 40 hex digits that a server makes when it first opens as a master, and anew
+ * at each promotion. Groups up to second_until also belong to second_id, the id before. */
+#ifndef SERVER_REPLICATION_H
+#define SERVER_REPLICATION_H
+
+#include "codec/bytes.h"
+#include "codec/memory.h"
+#include "protocol/buffer.h"
+#include "server/replication/sync.h"
+
+struct reply;
+struct server;
+struct session;
+struct settings;
+
+enum {
+    REPLICATION_ID_SIZE = 40,
+    REPLICATION_HOST_MAX = 255, /* bytes of a host's name or address */
+    REPLICATION_PRIORITY_DEFAULT = 100,
+    REPLICATION_ERROR_MAX = 512,
+};
+
+enum replication_role { REPLICATION_MASTER, REPLICATION_REPLICA };
+
+/* How far the link to the master is; ROLE's words. */
+enum replication_link {
+    REPLICATION_LINK_NONE,       /* a master has none */
+    REPLICATION_LINK_CONNECT,    /* "connect": the next attempt is due soon */
+    REPLICATION_LINK_CONNECTING, /* "connecting": the socket is being connected */
+    REPLICATION_LINK_HANDSHAKE,  /* "handshake": TLS, AUTH, REPLCONF */
+    REPLICATION_LINK_SYNC,       /* "sync": a full copy is being received or loaded */
+    REPLICATION_LINK_CONNECTED,  /* "connected": groups arrive; INFO's up */
+    REPLICATION_LINK_STOPPED, /* "stopped": for good, until REPLICAOF is given again; error says why */
+    REPLICATION_LINKS,
+};
+/* "connect"; of NONE "none". */
+const char *replication_link_name(enum replication_link link);
+
+/* How far a replica of this server is; INFO's words. */
+enum replica_state {
+    REPLICA_HANDSHAKE, /* has sent REPLCONF, not LB.SYNC: in no list, and an ordinary client */
+    REPLICA_WAITS,     /* "wait_bgsave": for a full copy to begin */
+    REPLICA_COPIES,    /* "send_bulk": a full copy is being sent */
+    REPLICA_ONLINE,    /* "online": groups are sent as they come */
+    REPLICA_STATES,
+};
+const char *replica_state_name(enum replica_state state);
+
+/* A replica of this server: belongs to its session, which REPLCONF makes one of. */
+struct replica {
+    struct replica *next, *previous; /* server.replication.replicas, oldest first */
+    struct session *session;
+    enum replica_state state;
+    char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
+    uint16_t port;                     /* REPLCONF listening-port; 0: not said */
+    uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
+    bool
+        is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
+    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;      /* in its memory */
+    uint64_t ack_disk_group; /* on its disk */
+    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group;     /* the last group handed to its connection */
+    size_t
+        fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
+    bool is_failed; /* the machinery has given it up: its session is being closed */
+    /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
+    uint64_t node;
+    bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
+    uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
+    bool is_probed;      /* it was sent a probe */
+    int64_t
+        answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
+    void *feed;      /* the machinery's; see replication_machine.leave */
+};
+
+/* FAILOVER, as master_failover_state names it. */
+enum replication_failover {
+    REPLICATION_FAILOVER_NONE,   /* "no-failover" */
+    REPLICATION_FAILOVER_WAITS,  /* "waiting-for-sync": writes are paused, the target catches up */
+    REPLICATION_FAILOVER_SHIFTS, /* "failover-in-progress": this server connects to the target */
+    REPLICATION_FAILOVERS,
+};
+const char *replication_failover_name(enum replication_failover state);
+
+/* LB.SYNC; PSYNC and SYNC. */
+struct replication_wish {
+    struct bytes id;
+    uint64_t group; /* the first that is wanted; PSYNC: the first byte of the stream, 0: none */
+    bool wants_failover;
+    bool is_redis;    /* PSYNC, SYNC */
+    bool is_old;      /* SYNC: nothing is answered before the copy */
+    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
+    struct term term; /* that term */
+};
+
+/* What commands ask of the machinery. All calls are made on the engine's thread, between the effects of two
+ * commands, and return at once; anything that takes time goes on in the loop. A NULL function is not called. */
+struct replication_machine {
+    void *context;
+    /* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
+     * received already of the old master stays. */
+    void (*follow)(void *context);
+    /* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true: that is done,
+     * and `group` is right: a new id begins behind it as soon as this returns. It is to be on disk before a write
+     * is answered. false: it goes on in steps, and replication_open follows. */
+    bool (*promote)(void *context);
+    /* The same, but for the rest at once: then replication_open was called. */
+    void (*finish_promotion)(void *context);
+    /* The session's replica is gone; free what `feed` points to. */
+    void (*leave)(void *context, struct replica *replica);
+    /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
+    void (*ask_acks)(void *context);
+    /* A replica: ask the master to hand over to this server (failover.h). false: it cannot be asked. */
+    bool (*ask_handover)(void *context);
+    /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
+     * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
+    void (*shift)(void *context);
+    /* REPLCONF PRESENT, and ACK ... PROBE (server/replication/quorum.h). */
+    void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
+                    struct reply *reply);
+    void (*acknowledge)(void *context, struct replica *replica, uint64_t acked, uint64_t probe);
+    /* The ids are new (after promote, and by replication_change_id). */
+    void (*history_changed)(void *context);
+    /* LB.SYNC: answer it, and send the session what it asks for. */
+    void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
+                 struct reply *reply);
+    /* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
+    void (*acknowledge_bytes)(void *context, struct replica *replica, uint64_t offset);
+    /* CLIENT KILL TYPE master: drop the link, and connect anew. */
+    void (*drop)(void *context);
+    /* Following a Redis: INFO's lines about it, "name:value\r\n". */
+    void (*print_source)(void *context, struct buffer *out);
+};
+
+struct replication {
+    enum replication_role role;
+    enum replication_link link;
+    struct replication_machine machine;
+
+    /* ---- history ---- */
+    char id[REPLICATION_ID_SIZE + 1];
+    char second_id[REPLICATION_ID_SIZE + 1]; /* all 0: none */
+    uint64_t second_until;                   /* the last group that belongs to second_id, too */
+    /* A master that still applies what it received as a replica: until then its boards are not its own to change, and
+     * who asks for them waits. */
+    bool is_promoting;
+    uint64_t group; /* the last group in memory: persistence_last_group, kept here
+                                              * by the machinery for INFO; of a replica: applied */
+    /* How often the history under this server's clients has changed: see replication_begin_epoch. */
+    uint64_t epoch;
+    uint64_t copies; /* of these, by a full copy that has replaced the keys */
+
+    /* ---- of a replica ---- */
+    char master_host[REPLICATION_HOST_MAX + 1]; /* as given; "" for a master */
+    uint16_t master_port;
+    /* There are boards to serve. The machinery clears it where a replica starts without files of its
+     * own, until its first full copy is there. */
+    bool is_whole;
+    /* The boards are being loaded in place: commands that need them are answered -LOADING. */
+    bool is_loading;
+    bool
+        is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
+                              * whole, or what it had may be forgotten */
+    int64_t link_down_at_ms; /* monotonic, when the link was lost, or following began */
+    int64_t heard_at_ms;     /* monotonic, of the last byte of the master */
+    uint64_t read_group;     /* the last group received (slave_read_repl_offset) */
+    uint64_t copy_size;      /* the full copy that is being received; 0: not known */
+    uint64_t copy_read_size;
+    int64_t copy_at_ms; /* monotonic, of its last byte */
+    char error
+        [REPLICATION_ERROR_MAX]; /* why the link stopped, for INFO and the log; "": it did not */
+
+    /* ---- of a master, or a replica that has replicas ---- */
+    struct replica *replicas, *replicas_last;
+    uint32_t replica_count; /* of all in the list */
+    bool has_acks;          /* since clients in WAIT, and FAILOVER, were looked at */
+    /* The ring of encoded groups; 0: it does not exist. */
+    uint64_t backlog_size, backlog_first_group, backlog_used_size;
+
+    struct sync sync;
+
+    /* ---- FAILOVER ---- */
+    struct {
+        enum replication_failover state;
+        char host[REPLICATION_HOST_MAX + 1]; /* the target; "": whichever catches up first */
+        uint16_t port;
+        bool is_forced;
+        int64_t until_ms; /* monotonic; INT64_MAX: no timeout */
+        bool is_ordered;  /* by a Sentinel, through the target */
+        /* Of a replica that is to be master: so long it waits for its master to hand over, monotonic.
+         * 0: it does not. */
+        int64_t asked_until_ms;
+    } failover;
+
+    /* Since the start, or CONFIG RESETSTAT. */
+    struct replication_counters {
+        uint64_t full_syncs;    /* copies sent to replicas (INFO's sync_full) */
+        uint64_t partial_syncs; /* replicas that went on where they were (sync_partial_ok) */
+        uint64_t partial_sync_failures;      /* that asked to, and could not (sync_partial_err) */
+        uint64_t copied_size, streamed_size; /* bytes sent to replicas: of copies, of groups */
+        uint64_t received_copy_size, received_size; /* bytes received from a master: the same */
+        uint64_t link_losses;
+    } counters;
+};
+
+/* A master with a new id; or what `replicaof` says: the machinery, once it is there, begins as if
+ * `follow` had been called. */
+void replication_init(struct server *server);
+/* A new id, of 40 hex digits. */
+void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]);
+
+static inline bool replication_is_replica(const struct replication *replication) {
+    return replication->role == REPLICATION_REPLICA;
+}
+/* Whose the keys are. */
+enum replication_keys {
+    REPLICATION_KEYS_OWN,       /* this server changes them, and answers for them */
+    REPLICATION_KEYS_HELD,      /* its own, but a FAILOVER is about to hand them over */
+    REPLICATION_KEYS_FOLLOWED,  /* its master's */
+    REPLICATION_KEYS_PROMOTING, /* a new master's that still applies what it received */
+    REPLICATION_KEYS_CLOSED,    /* of a master that is not open (sync-replicas) */
+};
+static inline enum replication_keys replication_keys(const struct replication *replication) {
+    return replication_is_replica(replication)                        ? REPLICATION_KEYS_FOLLOWED
+           : replication->is_promoting                                ? REPLICATION_KEYS_PROMOTING
+           : sync_is_closed(&replication->sync)                       ? REPLICATION_KEYS_CLOSED
+           : replication->failover.state != REPLICATION_FAILOVER_NONE ? REPLICATION_KEYS_HELD
+                                                                      : REPLICATION_KEYS_OWN;
+}
+/* May this server change the keys, now? Asked before anything changes them: a command, the end of a time
+ * to live or of a period, a client that is served what it waited for, a job, the name of the history. */
+static inline bool replication_may_change(const struct replication *replication) {
+    return replication_keys(replication) == REPLICATION_KEYS_OWN;
+}
+/* What an answer that waits depends on: it may leave only if this is still the same. With sync-replicas it
+ * is the term that answers; without, an answer depends on this server's disk alone, until other keys are
+ * there. */
+static inline uint64_t replication_answer_epoch(const struct replication *replication) {
+    return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;
+}
+/* INFO's master_link_status:up */
+static inline bool replication_is_up(const struct replication *replication) {
+    return replication->link == REPLICATION_LINK_CONNECTED;
+}
+
+/* Become a replica of that master, or of another one; settings->replicaof says so, too (CONFIG REWRITE).
+ * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
+ * memory, nothing changed. */
+MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
+/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. Where much was
+ * received and not applied, that goes on in steps: replication.is_promoting. */
+void replication_promote(struct server *server);
+/* The machinery has applied what was received. */
+void replication_open(struct server *server);
+/* The process is about to end: what was received is to be there. */
+void replication_finish_promotion(struct server *server);
+/* The history under this server's clients has changed, or is not this server's to decide any more: it
+ * follows another server, a greater term begins, a closed master takes over the history of another, or a
+ * full copy has replaced the keys. Numbers of groups that are known from before mean nothing now.
+ *
+ *     answers that wait (RESP, HTTP)  are never sent: replication_answer_epoch
+ *     BZPOPMIN, WAIT and their kin    end with an error: waiting_disconnect
+ *     orders                          the same, and resume where the keys that have them are changed next
+ *     replicas, and what is kept for them  begin anew, if the keys were replaced: `copies` */
+void replication_begin_epoch(struct server *server);
+/* The same: a full copy is in place of the keys. */
+void replication_note_copy(struct server *server);
+/* The history goes on under a new id; `group` must be right. */
+void replication_change_id(struct server *server);
+
+/* ---- replicas ---- */
+
+/* The session's replica, made if it has none (REPLCONF). NULL: out of memory. */
+MUST_CHECK struct replica *replication_get_replica(struct server *server, struct session *session);
+/* LB.SYNC: put it into the list, in that state. */
+void replication_add_replica(struct server *server, struct replica *replica,
+                             enum replica_state state);
+/* The session ends, or is no replica any more: out of the list, machine.leave, freed. No-op without one. */
+void replication_remove_replica(struct server *server, struct session *session);
+/* REPLCONF ACK. Never goes back. */
+void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
+                          uint64_t disk_group);
+/* Where it can be reached: what it has announced, or where its connection comes from. */
+void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
+/* The replica in the list that is reached there; NULL: there is none. */
+struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
+                                         int64_t port);
+/* Ask those that are online how far they are. */
+void replication_ask_acks(struct server *server);
+/* How many replicas that are online have acknowledged this group in memory, or on disk. */
+uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
+                                 bool is_on_disk);
+/* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
+uint32_t replication_count_good(const struct server *server);
+
+/* CONFIG RESETSTAT */
+void replication_reset_counters(struct replication *replication);
+
+/* ---- what is refused ---- */
+
+/* May a command of these needs be refused here? The functions below say so for certain. */
+static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
+                                          bool serves_stale_data, int64_t replicas_to_write) {
+    switch (replication_keys(replication)) {
+    case REPLICATION_KEYS_OWN:
+    case REPLICATION_KEYS_HELD:
+        return is_write && replicas_to_write > 0;
+    case REPLICATION_KEYS_FOLLOWED:
+        return is_write || replication->is_loading ||
+               (!serves_stale_data && !replication_is_up(replication));
+    case REPLICATION_KEYS_PROMOTING:
+    case REPLICATION_KEYS_CLOSED:
+        break;
+    }
+    return true;
+}
+
+/* The error for a write here and now: "READONLY ...", "NOREPLICAS ..."; NULL: none. */
+const char *replication_write_refusal(const struct server *server);
+/* The error for a command that needs the boards: "LOADING ...", "MASTERDOWN ..."; NULL: none. */
+const char *replication_read_refusal(const struct server *server);
+/* Is it a master whose answers to writers, and to readers who must see every write, leave now? Not while files are
+ * loaded or the server retires, nor when it is closed or without its lease (sync-replicas), nor without the
+ * replicas that min-replicas-to-write wants: then another master may have been made. INFO tells balancers so as
+ * serves_as_master. */
+bool replication_serves_as_master(const struct server *server);
+/* What INFO says, and Sentinel reads, as slave_priority. */
+int64_t replication_priority(const struct server *server);
+
+#endif
