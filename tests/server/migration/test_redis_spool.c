@@ -125,5 +125,3 @@ TEST(a_directory_that_is_not_there_is_an_error) {
     assert_false(redis_spool_open(&spool, "/nowhere/at/all", 0, error));
     assert_non_null(strstr(error, "/nowhere/at/all"));
 }
-
-TEST_MAIN(NULL, NULL)

@@ -645,5 +645,3 @@ TEST(names_of_sets_are_held_as_a_naive_list_holds_them) {
     }
     redis_names_deinit(&names);
 }
-
-TEST_MAIN(NULL, NULL)

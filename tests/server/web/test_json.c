@@ -87,5 +87,3 @@ TEST(utf8_is_what_unicode_says) {
         assert_false(json_is_utf8(bytes_from_text(wrong[i])));
     }
 }
-
-TEST_MAIN(NULL, NULL)
