@@ -709,10 +709,9 @@ TEST(a_packed_key_behind_a_signed_field_is_signed) {
     int64_t elapsed_s = 3;
     int64_t time_us = time_of("2020-01-01T00:00:00Z") + elapsed_s * 1000000;
     for (int64_t score = -16; score < 16; score++) {
-        char text[32];
         /* The level's 3 bits are its ordinal: -4 is 0. */
         int64_t packed = score * 128 + (2 + 4) * 16 + (15 - elapsed_s);
-        snprintf(text, sizeof(text), "%lld", (long long)packed);
+        const char *text = formatted("%lld", (long long)packed);
         assert_key_text(&layout, key_of(&layout, (int64_t[]){score, 2}, time_us), text);
     }
     assert_no_key(&layout, "2048");
@@ -828,17 +827,14 @@ TEST(a_time_that_does_not_fit_is_named_with_the_layouts_range) {
 TEST(a_moved_window_is_that_of_the_text) {
     static const char *const units[] = {"US", "MS", "S", "M", "H", "D"};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        char text[128];
         int64_t time_us = INT64_C(1795284000000000);
-        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s LATEST", units[i]);
-        struct layout layout = parse(text);
+        struct layout layout = parse(formatted("FIELD a 3 TIME 20 %s LATEST", units[i]));
         layout_set_start(&layout, time_us);
-        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s START 1795284000000 LATEST", units[i]);
-        struct layout expected = parse(text);
+        struct layout expected =
+            parse(formatted("FIELD a 3 TIME 20 %s START 1795284000000 LATEST", units[i]));
         assert_true(layout_equal(&layout, &expected));
         assert_int_equal(layout_set_end(&layout, time_us), LAYOUT_OK);
-        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s END 1795284000000 LATEST", units[i]);
-        expected = parse(text);
+        expected = parse(formatted("FIELD a 3 TIME 20 %s END 1795284000000 LATEST", units[i]));
         assert_true(layout_equal(&layout, &expected));
         layout_set_start(&layout, time_us);
         assert_false(layout_equal(&layout, &expected));

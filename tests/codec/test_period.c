@@ -134,14 +134,14 @@ static void check_time(enum period_unit unit, int zone_minutes, int64_t time_ms)
     assert_true(start(unit, zone_minutes, end_ms) == end_ms);
     assert_true(start_after(unit, zone_minutes, start_ms - 1, 1) == start_ms);
     char text[PERIOD_NAME_TEXT_MAX];
-    char expected[64];
     size_t size = print_name(text, unit, zone_minutes, time_ms);
     time_t seconds = start_ms / 1000 + zone_minutes * 60;
     struct tm tm;
     assert_non_null(gmtime_r(&seconds, &tm));
     int64_t year = (int64_t)tm.tm_year + 1900;
-    snprintf(expected, sizeof expected, "%s%04lld-%02d-%02d", year < 0 ? "-" : "",
-             (long long)(year < 0 ? -year : year), tm.tm_mon + 1, tm.tm_mday);
+    const char *expected =
+        formatted("%s%04lld-%02d-%02d", year < 0 ? "-" : "", (long long)(year < 0 ? -year : year),
+                  tm.tm_mon + 1, tm.tm_mday);
     assert_true(size <= PERIOD_NAME_TEXT_MAX);
     assert_int_equal(strlen(expected), size);
     assert_memory_equal(text, expected, size);

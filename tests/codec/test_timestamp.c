@@ -119,12 +119,12 @@ TEST(a_time_outside_years_1_to_9999_prints_as_unix_milliseconds) {
 }
 
 static void assert_second_is_as_in_libc(int64_t second, int offset_minutes) {
-    char expected[64];
     time_t libc_second = (time_t)second;
     struct tm civil;
     assert_non_null(gmtime_r(&libc_second, &civil));
-    snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02dZ", civil.tm_year + 1900,
-             civil.tm_mon + 1, civil.tm_mday, civil.tm_hour, civil.tm_min, civil.tm_sec);
+    const char *expected =
+        formatted("%04d-%02d-%02dT%02d:%02d:%02dZ", civil.tm_year + 1900, civil.tm_mon + 1,
+                  civil.tm_mday, civil.tm_hour, civil.tm_min, civil.tm_sec);
     assert_prints(second * 1000000, expected);
     assert_parses(expected, second * 1000000);
     if (second - 86400 < FIRST_SECOND || second + 86400 > LAST_SECOND) {
@@ -133,10 +133,10 @@ static void assert_second_is_as_in_libc(int64_t second, int offset_minutes) {
     libc_second += offset_minutes * 60;
     assert_non_null(gmtime_r(&libc_second, &civil));
     int away = offset_minutes < 0 ? -offset_minutes : offset_minutes;
-    snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02d%c%02d:%02d",
-             civil.tm_year + 1900, civil.tm_mon + 1, civil.tm_mday, civil.tm_hour, civil.tm_min,
-             civil.tm_sec, offset_minutes < 0 ? '-' : '+', away / 60, away % 60);
-    assert_parses(expected, second * 1000000);
+    assert_parses(formatted("%04d-%02d-%02dT%02d:%02d:%02d%c%02d:%02d", civil.tm_year + 1900,
+                            civil.tm_mon + 1, civil.tm_mday, civil.tm_hour, civil.tm_min,
+                            civil.tm_sec, offset_minutes < 0 ? '-' : '+', away / 60, away % 60),
+                  second * 1000000);
 }
 
 TEST(the_calendar_is_that_of_the_c_library) {

@@ -23,11 +23,9 @@ static int last_year = 2030;
 /* ---- files ---- */
 
 static size_t read_file(const char *name, char *out, size_t size_max) {
-    char path[256];
     const char *directory = getenv("TZDIR");
-    snprintf(path, sizeof path, "%s/%s", directory != NULL ? directory : "/usr/share/zoneinfo",
-             name);
-    FILE *file = fopen(path, "rb");
+    FILE *file = fopen(
+        formatted("%s/%s", directory != NULL ? directory : "/usr/share/zoneinfo", name), "rb");
     assert_non_null(file);
     size_t size = fread(out, 1, size_max, file);
     fclose(file);

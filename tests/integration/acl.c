@@ -617,8 +617,7 @@ static void compare_text(struct run *run, unsigned user) {
 
 static void step(struct run *run) {
     unsigned user = (unsigned)random_below(&run->random, USERS);
-    char name[8];
-    snprintf(name, sizeof name, "u%u", user);
+    const char *name = formatted("u%u", user);
     switch (random_below(&run->random, 10)) {
     case 0:
     case 1:
@@ -808,9 +807,7 @@ TEST(a_relative_aclfile_is_in_dir) {
     assert_non_null(strstr(read_file(path), "user bob off"));
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
-    char command[160];
-    snprintf(command, sizeof command, "rm -r '%s'", directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(formatted("rm -r '%s'", directory)), 0);
 }
 
 TEST(a_wrong_user_line_stops_the_start) {

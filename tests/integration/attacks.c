@@ -657,8 +657,7 @@ IN_TURN(clients_killed_while_pipelining_lose_no_step) {
         }
     }
     for (int i = 0; i < CLIENTS; i++) {
-        char command[32];
-        snprintf(command, sizeof command, "ZSCORE b m%d", i);
+        const char *command = formatted("ZSCORE b m%d", i);
         wire_close(&counters[i].wire);
         /* The witness and the counters behind this one, if the last round did not kill them. */
         wire_wait_info_range(&witness, "connected_clients", 1, CLIENTS - i);
@@ -700,10 +699,8 @@ IN_TURN(clients_kill_each_other_and_themselves) {
 
 IN_TURN(one_that_kills_itself_gets_the_answer) {
     struct wire client = wire_open(process_connect_tcp(&server));
-    char request[96];
-    snprintf(request, sizeof request, "PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
-             (long long)wire_ask_integer(&client, "CLIENT ID"));
-    wire_send_text(&client, request);
+    wire_send_text(&client, formatted("PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
+                                      (long long)wire_ask_integer(&client, "CLIENT ID")));
     wire_expect(&client, "+PONG\r\n:1\r\n");
     assert_true(wire_is_closed(&client, WIRE_LIMIT_MS));
     wire_close(&client);

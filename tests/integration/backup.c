@@ -266,7 +266,6 @@ static pid_t start_cutter(int listener, uint64_t size_max) {
 
 IN_FIXTURE(a_connection_that_is_cut_leaves_no_backup) {
     for (int i = 0; i < (is_short() ? 4 : 40); i++) {
-        char address[64];
         struct sockaddr_storage bound;
         socklen_t length = sizeof bound;
         int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -274,8 +273,8 @@ IN_FIXTURE(a_connection_that_is_cut_leaves_no_backup) {
         assert_int_equal(getsockname(listener, (struct sockaddr *)&bound, &length), 0);
         uint16_t port;
         memcpy(&port, (char *)&bound + 2, 2);
-        snprintf(address, sizeof address, "127.0.0.1:%u",
-                 (unsigned)(uint16_t)(port << 8 | port >> 8));
+        const char *address =
+            formatted("127.0.0.1:%u", (unsigned)(uint16_t)(port << 8 | port >> 8));
         pid_t cutter = start_cutter(listener, random_below(&numbers, VALUES * VALUE_SIZE));
         assert_int_equal(end_tool(start_tool(address, 0)), 1);
         assert_said("the connection broke after");

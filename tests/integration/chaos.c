@@ -192,17 +192,13 @@ static void act(void) {
 
 /* Every board answers the same count by each of its ways, and its ranks and scores agree. */
 static void check_board(struct wire *witness, unsigned board) {
-    char command[96];
     /* It may have been given 5 ms, and must not go while it is looked at. */
-    snprintf(command, sizeof command, "PERSIST board:%u", board);
-    wire_ask_integer(witness, command);
-    snprintf(command, sizeof command, "ZCARD board:%u", board);
-    int64_t count = wire_ask_integer(witness, command);
-    snprintf(command, sizeof command, "ZCOUNT board:%u -inf +inf", board);
-    assert_int_equal(wire_ask_integer(witness, command), count);
+    wire_ask_integer(witness, formatted("PERSIST board:%u", board));
+    int64_t count = wire_ask_integer(witness, formatted("ZCARD board:%u", board));
+    assert_int_equal(wire_ask_integer(witness, formatted("ZCOUNT board:%u -inf +inf", board)),
+                     count);
     struct text members = {.at = NULL};
-    snprintf(command, sizeof command, "ZREVRANGE board:%u 0 -1", board);
-    const char *list = wire_ask(witness, command);
+    const char *list = wire_ask(witness, formatted("ZREVRANGE board:%u 0 -1", board));
     text_add(&members, list + 1, strlen(list) - 2);
     int64_t rank = 0;
     for (char *at = members.at; members.size > 0 && at;) {
@@ -210,8 +206,8 @@ static void check_board(struct wire *witness, unsigned board) {
         if (space) {
             *space = '\0';
         }
-        snprintf(command, sizeof command, "ZREVRANK board:%u %s", board, at);
-        assert_int_equal(wire_ask_integer(witness, command), rank);
+        assert_int_equal(wire_ask_integer(witness, formatted("ZREVRANK board:%u %s", board, at)),
+                         rank);
         rank++;
         at = space ? space + 1 : NULL;
     }

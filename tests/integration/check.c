@@ -56,9 +56,7 @@ static void end(int signal_number) {
 
 static void add(const char *board, int first, int count) {
     for (int i = first; i < first + count; i++) {
-        char command[128];
-        snprintf(command, sizeof command, "ZADD %s %d player:%d", board, i, i);
-        wire_check(&wire, command, ":1");
+        wire_check(&wire, formatted("ZADD %s %d player:%d", board, i, i), ":1");
     }
 }
 
@@ -89,8 +87,7 @@ static void assert_said(const char *words) {
 }
 
 static const char *kept(const char *name) {
-    char inside[DIRECTORY_PATH_MAX];
-    snprintf(inside, sizeof inside, "appendonlydir/%s", name);
+    const char *inside = formatted("appendonlydir/%s", name);
     return directory_join(directory, inside);
 }
 
@@ -226,10 +223,9 @@ IN_FIXTURE(files_of_no_use_are_named_and_left) {
 IN_FIXTURE(a_directory_in_use_or_missing_is_not_checked) {
     assert_int_equal(check(false), CHECK_IS_UNKNOWN);
     assert_int_equal(check_run("/nowhere/at/all", true, stderr), CHECK_IS_UNKNOWN);
-    char who[64];
     start(words_always);
     add("one", 0, 5);
-    snprintf(who, sizeof who, "(pid %d)", (int)server.pid);
+    const char *who = formatted("(pid %d)", (int)server.pid);
     assert_int_equal(check(true), CHECK_IS_UNKNOWN);
     assert_said(who);
     add("two", 0, 5);
@@ -315,7 +311,6 @@ IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     add("one", 0, 20);
     end(SIGKILL);
     char path[2 * DIRECTORY_PATH_MAX];
-    char words[100];
     struct store_state kept_state;
     struct journal_reader reader;
     struct journal_group group;
@@ -332,7 +327,7 @@ IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     buffer_append(&file, bytes, size);
     append_take(&file, &reader, "player:1");
     append_take(&file, &reader, "player:2");
-    snprintf(words, sizeof words, " is damaged at offset %zu: a change does not fit", file.size);
+    const char *words = formatted(" is damaged at offset %zu: a change does not fit", file.size);
     append_take(&file, &reader, "player:2");
     append_take(&file, &reader, "player:3");
     file_write(path, file.at, file.size);
@@ -410,27 +405,23 @@ IN_FIXTURE(every_flipped_byte_of_every_file_is_found) {
 
 /* Its exit status. */
 static int run_program(const char *arguments) {
-    char command[1024];
-    snprintf(command, sizeof command, "%s %s >%s 2>&1", process_default_program(), arguments,
-             directory_join(directory, "out"));
-    int status = system(command);
+    int status = system(formatted("%s %s >%s 2>&1", process_default_program(), arguments,
+                                  directory_join(directory, "out")));
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
 IN_FIXTURE(the_program_exits_with_what_it_found) {
-    char arguments[512];
     start(words_always);
     add("one", 0, 40);
     end(SIGKILL);
-    snprintf(arguments, sizeof arguments, "--check %s", directory);
+    const char *arguments = formatted("--check %s", directory);
     assert_int_equal(run_program(arguments), 0);
     size_t size;
     free(file_read(last_journal(), &size));
     flip(last_journal(), size / 2);
     assert_int_equal(run_program(arguments), 1);
-    snprintf(arguments, sizeof arguments, "--check %s --fix", directory);
-    assert_int_equal(run_program(arguments), 0);
+    assert_int_equal(run_program(formatted("--check %s --fix", directory)), 0);
     assert_int_equal(run_program("--check /nowhere/at/all"), 2);
     assert_int_equal(run_program("--check"), 1);
     assert_int_equal(run_program("--check a --repair"), 1);

@@ -214,8 +214,7 @@ IN_FIXTURE(readers_who_do_not_read_leave_memory_to_writers) {
 /* ---- clients that are gone ---- */
 
 static long long calls_of(const char *command) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "cmdstat_%s:calls=", command);
+    const char *wanted = formatted("cmdstat_%s:calls=", command);
     const char *at = strstr(wire_ask(&witness, "INFO commandstats"), wanted);
     return at != NULL ? strtoll(at + strlen(wanted), NULL, 10) : 0;
 }

@@ -23,8 +23,7 @@ struct machine {
 static struct machine machine;
 
 static void step_clock(int64_t seconds) {
-    char written[80];
-    snprintf(written, sizeof written, "%s.new", machine.file_name);
+    const char *written = formatted("%s.new", machine.file_name);
     FILE *file = fopen(written, "w");
     assert_non_null(file);
     fprintf(file, "%+lld\n", (long long)(machine.offset_s + seconds));
@@ -280,7 +279,7 @@ static void wait_for_time_of(struct wire *replica, struct wire *master) {
 TEST(a_replica_whose_machine_is_ahead_has_the_time_of_its_master) {
     skip_where_it_cannot_be_tried();
     struct process master, replica;
-    char directory[DIRECTORY_PATH_MAX], command[64], address[32];
+    char directory[DIRECTORY_PATH_MAX];
     directory_make(directory);
     struct wire to_master = start(&master, NULL, NULL);
     wire_check(&to_master, "LB.CREATE daily FIELD a 20 TIME 40 MS PERIOD DAY", "OK");
@@ -290,14 +289,13 @@ TEST(a_replica_whose_machine_is_ahead_has_the_time_of_its_master) {
     step_clock(2 * DAY_S); /* the master believes it after a minute */
     struct wire to_replica = start(&replica, directory, NULL);
     assert_near(&to_replica, right_time_s() + INT64_C(2) * DAY_S);
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
-    wire_check(&to_replica, command, "OK");
+    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
     wait_for_time_of(&to_replica, &to_master);
     wire_check(&to_replica, "ZCARD daily", ":1");
     wire_check(&to_replica, "ZCARD short", ":1");
     stop(&replica, &to_replica);
-    snprintf(address, sizeof address, "127.0.0.1 %u", master.port);
-    to_replica = start_with(&replica, directory, "--replicaof", address);
+    to_replica =
+        start_with(&replica, directory, "--replicaof", formatted("127.0.0.1 %u", master.port));
     wait_for_time_of(&to_replica, &to_master);
     wire_check(&to_replica, "ZCARD daily", ":1");
     wire_check(&to_replica, "ZCARD short", ":1");
@@ -349,18 +347,17 @@ TEST(a_step_of_the_clock_shifts_durations_on_the_master_its_replica_and_in_its_f
     skip_where_it_cannot_be_tried();
     bool is_short = getenv("LEADERBOARD_TEST_SHORT") != NULL;
     struct process master, replica;
-    char directory[DIRECTORY_PATH_MAX], address[32], command[64];
+    char directory[DIRECTORY_PATH_MAX];
     directory_make(directory);
     step_clock(0);
     struct wire to_master = start(&master, directory, NULL);
     struct wire to_replica = start(&replica, NULL, NULL);
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
-    wire_check(&to_replica, command, "OK");
+    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
     wire_check(&to_master, "ZADD lasting 1 m", ":1");
     wire_check(&to_master, "EXPIRE lasting 100000", ":1");
     wire_check(&to_master, "ZADD timed 1 m", ":1");
-    snprintf(command, sizeof command, "EXPIREAT timed %lld", (long long)right_time_s() + 100000);
-    wire_check(&to_master, command, ":1");
+    wire_check(&to_master, formatted("EXPIREAT timed %lld", (long long)right_time_s() + 100000),
+               ":1");
     wire_check(&to_master, "COPY lasting copied", ":1");
     wire_check(&to_master, "HSET hash f v", ":1");
     wire_check(&to_master, "PEXPIRE hash 98765432", ":1");
@@ -377,8 +374,7 @@ TEST(a_step_of_the_clock_shifts_durations_on_the_master_its_replica_and_in_its_f
     assert_true(process_wait(&master, WIRE_LIMIT_MS));
     wire_close(&to_master);
     to_master = start(&master, directory, NULL);
-    snprintf(address, sizeof address, "REPLICAOF 127.0.0.1 %u", master.port);
-    wire_check(&to_replica, address, "OK");
+    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
     assert_same_expiries(&to_master, &to_replica, "after a restart of the master");
     stop(&replica, &to_replica);
     stop(&master, &to_master);

@@ -1481,8 +1481,7 @@ TEST(every_command_of_redis_is_here_or_said_to_be_missing) {
     int here = 0, missing = 0;
     char *save = NULL;
     for (char *name = strtok_r(names, "[] ", &save); name; name = strtok_r(NULL, "[] ", &save)) {
-        char ask[64];
-        snprintf(ask, sizeof ask, "COMMAND INFO %s", name);
+        const char *ask = formatted("COMMAND INFO %s", name);
         if (strchr(name, '|') != NULL || strcmp(wire_ask(&compared.our_wire, ask), "[nil]") != 0) {
             here++;
             continue;
@@ -1520,8 +1519,7 @@ TEST(the_commands_that_run_while_boards_are_loaded_are_those_of_redis) {
     int with = 0, without = 0;
     char *save = NULL;
     for (char *name = strtok_r(names, "[] ", &save); name; name = strtok_r(NULL, "[] ", &save)) {
-        char ask[64];
-        snprintf(ask, sizeof ask, "COMMAND INFO %s", name);
+        const char *ask = formatted("COMMAND INFO %s", name);
         const char *reply = wire_ask(&compared.our_wire, ask);
         if (strcmp(reply, "[nil]") == 0) {
             continue;

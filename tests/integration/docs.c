@@ -115,8 +115,7 @@ static void last_moment(const struct layout *layout, char *out) {
 
 /* The range that a server tells whose boards have this layout, as "lowest..highest". */
 static void server_range(const char *layout, char *out) {
-    char config[LINE_MAX_SIZE + 64];
-    snprintf(config, sizeof config, "layout told %s\nboard b told\n", layout);
+    const char *config = formatted("layout told %s\nboard b told\n", layout);
     const struct process_options options = {.config = config};
     struct process server;
     assert_true(process_start(&server, &options));
@@ -184,15 +183,12 @@ TEST(the_table_of_score_widths_is_right) {
     unsigned rows = 0;
     while (page_row(&page)) {
         assert_int_equal(page.cell_count, 4);
-        char layout[LINE_MAX_SIZE], range[TEXT_SIZE];
+        char layout[LINE_MAX_SIZE];
         snprintf(layout, sizeof layout, "FIELD s %s", page.cells[0]);
-        snprintf(range, sizeof range, "0..%.40s", page.cells[1]);
-        check_range(layout, range);
-        snprintf(layout, sizeof layout, "FIELD s %s SIGNED", page.cells[0]);
-        check_range(layout, page.cells[2]);
+        check_range(layout, formatted("0..%.40s", page.cells[1]));
+        check_range(formatted("FIELD s %s SIGNED", page.cells[0]), page.cells[2]);
         snprintf(layout, sizeof layout, "FIELD s %s SCALE 2", page.cells[0]);
-        snprintf(range, sizeof range, "0..%.40s", page.cells[3]);
-        check_range(layout, range);
+        check_range(layout, formatted("0..%.40s", page.cells[3]));
         rows++;
     }
     assert_int_equal(rows, 10);

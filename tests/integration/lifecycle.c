@@ -112,9 +112,8 @@ TEST(the_configuration_file_counts_and_the_command_line_wins) {
     wire_check(&client, "CONFIG GET maxclients", "[maxclients 77]");
     wire_check(&client, "CONFIG SET maxclients 55", "OK");
     wire_check(&client, "CONFIG REWRITE", "OK");
-    char path[PROCESS_PATH_MAX], line[256];
-    snprintf(path, sizeof path, "%s", configured.config_path);
-    FILE *file = fopen(path, "r");
+    char line[256];
+    FILE *file = fopen(formatted("%s", configured.config_path), "r");
     assert_non_null(file);
     bool is_written = false;
     while (fgets(line, sizeof line, file)) {
@@ -131,10 +130,9 @@ TEST(help_and_version_print_and_exit_0) {
         skip(); /* its words end at --help only when they come first */
     }
     for (int i = 0; i < 2; i++) {
-        char command[512], text[256] = "";
-        snprintf(command, sizeof command, "%s %s 2>&1", process_default_program(),
-                 i ? "--version" : "--help");
-        FILE *output = popen(command, "r");
+        char text[256] = "";
+        FILE *output = popen(
+            formatted("%s %s 2>&1", process_default_program(), i ? "--version" : "--help"), "r");
         assert_non_null(output);
         size_t got = fread(text, 1, sizeof text - 1, output);
         assert_true(got > 0);
@@ -148,9 +146,7 @@ TEST(help_and_version_print_and_exit_0) {
 /* What everybody on the machine can read of a process. Blanks between its arguments. */
 static char *arguments_of(const struct process *process) {
     static char text[8192];
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)process->pid);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(formatted("/proc/%d/cmdline", (int)process->pid), "r");
     assert_non_null(file);
     size_t size = fread(text, 1, sizeof text - 1, file);
     fclose(file);
@@ -249,9 +245,7 @@ static void write_big_board(struct text *request, struct text *replies) {
 }
 
 static int count_threads(const struct process *process) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
-    DIR *directory = opendir(path);
+    DIR *directory = opendir(formatted("/proc/%d/task", (int)process->pid));
     int count = 0;
     assert_non_null(directory);
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
@@ -387,12 +381,11 @@ TEST(a_full_server_refuses_writers_and_serves_readers) {
     assert_true(process_start(&small, NULL));
     struct wire client = wire_open(process_connect_tcp(&small));
     wire_check(&client, "CONFIG SET maxmemory 4mb", "OK");
-    char command[64];
     const char *reply = ":1";
     int added = 0;
     for (; reply[0] == ':' && added < 1000000; added++) {
-        snprintf(command, sizeof command, "ZADD b:%d %d member-%032d", added % 100, added, added);
-        reply = wire_ask(&client, command);
+        reply =
+            wire_ask(&client, formatted("ZADD b:%d %d member-%032d", added % 100, added, added));
     }
     assert_string_equal(reply, "-OOM command not allowed when used memory > 'maxmemory'.");
     wire_check(&client, "ZSCORE b:0 member-00000000000000000000000000000000", "0");
@@ -592,10 +585,9 @@ TEST(sighup_opens_the_log_anew) {
     const struct process_options options = {.arguments = arguments};
     struct process logging;
     assert_true(process_start(&logging, &options));
-    char path[PROCESS_PATH_MAX + 16], rotated[PROCESS_PATH_MAX + 16];
+    char path[PROCESS_PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/server.log", logging.directory);
-    snprintf(rotated, sizeof rotated, "%s/server.log.1", logging.directory);
-    assert_int_equal(rename(path, rotated), 0);
+    assert_int_equal(rename(path, formatted("%s/server.log.1", logging.directory)), 0);
     process_signal(&logging, SIGHUP);
     int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
     while (access(path, F_OK) != 0) {

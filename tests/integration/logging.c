@@ -82,10 +82,8 @@ enum { THREADS_MAX = 32, THREAD_NAME_SIZE = 32 };
 
 /* The server's threads, by their numbers, which rise as they are started. */
 static int find_threads(const struct process *server, pid_t *threads) {
-    char path[64];
     int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)server->pid);
-    DIR *directory = opendir(path);
+    DIR *directory = opendir(formatted("/proc/%d/task", (int)server->pid));
     assert_non_null(directory);
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (entry->d_name[0] != '.' && count < THREADS_MAX) {
@@ -97,9 +95,7 @@ static int find_threads(const struct process *server, pid_t *threads) {
 }
 
 static void name_of_thread(const struct process *server, pid_t thread, char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)server->pid, (int)thread);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(formatted("/proc/%d/task/%d/comm", (int)server->pid, (int)thread), "r");
     assert_non_null(file);
     assert_non_null(fgets(name, THREAD_NAME_SIZE, file));
     fclose(file);
@@ -115,7 +111,6 @@ TEST(every_thread_writes_a_whole_report) {
         struct process server;
         pid_t threads[THREADS_MAX];
         char name[THREAD_NAME_SIZE];
-        char expected[64];
         start(&server, arguments);
         wait_for_log(&server, " ready ");
         count = find_threads(&server, threads);
@@ -125,8 +120,7 @@ TEST(every_thread_writes_a_whole_report) {
         assert_int_equal(syscall(SYS_tgkill, server.pid, threads[i], SIGSEGV), 0);
         assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
         assert_int_equal(server.exit_status, 128 + SIGSEGV);
-        snprintf(expected, sizeof expected, " thread=\"%s\"", name);
-        expect_in_log(&server, expected);
+        expect_in_log(&server, formatted(" thread=\"%s\"", name));
         expect_in_log(&server, "report frame=1 ");
         expect_in_log(&server, "report info used_memory:");
         expect_in_log(&server, "report end");
@@ -485,8 +479,7 @@ TEST(renamed_commands_answer_as_in_redis) {
     struct wire ours = wire_open(process_connect_unix(&server));
     struct wire theirs = wire_open(process_connect_unix(&redis));
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
-        char expected[4096];
-        snprintf(expected, sizeof expected, "%s", wire_ask(&theirs, requests[i]));
+        const char *expected = formatted("%s", wire_ask(&theirs, requests[i]));
         const char *answer = wire_ask(&ours, requests[i]);
         if (strcmp(answer, expected) != 0) {
             fail_msg("%s: redis %s, here %s", requests[i], expected, answer);

@@ -80,8 +80,7 @@ static void check_start_refused(const char *const *words, const char *const *tol
 /* INFO's field, "" if it is not there; valid until the next call. */
 static const char *info(const char *name) {
     static char value[128];
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "\n%s:", name);
+    const char *wanted = formatted("\n%s:", name);
     const char *at = strstr(wire_ask(&wire, "INFO persistence"), wanted);
     value[0] = '\0';
     if (at) {
@@ -102,8 +101,7 @@ static void wait_for_info(const char *name, const char *value) {
 }
 
 static void save_in_background(void) {
-    char before[128];
-    snprintf(before, sizeof before, "%s", info("rdb_saves"));
+    const char *before = formatted("%s", info("rdb_saves"));
     wire_check(&wire, "BGSAVE", "Background saving started");
     wait_for_info("rdb_bgsave_in_progress", "0");
     assert_string_equal(info("rdb_last_bgsave_status"), "ok");
@@ -282,8 +280,7 @@ IN_FIXTURE(a_snapshot_is_exact_while_writers_go_on) {
     for (int round = 0; round < 5; round++) {
         wire_check(&wire, "BGSAVE", "Background saving started");
         for (int i = 0; i < 300; i++) {
-            char line[64];
-            snprintf(line, sizeof line, "ZINCRBY sum:%d 1 ann", i % 7);
+            const char *line = formatted("ZINCRBY sum:%d 1 ann", i % 7);
             assert_int_equal(wire_ask_integer(&wire, "ZREMRANGEBYRANK big 0 9"), 10);
             (void)wire_ask(&wire, line);
             assert_int_equal(wire_ask_integer(&wire, "ZREMRANGEBYRANK big -5 -1"), 5);
@@ -467,8 +464,7 @@ IN_FIXTURE(while_boards_are_loaded_clients_are_told_so) {
         end(SIGTERM); /* it was faster than this test */
         loading_count = watch_loading();
     }
-    char count[16];
-    snprintf(count, sizeof count, ":%d", long_board());
+    const char *count = formatted(":%d", long_board());
     assert_string_equal(wire.reply.at, "PONG");
     wire_check(&wire, "ZCARD big", count);
     assert_string_equal(info("loading"), "0");
@@ -633,17 +629,18 @@ IN_FIXTURE(a_directory_in_use_is_not_restored_imported_or_fixed_into) {
     static const char *const words[][3] = {{"--restore", "table", ""},
                                            {"--import", "table", "--format csv"},
                                            {"--check", "", "--fix"}};
-    char command[8 * PROCESS_PATH_MAX], other[DIRECTORY_PATH_MAX];
+    char other[DIRECTORY_PATH_MAX];
     directory_make(other);
     start(no_words); /* and has no manifest */
     wire_check(&wire, "ZADD a 1 x", ":1");
     file_write(directory_join(other, "table"), "x", 1);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         bool has_source = words[i][1][0] != '\0';
-        snprintf(command, sizeof command, "%s %s %s/%s %s %s >%s/said 2>&1",
-                 process_default_program(), words[i][0], has_source ? other : directory,
-                 words[i][1], has_source ? directory : "", words[i][2], other);
-        assert_int_not_equal(system(command), 0);
+        assert_int_not_equal(
+            system(formatted("%s %s %s/%s %s %s >%s/said 2>&1", process_default_program(),
+                             words[i][0], has_source ? other : directory, words[i][1],
+                             has_source ? directory : "", words[i][2], other)),
+            0);
     }
     directory_remove(other);
     wire_check(&wire, "SAVE", "OK");
@@ -660,9 +657,7 @@ IN_FIXTURE(a_directory_that_cannot_be_used_is_named) {
     check_start_refused(unwritable, (const char *[]){"/proc/appendonlydir", NULL});
     const char *a_file[] = {"--dir", directory, "--appenddirname", "taken", "--appendonly",
                             "yes",   NULL};
-    char path[2 * PROCESS_PATH_MAX];
-    snprintf(path, sizeof path, "%s/taken", directory);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(formatted("%s/taken", directory), "w");
     assert_non_null(file);
     fclose(file);
     check_start_refused(a_file, (const char *[]){"taken", "Not a directory", NULL});
@@ -692,7 +687,6 @@ IN_FIXTURE(without_a_journal_the_directory_is_not_needed_until_something_is_save
 
 /* As docs/durability.md has it. */
 IN_FIXTURE(a_copy_of_a_running_servers_directory_is_a_backup) {
-    char command[4 * PROCESS_PATH_MAX];
     start(with_journal);
     write_story();
     fill("big", 100000);
@@ -700,11 +694,10 @@ IN_FIXTURE(a_copy_of_a_running_servers_directory_is_a_backup) {
     for (int i = 0; i < 100; i++) {
         wire_check_prefix(&wire, "ZINCRBY votes 1 ann", "");
     }
-    snprintf(command, sizeof command, "cp -a %s/appendonlydir %s/copy", directory, directory);
-    assert_int_equal(system(command), 0);
-    snprintf(command, sizeof command, "%s --check %s/copy >%s/check", process_default_program(),
-             directory, directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(formatted("cp -a %s/appendonlydir %s/copy", directory, directory)), 0);
+    assert_int_equal(system(formatted("%s --check %s/copy >%s/check", process_default_program(),
+                                      directory, directory)),
+                     0);
     wire_check(&wire, "FLUSHALL", "OK");
     end(SIGTERM);
     start((const char *[]){"--appenddirname", "copy", "--appendonly", "yes", NULL});
@@ -745,9 +738,7 @@ static int write_until_full(struct wire *waiting) {
     *waiting = wire;
     wire = wire_open(process_connect_unix(&server));
     for (;;) {
-        char line[64];
-        snprintf(line, sizeof line, "ZADD late %d player-%d\r\n", count, count);
-        wire_send_text(waiting, line);
+        wire_send_text(waiting, formatted("ZADD late %d player-%d\r\n", count, count));
         /* A slow reply is no reply that waits: all before it were written, this one was not. */
         while (wire_is_silent(waiting, 100)) {
             if (strcmp(info("aof_last_write_status"), "err") == 0) {

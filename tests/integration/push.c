@@ -355,12 +355,10 @@ static void follow_in(unsigned version, const char *settings) {
     wire_check(&bob, "LB.CREATE k OPENS 2026-01-01T00:00:00Z CLOSES 2087-01-01T00:00:00Z", "OK");
     wire_check(&bob, "ZADD k 3 c", ":1");
     hear(&ann, is_push, "[message __toplist@0__:2:k [[\"c\",\"3\"]]]");
-    char line[100];
     int64_t now_ms = (int64_t)time(NULL) * 1000;
     char text[TIMESTAMP_TEXT_MAX + 1];
     text[timestamp_print(text, (now_ms + 2000) * 1000)] = '\0';
-    snprintf(line, sizeof line, "LB.ALTER k CLOSES %s", text);
-    wire_check(&bob, line, "OK");
+    wire_check(&bob, formatted("LB.ALTER k CLOSES %s", text), "OK");
     hear(&ann, is_push, "[message __board@0__:k closed]");
     wire_check(&bob, "LB.ALTER k CLOSES NONE", "OK");
     hear(&ann, is_push, "[message __board@0__:k opened]");

@@ -376,7 +376,6 @@ static void check_sums(void) {
 static void check_order(int board) {
     struct text expected = {.at = NULL};
     struct wire wire = wire_open(process_connect_unix(&server));
-    char line[WORDS_MAX];
     int64_t rank = 0, unit_ms = boards[board].unit_us / 1000;
     for (int i = 0; i < MEMBERS; i++) {
         members[board][i].number = i;
@@ -395,8 +394,8 @@ static void check_order(int board) {
         }
     }
     text_add(&expected, "]", 1);
-    snprintf(line, sizeof line, "LB.RANGE %s 0 -1", boards[board].name);
-    assert_string_equal(wire_ask(&wire, line), expected.at);
+    assert_string_equal(wire_ask(&wire, formatted("LB.RANGE %s 0 -1", boards[board].name)),
+                        expected.at);
     text_free(&expected);
     wire_close(&wire);
 }

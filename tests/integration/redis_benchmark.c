@@ -21,10 +21,9 @@ static int stop_server(void **state) {
 
 /* Run it; every line must be a figure, and figures are counted. */
 static int run_benchmark(const char *words) {
-    char command[512], line[65536]; /* progress of a slow machine is one long line */
-    snprintf(command, sizeof command, "redis-benchmark -p %u %s 2>&1 </dev/null", server.port,
-             words);
-    FILE *output = popen(command, "r");
+    char line[65536]; /* progress of a slow machine is one long line */
+    FILE *output =
+        popen(formatted("redis-benchmark -p %u %s 2>&1 </dev/null", server.port, words), "r");
     assert_non_null(output);
     int figures = 0;
     while (fgets(line, sizeof line, output)) {
@@ -46,9 +45,7 @@ static const char *requests(void) {
 }
 
 static void check_benchmark(const char *words, int figures) {
-    char all[256];
-    snprintf(all, sizeof all, "%s -q %s", requests(), words);
-    assert_int_equal(run_benchmark(all), figures);
+    assert_int_equal(run_benchmark(formatted("%s -q %s", requests(), words)), figures);
 }
 
 TEST(zadd_and_zpopmin_run_clean) {

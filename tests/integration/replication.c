@@ -122,8 +122,7 @@ static struct registry *read_copy(const char *path) {
 }
 
 static struct registry *copy_of(struct node *node, const char *name) {
-    char path[DIRECTORY_PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    const char *path = formatted("%s/%s", scratch, name);
     save_copy(node, path);
     return read_copy(path);
 }
@@ -377,8 +376,7 @@ IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
     write_some(MASTER, commands_count());
     node_wait_synced(REPLICA, MASTER);
     for (int i = 0; i < 4; i++) {
-        char address[32];
-        snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+        const char *address = formatted("127.0.0.1 %u", MASTER->port);
         const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
         node_end(REPLICA, i % 2 == 0 ? SIGKILL : SIGTERM);
         write_some(MASTER, 200);
@@ -395,8 +393,7 @@ IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
 static struct registry *read_base(const struct node *node) {
     struct store_state state;
     char reason[DISK_ERROR_MAX], path[2 * DIRECTORY_PATH_MAX];
-    snprintf(path, sizeof path, "%s/appendonlydir", node->directory);
-    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    int fd = open(formatted("%s/appendonlydir", node->directory), O_RDONLY | O_DIRECTORY);
     assert_int_equal(store_read_manifest(fd, &state, reason), STORE_OK);
     close(fd);
     snprintf(path, sizeof path, "%s/appendonlydir/%s", node->directory,
@@ -432,9 +429,7 @@ static void save_within(const char *appendonly, int members) {
     node_wait_up(REPLICA);
     node_fill(MASTER, "filled", members);
     for (int i = 0; i < rounds; i++) {
-        char line[80];
-        snprintf(line, sizeof line, "ZUNIONSTORE long%d 1 filled\r\nPING\r\n", i);
-        wire_send_text(&MASTER->wire, line);
+        wire_send_text(&MASTER->wire, formatted("ZUNIONSTORE long%d 1 filled\r\nPING\r\n", i));
         for (int k = 0; k < SAVES; k++) {
             wire_check(&REPLICA->wire, "SAVE", "OK");
             struct registry *registry = read_base(REPLICA);
@@ -523,7 +518,6 @@ IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on
 }
 
 IN_FIXTURE(a_save_in_the_tick_of_a_lifes_first_change_names_its_history) {
-    char id[64], second[80];
     node_start(MASTER, without_journal);
     node_start(REPLICA, without_journal);
     node_follow(REPLICA, MASTER); /* so there is a history to be named */
@@ -532,14 +526,14 @@ IN_FIXTURE(a_save_in_the_tick_of_a_lifes_first_change_names_its_history) {
     wire_check(&MASTER->wire, "SAVE", "OK");
     node_end(MASTER, SIGKILL);
     node_start(MASTER, without_journal);
-    snprintf(id, sizeof id, "%s", node_master_id(MASTER));
+    const char *id = formatted("%s", node_master_id(MASTER));
     wire_send_text(&MASTER->wire, "ZADD a 2 x\r\nSAVE\r\n");
     assert_string_equal(wire_reply(&MASTER->wire), ":0");
     assert_string_equal(wire_reply(&MASTER->wire), "OK");
     node_end(MASTER, SIGKILL);
     node_start(MASTER, without_journal);
-    snprintf(second, sizeof second, "master_replid2:%s", id);
-    assert_non_null(strstr(wire_ask(&MASTER->wire, "INFO replication"), second));
+    assert_non_null(
+        strstr(wire_ask(&MASTER->wire, "INFO replication"), formatted("master_replid2:%s", id)));
 }
 
 IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {
@@ -596,9 +590,8 @@ IN_FIXTURE(a_copy_that_ends_with_the_same_number_reaches_replicas_of_replicas) {
             break;
         }
         assert_true(ours <= wanted && theirs <= wanted);
-        char command[64];
-        snprintf(command, sizeof command, "ZADD %s %d m", ours < wanted ? "new" : "old", (int)i);
-        wire_check_prefix(ours < wanted ? &MASTER->wire : &REPLICA->wire, command, ":");
+        wire_check_prefix(ours < wanted ? &MASTER->wire : &REPLICA->wire,
+                          formatted("ZADD %s %d m", ours < wanted ? "new" : "old", (int)i), ":");
     }
     node_wait_synced(THIRD, REPLICA);
     node_follow(REPLICA, MASTER);
@@ -640,7 +633,6 @@ IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
 }
 
 IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
-    char command[64];
     node_start(MASTER, with_journal);
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
@@ -649,8 +641,8 @@ IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
     for (int i = 0; i < 4; i++) {
         struct node *from = i % 2 == 0 ? MASTER : REPLICA;
         struct node *to = i % 2 == 0 ? REPLICA : MASTER;
-        snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port);
-        wire_check(&from->wire, command, "OK");
+        wire_check(&from->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port),
+                   "OK");
         node_wait_up(from);
         write_some(to, 100);
         check_equal(from, to);
@@ -748,8 +740,7 @@ static void start_encrypted(const struct tls_files *files, const char *certifica
 }
 
 static void follow_host(const char *host) {
-    char command[64];
-    snprintf(command, sizeof command, "REPLICAOF %s %u", host, MASTER->port);
+    const char *command = formatted("REPLICAOF %s %u", host, MASTER->port);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     wire_check(&REPLICA->wire, command, "OK");
 }
@@ -812,9 +803,7 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     node_wait_up(REPLICA);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "slow%d", i);
-        node_fill(MASTER, name, LARGE_SHORT);
+        node_fill(MASTER, formatted("slow%d", i), LARGE_SHORT);
     }
     wire_wait_info(&MASTER->wire, "connected_slaves", 0);
     process_signal(&REPLICA->server, SIGCONT);
@@ -831,9 +820,7 @@ IN_FIXTURE(a_limit_below_one_piece_of_a_copy_lets_copies_and_groups_through) {
     node_start(MASTER, words);
     node_start(REPLICA, without_journal);
     for (int i = 0; i < 8; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "big%d", i);
-        node_fill(MASTER, name, LARGE_SHORT);
+        node_fill(MASTER, formatted("big%d", i), LARGE_SHORT);
     }
     node_follow(REPLICA, MASTER);
     wire_wait_info(&MASTER->wire, "connected_slaves", 1);
@@ -867,14 +854,11 @@ IN_FIXTURE(what_a_master_answers_last_before_it_ends_is_on_its_replica) {
     for (int i = 0; i < (is_short_run() ? 6 : 18); i++) {
         static const char *const ends[] = {"", "SHUTDOWN\r\n", "SHUTDOWN NOW\r\n"};
         const char *end = ends[i % 3];
-        char command[128];
         node_wait_synced(REPLICA, MASTER);
         for (int k = 0; k < WRITES; k++) {
-            snprintf(command, sizeof command, "ZADD last %d m%d", k, count++);
-            wire_check(&MASTER->wire, command, ":1");
+            wire_check(&MASTER->wire, formatted("ZADD last %d m%d", k, count++), ":1");
         }
-        snprintf(command, sizeof command, "ZADD last 1 m%d\r\n%s", count++, end);
-        wire_send_text(&MASTER->wire, command);
+        wire_send_text(&MASTER->wire, formatted("ZADD last 1 m%d\r\n%s", count++, end));
         wire_expect(&MASTER->wire, ":1\r\n");
         if (end[0] == '\0') {
             node_end(MASTER, SIGTERM);
@@ -922,9 +906,7 @@ IN_FIXTURE(behind_the_backlog_is_the_journal) {
     check_equal(REPLICA, MASTER);
     process_signal(&REPLICA->server, SIGSTOP);
     for (int i = 0; i < 12; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "slow%d", i);
-        node_fill(MASTER, name, LARGE_SHORT);
+        node_fill(MASTER, formatted("slow%d", i), LARGE_SHORT);
     }
     process_signal(&REPLICA->server, SIGCONT);
     check_equal(REPLICA, MASTER);
@@ -934,12 +916,11 @@ IN_FIXTURE(behind_the_backlog_is_the_journal) {
 
 /* What was rewritten is no journal any more: only a copy helps. */
 IN_FIXTURE(behind_the_journal_is_a_full_copy) {
-    char address[32];
     node_start(MASTER, with_short_backlog);
     node_start(REPLICA, with_journal);
     node_follow(REPLICA, MASTER);
     node_wait_synced(REPLICA, MASTER);
-    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    const char *address = formatted("127.0.0.1 %u", MASTER->port);
     const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
     node_end(REPLICA, SIGTERM);
     node_fill(MASTER, "long", LARGE_SHORT);
@@ -957,7 +938,7 @@ IN_FIXTURE(behind_the_journal_is_a_full_copy) {
 
 /* What a server of version 5 has, a replica of version 4 that follows it has, too; so it is compared. */
 IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
-    char address[32], command[64];
+    char address[32];
     REPLICA->format = FILE_FORMAT + 1;
     node_start(MASTER, with_short_backlog);
     node_start(REPLICA, with_journal);
@@ -981,8 +962,8 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
     check_equal(THIRD, MASTER);
     assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     /* The newer one takes over, and the older one follows until it is replaced as well. */
-    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port);
-    wire_check(&MASTER->wire, command, "OK");
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", REPLICA->port),
+               "OK");
     node_wait_up(MASTER);
     write_some(REPLICA, 300);
     node_wait_synced(MASTER, REPLICA);
@@ -1033,8 +1014,7 @@ IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
 /* ---- everything at once ---- */
 
 static void disturb(struct node *node, struct node *master, uint64_t kind) {
-    char address[32];
-    snprintf(address, sizeof address, "127.0.0.1 %u", master->port);
+    const char *address = formatted("127.0.0.1 %u", master->port);
     const char *const words[] = {"--appendonly", below(2) == 0 ? "yes" : "no", "--replicaof",
                                  address, NULL};
     switch (kind) {

@@ -221,7 +221,6 @@ static void begin(struct world *world, const char *fsync) {
 
 /* How many allocations there were. */
 static uint64_t play(struct world *world, uint64_t nth) {
-    char command[64];
     uint64_t requests_before = memory_requests();
     insist(world, &world->to_other, "REPLICAOF NO ONE\r\n", "+OK");
     memory_fail_at(nth);
@@ -231,8 +230,7 @@ static uint64_t play(struct world *world, uint64_t nth) {
     insist(world, &world->to_other, "ZADD all 7 seven\r\n", ":");
     expect_equal(world);
     insist(world, &world->to_inside, "REPLICAOF NO ONE\r\n", "+OK");
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u\r\n", world->port);
-    insist(world, &world->to_other, command, "+OK");
+    insist(world, &world->to_other, formatted("REPLICAOF 127.0.0.1 %u\r\n", world->port), "+OK");
     insist(world, &world->to_inside, "ZADD all 8 eight\r\n", ":");
     insist(world, &world->to_inside, "ZADD all 9 nine\r\n", ":");
     expect_equal(world);

@@ -56,8 +56,7 @@ static void begin_pair(void) {
 }
 
 static void copy_directory(const char *from, const char *to) {
-    char whole[DIRECTORY_PATH_MAX + 4];
-    snprintf(whole, sizeof whole, "%s/.", from);
+    const char *whole = formatted("%s/.", from);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -113,15 +112,14 @@ IN_FIXTURE(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
 /* ---- FAILOVER ---- */
 
 IN_FIXTURE(a_master_that_has_changed_nothing_since_its_start_hands_over) {
-    char command[64];
     begin_pair();
     wire_check(&master.wire, "ZADD w 1 one", ":1");
     node_wait_synced(&replica, &master);
     node_end(&master, SIGTERM);
     node_start(&master, with_journal);
     node_wait_synced(&replica, &master);
-    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 30000", replica.port);
-    wire_check(&master.wire, command, "OK");
+    wire_check(&master.wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 30000", replica.port),
+               "OK");
     node_wait_up(&master);
     wire_check(&replica.wire, "ZADD w 2 two", ":1");
     node_wait_synced(&master, &replica);
@@ -232,9 +230,8 @@ IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_wh
 
 /* It has never opened, so its history is still that of the master. */
 IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
-    char command[64];
     begin_long_change();
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master.port);
+    const char *command = formatted("REPLICAOF 127.0.0.1 %u", master.port);
     wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
     wire_check(&replica.wire, command, "OK");
     wire_expect(&master.wire, ":600000\r\n");
@@ -244,11 +241,10 @@ IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
 }
 
 IN_FIXTURE(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
-    char command[64];
     begin_long_change();
     wire_expect(&master.wire, ":600000\r\n");
-    snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port);
-    wire_check(&master.wire, command, "OK");
+    wire_check(&master.wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port),
+               "OK");
     node_wait_up(&master);
     wire_check(&replica.wire, "ZCARD sum", ":600000");
     wire_check(&replica.wire, "ZADD sum 1 after", ":1");
@@ -323,13 +319,12 @@ static void answer_with_damage(int listener) {
 }
 
 IN_FIXTURE(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
-    char command[64], wanted[128];
+    char wanted[128];
     uint16_t port;
     int listener = listen_anywhere(&port);
     node_start(&replica, with_journal);
     wire_check(&replica.wire, "ZADD mine 1 ann", ":1");
-    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", port);
-    wire_check(&replica.wire, command, "OK");
+    wire_check(&replica.wire, formatted("REPLICAOF 127.0.0.1 %u", port), "OK");
     answer_with_damage(listener);
     answer_with_damage(listener); /* asked for again */
     snprintf(wanted, sizeof wanted,

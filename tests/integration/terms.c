@@ -131,11 +131,10 @@ IN_FIXTURE(nobody_is_served_out_of_what_a_closed_master_pulls) {
 
 /* Its replicas have never lost their links: they are to promise its new term all the same. */
 IN_FIXTURE(a_master_opens_again_when_its_failover_is_given_up) {
-    char text[128];
     begin_three(nothing_further, nothing_further);
     process_signal(&SECOND->server, SIGSTOP);
-    snprintf(text, sizeof text, "FAILOVER TO 127.0.0.1 %u FORCE TIMEOUT 1", SECOND->port);
-    wire_check(&MASTER->wire, text, "OK");
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u FORCE TIMEOUT 1", SECOND->port),
+               "OK");
     int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
     while (strstr(wire_ask(&MASTER->wire, "INFO replication"), ":failover-in-progress") == NULL) {
         assert_true(process_now_ms() < give_up_at);
@@ -211,9 +210,8 @@ static void promote_who_was_away(const char *const *of_second) {
 
 IN_FIXTURE(a_pull_goes_on_for_as_long_as_it_advances) {
     uint16_t port;
-    char port_text[8];
     int listener = listen_anywhere(&port);
-    snprintf(port_text, sizeof port_text, "%u", port);
+    const char *port_text = formatted("%u", port);
     const char *const announced[] = {"--replica-announce-port", port_text, "--repl-backlog-size",
                                      "16kb", NULL};
     begin_three(announced, nothing_further);
@@ -247,10 +245,9 @@ IN_FIXTURE(what_is_too_long_to_be_pulled_comes_as_a_copy) {
 
 IN_FIXTURE(http_shows_nothing_that_no_replica_has) {
     uint16_t port;
-    char port_text[8];
     int listener = listen_anywhere(&port);
     close(listener);
-    snprintf(port_text, sizeof port_text, "%u", port);
+    const char *port_text = formatted("%u", port);
     const char *const with_page[] = {"--web-port", port_text, NULL};
     begin_three(with_page, nothing_further);
     process_signal(&SECOND->server, SIGSTOP);

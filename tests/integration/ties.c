@@ -89,8 +89,7 @@ IN_TURN(equal_scores_rank_by_arrival_inside_one_millisecond) {
 
 /* The server reads the file whenever it looks at the time: it must never be there half written. */
 static void set_clock(const char *path, const char *offset) {
-    char written[80];
-    snprintf(written, sizeof written, "%s.new", path);
+    const char *written = formatted("%s.new", path);
     FILE *file = fopen(written, "w");
     assert_non_null(file);
     fprintf(file, "%s\n", offset);
@@ -198,11 +197,8 @@ IN_TURN(a_million_members_at_one_score_keep_arrival_order) {
         check_page(first, count);
     }
     for (uint32_t i = 0; i < count; i += count / 100) {
-        char command[64], expected[16];
-        snprintf(command, sizeof command, "ZREVRANK b m%06u",
-                 (uint32_t)((uint64_t)i * STEP % count));
-        snprintf(expected, sizeof expected, ":%u", i);
-        wire_check(&wire, command, expected);
+        const char *command = formatted("ZREVRANK b m%06u", (uint32_t)((uint64_t)i * STEP % count));
+        wire_check(&wire, command, formatted(":%u", i));
     }
     wire_check(&wire, "ZRANGE b 0 0", "[aaa]");
     wire_check(&wire, "ZREVRANGE b -1 -1", "[aaa]");

@@ -427,8 +427,7 @@ static bool increment(redisContext *context, int racer) {
 }
 
 IN_TURN(racing_read_and_write_under_watch_loses_no_increment) {
-    char expected[32];
-    snprintf(expected, sizeof expected, "%d", RACERS * (is_short() ? WINS_SHORT : WINS));
+    const char *expected = formatted("%d", RACERS * (is_short() ? WINS_SHORT : WINS));
     assert_true(race(RACERS, increment));
     wire_check(&witness, "ZSCORE counter n", expected);
 }
@@ -506,9 +505,7 @@ IN_TURN(the_loop_of_watch_and_fifteen_tries_works_unchanged) {
         strtoull(wire_ask(&witness, "ZSCORE packed:poll candidate"), NULL, 10);
     unsigned long long told = 0;
     for (int i = 0; i < RACERS; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "ZSCORE told voter:%d", i);
-        told += strtoull(wire_ask(&witness, line), NULL, 10);
+        told += strtoull(wire_ask(&witness, formatted("ZSCORE told voter:%d", i)), NULL, 10);
     }
     int asked = RACERS * (is_short() ? VOTES_SHORT : VOTES);
     printf("%d votes asked for, %llu given: the others had no luck in %d tries\n", asked, told,
@@ -532,12 +529,9 @@ static bool vote_points(redisContext *context, int racer) {
 IN_TURN(zincrby_alone_needs_neither_watch_nor_tries) {
     int votes = is_short() ? VOTES_SHORT : VOTES;
     assert_true(race(RACERS, vote_points));
-    char expected[32];
-    snprintf(expected, sizeof expected, "%d", RACERS * votes);
-    wire_check(&witness, "ZSCORE points:poll candidate", expected);
+    wire_check(&witness, "ZSCORE points:poll candidate", formatted("%d", RACERS * votes));
     wire_check(&witness, "ZREVRANK points:poll candidate", ":0");
-    snprintf(expected, sizeof expected, "%d", votes);
-    wire_check(&witness, "ZSCORE points:poll voter:3", expected);
+    wire_check(&witness, "ZSCORE points:poll voter:3", formatted("%d", votes));
     wire_check(&witness, "ZCARD points:poll", ":17");
 }
 
@@ -715,9 +709,7 @@ IN_TURN(clients_killed_anywhere_leave_whole_transactions) {
         wire_push(&client, request.at, 1 + below((unsigned)request.size), WIRE_LIMIT_MS);
         text_free(&request);
         if (round % 2 == 0) {
-            char line[64];
-            snprintf(line, sizeof line, "CLIENT KILL ID %lld", (long long)id);
-            wire_check(&witness, line, ":1");
+            wire_check(&witness, formatted("CLIENT KILL ID %lld", (long long)id), ":1");
             wire_close(&client);
         } else {
             wire_abort(&client);

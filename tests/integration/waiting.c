@@ -104,10 +104,10 @@ static int64_t id_of(struct stage *stage, int side, int client) {
 
 static void unblock(struct stage *stage, int client, const char *reason, const char *expected) {
     for (int side = 0; side < 2; side++) {
-        char line[64];
-        snprintf(line, sizeof line, "CLIENT UNBLOCK %lld%s", (long long)id_of(stage, side, client),
-                 reason);
-        wire_check(&stage->witnesses[side], line, expected);
+        wire_check(
+            &stage->witnesses[side],
+            formatted("CLIENT UNBLOCK %lld%s", (long long)id_of(stage, side, client), reason),
+            expected);
     }
 }
 
@@ -156,8 +156,7 @@ TEST(random_waiting_is_as_in_redis) {
         unsigned b = (unsigned)random_below(&random, KEYS);
         if (!stage.is_waiting[client] && random_below(&random, 2) == 0) {
             unsigned pick = (unsigned)random_below(&random, 4);
-            snprintf(line, sizeof line, "EXISTS k%u k%u", a, b);
-            stage_step(&stage, 0, line);
+            stage_step(&stage, 0, formatted("EXISTS k%u k%u", a, b));
             bool has_member = strcmp(stage_received(&stage, 0), ":0\n") != 0;
             switch (pick) {
             case 0:
@@ -262,10 +261,8 @@ TEST(whoever_is_killed_while_being_served_gets_nothing) {
     wire_wait_info(&bob, "blocked_clients", 1);
     wire_send_text(&kim, "BZPOPMIN q 0\r\n");
     wire_wait_info(&bob, "blocked_clients", 2);
-    char line[128];
-    snprintf(line, sizeof line, "MULTI\r\nCLIENT KILL ID %lld\r\nZADD q 1 a 2 b\r\nEXEC\r\n",
-             (long long)id);
-    wire_send_text(&bob, line);
+    wire_send_text(&bob, formatted("MULTI\r\nCLIENT KILL ID %lld\r\nZADD q 1 a 2 b\r\nEXEC\r\n",
+                                   (long long)id));
     wire_expect(&bob, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:2\r\n");
     assert_string_equal(wire_reply(&kim), "[q a 1]");
     assert_true(wire_is_closed(&ann, WIRE_LIMIT_MS));
@@ -328,9 +325,7 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     }
     wire_check(&bob, "EXISTS q", ":0");
     for (int i = 0; i < count / 2; i++) {
-        char expected[64];
-        snprintf(expected, sizeof expected, "[q m%d %d]", i, i);
-        assert_string_equal(wire_reply(&clients[i]), expected);
+        assert_string_equal(wire_reply(&clients[i]), formatted("[q m%d %d]", i, i));
     }
     assert_int_equal(wire_info(&bob, "blocked_clients"), count - count / 2);
     assert_int_equal(process_stop(&server), 0);

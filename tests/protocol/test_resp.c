@@ -77,12 +77,9 @@ static void append_text(struct buffer *buffer, const char *text) {
 }
 
 static void append_array_of(struct buffer *buffer, uint32_t count, const char *argument) {
-    char header[32];
-    snprintf(header, sizeof header, "*%u\r\n", count);
-    append_text(buffer, header);
+    append_text(buffer, formatted("*%u\r\n", count));
     for (uint32_t i = 0; i < count; i++) {
-        snprintf(header, sizeof header, "$%zu\r\n", strlen(argument));
-        append_text(buffer, header);
+        append_text(buffer, formatted("$%zu\r\n", strlen(argument)));
         append_text(buffer, argument);
         append_text(buffer, "\r\n");
     }
@@ -216,8 +213,7 @@ struct refusal {
 static void assert_refused(const struct resp_limits *limits, const struct refusal *cases,
                            size_t count) {
     for (size_t i = 0; i < count; i++) {
-        char expected[160];
-        snprintf(expected, sizeof expected, "error 0 ERR Protocol error: %s\n", cases[i].error);
+        const char *expected = formatted("error 0 ERR Protocol error: %s\n", cases[i].error);
         struct bytes input = bytes_from_text(cases[i].input);
         assert_string_equal(stream_whole(limits, input), expected);
         assert_whole_equals_split(limits, input);

@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-enum { TESTS_MAX = 128 };
+enum { TESTS_MAX = 128, TEXTS_MAX = 64 };
 
 static struct CMUnitTest tests_written[TESTS_MAX];
 static int tests_lines[TESTS_MAX];
@@ -25,4 +25,17 @@ void test_write(const char *file, int line, struct CMUnitTest test) {
 int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
     cmocka_set_test_filter(getenv("LEADERBOARD_TEST_ONLY"));
     return _cmocka_run_group_tests(tests_file, tests_written, tests_count, set_up, tear_down);
+}
+
+const char *formatted(const char *format, ...) {
+    static char *texts[TEXTS_MAX];
+    static unsigned calls;
+    char **text = &texts[calls++ % TEXTS_MAX];
+    free(*text);
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(text, format, arguments);
+    va_end(arguments);
+    assert_true(size >= 0);
+    return *text;
 }

@@ -21,6 +21,9 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Text made as by printf, until this has been called 64 times more. */
+__attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
+
 /* What TEST_WITH calls before main, in any order. */
 void test_write(const char *file, int line, struct CMUnitTest test);
 /* Run them all, between a set-up and a tear-down of the program, which may be NULL. */

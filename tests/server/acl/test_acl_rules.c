@@ -187,9 +187,8 @@ static void naive_apply(bool *allowed, const char *rule) {
         if (rule[1] == '@') {
             uint32_t category = category_find(bytes_from_text(rule + 2));
             is_in = category == CATEGORIES || (category_mask(i) >> category & 1) != 0;
-            char container[64];
             size_t container_size = strcspn(name, "|");
-            snprintf(container, sizeof container, "%.*s", (int)container_size, name);
+            const char *container = formatted("%.*s", (int)container_size, name);
             uint32_t parent = command_find_full_name(bytes_from_text(container));
             /* A container's categories are its subcommands', too. */
             is_in |= name[container_size] == '|' && (category_mask(parent) >> category & 1) != 0;

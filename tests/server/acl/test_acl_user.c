@@ -94,16 +94,15 @@ TEST(what_a_pattern_covers_it_takes_whatever_follows) {
 TEST(ten_thousand_patterns_are_a_few_steps_for_a_key) {
     struct acl_user *user = make_user("u");
     struct acl_patterns *keys = &user->selectors[0]->keys;
-    char text[32];
     for (int i = 0; i < 10000; i++) {
-        snprintf(text, sizeof text, "tenant:%d:*", i);
-        assert_true(acl_list_add(&keys->list, text_of(text), ACL_ALL));
+        assert_true(acl_list_add(&keys->list, text_of(formatted("tenant:%d:*", i)), ACL_ALL));
     }
     assert_true(acl_user_finish(user));
     /* A million look-ups: hours, if each tried every pattern. */
     for (int i = 0; i < 1000000; i++) {
-        snprintf(text, sizeof text, "tenant:%d:top", i % 20000);
-        assert_int_equal(acl_patterns_take(keys, text_of(text), ACL_READ), i % 20000 < 10000);
+        assert_int_equal(
+            acl_patterns_take(keys, text_of(formatted("tenant:%d:top", i % 20000)), ACL_READ),
+            i % 20000 < 10000);
     }
     acl_user_destroy(user);
 }
@@ -116,8 +115,7 @@ TEST(the_table_is_a_sorted_list_of_users) {
     assert_true(acl_users_init(&users, NULL));
     for (int i = 0; i < 5000; i++) {
         unsigned number = (unsigned)random_below(&random, 50);
-        char name[8];
-        snprintf(name, sizeof name, "%x", number * 7919);
+        const char *name = formatted("%x", number * 7919);
         struct acl_user *found = acl_users_find(&users, text_of(name));
         assert_int_equal(found != NULL, is_there[number]);
         if (random_below(&random, 2) == 0) {

@@ -101,8 +101,7 @@ TEST_WITH(attempts_of_one_address_beyond_a_few_wait_in_turn, begin, NULL) {
 enum { TWIN_ADDRESSES = 40 };
 
 static struct auth_guard_address twin_address(uint32_t index) {
-    char text[32];
-    snprintf(text, sizeof text, "10.1.%u.%u:1", index / 256, index % 256);
+    const char *text = formatted("10.1.%u.%u:1", index / 256, index % 256);
     return auth_guard_address(text);
 }
 
@@ -139,9 +138,7 @@ TEST_WITH(a_full_table_forgets_those_that_failed_longest_ago, begin, NULL) {
     const char *reason = "";
     struct auth_guard_address last = {.high = 0};
     for (uint32_t i = 0; i < 5 * AUTH_GUARD_PLACES; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255, i & 255);
-        last = auth_guard_address(text);
+        last = auth_guard_address(formatted("10.%u.%u.%u:1", i >> 16 & 255, i >> 8 & 255, i & 255));
         assert_int_equal(auth_guard_fail(&guard, last, name, 1000 + i), 1);
     }
     assert_true(auth_guard_validate(&guard, &reason));

@@ -51,13 +51,10 @@ TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
 
 static void expect_limit(struct harness *h, const char *setting, uint64_t limit) {
     struct session *session = h->server.session_first;
-    char line[64];
-    char wanted[64];
-    snprintf(line, sizeof line, "CONFIG SET %s", setting);
-    harness_expect(h, session, line, "+OK\r\n");
+    harness_expect(h, session, formatted("CONFIG SET %s", setting), "+OK\r\n");
     assert_int_equal(server_client_memory_limit(&h->server), limit);
-    snprintf(wanted, sizeof wanted, "\r\nmaxmemory_clients:%llu\r\n", (unsigned long long)limit);
-    assert_non_null(strstr(harness_run(h, session, "INFO memory"), wanted));
+    assert_non_null(strstr(harness_run(h, session, "INFO memory"),
+                           formatted("\r\nmaxmemory_clients:%llu\r\n", (unsigned long long)limit)));
 }
 
 TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {

@@ -65,11 +65,9 @@ TEST(reset_zeroes_every_counter) {
 TEST(errors_past_the_last_kind_are_left_out) {
     struct stats stats;
     assert_true(stats_init(&stats, 1));
-    char prefix[32];
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < STATS_ERROR_KINDS_MAX + 10; i++) {
-            snprintf(prefix, sizeof prefix, "KIND%d", i);
-            stats_count_error(&stats, prefix);
+            stats_count_error(&stats, formatted("KIND%d", i));
         }
     }
     assert_int_equal(stats.error_kind_count, STATS_ERROR_KINDS_MAX);

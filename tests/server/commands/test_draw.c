@@ -36,8 +36,7 @@ static void add(struct harness *h, const struct drawn_from *from, const char *na
 
 static void add_numbers(struct harness *h, const struct drawn_from *from, int count) {
     for (int i = 0; i < count; i++) {
-        char number[12];
-        snprintf(number, sizeof number, "%d", i);
+        const char *number = formatted("%d", i);
         add(h, from, number, number);
     }
 }
@@ -151,11 +150,8 @@ DRAW_TEST(values_are_flat_in_resp2_and_pairs_in_resp3) {
     EXPECT(from->lower_case, "[a 1.5 a 1.5]");
     EXPECT("% money:k 0 #", "[]");
     zset_use_resp3(h);
-    char pairs[32];
-    snprintf(pairs, sizeof pairs, "[%s]", from->pair);
-    EXPECT("% money:k 3 #", pairs);
-    snprintf(pairs, sizeof pairs, "[%s %s]", from->pair, from->pair);
-    EXPECT("% money:k -2 #", pairs);
+    EXPECT("% money:k 3 #", formatted("[%s]", from->pair));
+    EXPECT("% money:k -2 #", formatted("[%s %s]", from->pair, from->pair));
     EXPECT("% money:k -2", "[a a]");
     EXPECT("% none 3 #", "[]");
 }

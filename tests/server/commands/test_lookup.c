@@ -176,10 +176,8 @@ LOOKUP_TEST(a_long_zrem_has_the_results_of_short_ones) {
         draw(&random, &pairs);
         size_t size = (size_t)snprintf(line, sizeof line, "ZREM one \"\"");
         for (unsigned i = 0; i < pairs.count; i++) {
-            char single[64];
             size += (size_t)snprintf(line + size, sizeof line - size, " user:%u", pairs.names[i]);
-            snprintf(single, sizeof single, "ZREM other user:%u", pairs.names[i]);
-            removed += run_integer(h, single);
+            removed += run_integer(h, formatted("ZREM other user:%u", pairs.names[i]));
         }
         assert_int_equal(run_integer(h, line), removed);
     }

@@ -25,9 +25,8 @@ static void fill(struct harness *h, const char *key, int first, int count) {
 }
 
 static void set_limit(struct harness *h, int limit_ms) {
-    char line[64];
-    snprintf(line, sizeof line, "CONFIG SET busy-command-limit %d", limit_ms);
-    harness_expect(h, h->server.session_first, line, "+OK\r\n");
+    harness_expect(h, h->server.session_first,
+                   formatted("CONFIG SET busy-command-limit %d", limit_ms), "+OK\r\n");
 }
 
 static const char *run(struct harness *h, const char *line) {

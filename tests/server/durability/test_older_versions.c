@@ -191,9 +191,7 @@ static void assert_whole(const char *directory, const char *wanted) {
 }
 
 static void assert_hashes(const char *directory, uint32_t count) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "hashes: %u with %u fields", count, 2 * count);
-    assert_whole(directory, wanted);
+    assert_whole(directory, formatted("hashes: %u with %u fields", count, 2 * count));
 }
 
 static void check_directory(const struct kept *one) {

@@ -31,8 +31,7 @@ static int tear_down(void **state) {
 }
 
 static const char *path_of(const char *name) {
-    char inside[DIRECTORY_PATH_MAX];
-    snprintf(inside, sizeof inside, "kept/%s", name);
+    const char *inside = formatted("kept/%s", name);
     return directory_join(directory, inside);
 }
 
@@ -142,8 +141,7 @@ IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
 
 IN_FIXTURE(an_abandoned_claim_leaves_nothing_that_it_made) {
     struct store store;
-    char made[DIRECTORY_PATH_MAX];
-    snprintf(made, sizeof made, "%s", directory_join(directory, "claimed"));
+    const char *made = formatted("%s", directory_join(directory, "claimed"));
     assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
     assert_int_equal(access(made, F_OK), 0);
     store_abandon(&store);
@@ -236,8 +234,7 @@ IN_FIXTURE(a_lock_goes_with_the_process_that_held_it) {
     assert_int_equal(read(pipe_ends[0], &is_held, 1), 1);
     assert_int_equal(is_held, 1);
     struct store store;
-    char who[64];
-    snprintf(who, sizeof who, "(pid %d)", (int)child);
+    const char *who = formatted("(pid %d)", (int)child);
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_IN_USE);
     assert_error_has(who);
     kill(child, SIGKILL);
@@ -284,8 +281,7 @@ IN_FIXTURE(a_state_that_was_set_is_found_again) {
 /* ---- keeping ---- */
 
 static bool has_kept(enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX + 8];
-    snprintf(name, sizeof name, STORE_KEPT_NAME "/%s", store_name(kind, number).text);
+    const char *name = formatted(STORE_KEPT_NAME "/%s", store_name(kind, number).text);
     return file_exists(path_of(name));
 }
 
@@ -341,9 +337,8 @@ IN_FIXTURE(of_more_than_is_wanted_the_oldest_go) {
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
     for (int i = 1; i <= 12; i++) {
-        char name[STORE_NAME_MAX + 8];
-        snprintf(name, sizeof name, STORE_KEPT_NAME "/leaderboard.%d.journal", i);
-        file_write(path_of(name), "0123456789", 10);
+        file_write(path_of(formatted(STORE_KEPT_NAME "/leaderboard.%d.journal", i)), "0123456789",
+                   10);
     }
     file_write(path_of(STORE_KEPT_NAME "/notes"), "mine", 4);
     store.keep = (struct store_keep){.seconds = 1000, .size_max = 35};
@@ -421,7 +416,6 @@ static void assert_refused(const char *lines, const char *words) {
 
 IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
     const char *title = "leaderboard manifest 1\n";
-    char lines[512];
     assert_refused("", "offset 0: not a manifest line");
     assert_refused(title, "offset 23: the checksum");
     assert_refused("leaderboard manifest 2\n", "offset 0");
@@ -437,8 +431,7 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "journal leaderboard.1.journal first\n",
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        snprintf(lines, sizeof lines, "%s%s", title, wrong[i]);
-        assert_refused(lines, "offset 23: not a manifest line");
+        assert_refused(formatted("%s%s", title, wrong[i]), "offset 23: not a manifest line");
     }
     const char *journal = "journal leaderboard.7.journal first 100\n";
     const char *const after[] = {
@@ -447,8 +440,8 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "journal leaderboard.8.journal first 99\n",
     };
     for (unsigned i = 0; i < sizeof after / sizeof after[0]; i++) {
-        snprintf(lines, sizeof lines, "%s%s%s", title, journal, after[i]);
-        assert_refused(lines, "offset 63: not a manifest line");
+        assert_refused(formatted("%s%s%s", title, journal, after[i]),
+                       "offset 63: not a manifest line");
     }
 }
 

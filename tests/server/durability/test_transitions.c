@@ -138,12 +138,11 @@ static void save_with_a_journal(const void *context) {
 static void load_damaged_files(const void *context) {
     (void)context;
     char name[64] = "kept/leaderboard.1.journal";
-    char path[2 * DIRECTORY_PATH_MAX];
     struct durable_server durable;
     begin(&durable, EVERYSEC);
     durable_stop(&durable);
-    snprintf(path, sizeof path, "%s", directory_join(history->directory, name));
-    file_write(path, "damaged, and long enough for the head of a journal", 50);
+    file_write(formatted("%s", directory_join(history->directory, name)),
+               "damaged, and long enough for the head of a journal", 50);
     durable_start(&durable, history->directory, EVERYSEC);
 }
 
@@ -405,10 +404,8 @@ static bool is_taken[ROWS_MAX];
 static void note_rows(void) {
     const char *row;
     for (uint32_t i = 0; (row = persistence_transition(i)) != NULL; i++) {
-        char line[128];
         CHECK(i < ROWS_MAX);
-        snprintf(line, sizeof line, "debug persistence: %s\n", row);
-        is_taken[i] = is_taken[i] || history_has_printed(line);
+        is_taken[i] = is_taken[i] || history_has_printed(formatted("debug persistence: %s\n", row));
     }
 }
 
@@ -466,14 +463,13 @@ TEST(every_transition_is_reached) {
 static void prepare_and_abandon(const void *context) {
     (void)context;
     char reason[SETTING_ERROR_MAX];
-    char path[DIRECTORY_PATH_MAX];
     struct durable_server durable;
     fails_directory = true; /* or the server would hold it from its start on */
     begin(&durable, NOTHING);
     fails_directory = false;
     struct settings wanted = durable.server->settings;
     wanted.appendonly = true;
-    snprintf(path, sizeof path, "%s", directory_join(history->directory, "kept"));
+    const char *path = formatted("%s", directory_join(history->directory, "kept"));
     CHECK(access(path, F_OK) != 0);
     CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
     CHECK(access(path, F_OK) == 0);

@@ -199,8 +199,7 @@ static const char *ask(const char *request, bool engine_turns) {
 }
 
 static void expect(const char *reply, const char *status, const char *part) {
-    char line[32];
-    snprintf(line, sizeof line, "HTTP/1.1 %s", status);
+    const char *line = formatted("HTTP/1.1 %s", status);
     if (strncmp(reply, line, strlen(line)) != 0 || strstr(reply, part) == NULL) {
         fail_msg("wanted %s and \"%s\", got: %s", status, part, reply);
     }
@@ -305,10 +304,8 @@ HTTP_TEST(only_get_and_head_without_a_body_are_answered) {
     assert_null(strstr(ask(REQUEST("HEAD", "/fixed", ""), false), "fixed\n"));
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "XYZ"};
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        char request[128];
-        snprintf(request, sizeof request, "%s /fixed HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                 methods[i]);
-        expect(ask(request, false), "405", "Allow: GET, HEAD\r\n");
+        expect(ask(formatted("%s /fixed HTTP/1.1\r\nHost: localhost\r\n\r\n", methods[i]), false),
+               "405", "Allow: GET, HEAD\r\n");
     }
     expect(ask(REQUEST("GET", "/fixed", "Content-Length: 5\r\n") "hello", false), "413", "no body");
     expect(ask(REQUEST("GET", "/fixed", "Transfer-Encoding: chunked\r\n") "0\r\n\r\n", false),

@@ -40,8 +40,7 @@ static const char *print(struct fixture *fixture, enum metrics_format format) {
 
 /* The line is there, as a whole. */
 static void expect_line(const char *text, const char *line) {
-    char whole[512];
-    snprintf(whole, sizeof whole, "\n%s\n", line);
+    const char *whole = formatted("\n%s\n", line);
     if (strstr(text, whole) == NULL) {
         fail_msg("no line \"%s\" in %s", line, text);
     }
@@ -183,9 +182,7 @@ FIXTURE_TEST(families_keep_to_the_conventions) {
         char name[128];
         char unit[32];
         if (sscanf(line, "# TYPE %127s", name) == 1) {
-            char again[160];
-            snprintf(again, sizeof again, "# TYPE %s ", name);
-            assert_null(strstr(line + 1 + strlen(line), again));
+            assert_null(strstr(line + 1 + strlen(line), formatted("# TYPE %s ", name)));
             snprintf(family, sizeof family, "%s", name);
             count++;
         } else if (sscanf(line, "# UNIT %127s %31s", name, unit) == 2) {

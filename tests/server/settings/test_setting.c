@@ -31,9 +31,7 @@ static int tear_down(void **state) {
     struct fixture *fixture = *state;
     settings_deinit(&fixture->settings);
     assert_int_equal(memory_live_count(), fixture->live_count_before);
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", fixture->directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(formatted("rm -rf %s", fixture->directory)), 0);
     free(fixture);
     return 0;
 }
@@ -650,10 +648,9 @@ FIXTURE_TEST(a_bad_line_leaves_everything_as_it_was) {
 
 FIXTURE_TEST(a_file_is_read_and_remembered_by_its_absolute_path) {
     const char *path = write_file(fixture, "port 7003\n");
-    char link_path[128];
     char error[SETTING_ERROR_MAX];
-    snprintf(link_path, sizeof link_path, "%s/../%s/link", fixture->directory,
-             strrchr(fixture->directory, '/') + 1);
+    const char *link_path =
+        formatted("%s/../%s/link", fixture->directory, strrchr(fixture->directory, '/') + 1);
     assert_int_equal(symlink(path, link_path), 0);
     assert_true(settings_load_file(&fixture->settings, link_path, error));
     assert_int_equal(fixture->settings.port, 7003);
@@ -720,9 +717,7 @@ FIXTURE_TEST(a_dash_reads_the_standard_input) {
     int saved = dup(STDIN_FILENO);
     assert_true(saved >= 0);
     for (size_t i = 0; i < 3; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s/stdin", fixture->directory);
-        FILE *file = fopen(path, "w+");
+        FILE *file = fopen(formatted("%s/stdin", fixture->directory), "w+");
         fputs(lines[i], file);
         rewind(file);
         assert_true(dup2(fileno(file), STDIN_FILENO) >= 0);
@@ -888,13 +883,11 @@ FIXTURE_TEST(a_period_needs_bits_for_its_times) {
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         for (int bits = samples[i].bits; bits > 0 && bits >= samples[i].bits - 1; bits--) {
-            char text[256];
             char expected[256];
             settings_deinit(&fixture->settings);
             assert_true(settings_init(&fixture->settings));
-            snprintf(text, sizeof text, "layout l FIELD s 3 TIME %d %s\nboard x l PERIOD %s\n",
-                     bits, samples[i].unit, samples[i].period);
-            assert_loads(fixture, text);
+            assert_loads(fixture, formatted("layout l FIELD s 3 TIME %d %s\nboard x l PERIOD %s\n",
+                                            bits, samples[i].unit, samples[i].period));
             if (bits == samples[i].bits) {
                 assert_finishes(fixture);
                 continue;
@@ -998,15 +991,12 @@ FIXTURE_TEST(the_command_line_may_repeat_a_layout_of_the_file) {
 }
 
 FIXTURE_TEST(there_are_at_most_255_layouts_and_1024_rules) {
-    char line[64];
     for (int i = 1; i < SETTING_LAYOUTS_MAX; i++) {
-        snprintf(line, sizeof line, "layout l%d FIELD s 1", i);
-        assert_loads(fixture, line);
+        assert_loads(fixture, formatted("layout l%d FIELD s 1", i));
     }
     assert_refused(fixture, "layout more FIELD s 1", AT "layout: at most 255 layouts are allowed");
     for (int i = 0; i < SETTING_RULES_MAX; i++) {
-        snprintf(line, sizeof line, "board b%d l%d", i, i % 255 + 1);
-        assert_loads(fixture, line);
+        assert_loads(fixture, formatted("board b%d l%d", i, i % 255 + 1));
     }
     assert_refused(fixture, "board more l1", AT "board: at most 1024 board rules are allowed");
     assert_finishes(fixture);
@@ -1340,9 +1330,7 @@ __attribute__((noinline)) static char *written_by(void (*write)(FILE *file)) {
 
 /* Remove the "# " from the line of a setting. */
 static void uncomment(char *text, const char *name) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "\n#\n# %s ", name);
-    const char *found = strstr(text, wanted);
+    const char *found = strstr(text, formatted("\n#\n# %s ", name));
     if (found == NULL) {
         fail_msg("leaderboard.conf has no line for %s", name);
     } else {
@@ -1382,9 +1370,7 @@ FIXTURE_TEST(the_examples_of_layouts_load) {
     const char *at = setting_named("layout")->summary;
     unsigned count = 0;
     while ((at = strstr(at, "\n    layout ")) != NULL) {
-        char line[256];
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
-        assert_loads(fixture, line);
+        assert_loads(fixture, formatted("%.*s", (int)strcspn(at + 1, "\n"), at + 1));
         count++;
         at++;
     }
@@ -1397,11 +1383,8 @@ TEST_WITH(docs_and_help_name_every_setting, set_up, tear_down) {
     char *docs = written_by(settings_write_docs);
     char *help = written_by(settings_write_help);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "\n### %s\n", setting->name);
-        assert_non_null(strstr(docs, wanted));
-        snprintf(wanted, sizeof wanted, "\n  --%s ", setting->name);
-        assert_non_null(strstr(help, wanted));
+        assert_non_null(strstr(docs, formatted("\n### %s\n", setting->name)));
+        assert_non_null(strstr(help, formatted("\n  --%s ", setting->name)));
     }
     free(docs);
     free(help);

@@ -37,9 +37,7 @@ static int tear_down(void **state) {
     struct fixture *fixture = *state;
     settings_deinit(&fixture->settings);
     assert_int_equal(memory_live_count(), fixture->live_count_before);
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", fixture->directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(formatted("rm -rf %s", fixture->directory)), 0);
     free(fixture);
     return 0;
 }

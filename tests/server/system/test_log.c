@@ -27,9 +27,7 @@ static const char *json_of(const char *text, size_t size) {
 #define HEAD "{\"time\":\"T\",\"level\":\"notice\",\"message\":"
 
 static void expect_json(const char *text, const char *expected) {
-    char whole[1024];
-    snprintf(whole, sizeof whole, HEAD "%s}", expected);
-    assert_string_equal(json_of(text, strlen(text)), whole);
+    assert_string_equal(json_of(text, strlen(text)), formatted(HEAD "%s}", expected));
 }
 
 TEST(fields_are_members_and_the_other_words_the_message) {
@@ -195,8 +193,7 @@ TEST_WITH(a_long_line_is_cut, open_log, close_log) {
 
 TEST_WITH(after_a_move_a_reopened_log_goes_on_in_a_new_file, open_log, close_log) {
     log_write(LOG_NOTICE, "before");
-    char moved[DIRECTORY_PATH_MAX];
-    snprintf(moved, sizeof moved, "%s", directory_join(directory, "log.1"));
+    const char *moved = formatted("%s", directory_join(directory, "log.1"));
     assert_int_equal(rename(log_path(), moved), 0);
     log_write(LOG_NOTICE, "still there");
     assert_true(log_reopen());
@@ -231,9 +228,8 @@ TEST(a_pipe_that_nobody_reads_holds_up_nobody_and_is_told_what_it_missed) {
     size = read(reader, text, sizeof text - 1);
     assert_true(size > 0);
     text[size] = '\0';
-    char missed[64];
-    snprintf(missed, sizeof missed, "warning log: lines were dropped count=%u\n", 10000 - whole);
-    assert_non_null(strstr(text, missed));
+    assert_non_null(
+        strstr(text, formatted("warning log: lines were dropped count=%u\n", 10000 - whole)));
     assert_non_null(strstr(text, "notice read again\n"));
     assert_true(log_open(NULL, LOG_NOTICE));
     close(reader);
@@ -266,9 +262,8 @@ static char *write_with(const char *journal_stream, bool is_json) {
     int log = open(log_path(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
     int own = dup(STDOUT_FILENO);
     struct stat status;
-    char stream[64];
     assert_int_equal(fstat(log, &status), 0);
-    snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    const char *stream = formatted("%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
     setenv("JOURNAL_STREAM", journal_stream != NULL ? journal_stream : stream, 1);
     log_set_json(is_json);
     dup2(log, STDOUT_FILENO);

@@ -31,9 +31,7 @@ static void must(bool claim) {
 }
 
 static void set_number(const char *name, long long number) {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", number);
-    setenv(name, text, 1);
+    setenv(name, formatted("%lld", number), 1);
 }
 
 static void tell_all(const void *context) {

@@ -25,18 +25,15 @@ static int tear_down(void **state) {
 #define IN_DIRECTORY(name) TEST_WITH(name, set_up, tear_down)
 
 static void copy(const char *zone, const char *name) {
-    char command[2 * DIRECTORY_PATH_MAX];
-    snprintf(command, sizeof command, "cp /usr/share/zoneinfo/%s %s/%s", zone, directory, name);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(formatted("cp /usr/share/zoneinfo/%s %s/%s", zone, directory, name)),
+                     0);
 }
 
 static void assert_unusable(const char *name, const char *reason) {
     char error[TZDATA_ERROR_MAX];
-    char wanted[TZDATA_ERROR_MAX + DIRECTORY_PATH_MAX];
     assert_null(tzdata_find(bytes_from_text(name), error));
-    snprintf(wanted, sizeof wanted, "time zone '%s' cannot be used: %.64s: %s", name, directory,
-             reason);
-    assert_string_equal(error, wanted);
+    assert_string_equal(
+        error, formatted("time zone '%s' cannot be used: %.64s: %s", name, directory, reason));
 }
 
 IN_DIRECTORY(a_zone_is_read_once_and_kept_as_it_was) {
@@ -56,7 +53,6 @@ IN_DIRECTORY(a_zone_is_read_once_and_kept_as_it_was) {
 }
 
 IN_DIRECTORY(what_is_no_zone_is_named_with_its_reason) {
-    char path[DIRECTORY_PATH_MAX + 16];
     static const char missing[] =
         "there is no zone of this name (is the package tzdata installed?)";
     assert_unusable("Nowhere", missing);
@@ -64,15 +60,12 @@ IN_DIRECTORY(what_is_no_zone_is_named_with_its_reason) {
     assert_unusable("../etc/passwd", "names are like Europe/Berlin");
     assert_unusable("/etc/passwd", "names are like Europe/Berlin");
     assert_unusable("", "names are like Europe/Berlin");
-    snprintf(path, sizeof path, "%s/Folder", directory);
-    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(mkdir(formatted("%s/Folder", directory), 0700), 0);
     assert_unusable("Folder", missing);
     /* It would be waited for. */
-    snprintf(path, sizeof path, "%s/Pipe", directory);
-    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(mkfifo(formatted("%s/Pipe", directory), 0600), 0);
     assert_unusable("Pipe", missing);
-    snprintf(path, sizeof path, "%s/Text", directory);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(formatted("%s/Text", directory), "w");
     assert_non_null(file);
     for (int i = 0; i < 3 * ZONE_FILE_MAX; i++) {
         fputc('x', file);

@@ -59,8 +59,7 @@ static const struct history_state *state_at(int64_t time_us) {
 
 static bool restore(int64_t until_us) {
     const struct restore_options options = {.until_us = until_us};
-    char source[DIRECTORY_PATH_MAX + 8];
-    snprintf(source, sizeof source, "%s/kept", history->directory);
+    const char *source = formatted("%s/kept", history->directory);
     return restore_run(source, target(), &options);
 }
 
@@ -160,8 +159,7 @@ static void flip(const char *name, uint64_t bit) {
 
 static bool restore_file(const char *name) {
     const struct restore_options options = {.until_us = INT64_MAX};
-    char source[DIRECTORY_PATH_MAX + 64];
-    snprintf(source, sizeof source, "%s", source_path(name));
+    const char *source = formatted("%s", source_path(name));
     return restore_run(source, target(), &options);
 }
 

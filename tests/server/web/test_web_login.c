@@ -51,17 +51,15 @@ TEST(what_is_no_login_is_refused) {
         struct http_login login = {.has_password = false};
         assert_false(web_read_login(refused[i], &login));
     }
-    char text[HTTP_PASSWORD_MAX + 64];
     char letters[HTTP_PASSWORD_MAX + 1];
     struct http_login login = {.has_password = false};
     memset(letters, 'x', sizeof letters);
     letters[HTTP_PASSWORD_MAX - 1] = '\0';
-    snprintf(text, sizeof text, "{\"user\":\"a\",\"password\":\"%s\"}", letters);
-    assert_true(web_read_login(text, &login));
+    assert_true(web_read_login(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
     letters[HTTP_PASSWORD_MAX - 1] = 'x';
     letters[HTTP_PASSWORD_MAX] = '\0';
-    snprintf(text, sizeof text, "{\"user\":\"a\",\"password\":\"%s\"}", letters);
-    assert_false(web_read_login(text, &login));
+    assert_false(
+        web_read_login(formatted("{\"user\":\"a\",\"password\":\"%s\"}", letters), &login));
 }
 
 static const char *digest(char letter) {

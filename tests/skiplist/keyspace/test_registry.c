@@ -152,8 +152,7 @@ TEST(other_keys_stay_where_they_are_when_one_goes) {
     struct registry_key *keys[200];
     char name[32];
     for (int i = 0; i < 200; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        keys[i] = create_key(registry, 0, name, 0);
+        keys[i] = create_key(registry, 0, formatted("key:%d", i), 0);
     }
     for (int i = 0; i < 200; i += 2) {
         registry_remove(registry, keys[i]);
@@ -210,11 +209,9 @@ TEST(removed_boards_are_freed_in_bounded_steps) {
 
 TEST(flushing_touches_no_key) {
     struct registry *registry = create_registry();
-    char name[32];
     enum { KEYS = 5000 };
     for (int i = 0; i < KEYS; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 5, name, 0);
+        struct registry_key *key = create_key(registry, 5, formatted("key:%d", i), 0);
         assert_true(fill_key(registry, key, 1, 3));
         assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
     }
@@ -236,8 +233,7 @@ TEST(flushing_touches_no_key) {
     for (int i = 0; registry_free_step(registry, 50); i++) {
         assert_true(registry_totals(registry)->freed - freed <= 50);
         freed = registry_totals(registry)->freed;
-        snprintf(name, sizeof name, "key:%d", i);
-        create_key(registry, 5, name, 0);
+        create_key(registry, 5, formatted("key:%d", i), 0);
     }
     assert_int_equal(registry_totals(registry)->freed, KEYS);
     assert_valid(registry);
@@ -254,10 +250,9 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 0; work < 400; work += 7) {
         struct registry *registry = create_registry();
-        char name[32];
         for (int i = 0; i < 20; i++) {
-            snprintf(name, sizeof name, "key:%d", i);
-            struct registry_key *key = create_key(registry, (uint32_t)i % 3, name, 0);
+            struct registry_key *key =
+                create_key(registry, (uint32_t)i % 3, formatted("key:%d", i), 0);
             assert_true(fill_key(registry, key, 1, 20));
             assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
         }
@@ -357,10 +352,8 @@ TEST(keys_expire_in_the_order_of_their_times) {
     struct registry *registry = create_registry();
     enum { KEYS = 2000 };
     static int64_t times[KEYS];
-    char name[32];
     for (int i = 0; i < KEYS; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, (uint32_t)i % 5, name, 0);
+        struct registry_key *key = create_key(registry, (uint32_t)i % 5, formatted("key:%d", i), 0);
         assert_int_equal(
             registry_set_expiry(registry, key, (int64_t)random_next(&random) >> 1, false),
             REGISTRY_OK);
@@ -381,10 +374,8 @@ TEST(keys_expire_in_the_order_of_their_times) {
 
 TEST(expiring_stops_at_the_number_of_keys_asked_for) {
     struct registry *registry = create_registry();
-    char name[32];
     for (int i = 0; i < 100; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 0, name, 0);
+        struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
     }
     assert_int_equal(registry_expire_due(registry, 79, 0), 0);
@@ -544,10 +535,8 @@ TEST(every_key_is_drawn_equally_often) {
     struct registry *registry = create_registry();
     assert_null(registry_random(registry, 0, 0, 0));
     enum { KEYS = 100, DRAWS = 1 << 16 };
-    char name[32];
     for (int i = 0; i < KEYS; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 0, name, 0);
+        struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_true(fill_key(registry, key, (uint64_t)i, 1));
     }
     int drawn[KEYS] = {0};
@@ -563,10 +552,8 @@ TEST(every_key_is_drawn_equally_often) {
 TEST(an_expired_key_is_never_drawn) {
     struct random random = random_begin(__func__);
     struct registry *registry = create_registry();
-    char name[32];
     for (int i = 0; i < 200; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 0, name, 0);
+        struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000, false),
                          REGISTRY_OK);
     }
@@ -767,10 +754,8 @@ static void take_census(const struct registry *registry, struct census *census) 
 /* Six keys in database 0, of which the even ones expire, and one in database 1. */
 static struct registry *create_small_world(void) {
     struct registry *registry = create_registry();
-    char name[32];
     for (int i = 0; i < 6; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 0, name, 0);
+        struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_true(fill_key(registry, key, (uint64_t)i, 20));
         if (i % 2 == 0) {
             assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
@@ -1192,11 +1177,9 @@ TEST(many_small_boards_are_cheap) {
 #else
     enum { KEYS = 20000 };
 #endif
-    char name[32];
     size_t boards_size = 0;
     for (int i = 0; i < KEYS; i++) {
-        snprintf(name, sizeof name, "board:%08d", i);
-        struct registry_key *key = create_key(registry, 0, name, 0);
+        struct registry_key *key = create_key(registry, 0, formatted("board:%08d", i), 0);
         assert_true(fill_key(registry, key, (uint64_t)i, 10));
         boards_size += board_memory_size(&key->board);
     }
@@ -1204,12 +1187,11 @@ TEST(many_small_boards_are_cheap) {
     printf("%zu bytes a key beside its board, %zu a board of 10\n", overhead, boards_size / KEYS);
     assert_true(overhead <= 90);
     for (int i = 0; i < KEYS; i += 97) {
-        snprintf(name, sizeof name, "board:%08d", i);
-        assert_int_equal(board_mark(&find_key(registry, 0, name, 0)->board), i);
+        assert_int_equal(board_mark(&find_key(registry, 0, formatted("board:%08d", i), 0)->board),
+                         i);
     }
     for (int i = 0; i < KEYS - 10; i++) {
-        snprintf(name, sizeof name, "board:%08d", i);
-        registry_remove(registry, find_key(registry, 0, name, 0));
+        registry_remove(registry, find_key(registry, 0, formatted("board:%08d", i), 0));
     }
     free_everything(registry);
     assert_valid(registry);
@@ -1280,10 +1262,8 @@ TEST(every_change_of_a_key_is_told_once_it_is_made) {
 TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
     struct registry *registry = create_registry();
     enum { KEYS = 16384, KEPT = 777 };
-    char name[32];
     for (int i = 0; i < KEYS; i++) {
-        snprintf(name, sizeof name, "key:%d", i);
-        struct registry_key *key = create_key(registry, 0, name, 1);
+        struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 1);
         if (i != KEPT) {
             assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
         }

@@ -65,11 +65,10 @@ static void end(struct pair *pair) {
 }
 
 static struct registry_key *key_of(struct pair *pair, uint32_t database, uint32_t number) {
-    char name[NAME_MAX_SIZE];
     bool is_new;
-    snprintf(name, sizeof name, "k%u", (unsigned)number);
     struct registry_key *key = registry_find_or_create_like(
-        pair->registry, database, bytes_from_text(name), &usual_rules, pair->now_ms, &is_new);
+        pair->registry, database, bytes_from_text(formatted("k%u", (unsigned)number)), &usual_rules,
+        pair->now_ms, &is_new);
     assert_non_null(key);
     return key;
 }
@@ -167,8 +166,7 @@ TEST(who_becomes_passive_tells_the_rest_before) {
 static void change_some(struct pair *pair, struct random *random) {
     uint32_t database = (uint32_t)random_below(random, 3);
     struct registry_key *key = key_of(pair, database, (uint32_t)random_below(random, NAMES));
-    char name[NAME_MAX_SIZE];
-    snprintf(name, sizeof name, "k%u", (unsigned)random_below(random, NAMES));
+    const char *name = formatted("k%u", (unsigned)random_below(random, NAMES));
     uint32_t to = (uint32_t)random_below(random, 3);
     int64_t at_ms = pair->now_ms + 1000000000 + (int64_t)random_below(random, 1000000);
     switch (random_below(random, 6)) {

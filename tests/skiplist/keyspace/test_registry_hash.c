@@ -69,9 +69,7 @@ static void put(struct fixture *f, struct registry_key *key, const char *field, 
 
 static void put_many(struct fixture *f, struct registry_key *key, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "f%u", i);
-        put(f, key, text, "value");
+        put(f, key, formatted("f%u", i), "value");
     }
 }
 
@@ -199,9 +197,7 @@ FIXTURE_TEST(a_piece_of_a_walk_has_a_limited_number_of_bytes) {
     value[VALUE_SIZE] = '\0';
     effect_listener_remove(f->registry, &f->listener);
     for (uint32_t i = 0; i < FIELDS; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "f%u", i);
-        put(f, key, text, value);
+        put(f, key, formatted("f%u", i), value);
     }
     registry_walk_begin(f->registry);
     while (registry_walk_next(f->registry, pairs, ENTRIES_MAX, &piece)) {

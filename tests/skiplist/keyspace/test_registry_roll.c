@@ -357,9 +357,7 @@ TEST(names_that_somebody_has_taken_on_purpose_do_not_hold_up_the_end) {
     write_key(registry, "daily", 3, now_ms);
     create_plain(registry, "daily@2026-11-16", 1, now_ms);
     for (int i = 2; i < 3000; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "daily@2026-11-16.%d", i);
-        create_plain(registry, name, 1, now_ms);
+        create_plain(registry, formatted("daily@2026-11-16.%d", i), 1, now_ms);
     }
     assert_int_equal(count_of(registry, "daily", end_ms), -1);
     assert_int_equal(registry_count(registry, 0), 3000);
@@ -493,10 +491,8 @@ TEST(renaming_over_a_board_that_is_due_leaves_its_archive) {
 TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
-    char name[32];
     for (int i = 0; i < 1000; i++) {
-        snprintf(name, sizeof name, "d%d", i);
-        write_key(registry, name, 2, now_ms);
+        write_key(registry, formatted("d%d", i), 2, now_ms);
     }
     registry_remove(registry, find(registry, "d7", now_ms));
     assert_valid(registry);
@@ -518,8 +514,7 @@ TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
     enum { BOARDS = 10000 };
     char name[32];
     for (int i = 0; i < BOARDS; i++) {
-        snprintf(name, sizeof name, "d%d", i);
-        write_key(registry, name, 1 + (uint32_t)i % 3, now_ms);
+        write_key(registry, formatted("d%d", i), 1 + (uint32_t)i % 3, now_ms);
     }
     struct random random = random_begin(__func__);
     uint32_t left = BOARDS;
@@ -725,10 +720,8 @@ TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
 
 static struct registry *create_small_world(int64_t now_ms) {
     struct registry *registry = create_registry();
-    char name[32];
     for (int i = 0; i < 40; i++) {
-        snprintf(name, sizeof name, "plain%d", i);
-        write_key(registry, name, 2, now_ms);
+        write_key(registry, formatted("plain%d", i), 2, now_ms);
     }
     struct registry_key *key = create_key(registry, "week", WEEKS, now_ms);
     CHECK(fill(registry, key, 0, 7));
@@ -873,11 +866,9 @@ TEST(waiting_for_a_period_is_cheap) {
     size_t sizes[2];
     for (int periodic = 0; periodic < 2; periodic++) {
         struct registry *registry = create_registry();
-        char name[32];
         size_t before = memory_used();
         for (int i = 0; i < BOARDS; i++) {
-            snprintf(name, sizeof name, "%cabcdefghijk%06d", periodic ? 'd' : 'p', i);
-            write_key(registry, name, 1, 0);
+            write_key(registry, formatted("%cabcdefghijk%06d", periodic ? 'd' : 'p', i), 1, 0);
         }
         sizes[periodic] = (memory_used() - before) / BOARDS;
         registry_destroy(registry);

@@ -30,9 +30,7 @@ static int tear_down(void **state) {
 #define NO_COMMAND(name) "-NOPERM this user has no permissions to run the '" name "' command\r\n"
 
 static void make(const char *rules) {
-    char line[1024];
-    snprintf(line, sizeof line, "ACL SETUSER ann on nopass %s", rules);
-    harness_expect(h, admin, line, "+OK\r\n");
+    harness_expect(h, admin, formatted("ACL SETUSER ann on nopass %s", rules), "+OK\r\n");
     harness_expect(h, client, "AUTH ann x", "+OK\r\n");
 }
 
@@ -301,11 +299,8 @@ ACL_TEST(a_boards_channels_need_the_right_to_read_the_board) {
     harness_expect(h, client, "SUBSCRIBE __toplist@0__:3:top:a",
                    "*3\r\n$9\r\nsubscribe\r\n$21\r\n__toplist@0__:3:top:a\r\n:1\r\n");
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
-        char line[128];
-        snprintf(line, sizeof line, "SUBSCRIBE news %s", channels[i]);
-        harness_expect(h, client, line, NO_KEYS);
-        snprintf(line, sizeof line, "ACL DRYRUN ann SUBSCRIBE %s", channels[i]);
-        harness_expect_prefix(h, admin, line, "$");
+        harness_expect(h, client, formatted("SUBSCRIBE news %s", channels[i]), NO_KEYS);
+        harness_expect_prefix(h, admin, formatted("ACL DRYRUN ann SUBSCRIBE %s", channels[i]), "$");
     }
     harness_expect(h, admin, "ACL SETUSER ann resetkeys %R~other", "+OK\r\n");
     assert_true(client->is_killed);

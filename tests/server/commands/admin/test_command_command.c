@@ -244,13 +244,12 @@ SERVER_TEST(categories_are_those_of_redis) {
         {"client", "+@slow\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        char expected[128];
         uint32_t count = 0;
         for (const char *at = lines[i][1]; (at = strchr(at, '@')) != NULL; at++) {
             count++;
         }
-        snprintf(expected, sizeof expected, "*%u\r\n%s*0\r\n", count, lines[i][1]);
-        assert_non_null(strstr(harness_run_format(h, s, "COMMAND INFO %s", lines[i][0]), expected));
+        assert_non_null(strstr(harness_run_format(h, s, "COMMAND INFO %s", lines[i][0]),
+                               formatted("*%u\r\n%s*0\r\n", count, lines[i][1])));
     }
 }
 

@@ -3,8 +3,7 @@
 
 /* The field's value in a reply, cut into out; "" if it is not there. */
 static const char *field(const char *reply, const char *name, char *out, size_t size) {
-    char wanted[96];
-    snprintf(wanted, sizeof wanted, "\n%s:", name);
+    const char *wanted = formatted("\n%s:", name);
     const char *at = strstr(reply, wanted);
     out[0] = '\0';
     if (at != NULL) {
@@ -84,7 +83,6 @@ SERVER_TEST(every_line_is_a_heading_a_field_or_empty) {
 /* ---- fields ---- */
 
 SERVER_TEST(server_tells_versions_process_and_uptime) {
-    char pid[32];
     expect_field(h, s, "server", "redis_version", SERVER_REDIS_VERSION);
     expect_field(h, s, "server", "leaderboard_version", SERVER_VERSION);
     expect_field(h, s, "server", "redis_mode", "standalone");
@@ -92,8 +90,7 @@ SERVER_TEST(server_tells_versions_process_and_uptime) {
     expect_field(h, s, "server", "run_id", h->server.run_id);
     expect_field(h, s, "server", "executable", h->server.executable_path);
     expect_field(h, s, "server", "config_file", "");
-    snprintf(pid, sizeof pid, "%zu", sizeof(void *) * 8);
-    expect_field(h, s, "server", "arch_bits", pid);
+    expect_field(h, s, "server", "arch_bits", formatted("%zu", sizeof(void *) * 8));
     expect_field(h, s, "server", "uptime_in_seconds", "0");
     h->wall_us += (INT64_C(86400) * 3 + 17) * 1000000;
     expect_field(h, s, "server", "uptime_in_seconds", "259217");

@@ -457,9 +457,8 @@ DISK_TEST(what_changes_while_clients_are_drained_is_saved_too) {
 /* ---- INFO ---- */
 
 static void expect_persistence(struct harness *h, struct session *s, const char *text) {
-    char expected[4096];
-    snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", strlen(text), text);
-    assert_string_equal(harness_run(h, s, "INFO persistence"), expected);
+    assert_string_equal(harness_run(h, s, "INFO persistence"),
+                        formatted("$%zu\r\n%s\r\n", strlen(text), text));
 }
 
 #define SNAPSHOT_FIELDS                                                                            \

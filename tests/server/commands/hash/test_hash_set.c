@@ -66,9 +66,7 @@ ZSET_TEST(a_hash_of_many_fields_grows_and_shrinks) {
     }
     assert_string_equal(zset_run(h, "HLEN k"), ":1500");
     for (int i = 0; i < FIELDS; i++) {
-        char expected[32];
-        snprintf(expected, sizeof(expected), i % 2 != 0 ? "v%d" : "nil", i);
-        assert_string_equal(zset_run(h, "HGET k f%d", i), expected);
+        assert_string_equal(zset_run(h, "HGET k f%d", i), formatted(i % 2 != 0 ? "v%d" : "nil", i));
     }
 }
 

@@ -315,9 +315,9 @@ SERVER_TEST(the_number_of_arguments_is_checked) {
     static const char *const readers[] = {"ttl", "pttl", "expiretime", "pexpiretime", "persist"};
     char error[128];
     for (size_t i = 0; i < 4; i++) {
-        snprintf(error, sizeof error, "-ERR wrong number of arguments for '%s' command\r\n",
-                 names[i]);
-        assert_string_equal(harness_run_format(h, s, "%s a", names[i]), error);
+        assert_string_equal(
+            harness_run_format(h, s, "%s a", names[i]),
+            formatted("-ERR wrong number of arguments for '%s' command\r\n", names[i]));
     }
     for (size_t i = 0; i < 5; i++) {
         snprintf(error, sizeof error, "-ERR wrong number of arguments for '%s' command\r\n",

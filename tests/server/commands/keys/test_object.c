@@ -90,8 +90,7 @@ SERVER_TEST(usage_takes_samples_and_refuses_the_rest) {
 }
 
 static int64_t memory_stat(struct harness *h, struct session *s, const char *name) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "$%zu\r\n%s\r\n:", strlen(name), name);
+    const char *wanted = formatted("$%zu\r\n%s\r\n:", strlen(name), name);
     const char *at = strstr(harness_run(h, s, "MEMORY STATS"), wanted);
     assert_non_null(at);
     return strtoll(at + strlen(wanted), NULL, 10);

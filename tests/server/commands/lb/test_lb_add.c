@@ -158,13 +158,12 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
         {"nan 0 0 b", "-ERR value is not a valid float: field 'score'"},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        char line[128];
-        snprintf(line, sizeof(line), "LB.ADD three:k %s", lines[i][0]);
-        zset_expect_unchanged(h, "three:k", line, lines[i][1]);
-        snprintf(line, sizeof(line), "LB.ADD three:k 5 0 0 a 6 0 0 c %s", lines[i][0]);
-        zset_expect_unchanged(h, "three:k", line, lines[i][1]);
-        snprintf(line, sizeof(line), "LB.ADD three:none %s", lines[i][0]);
-        zset_expect_unchanged(h, "three:none", line, lines[i][1]);
+        zset_expect_unchanged(h, "three:k", formatted("LB.ADD three:k %s", lines[i][0]),
+                              lines[i][1]);
+        zset_expect_unchanged(
+            h, "three:k", formatted("LB.ADD three:k 5 0 0 a 6 0 0 c %s", lines[i][0]), lines[i][1]);
+        zset_expect_unchanged(h, "three:none", formatted("LB.ADD three:none %s", lines[i][0]),
+                              lines[i][1]);
     }
     assert_int_equal(registry_count(h->server.registry, 0), 1);
 }
@@ -207,8 +206,7 @@ TEST(sixty_four_fields_are_a_members_own) {
     strcat(settings, "\nboard k bits\n");
     struct harness *h = harness_create(settings);
     harness_connect(h);
-    char expected[1024];
-    snprintf(expected, sizeof(expected), "[[m :0 nil%s 100 10540996613548315209]]", record);
+    const char *expected = formatted("[[m :0 nil%s 100 10540996613548315209]]", record);
     assert_string_equal(zset_run(h, "LB.ADD k%s m", values), ":1");
     zset_expect(h, "LB.GET k 1 m PCT WITHKEY", expected);
     const char *answered = zset_run(h, "LB.ADD k%s", values);
@@ -396,9 +394,7 @@ ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
         zset_run(h, "ZREM copy b");
         zset_run(h, "LB.ADD copy PACKED %s b", strrchr(record, ' ') + 1);
         char *wanted = zset_dump(h, "copy");
-        char key[32];
-        snprintf(key, sizeof(key), "%sk", zset_layout_prefixes[i]);
-        char *dump = zset_dump(h, key);
+        char *dump = zset_dump(h, formatted("%sk", zset_layout_prefixes[i]));
         assert_string_equal(dump, wanted);
         free(wanted);
         free(dump);

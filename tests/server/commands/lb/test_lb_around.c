@@ -110,9 +110,7 @@ ZSET_TEST(wrong_arguments_are_refused) {
             {"MEMBER a", "-ERR wrong number of arguments for 'lb.around' command"},
         };
         for (size_t line = 0; line < sizeof(lines) / sizeof(lines[0]); line++) {
-            char text[64];
-            snprintf(text, sizeof(text), "LB.AROUND %s %s", keys[i], lines[line][0]);
-            zset_expect(h, text, lines[line][1]);
+            zset_expect(h, formatted("LB.AROUND %s %s", keys[i], lines[line][0]), lines[line][1]);
         }
     }
 }

@@ -195,12 +195,10 @@ ZSET_TEST(a_period_is_what_lb_info_says) {
          "unit YEAR tz +00:00 start :* end :* archive nil every :1 on nil at :23 from nil"},
     };
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-        char line[256];
-        snprintf(line, sizeof line, "LB.CREATE p%zu FIELD a 20 %s", i, samples[i][0]);
-        zset_expect(h, line, "+OK");
+        zset_expect(h, formatted("LB.CREATE p%zu FIELD a 20 %s", i, samples[i][0]), "+OK");
         const char *info = zset_run(h, "LB.INFO p%zu", i);
-        snprintf(line, sizeof line, "*%s*", samples[i][1]);
-        assert_true(glob_matches(bytes_from_text(line), bytes_from_text(info)));
+        assert_true(
+            glob_matches(bytes_from_text(formatted("*%s*", samples[i][1])), bytes_from_text(info)));
     }
 }
 

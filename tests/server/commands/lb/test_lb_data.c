@@ -113,13 +113,10 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
     static const char *const reads[] = {"LB.RANGE bare:k 0 -1", "LB.GET bare:k 1 zoe",
                                         "LB.AROUND bare:k MEMBER zoe 1", "LB.QUANTILE bare:k 1"};
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
-        char line[128];
-        snprintf(line, sizeof line, "%s DATA p:*:*", reads[i]);
-        zset_expect(h, line,
+        zset_expect(h, formatted("%s DATA p:*:*", reads[i]),
                     "-ERR DATA takes one *, which stands for the member: it names one key "
                     "of each member, not all keys that match");
-        snprintf(line, sizeof line, "%s DATA a:* DATA b:*", reads[i]);
-        zset_expect(h, line, "-ERR DATA may be given once");
+        zset_expect(h, formatted("%s DATA a:* DATA b:*", reads[i]), "-ERR DATA may be given once");
     }
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS", syntax);
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 1", syntax);

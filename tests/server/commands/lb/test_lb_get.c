@@ -63,11 +63,10 @@ ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
         {"paid:k", "1571819021259", "1571819021000"},
     };
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-        char expected[64];
         zset_run(h, "LB.ADD %s AT %s%s 1 a", times[i].key, times[i].at,
                  strcmp(times[i].key, "paid:k") == 0 ? " 1" : "");
         const char *answered = zset_run(h, "LB.GET %s 1 a", times[i].key);
-        snprintf(expected, sizeof(expected), "[[a :0 :%s :1", times[i].shown);
+        const char *expected = formatted("[[a :0 :%s :1", times[i].shown);
         assert_memory_equal(answered, expected, strlen(expected));
     }
 }

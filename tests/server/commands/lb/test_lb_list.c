@@ -36,9 +36,7 @@ ZSET_TEST(a_walk_over_many_boards_finds_each) {
     enum { BOARDS = 300 };
     static const int counts[] = {1, 7, 50, 1000000};
     for (int i = 0; i < BOARDS; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "ZADD b%d 1 ann", i);
-        zset_expect(h, line, ":1");
+        zset_expect(h, formatted("ZADD b%d 1 ann", i), ":1");
     }
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         bool is_found[BOARDS] = {false};

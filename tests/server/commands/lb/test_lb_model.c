@@ -205,17 +205,13 @@ static void step_add_packed(struct twin_model *twin) {
 /* ---- other commands ---- */
 
 static void step_zrem(struct twin_model *twin) {
-    char line[64];
-    snprintf(line, sizeof(line), "ZREM %s m%d", twin->name, twin_pick_member(twin));
-    twin_model_run(twin, line);
+    twin_model_run(twin, formatted("ZREM %s m%d", twin->name, twin_pick_member(twin)));
 }
 
 /* A write by score does not change the other fields. */
 static void step_zincrby(struct twin_model *twin) {
-    char line[64];
-    snprintf(line, sizeof(line), "ZINCRBY %s 1E-%d m%d", twin->name, twin->layout.fields[0].scale,
-             twin_pick_member(twin));
-    twin_model_run(twin, line);
+    twin_model_run(twin, formatted("ZINCRBY %s 1E-%d m%d", twin->name, twin->layout.fields[0].scale,
+                                   twin_pick_member(twin)));
 }
 
 /* Where LB.GET SORT answers it: by rank, missing ones last. */
@@ -285,10 +281,9 @@ static void step_range(struct twin_model *twin) {
     bool is_reverse = twin_flip(twin, 2);
     uint32_t ranks[TWIN_MEMBERS];
     int count = list(twin, is_reverse, ranks);
-    char line[128];
-    snprintf(line, sizeof(line), "LB.RANGE %s %d %d%s%s%s", twin->name, start, stop,
-             is_reverse ? " REV" : "", records.is_competition ? " COMP" : "",
-             records.with_key ? " WITHKEY" : "");
+    const char *line =
+        formatted("LB.RANGE %s %d %d%s%s%s", twin->name, start, stop, is_reverse ? " REV" : "",
+                  records.is_competition ? " COMP" : "", records.with_key ? " WITHKEY" : "");
     start = start < 0 ? start + count : start;
     stop = stop < 0 ? stop + count : stop;
     start = start < 0 ? 0 : start;

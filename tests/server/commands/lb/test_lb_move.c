@@ -113,9 +113,8 @@ TEST(random_boards_are_merged_as_a_naive_twin_says) {
         for (int i = 0; i < BOARDS; i++) {
             int64_t best = from[i] > to[i] ? from[i] : to[i];
             int64_t wanted = is_sum && from[i] >= 0 && to[i] >= 0 ? from[i] + to[i] : best;
-            char text[32];
-            snprintf(text, sizeof text, wanted >= 0 ? "%d" : "nil", (int)wanted);
-            assert_string_equal(zset_run(h, "ZSCORE fine:%d to", i), text);
+            assert_string_equal(zset_run(h, "ZSCORE fine:%d to", i),
+                                formatted(wanted >= 0 ? "%d" : "nil", (int)wanted));
             assert_string_equal(zset_run(h, "ZSCORE fine:%d from", i), "nil");
             assert_string_equal(zset_run(h, "ZSCORE fine:%d bob", i), "4");
         }

@@ -119,9 +119,7 @@ ZSET_TEST(edges_must_ascend_and_be_scores) {
                       "-4294967296..4294967295"},
         };
         for (size_t line = 0; line < sizeof(lines) / sizeof(lines[0]); line++) {
-            char text[64];
-            snprintf(text, sizeof(text), "LB.HIST %s %s", keys[i], lines[line][0]);
-            zset_expect(h, text, lines[line][1]);
+            zset_expect(h, formatted("LB.HIST %s %s", keys[i], lines[line][0]), lines[line][1]);
         }
     }
     zset_expect(h, "LB.HIST k", "-ERR wrong number of arguments for 'lb.hist' command");

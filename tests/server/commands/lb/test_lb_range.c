@@ -155,9 +155,8 @@ ZSET_TEST(wrong_arguments_are_refused) {
             {"LB.RANGE %s 0", "-ERR wrong number of arguments for 'lb.range' command"},
         };
         for (size_t line = 0; line < sizeof(lines) / sizeof(lines[0]); line++) {
-            char text[64];
-            snprintf(text, sizeof(text), "LB.RANGE %s%s", keys[i], lines[line][0] + 11);
-            zset_expect(h, text, lines[line][1]);
+            zset_expect(h, formatted("LB.RANGE %s%s", keys[i], lines[line][0] + 11),
+                        lines[line][1]);
         }
     }
 }

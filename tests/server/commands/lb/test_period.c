@@ -352,9 +352,7 @@ PERIOD_TEST(keys_names_what_boards_that_are_over_will_leave) {
     };
     for (int is_done = 0; is_done < 2; is_done++) {
         for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-            char line[64];
-            snprintf(line, sizeof(line), "KEYS %s", samples[i].pattern);
-            zset_expect(h, line, samples[i].expected);
+            zset_expect(h, formatted("KEYS %s", samples[i].pattern), samples[i].expected);
         }
         harness_expect_prefix(h, h->server.session_first, "KEYS *", "*605\r\n");
         if (is_done == 0) {
@@ -498,8 +496,7 @@ static void check_sums(struct twin *twin, const char *key, const int64_t *sums, 
         }
     }
     zset_expect(twin->h, line, strcat(expected, "]"));
-    snprintf(line, sizeof(line), "EXISTS %s", key);
-    zset_expect(twin->h, line, is_there ? ":1" : ":0");
+    zset_expect(twin->h, formatted("EXISTS %s", key), is_there ? ":1" : ":0");
 }
 
 static void twin_check(struct twin *twin) {
@@ -512,24 +509,20 @@ static void twin_check(struct twin *twin) {
     }
     int count = twin->archive_count < TWIN_ARCHIVES ? twin->archive_count : TWIN_ARCHIVES;
     for (int i = 0; i < count; i++) {
-        char name[64];
         static const int64_t none[TWIN_MEMBERS];
         bool is_gone = twin->archives[i].gone_at != 0 && twin->archives[i].gone_at <= local_now;
-        snprintf(name, sizeof(name), "%s@%s", twin->key, twin->archives[i].date);
-        check_sums(twin, name, is_gone ? none : twin->archives[i].sums, !is_gone);
+        check_sums(twin, formatted("%s@%s", twin->key, twin->archives[i].date),
+                   is_gone ? none : twin->archives[i].sums, !is_gone);
     }
     check_sums(twin, twin->key, twin->sums, twin->is_created || !is_empty(twin->sums));
 }
 
 static void twin_write(struct twin *twin) {
     int member = (int)random_below(&twin->random, TWIN_MEMBERS);
-    char line[128];
     twin_catch_up(twin, twin->h->wall_us);
     twin->sums[member]++;
-    snprintf(line, sizeof(line), "ZINCRBY %s 1 m%d", twin->key, member);
-    char expected[32];
-    snprintf(expected, sizeof(expected), "%lld", (long long)twin->sums[member]);
-    zset_expect(twin->h, line, expected);
+    const char *line = formatted("ZINCRBY %s 1 m%d", twin->key, member);
+    zset_expect(twin->h, line, formatted("%lld", (long long)twin->sums[member]));
 }
 
 /* To the end of the period, a microsecond around it, or somewhere. */

@@ -22,16 +22,13 @@ static int end(void **state) {
 /* A client that has become an online replica. */
 static struct session *connect_replica(struct harness *h, uint16_t port, enum replica_state state) {
     struct session *session = harness_connect(h);
-    char line[64];
-    snprintf(line, sizeof line, "REPLCONF listening-port %u", port);
-    harness_expect(h, session, line, "+OK\r\n");
+    harness_expect(h, session, formatted("REPLCONF listening-port %u", port), "+OK\r\n");
     replication_add_replica(&h->server, session->replica, state);
     return session;
 }
 
 static bool has_line(struct harness *h, struct session *s, const char *line) {
-    char wanted[256];
-    snprintf(wanted, sizeof wanted, "\r\n%s\r\n", line);
+    const char *wanted = formatted("\r\n%s\r\n", line);
     return strstr(harness_run(h, s, "INFO replication"), wanted) != NULL;
 }
 
@@ -231,11 +228,8 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
     assert_string_equal(s->replica->ip, "10.0.0.1");
     assert_int_equal(s->replica->state, REPLICA_HANDSHAKE);
     for (int format = FILE_FORMAT; format <= FILE_FORMAT + 1; format++) {
-        char line[64];
-        char reply[64];
-        snprintf(line, sizeof line, "REPLCONF leaderboard %d rdb-only 0", format);
-        snprintf(reply, sizeof reply, "+LEADERBOARD %d\r\n", FILE_FORMAT);
-        harness_expect(h, s, line, reply);
+        const char *line = formatted("REPLCONF leaderboard %d rdb-only 0", format);
+        harness_expect(h, s, line, formatted("+LEADERBOARD %d\r\n", FILE_FORMAT));
         assert_int_equal(s->replica->format_version, format);
     }
     harness_expect(h, s, "REPLCONF ip-address \"\"", "+OK\r\n");
@@ -262,9 +256,8 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
     harness_expect_each(h, s, lines);
     const int formats[] = {-1, 0, FILE_FORMAT_STREAMED - 1, FILE_FORMAT - 2, FILE_FORMAT + 2};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        char line[64];
         char reply[256];
-        snprintf(line, sizeof line, "REPLCONF leaderboard %d", formats[i]);
+        const char *line = formatted("REPLCONF leaderboard %d", formats[i]);
         snprintf(
             reply, sizeof reply,
             "-ERR the replica's format is %d, this server's %d: they may differ by one, from %d "

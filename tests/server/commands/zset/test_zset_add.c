@@ -118,17 +118,11 @@ ZSET_TEST(what_is_no_number_is_no_score) {
         "x", "\"\"", "nan", "-nan", "\" 1\"", "\"1 \"", "0x10",      "1e", "--1",  "1,5",
         "+", ".",    "(1",  "(inf", "1e1e1",  "1_0",    "\"\\x00\"", "1x", "infx", "\"1\\x00\""};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char line[64];
-        snprintf(line, sizeof(line), "ZADD k %s a", texts[i]);
-        zset_expect_unchanged(h, "k", line, no_float);
-        snprintf(line, sizeof(line), "ZADD k 1 b %s a", texts[i]);
-        zset_expect_unchanged(h, "k", line, no_float);
-        snprintf(line, sizeof(line), "ZADD k INCR %s a", texts[i]);
-        zset_expect_unchanged(h, "k", line, no_float);
-        snprintf(line, sizeof(line), "ZADD none XX %s a", texts[i]);
-        zset_expect_unchanged(h, "none", line, no_float);
-        snprintf(line, sizeof(line), "ZINCRBY k %s a", texts[i]);
-        zset_expect_unchanged(h, "k", line, no_float);
+        zset_expect_unchanged(h, "k", formatted("ZADD k %s a", texts[i]), no_float);
+        zset_expect_unchanged(h, "k", formatted("ZADD k 1 b %s a", texts[i]), no_float);
+        zset_expect_unchanged(h, "k", formatted("ZADD k INCR %s a", texts[i]), no_float);
+        zset_expect_unchanged(h, "none", formatted("ZADD none XX %s a", texts[i]), no_float);
+        zset_expect_unchanged(h, "k", formatted("ZINCRBY k %s a", texts[i]), no_float);
     }
 }
 
@@ -170,15 +164,12 @@ ZSET_TEST(values_outside_the_field_name_field_value_and_range) {
     static const char *const texts[] = {"4294967296", "-4294967297", "1e10",  "inf",
                                         "-inf",       "+Infinity",   "1e400", "-1e400"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char line[64];
         char error[128];
         snprintf(error, sizeof(error),
                  "-ERR value %s is out of range: field 'score' takes -4294967296..4294967295",
                  texts[i]);
-        snprintf(line, sizeof(line), "ZADD k 9 a 9 b %s c", texts[i]);
-        zset_expect_unchanged(h, "k", line, error);
-        snprintf(line, sizeof(line), "ZADD none %s c", texts[i]);
-        zset_expect_unchanged(h, "none", line, error);
+        zset_expect_unchanged(h, "k", formatted("ZADD k 9 a 9 b %s c", texts[i]), error);
+        zset_expect_unchanged(h, "none", formatted("ZADD none %s c", texts[i]), error);
     }
     zset_expect_unchanged(h, "none", "ZADD none INCR inf c",
                           "-ERR value inf is out of range: field 'score' takes "
@@ -265,21 +256,14 @@ ZSET_TEST(the_reach_time_is_that_of_the_last_change) {
 
 ZSET_TEST(an_unchanged_score_keeps_its_time) {
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
-        char key[32];
-        char line[64];
-        snprintf(key, sizeof(key), "%sk", zset_layout_prefixes[i]);
+        const char *key = formatted("%sk", zset_layout_prefixes[i]);
         zset_run(h, "ZADD %s 5 a 5 b 4 c", key);
         zset_pass_seconds(h, 86400);
-        snprintf(line, sizeof(line), "ZADD %s 5 a", key);
-        zset_expect_unchanged(h, key, line, ":0");
-        snprintf(line, sizeof(line), "ZINCRBY %s 0 a", key);
-        zset_expect_unchanged(h, key, line, "5");
-        snprintf(line, sizeof(line), "ZADD %s GT CH 4 a 5 b", key);
-        zset_expect_unchanged(h, key, line, ":0");
-        snprintf(line, sizeof(line), "ZADD %s LT CH 6 a 5 b", key);
-        zset_expect_unchanged(h, key, line, ":0");
-        snprintf(line, sizeof(line), "ZADD %s NX 9 a 9 b", key);
-        zset_expect_unchanged(h, key, line, ":0");
+        zset_expect_unchanged(h, key, formatted("ZADD %s 5 a", key), ":0");
+        zset_expect_unchanged(h, key, formatted("ZINCRBY %s 0 a", key), "5");
+        zset_expect_unchanged(h, key, formatted("ZADD %s GT CH 4 a 5 b", key), ":0");
+        zset_expect_unchanged(h, key, formatted("ZADD %s LT CH 6 a 5 b", key), ":0");
+        zset_expect_unchanged(h, key, formatted("ZADD %s NX 9 a 9 b", key), ":0");
     }
 }
 
@@ -298,11 +282,10 @@ ZSET_TEST(equal_scores_rank_by_arrival_inside_one_tick) {
         zset_run(h, "ZADD %sk 5 k", zset_layout_prefixes[i]);
         const char *best_first = is_latest ? "[k a z m]" : "[m z a k]";
         const char *worst_first = is_latest ? "[m z a k]" : "[k a z m]";
-        char line[64];
-        snprintf(line, sizeof(line), "ZREVRANGE %sk 0 -1", zset_layout_prefixes[i]);
-        zset_expect(h, line, is_ascending ? worst_first : best_first);
-        snprintf(line, sizeof(line), "ZRANGE %sk 0 -1", zset_layout_prefixes[i]);
-        zset_expect(h, line, is_ascending ? best_first : worst_first);
+        zset_expect(h, formatted("ZREVRANGE %sk 0 -1", zset_layout_prefixes[i]),
+                    is_ascending ? worst_first : best_first);
+        zset_expect(h, formatted("ZRANGE %sk 0 -1", zset_layout_prefixes[i]),
+                    is_ascending ? best_first : worst_first);
     }
 }
 

@@ -174,7 +174,6 @@ ZSET_TEST(at_equal_times_the_first_board_that_has_the_member_decides) {
 }
 
 ZSET_TEST(zintercard_counts_up_to_a_limit) {
-    char line[64];
     for (int i = 0; i < 100; i++) {
         zset_run(h, "ZADD k %d m%d", i, i);
         zset_run(h, "ZADD l %d m%d", i, i * 2);
@@ -186,8 +185,8 @@ ZSET_TEST(zintercard_counts_up_to_a_limit) {
     zset_expect(h, "ZINTERCARD 2 k none", ":0");
     zset_expect(h, "ZINTERCARD 2 k l LIMIT 7 LIMIT 20", ":20");
     for (int limit = 1; limit < 60; limit++) {
-        snprintf(line, sizeof(line), "ZINTERCARD 2 l k limit %d", limit);
-        assert_int_equal(harness_run_integer(h, h->server.session_first, line),
+        assert_int_equal(harness_run_integer(h, h->server.session_first,
+                                             formatted("ZINTERCARD 2 l k limit %d", limit)),
                          limit < 50 ? limit : 50);
     }
 }
@@ -195,14 +194,12 @@ ZSET_TEST(zintercard_counts_up_to_a_limit) {
 ZSET_TEST(wrong_numbers_of_keys_are_refused) {
     static const char *const names[] = {"zunion", "zinter", "zdiff", "zintercard"};
     char line[64];
-    char expected[128];
     zset_run(h, "ZADD k 1 a");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         static const char *const counts[] = {"0", "-1", "-9223372036854775808"};
         for (size_t j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
             snprintf(line, sizeof(line), "%s %s k", names[i], counts[j]);
-            snprintf(expected, sizeof(expected), NO_KEYS "'%s' command", names[i]);
-            zset_expect(h, line, expected);
+            zset_expect(h, line, formatted(NO_KEYS "'%s' command", names[i]));
         }
         static const char *const wrong[][2] = {
             {"%s x k", NO_INT},
@@ -220,9 +217,8 @@ ZSET_TEST(wrong_numbers_of_keys_are_refused) {
             zset_expect(h, line, wrong[j][1]);
         }
         snprintf(line, sizeof(line), "%s 1", names[i]);
-        snprintf(expected, sizeof(expected), "-ERR wrong number of arguments for '%s' command",
-                 names[i]);
-        zset_expect(h, line, expected);
+        zset_expect(h, line,
+                    formatted("-ERR wrong number of arguments for '%s' command", names[i]));
     }
 }
 
@@ -257,10 +253,8 @@ ZSET_TEST(wrong_options_are_a_syntax_error) {
 ZSET_TEST(what_is_no_weight_is_refused) {
     zset_run(h, "ZADD k 1 a");
     static const char *const wrong[] = {"x", "nan", "inf", "-inf", "+Infinity", "(1", "1x", "--1"};
-    char line[64];
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        snprintf(line, sizeof(line), "ZUNION 2 k k WEIGHTS 1 %s FOO", wrong[i]);
-        zset_expect(h, line, NO_WEIGHT);
+        zset_expect(h, formatted("ZUNION 2 k k WEIGHTS 1 %s FOO", wrong[i]), NO_WEIGHT);
     }
     zset_expect(h, "ZINTER 1 k WEIGHTS \"\"", NO_WEIGHT);
     zset_expect(h, "ZINTER 1 k WEIGHTS \" 1\"", NO_WEIGHT);

@@ -38,10 +38,8 @@ static void step_zadd(struct twin_model *twin) {
 
 static void step_zincrby(struct twin_model *twin) {
     char number[32];
-    char line[128];
     print_score(twin, number, sizeof(number), (int64_t)random_below(&twin->random, 5) - 2);
-    snprintf(line, sizeof(line), "ZINCRBY %s %s m%d", twin->name, number, pick_member(twin));
-    twin_model_run(twin, line);
+    twin_model_run(twin, formatted("ZINCRBY %s %s m%d", twin->name, number, pick_member(twin)));
 }
 
 static void step_zrem(struct twin_model *twin) {
@@ -56,10 +54,8 @@ static void step_zrem(struct twin_model *twin) {
 static void step_rank(struct twin_model *twin) {
     bool is_reverse = twin_flip(twin, 2);
     bool with_score = twin_flip(twin, 2);
-    char line[128];
-    snprintf(line, sizeof(line), "Z%sRANK %s m%d%s", is_reverse ? "REV" : "", twin->name,
-             pick_member(twin), with_score ? " WITHSCORE" : "");
-    twin_model_run(twin, line);
+    twin_model_run(twin, formatted("Z%sRANK %s m%d%s", is_reverse ? "REV" : "", twin->name,
+                                   pick_member(twin), with_score ? " WITHSCORE" : ""));
 }
 
 /* Two limits, random and with random kinds of ends. */
@@ -90,11 +86,10 @@ static void step_range(struct twin_model *twin) {
     bool is_old_name = twin_flip(twin, 2);
     int start = pick_index(twin);
     int stop = pick_index(twin);
-    char line[256];
-    snprintf(line, sizeof(line), "Z%sRANGE %s %d %d%s%s", is_reverse && is_old_name ? "REV" : "",
-             twin->name, start, stop, is_reverse && !is_old_name ? " REV" : "",
-             twin_flip(twin, 2) ? " WITHSCORES" : "");
-    twin_model_run(twin, line);
+    twin_model_run(twin,
+                   formatted("Z%sRANGE %s %d %d%s%s", is_reverse && is_old_name ? "REV" : "",
+                             twin->name, start, stop, is_reverse && !is_old_name ? " REV" : "",
+                             twin_flip(twin, 2) ? " WITHSCORES" : ""));
 }
 
 static void step_range_by_score(struct twin_model *twin) {
@@ -102,27 +97,24 @@ static void step_range_by_score(struct twin_model *twin) {
     bool is_old_name = twin_flip(twin, 2);
     struct limits limits;
     pick_limits(twin, &limits);
-    char line[512];
     char tail[64] = "";
     if (twin_flip(twin, 2)) {
         int offset = (int)random_below(&twin->random, 8) - 1;
         int limit = (int)random_below(&twin->random, 8) - 2;
         snprintf(tail, sizeof(tail), " LIMIT %d %d", offset, limit);
     }
-    snprintf(line, sizeof(line), "Z%sRANGE%s %s %s %s%s%s%s%s",
-             is_old_name && is_reverse ? "REV" : "", is_old_name ? "BYSCORE" : "", twin->name,
-             is_reverse ? limits.max : limits.min, is_reverse ? limits.min : limits.max,
-             is_old_name ? "" : " BYSCORE", is_reverse && !is_old_name ? " REV" : "",
-             twin_flip(twin, 2) ? " WITHSCORES" : "", tail);
-    twin_model_run(twin, line);
+    twin_model_run(
+        twin, formatted("Z%sRANGE%s %s %s %s%s%s%s%s", is_old_name && is_reverse ? "REV" : "",
+                        is_old_name ? "BYSCORE" : "", twin->name,
+                        is_reverse ? limits.max : limits.min, is_reverse ? limits.min : limits.max,
+                        is_old_name ? "" : " BYSCORE", is_reverse && !is_old_name ? " REV" : "",
+                        twin_flip(twin, 2) ? " WITHSCORES" : "", tail));
 }
 
 static void step_zcount(struct twin_model *twin) {
     struct limits limits;
     pick_limits(twin, &limits);
-    char line[256];
-    snprintf(line, sizeof(line), "ZCOUNT %s %s %s", twin->name, limits.min, limits.max);
-    twin_model_run(twin, line);
+    twin_model_run(twin, formatted("ZCOUNT %s %s %s", twin->name, limits.min, limits.max));
 }
 
 static void step_remove_range(struct twin_model *twin) {
@@ -170,8 +162,7 @@ static void step_other_field(struct twin_model *twin) {
     if (twin->layout.field_count != 3 || member == NULL) {
         return;
     }
-    char name[8];
-    snprintf(name, sizeof(name), "m%d", id);
+    const char *name = formatted("m%d", id);
     bool is_flag = twin_flip(twin, 2);
     uint64_t ordinal =
         is_flag ? random_below(&twin->random, 2) : 1022 + random_below(&twin->random, 4);

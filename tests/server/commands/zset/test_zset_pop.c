@@ -45,9 +45,7 @@ ZSET_TEST(the_count_of_zpopmin_is_not_negative) {
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         static const char *const commands[] = {"ZPOPMIN k", "ZPOPMAX k", "ZPOPMIN none"};
         for (int j = 0; j < 3; j++) {
-            char line[64];
-            snprintf(line, sizeof(line), "%s %s", commands[j], bad[i]);
-            zset_expect_unchanged(h, "k", line, not_positive);
+            zset_expect_unchanged(h, "k", formatted("%s %s", commands[j], bad[i]), not_positive);
         }
     }
     zset_expect_unchanged(h, "k", "ZPOPMIN k 0", "[]");
@@ -63,13 +61,10 @@ ZSET_TEST(absurd_counts_take_all) {
     static const char *const counts[] = {"9223372036854775807", "4611686018427387903", "4294967296",
                                          "4294967298"};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        char line[64];
         zset_run(h, "ZADD k 1 a 2 b 3 c");
-        snprintf(line, sizeof(line), "ZPOPMAX k %s", counts[i]);
-        zset_expect(h, line, "[c 3 b 2 a 1]");
+        zset_expect(h, formatted("ZPOPMAX k %s", counts[i]), "[c 3 b 2 a 1]");
         zset_run(h, "ZADD k 1 a 2 b 3 c");
-        snprintf(line, sizeof(line), "ZMPOP 1 k MIN COUNT %s", counts[i]);
-        zset_expect(h, line, "[k [[a 1] [b 2] [c 3]]]");
+        zset_expect(h, formatted("ZMPOP 1 k MIN COUNT %s", counts[i]), "[k [[a 1] [b 2] [c 3]]]");
     }
 }
 
@@ -97,13 +92,9 @@ ZSET_TEST(zmpop_counts_its_keys_and_members_from_1) {
     static const char *const bad[] = {
         "0", "-1", "-9223372036854775808", "9223372036854775808", "x", "\"\"", "1.0"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char line[96];
-        snprintf(line, sizeof(line), "ZMPOP %s k MIN", bad[i]);
-        zset_expect_unchanged(h, "k", line, no_keys);
-        snprintf(line, sizeof(line), "ZMPOP 1 k MIN COUNT %s", bad[i]);
-        zset_expect_unchanged(h, "k", line, no_count);
-        snprintf(line, sizeof(line), "ZMPOP 1 none MAX COUNT %s", bad[i]);
-        zset_expect_unchanged(h, "k", line, no_count);
+        zset_expect_unchanged(h, "k", formatted("ZMPOP %s k MIN", bad[i]), no_keys);
+        zset_expect_unchanged(h, "k", formatted("ZMPOP 1 k MIN COUNT %s", bad[i]), no_count);
+        zset_expect_unchanged(h, "k", formatted("ZMPOP 1 none MAX COUNT %s", bad[i]), no_count);
     }
 }
 

@@ -18,9 +18,7 @@ ZSET_TEST(limits_may_be_empty_hexadecimal_or_have_spaces_in_front) {
     zset_expect(h, "LB.RANGE k \"\" ( BYSCORE", "[]");
     static const char *const refused[] = {"\" \"", "\"1 \"", "0x", "\" (1\"", "-", "0x1p"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "ZCOUNT k %s 5", refused[i]);
-        zset_expect(h, line, no_limit);
+        zset_expect(h, formatted("ZCOUNT k %s 5", refused[i]), no_limit);
     }
 }
 
@@ -86,11 +84,9 @@ ZSET_TEST(indexes_are_cut_to_the_board) {
         {"-4294967296", "0", "[a]"},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        char line[96];
-        snprintf(line, sizeof(line), "ZRANGE k %s %s", ranges[i].start, ranges[i].stop);
-        zset_expect(h, line, ranges[i].expected);
-        snprintf(line, sizeof(line), "ZREVRANGE none %s %s", ranges[i].start, ranges[i].stop);
-        zset_expect(h, line, "[]");
+        zset_expect(h, formatted("ZRANGE k %s %s", ranges[i].start, ranges[i].stop),
+                    ranges[i].expected);
+        zset_expect(h, formatted("ZREVRANGE none %s %s", ranges[i].start, ranges[i].stop), "[]");
     }
     zset_expect(h, "ZREVRANGE k 1 2", "[d c]");
     zset_expect(h, "ZREVRANGE k -2 -1", "[b a]");
@@ -118,11 +114,10 @@ ZSET_TEST(what_is_no_integer_is_no_index) {
                                             "ZRANGEBYSCORE k 0 1 LIMIT %s 1",
                                             "ZRANGE k 0 1 BYSCORE LIMIT 0 %s"};
         for (size_t j = 0; j < sizeof(lines) / sizeof(lines[0]); j++) {
-            char line[96];
             const char *blank = strstr(lines[j], "%s");
-            snprintf(line, sizeof(line), "%.*s%s%s", (int)(blank - lines[j]), lines[j], texts[i],
-                     blank + 2);
-            zset_expect(h, line, no_integer);
+            zset_expect(
+                h, formatted("%.*s%s%s", (int)(blank - lines[j]), lines[j], texts[i], blank + 2),
+                no_integer);
         }
     }
 }
@@ -183,16 +178,16 @@ ZSET_TEST(limit_skips_and_counts_along_the_walk) {
         {"0", "4294967296", "[b c d]", "[d c b]"},
     };
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        char line[128];
-        snprintf(line, sizeof(line), "ZRANGEBYSCORE k 2 4 LIMIT %s %s", limits[i].offset,
-                 limits[i].count);
-        zset_expect(h, line, limits[i].up);
-        snprintf(line, sizeof(line), "ZRANGE k 4 2 REV LIMIT %s %s BYSCORE", limits[i].offset,
-                 limits[i].count);
-        zset_expect(h, line, limits[i].down);
-        snprintf(line, sizeof(line), "ZREVRANGEBYSCORE none 4 2 LIMIT %s %s", limits[i].offset,
-                 limits[i].count);
-        zset_expect(h, line, "[]");
+        zset_expect(h,
+                    formatted("ZRANGEBYSCORE k 2 4 LIMIT %s %s", limits[i].offset, limits[i].count),
+                    limits[i].up);
+        zset_expect(
+            h, formatted("ZRANGE k 4 2 REV LIMIT %s %s BYSCORE", limits[i].offset, limits[i].count),
+            limits[i].down);
+        zset_expect(
+            h,
+            formatted("ZREVRANGEBYSCORE none 4 2 LIMIT %s %s", limits[i].offset, limits[i].count),
+            "[]");
     }
     zset_expect(h, "ZRANGEBYSCORE k 1 5 LIMIT 0 1 LIMIT 1 2", "[b c]");
 }

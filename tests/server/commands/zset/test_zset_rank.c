@@ -42,9 +42,8 @@ ZSET_TEST(zrank_and_zrevrank_mirror_each_other_on_every_layout) {
             assert_in_range(rank, 0, 5);
             assert_false(is_taken[rank]);
             is_taken[rank] = true;
-            char expected[8];
-            snprintf(expected, sizeof(expected), "[%c]", *member);
-            assert_string_equal(zset_run(h, "ZRANGE %sk %ld %ld", prefix, rank, rank), expected);
+            assert_string_equal(zset_run(h, "ZRANGE %sk %ld %ld", prefix, rank, rank),
+                                formatted("[%c]", *member));
         }
     }
 }

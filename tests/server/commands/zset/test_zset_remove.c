@@ -44,13 +44,12 @@ ZSET_TEST(zremrangebyrank_counts_from_the_lowest_score) {
         {"4294967296", "4294967297", ":0", "[a b c d]"},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        char line[96];
         zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
-        snprintf(line, sizeof(line), "ZREMRANGEBYRANK k %s %s", ranges[i].start, ranges[i].stop);
-        zset_expect(h, line, ranges[i].removed);
+        zset_expect(h, formatted("ZREMRANGEBYRANK k %s %s", ranges[i].start, ranges[i].stop),
+                    ranges[i].removed);
         zset_expect(h, "ZRANGE k 0 -1", ranges[i].left);
-        snprintf(line, sizeof(line), "ZREMRANGEBYRANK none %s %s", ranges[i].start, ranges[i].stop);
-        zset_expect(h, line, ":0");
+        zset_expect(h, formatted("ZREMRANGEBYRANK none %s %s", ranges[i].start, ranges[i].stop),
+                    ":0");
     }
 }
 
@@ -76,10 +75,9 @@ ZSET_TEST(zremrangebyscore_takes_limits_as_zcount_does) {
         {"1e400", "inf", ":0", "[a b c d]"}, {"(1", "(2", ":0", "[a b c d]"},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        char line[96];
         zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
-        snprintf(line, sizeof(line), "ZREMRANGEBYSCORE k %s %s", ranges[i].min, ranges[i].max);
-        zset_expect(h, line, ranges[i].removed);
+        zset_expect(h, formatted("ZREMRANGEBYSCORE k %s %s", ranges[i].min, ranges[i].max),
+                    ranges[i].removed);
         zset_expect(h, "ZRANGE k 0 -1", ranges[i].left);
     }
     zset_run(h, "ZADD laps:k 10 a 20 b 30 c");

@@ -147,11 +147,8 @@ ZSET_TEST(cursors_are_unsigned_integers) {
     static const char *const bad[] = {"x",    "-1",  "\"\"", "1x", "\" 1\"", "18446744073709551616",
                                       "0x10", "++1", "+",    "-0", "1.0"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char line[64];
-        snprintf(line, sizeof(line), "ZSCAN k %s", bad[i]);
-        zset_expect(h, line, bad_cursor);
-        snprintf(line, sizeof(line), "ZSCAN none %s FOO", bad[i]);
-        zset_expect(h, line, bad_cursor);
+        zset_expect(h, formatted("ZSCAN k %s", bad[i]), bad_cursor);
+        zset_expect(h, formatted("ZSCAN none %s FOO", bad[i]), bad_cursor);
     }
     zset_expect(h, "ZSCAN k +0", "[0 [a 1]]");
     zset_expect(h, "ZSCAN k 000", "[0 [a 1]]");
@@ -162,9 +159,7 @@ ZSET_TEST(a_cursor_from_beyond_ends_the_scan) {
     static const char *const cursors[] = {"18446744073709551615", "9223372036854775807",
                                           "4611686018427387903", "281474976710656"};
     for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
-        char line[64];
-        snprintf(line, sizeof(line), "ZSCAN k %s", cursors[i]);
-        zset_expect(h, line, "[0 []]");
+        zset_expect(h, formatted("ZSCAN k %s", cursors[i]), "[0 []]");
     }
     /* Any smaller cursor may be sent. */
     zset_run(h, "ZSCAN k 281474976710655");

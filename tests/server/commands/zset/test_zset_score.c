@@ -84,11 +84,8 @@ ZSET_TEST(zcount_counts_between_limits) {
         {"(7", "7", ":0"},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        char line[96];
-        snprintf(line, sizeof(line), "ZCOUNT k %s %s", ranges[i].min, ranges[i].max);
-        zset_expect(h, line, ranges[i].count);
-        snprintf(line, sizeof(line), "ZCOUNT none %s %s", ranges[i].min, ranges[i].max);
-        zset_expect(h, line, ":0");
+        zset_expect(h, formatted("ZCOUNT k %s %s", ranges[i].min, ranges[i].max), ranges[i].count);
+        zset_expect(h, formatted("ZCOUNT none %s %s", ranges[i].min, ranges[i].max), ":0");
     }
 }
 
@@ -129,13 +126,9 @@ ZSET_TEST(what_is_no_number_is_no_limit) {
     zset_run(h, "ZADD k 1 a");
     static const char *const texts[] = {"x", "nan", "((1", "\"1 \"", "1x", "(nan", "[1", "+", "-"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char line[64];
-        snprintf(line, sizeof(line), "ZCOUNT k %s 2", texts[i]);
-        zset_expect(h, line, no_limit);
-        snprintf(line, sizeof(line), "ZCOUNT k 2 %s", texts[i]);
-        zset_expect(h, line, no_limit);
-        snprintf(line, sizeof(line), "ZCOUNT none %s inf", texts[i]);
-        zset_expect(h, line, no_limit);
+        zset_expect(h, formatted("ZCOUNT k %s 2", texts[i]), no_limit);
+        zset_expect(h, formatted("ZCOUNT k 2 %s", texts[i]), no_limit);
+        zset_expect(h, formatted("ZCOUNT none %s inf", texts[i]), no_limit);
     }
 }
 
@@ -159,14 +152,11 @@ ZSET_TEST(reads_count_as_hits_and_misses_once) {
         "ZSCAN %s 0",   "ZRANDMEMBER %s", "ZRANDMEMBER %s 2", "ZREVRANGEBYSCORE %s 2 1",
         "ZREVRANK %s a"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        char line[64];
         const char *blank = strstr(commands[i], "%s");
         int before = (int)(blank - commands[i]);
-        snprintf(line, sizeof(line), "%.*sk%s", before, commands[i], blank + 2);
-        zset_run(h, "%s", line);
+        zset_run(h, "%s", formatted("%.*sk%s", before, commands[i], blank + 2));
         assert_int_equal(h->server.stats.keyspace_hits, ++hits);
-        snprintf(line, sizeof(line), "%.*snone%s", before, commands[i], blank + 2);
-        zset_run(h, "%s", line);
+        zset_run(h, "%s", formatted("%.*snone%s", before, commands[i], blank + 2));
         assert_int_equal(h->server.stats.keyspace_misses, ++misses);
     }
 }

@@ -242,16 +242,12 @@ ZSET_TEST(at_equal_times_arrival_on_the_first_board_decides) {
     zset_run(h, "ZADD bare:k 5 first 5 second 5 third");
     zset_run(h, "ZADD bare:l 0 third 0 first 0 second 5 fourth");
     static const char *const destinations[] = {"d", "bare:d", "daily:d"};
-    char line[96];
     for (size_t i = 0; i < sizeof(destinations) / sizeof(destinations[0]); i++) {
-        snprintf(line, sizeof(line), "ZUNIONSTORE %s 2 bare:k bare:l", destinations[i]);
-        zset_expect(h, line, ":4");
-        snprintf(line, sizeof(line), "ZREVRANGE %s 0 -1", destinations[i]);
-        zset_expect(h, line, "[first second third fourth]");
-        snprintf(line, sizeof(line), "ZINTERSTORE %s 2 bare:l bare:k", destinations[i]);
-        zset_expect(h, line, ":3");
-        snprintf(line, sizeof(line), "ZREVRANGE %s 0 -1", destinations[i]);
-        zset_expect(h, line, "[third first second]");
+        zset_expect(h, formatted("ZUNIONSTORE %s 2 bare:k bare:l", destinations[i]), ":4");
+        zset_expect(h, formatted("ZREVRANGE %s 0 -1", destinations[i]),
+                    "[first second third fourth]");
+        zset_expect(h, formatted("ZINTERSTORE %s 2 bare:l bare:k", destinations[i]), ":3");
+        zset_expect(h, formatted("ZREVRANGE %s 0 -1", destinations[i]), "[third first second]");
     }
 }
 
@@ -331,8 +327,7 @@ ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
         }
         if (strcmp(zset_layout_prefixes[i], "three:") == 0) {
             for (int n = 0; n < 200; n += 3) {
-                char member[16];
-                snprintf(member, sizeof(member), "m%d", n);
+                const char *member = formatted("m%d", n);
                 zset_set_field(h, key, member, 1, (uint64_t)n % 2);
                 zset_set_field(h, key, member, 2, (uint64_t)n % 5);
             }
@@ -341,8 +336,7 @@ ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
         char *before = zset_dump(h, key);
         assert_string_equal(zset_run(h, "ZRANGESTORE %sd %s 0 -1", zset_layout_prefixes[i], key),
                             ":200");
-        snprintf(key, sizeof(key), "%sd", zset_layout_prefixes[i]);
-        char *after = zset_dump(h, key);
+        char *after = zset_dump(h, formatted("%sd", zset_layout_prefixes[i]));
         assert_string_equal(before, after);
         free(before);
         free(after);
@@ -393,9 +387,8 @@ ZSET_TEST(zrangestore_takes_ranges_as_zrange_does) {
             const char *shown = zset_run(h, "%s", line);
             char *expected = strdup(shown);
             zset_run(h, "ZRANGESTORE %s-d %s %s", sources[i], sources[i], ranges[j]);
-            snprintf(line, sizeof(line), "ZRANGE %s-d 0 -1%s", sources[i],
-                     is_reverse ? " REV" : "");
-            zset_expect(h, line, expected);
+            zset_expect(h, formatted("ZRANGE %s-d 0 -1%s", sources[i], is_reverse ? " REV" : ""),
+                        expected);
             free(expected);
         }
     }
@@ -508,9 +501,8 @@ static int expect_week(struct harness *h, const struct replay *replay, int day_c
         size += (size_t)snprintf(expected + size, sizeof(expected) - size, "%sp%d %lld",
                                  i > 0 ? " " : "", player, (long long)replay->totals[player]);
         ties += i > 0 && replay->totals[player] == replay->totals[players[i - 1]];
-        char name[16];
-        snprintf(name, sizeof(name), "p%d", player);
-        assert_int_equal(zset_time_ms(h, "week", name), replay->reached_us[player] / 1000);
+        assert_int_equal(zset_time_ms(h, "week", formatted("p%d", player)),
+                         replay->reached_us[player] / 1000);
     }
     strcpy(expected + size, "]");
     zset_expect(h, "ZREVRANGE week 0 -1 WITHSCORES", expected);

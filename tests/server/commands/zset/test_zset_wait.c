@@ -116,9 +116,8 @@ SERVER_TEST(a_board_that_takes_no_writes_is_waited_for) {
 
 SERVER_TEST(a_board_that_opens_later_is_waited_for) {
     struct session *other = harness_connect(h);
-    char alter[64];
     long long opens_ms = (long long)h->server.clock.now_ms + 2000;
-    snprintf(alter, sizeof alter, "LB.ALTER before OPENS %lld", opens_ms);
+    const char *alter = formatted("LB.ALTER before OPENS %lld", opens_ms);
     harness_run(h, other, "ZADD before 5 m");
     harness_expect(h, other, alter, "+OK\r\n");
     harness_expect(h, s, "BZPOPMIN none q 0", "");
@@ -244,10 +243,8 @@ static void add_members(struct twin *twin, struct random *random) {
         take(twin, i);
         next++;
     }
-    snprintf(line, sizeof line, "ZCARD %u", key);
-    assert_int_equal(harness_run_integer(twin->h, adder, line), count - next);
-    snprintf(line, sizeof line, "DEL %u", key);
-    harness_run(twin->h, adder, line);
+    assert_int_equal(harness_run_integer(twin->h, adder, formatted("ZCARD %u", key)), count - next);
+    harness_run(twin->h, adder, formatted("DEL %u", key));
     harness_disconnect(twin->h, adder);
 }
 
