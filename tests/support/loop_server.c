@@ -215,6 +215,11 @@ void loop_expect(struct loop_server *looped, int client, const char *expected) {
     assert_string_equal(got, expected);
 }
 
+void loop_ask(struct loop_server *looped, int client, const char *request, const char *expected) {
+    loop_send(client, request);
+    loop_expect(looped, client, expected);
+}
+
 void loop_expect_prefix(struct loop_server *looped, int client, const char *prefix) {
     static char got[LOOP_REPLY_MAX];
     ssize_t size = -1;

@@ -111,6 +111,16 @@ static void end(struct loop_server *server) {
     free(server);
 }
 
+/* A test between begin and end. */
+#define LOOP_TEST(name, settings)                                                                  \
+    static void name##_in(struct loop_server *f);                                                  \
+    TEST(name) {                                                                                   \
+        struct loop_server *f = begin(settings);                                                   \
+        name##_in(f);                                                                              \
+        end(f);                                                                                    \
+    }                                                                                              \
+    static void name##_in(struct loop_server *f)
+
 static void hold_syncs(void) {
     are_syncs_held = true;
 }
@@ -126,24 +136,20 @@ static void wait_for_sync(struct loop_server *fixture, unsigned nth) {
 
 /* ---- always ---- */
 
-TEST(a_writers_reply_waits_for_the_disk) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_writers_reply_waits_for_the_disk, ALWAYS) {
     int ann = loop_connect(f);
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n");
-    end(f);
 }
 
-TEST(a_reader_who_could_see_it_waits_too) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_reader_who_could_see_it_waits_too, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     int kim = loop_connect(f);
-    loop_send(bob, "ZSCORE k m\r\n");
-    loop_expect(f, bob, "$-1\r\n");
+    loop_ask(f, bob, "ZSCORE k m\r\n", "$-1\r\n");
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
@@ -156,30 +162,24 @@ TEST(a_reader_who_could_see_it_waits_too) {
     loop_expect(f, kim, ":1\r\n");
     loop_expect(f, ann, ":1\r\n");
     /* Everything is on disk: a reader does not wait. */
-    loop_send(bob, "ZSCORE k m\r\n");
-    loop_expect(f, bob, "$1\r\n5\r\n");
-    end(f);
+    loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n5\r\n");
 }
 
 /* Nobody hears of a change before it is on disk. */
-TEST(a_message_waits_as_a_reply_does) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_message_waits_as_a_reply_does, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
-    loop_send(bob, "SUBSCRIBE a\r\n");
-    loop_expect(f, bob, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    loop_ask(f, bob, "SUBSCRIBE a\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
     hold_syncs();
-    loop_send(ann, "MULTI\r\nZADD k 5 m\r\nPUBLISH a x\r\nEXEC\r\n");
-    loop_expect(f, ann, "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+    loop_ask(f, ann, "MULTI\r\nZADD k 5 m\r\nPUBLISH a x\r\nEXEC\r\n",
+             "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
     loop_expect_nothing(f, bob);
     let_one_sync_end();
     loop_expect(f, bob, "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n");
     loop_expect(f, ann, "*2\r\n:1\r\n:1\r\n");
-    end(f);
 }
 
-TEST(whoever_waited_for_a_member_waits_for_the_disk) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(whoever_waited_for_a_member_waits_for_the_disk, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     loop_send(bob, "BZPOPMIN k 0\r\nPING\r\n");
@@ -190,20 +190,16 @@ TEST(whoever_waited_for_a_member_waits_for_the_disk) {
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n");
     loop_expect(f, bob, "*3\r\n$1\r\nk\r\n$1\r\nm\r\n$1\r\n5\r\n+PONG\r\n");
-    end(f);
 }
 
-TEST(who_sees_no_boards_does_not_wait) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(who_sees_no_boards_does_not_wait, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
-    loop_send(bob, "PING\r\n");
-    loop_expect(f, bob, "+PONG\r\n");
-    loop_send(bob, "ECHO x\r\n");
-    loop_expect(f, bob, "$1\r\nx\r\n");
+    loop_ask(f, bob, "PING\r\n", "+PONG\r\n");
+    loop_ask(f, bob, "ECHO x\r\n", "$1\r\nx\r\n");
     loop_send(bob, "CONFIG GET port\r\n");
     loop_expect_prefix(f, bob, "*2\r\n$4\r\nport\r\n");
     loop_send(bob, "INFO persistence\r\n");
@@ -213,27 +209,22 @@ TEST(who_sees_no_boards_does_not_wait) {
     loop_expect_nothing(f, ann);
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n");
-    end(f);
 }
 
-TEST(the_order_of_a_clients_replies_is_kept) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(the_order_of_a_clients_replies_is_kept, ALWAYS) {
     int ann = loop_connect(f);
     hold_syncs();
-    loop_send(ann, "PING\r\nECHO a\r\nZADD k 5 m\r\nPING\r\nZSCORE k m\r\nECHO b\r\n");
-    loop_expect(f, ann, "+PONG\r\n$1\r\na\r\n");
+    loop_ask(f, ann, "PING\r\nECHO a\r\nZADD k 5 m\r\nPING\r\nZSCORE k m\r\nECHO b\r\n",
+             "+PONG\r\n$1\r\na\r\n");
     loop_expect_nothing(f, ann);
     loop_send(ann, "PING\r\n");
     loop_expect_nothing(f, ann);
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n+PONG\r\n$1\r\n5\r\n$1\r\nb\r\n+PONG\r\n");
-    loop_send(ann, "PING\r\n");
-    loop_expect(f, ann, "+PONG\r\n");
-    end(f);
+    loop_ask(f, ann, "PING\r\n", "+PONG\r\n");
 }
 
-TEST(replies_leave_up_to_what_is_on_disk) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(replies_leave_up_to_what_is_on_disk, ALWAYS) {
     int ann = loop_connect(f);
     hold_syncs();
     loop_send(ann, "ZADD k 5 first\r\n");
@@ -247,18 +238,14 @@ TEST(replies_leave_up_to_what_is_on_disk) {
     loop_expect_nothing(f, ann);
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n+PONG\r\n-ERR syntax error\r\n:2\r\n");
-    end(f);
 }
 
-TEST(a_transaction_that_reads_waits_as_a_reader_does) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_transaction_that_reads_waits_as_a_reader_does, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     int kim = loop_connect(f);
-    loop_send(bob, "MULTI\r\nZSCORE k m\r\n");
-    loop_expect(f, bob, "+OK\r\n+QUEUED\r\n");
-    loop_send(kim, "WATCH k\r\nMULTI\r\nPING\r\n");
-    loop_expect(f, kim, "+OK\r\n+OK\r\n+QUEUED\r\n");
+    loop_ask(f, bob, "MULTI\r\nZSCORE k m\r\n", "+OK\r\n+QUEUED\r\n");
+    loop_ask(f, kim, "WATCH k\r\nMULTI\r\nPING\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n");
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     wait_for_sync(f, 1);
@@ -269,49 +256,38 @@ TEST(a_transaction_that_reads_waits_as_a_reader_does) {
     let_one_sync_end();
     loop_expect(f, bob, "*1\r\n$1\r\n5\r\n");
     loop_expect(f, kim, "*-1\r\n");
-    end(f);
 }
 
-TEST(a_transaction_that_writes_waits_as_a_whole) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_transaction_that_writes_waits_as_a_whole, ALWAYS) {
     int ann = loop_connect(f);
     hold_syncs();
-    loop_send(ann, "MULTI\r\nPING\r\nZADD k 5 m\r\nEXEC\r\nPING\r\n");
-    loop_expect(f, ann, "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+    loop_ask(f, ann, "MULTI\r\nPING\r\nZADD k 5 m\r\nEXEC\r\nPING\r\n",
+             "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
     loop_expect_nothing(f, ann);
     let_one_sync_end();
     loop_expect(f, ann, "*2\r\n+PONG\r\n:1\r\n+PONG\r\n");
-    end(f);
 }
 
-TEST(what_changes_by_a_look_waits_too) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(what_changes_by_a_look_waits_too, EVERYSEC) {
     int ann = loop_connect(f);
-    loop_send(ann, "ZADD k 5 m\r\nPEXPIRE k 1000\r\n");
-    loop_expect(f, ann, ":1\r\n:1\r\n");
+    loop_ask(f, ann, "ZADD k 5 m\r\nPEXPIRE k 1000\r\n", ":1\r\n:1\r\n");
     f->harness->wall_us += 2000000;
-    loop_send(ann, "ZSCORE k m\r\n");
-    loop_expect(f, ann, "$-1\r\n");
-    end(f);
+    loop_ask(f, ann, "ZSCORE k m\r\n", "$-1\r\n");
 }
 
-TEST(without_a_reply_nothing_waits) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(without_a_reply_nothing_waits, ALWAYS) {
     int ann = loop_connect(f);
     loop_send(ann, "CLIENT REPLY OFF\r\n");
     loop_expect_nothing(f, ann);
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     wait_for_sync(f, 1);
-    loop_send(ann, "CLIENT REPLY ON\r\nPING\r\n");
-    loop_expect(f, ann, "+OK\r\n+PONG\r\n");
-    end(f);
+    loop_ask(f, ann, "CLIENT REPLY ON\r\nPING\r\n", "+OK\r\n+PONG\r\n");
 }
 
 /* ---- clients that disconnect ---- */
 
-TEST(clients_may_close_while_they_wait) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(clients_may_close_while_they_wait, ALWAYS) {
     int clients[5];
     hold_syncs();
     for (int i = 0; i < 5; i++) {
@@ -329,28 +305,22 @@ TEST(clients_may_close_while_they_wait) {
     loop_expect(f, clients[3], "$1\r\n4\r\n");
     loop_expect_end(f, clients[0]);
     assert_int_equal(f->server->session_count, 2);
-    end(f);
 }
 
-TEST(a_client_that_is_killed_gets_nothing) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_client_that_is_killed_gets_nothing, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
-    loop_send(bob, "CLIENT KILL ID 1\r\n");
-    loop_expect(f, bob, ":1\r\n");
+    loop_ask(f, bob, "CLIENT KILL ID 1\r\n", ":1\r\n");
     loop_expect_end(f, ann);
     let_one_sync_end();
     loop_turn_some(f);
-    loop_send(bob, "ZSCORE k m\r\n");
-    loop_expect(f, bob, "$1\r\n5\r\n");
-    end(f);
+    loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n5\r\n");
 }
 
-TEST(who_quits_gets_the_replies_first) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(who_quits_gets_the_replies_first, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     hold_syncs();
@@ -364,7 +334,6 @@ TEST(who_quits_gets_the_replies_first) {
     loop_expect_end(f, ann);
     loop_expect(f, bob, ":1\r\n");
     loop_expect_end(f, bob);
-    end(f);
 }
 
 /* ---- a full disk ---- */
@@ -376,12 +345,11 @@ static void wait_until_refused(struct loop_server *f) {
     }
 }
 
-TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
-    loop_send(ann, "ZADD k 4 m\r\nZADD other 1 x\r\nHSET d:m name Ann\r\nHSET d:x name Bob\r\n");
-    loop_expect(f, ann, ":1\r\n:1\r\n:1\r\n:1\r\n");
+    loop_ask(f, ann, "ZADD k 4 m\r\nZADD other 1 x\r\nHSET d:m name Ann\r\nHSET d:x name Bob\r\n",
+             ":1\r\n:1\r\n:1\r\n:1\r\n");
     loop_send(bob, "SUBSCRIBE a\r\n");
     loop_expect_prefix(f, bob, "*3\r\n$9\r\nsubscribe\r\n");
     is_full = true;
@@ -435,14 +403,11 @@ TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits) {
     for (int i = 0; i < WAITING; i++) {
         loop_expect_prefix(f, waits[i], "");
     }
-    end(f);
 }
 
-TEST(on_a_full_disk_a_new_key_is_not_shown) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(on_a_full_disk_a_new_key_is_not_shown, ALWAYS) {
     int ann = loop_connect(f);
-    loop_send(ann, "ZADD other 1 x\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD other 1 x\r\n", ":1\r\n");
     is_full = true;
     loop_send(ann, "ZADD fresh 5 m\r\n");
     loop_expect_nothing(f, ann);
@@ -455,9 +420,7 @@ TEST(on_a_full_disk_a_new_key_is_not_shown) {
         loop_expect_nothing(f, own);
     }
     int kim = loop_connect(f);
-    loop_send(kim, "ZSCORE other x\r\nEXISTS missing\r\n");
-    loop_expect(f, kim, "$1\r\n1\r\n:0\r\n");
-    end(f);
+    loop_ask(f, kim, "ZSCORE other x\r\nEXISTS missing\r\n", "$1\r\n1\r\n:0\r\n");
 }
 
 /* "" where nothing comes. */
@@ -519,9 +482,10 @@ TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
     for (int round = 0; round < (is_short() ? 12 : 200); round++) {
         struct loop_server *f = begin(ALWAYS);
         int ann = loop_connect(f);
-        loop_send(ann, "ZADD k0 1 a 2 b\r\nZADD k1 3 a\r\nZADD k2 4 a 5 c\r\nHSET h0 f 1\r\nHSET "
-                       "apart f 0\r\n");
-        loop_expect(f, ann, ":2\r\n:1\r\n:2\r\n:1\r\n:1\r\n");
+        loop_ask(f, ann,
+                 "ZADD k0 1 a 2 b\r\nZADD k1 3 a\r\nZADD k2 4 a 5 c\r\nHSET h0 f 1\r\nHSET "
+                 "apart f 0\r\n",
+                 ":2\r\n:1\r\n:2\r\n:1\r\n:1\r\n");
         for (int i = 0; i < READS; i++) {
             ask_shortly(f, reads[i], before[i], sizeof before[i]);
             assert_true(before[i][0] != '\0');
@@ -545,14 +509,12 @@ TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
 }
 
 /* Who asked before the disk was found to be full, and sees nothing of what waits. */
-TEST(a_reader_who_waits_as_the_disk_gets_full_is_let_go) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_reader_who_waits_as_the_disk_gets_full_is_let_go, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     int kim = loop_connect(f);
     int zoe = loop_connect(f);
-    loop_send(ann, "ZADD k 4 m\r\nZADD other 1 x\r\n");
-    loop_expect(f, ann, ":1\r\n:1\r\n");
+    loop_ask(f, ann, "ZADD k 4 m\r\nZADD other 1 x\r\n", ":1\r\n:1\r\n");
     hold_syncs();
     loop_send(ann, "ZADD other 2 x\r\n");
     wait_for_sync(f, 1);
@@ -573,16 +535,13 @@ TEST(a_reader_who_waits_as_the_disk_gets_full_is_let_go) {
     loop_expect(f, kim, "$1\r\n5\r\n");
     loop_expect(f, zoe, "$1\r\n2\r\n$1\r\n5\r\n");
     loop_expect(f, ann, ":0\r\n:0\r\n");
-    end(f);
 }
 
-TEST(while_the_disk_is_full_only_the_refused_are_answered) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(while_the_disk_is_full_only_the_refused_are_answered, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     int kim = loop_connect(f);
-    loop_send(ann, "ZADD k 4 m\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD k 4 m\r\n", ":1\r\n");
     is_full = true;
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
@@ -602,13 +561,10 @@ TEST(while_the_disk_is_full_only_the_refused_are_answered) {
     loop_second(f);
     loop_expect(f, ann, ":0\r\n");
     loop_expect(f, kim, "$1\r\n5\r\n");
-    loop_send(bob, "ZADD k 6 m\r\n");
-    loop_expect(f, bob, ":0\r\n");
-    end(f);
+    loop_ask(f, bob, "ZADD k 6 m\r\n", ":0\r\n");
 }
 
-TEST(what_is_not_on_disk_at_the_end_is_not_answered) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(what_is_not_on_disk_at_the_end_is_not_answered, ALWAYS) {
     int ann = loop_connect(f);
     char byte;
     is_full = true;
@@ -616,97 +572,75 @@ TEST(what_is_not_on_disk_at_the_end_is_not_answered) {
     loop_expect_nothing(f, ann);
     stop(f);
     assert_int_equal(read(ann, &byte, 1), 0);
-    end(f);
 }
 
 /* ---- everysec, and none ---- */
 
-TEST(with_everysec_nobody_waits_for_a_sync) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(with_everysec_nobody_waits_for_a_sync, EVERYSEC) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     hold_syncs();
-    loop_send(ann, "ZADD k 5 m\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD k 5 m\r\n", ":1\r\n");
     loop_second(f);
     wait_for_sync(f, 1);
-    loop_send(ann, "ZADD k 6 m\r\n");
-    loop_expect(f, ann, ":0\r\n");
-    loop_send(bob, "ZSCORE k m\r\n");
-    loop_expect(f, bob, "$1\r\n6\r\n");
-    end(f);
+    loop_ask(f, ann, "ZADD k 6 m\r\n", ":0\r\n");
+    loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n6\r\n");
 }
 
-TEST(with_everysec_writers_wait_for_room_and_readers_do_not) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(with_everysec_writers_wait_for_room_and_readers_do_not, EVERYSEC) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     is_full = true;
     loop_send(ann, "ZADD k 5 m\r\nPING\r\n");
     loop_expect_nothing(f, ann);
-    loop_send(bob, "ZSCORE k m\r\n");
-    loop_expect(f, bob, "$1\r\n5\r\n");
+    loop_ask(f, bob, "ZSCORE k m\r\n", "$1\r\n5\r\n");
     is_full = false;
     loop_second(f);
     loop_expect(f, ann, ":1\r\n+PONG\r\n");
-    end(f);
 }
 
-TEST(without_a_journal_nobody_waits) {
-    struct loop_server *f = begin("appendonly no\n");
+LOOP_TEST(without_a_journal_nobody_waits, "appendonly no\n") {
     int ann = loop_connect(f);
     hold_syncs();
     is_full = true;
-    loop_send(ann, "ZADD k 5 m\r\nZSCORE k m\r\n");
-    loop_expect(f, ann, ":1\r\n$1\r\n5\r\n");
+    loop_ask(f, ann, "ZADD k 5 m\r\nZSCORE k m\r\n", ":1\r\n$1\r\n5\r\n");
     is_full = false;
-    end(f);
 }
 
-TEST(who_waits_as_the_journal_goes_off_is_answered) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(who_waits_as_the_journal_goes_off_is_answered, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     hold_syncs();
     loop_send(ann, "ZADD k 5 m\r\n");
     wait_for_sync(f, 1);
-    loop_send(bob, "CONFIG SET appendonly no\r\n");
-    loop_expect(f, bob, "+OK\r\n");
+    loop_ask(f, bob, "CONFIG SET appendonly no\r\n", "+OK\r\n");
     loop_expect_nothing(f, ann);
     let_syncs_end();
     loop_second(f);
     loop_expect(f, ann, ":1\r\n");
-    end(f);
 }
 
-TEST(always_may_be_set_while_a_second_goes_by) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(always_may_be_set_while_a_second_goes_by, EVERYSEC) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
-    loop_send(ann, "ZADD k 5 m\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD k 5 m\r\n", ":1\r\n");
     hold_syncs();
-    loop_send(bob, "CONFIG SET appendfsync always\r\n");
-    loop_expect(f, bob, "+OK\r\n");
+    loop_ask(f, bob, "CONFIG SET appendfsync always\r\n", "+OK\r\n");
     /* The last write is not on disk yet: readers that see it wait now. */
     loop_send(bob, "ZSCORE k m\r\n");
     loop_expect_nothing(f, bob);
     let_syncs_end();
     loop_second(f);
     loop_expect(f, bob, "$1\r\n5\r\n");
-    end(f);
 }
 
-TEST(a_sync_that_everysec_has_begun_is_waited_for_by_always) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(a_sync_that_everysec_has_begun_is_waited_for_by_always, EVERYSEC) {
     int ann = loop_connect(f);
-    loop_send(ann, "ZADD k 5 m\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD k 5 m\r\n", ":1\r\n");
     hold_syncs();
     loop_second(f);
     wait_for_sync(f, 1);
-    loop_send(ann, "CONFIG SET appendfsync always\r\n");
-    loop_expect(f, ann, "+OK\r\n");
+    loop_ask(f, ann, "CONFIG SET appendfsync always\r\n", "+OK\r\n");
     loop_send(ann, "ZADD k 6 m\r\n");
     loop_expect_nothing(f, ann);
     assert_int_equal(syncs_begun, 1);
@@ -717,7 +651,6 @@ TEST(a_sync_that_everysec_has_begun_is_waited_for_by_always) {
     assert_int_equal(syncs_begun, 2);
     let_one_sync_end();
     loop_expect(f, ann, ":0\r\n");
-    end(f);
 }
 
 /* ---- all together ---- */
@@ -887,10 +820,8 @@ static void fill_src(struct loop_server *fixture, int client) {
 }
 
 static uint64_t member_count(struct loop_server *fixture, int client, const char *board) {
-    char line[64];
     char got[64] = "";
-    snprintf(line, sizeof line, "ZCARD %s\r\n", board);
-    loop_send(client, line);
+    loop_send(client, formatted("ZCARD %s\r\n", board));
     for (struct loop_wait wait = {0};
          strchr(got, '\n') == NULL && loop_turn_and_wait(fixture, &wait);) {
         ssize_t part = read(client, got + strlen(got), sizeof got - 1 - strlen(got));
@@ -914,9 +845,10 @@ static void keep_long_effects(const char *settings) {
     int ann = loop_connect(f);
     fill_src(f, ann);
     write_longest = 0;
-    loop_send(ann, "ZUNIONSTORE dst 1 src\r\nMULTI\r\nZUNIONSTORE a 1 src\r\n"
-                   "ZUNIONSTORE b 1 src\r\nEXEC\r\n");
-    loop_expect(f, ann, LONG_COUNT "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n" LONG_COUNT LONG_COUNT);
+    loop_ask(f, ann,
+             "ZUNIONSTORE dst 1 src\r\nMULTI\r\nZUNIONSTORE a 1 src\r\n"
+             "ZUNIONSTORE b 1 src\r\nEXEC\r\n",
+             LONG_COUNT "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n" LONG_COUNT LONG_COUNT);
     assert_in_range(write_longest, 1, AT_ONCE_MAX);
     start_again(f, settings);
     int bob = loop_connect(f);
@@ -935,8 +867,7 @@ TEST(and_with_everysec) {
     keep_long_effects(EVERYSEC);
 }
 
-TEST(a_reply_waits_for_the_last_piece_and_for_one_sync) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_reply_waits_for_the_last_piece_and_for_one_sync, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     fill_src(f, ann);
@@ -950,12 +881,10 @@ TEST(a_reply_waits_for_the_last_piece_and_for_one_sync) {
     let_one_sync_end();
     loop_expect(f, ann, ":1\r\n" LONG_COUNT);
     loop_expect(f, bob, LONG_COUNT);
-    end(f);
 }
 
 /* Each union gets its own turn, in which its effects are passed to the disk. */
-TEST(a_turn_ends_when_it_has_gathered_much) {
-    struct loop_server *f = begin(EVERYSEC);
+LOOP_TEST(a_turn_ends_when_it_has_gathered_much, EVERYSEC) {
     int ann = loop_connect(f);
     fill_src(f, ann);
     uint64_t done = f->tick.done_total;
@@ -970,21 +899,17 @@ TEST(a_turn_ends_when_it_has_gathered_much) {
     loop_expect(
         f, ann,
         LONG_COUNT LONG_COUNT LONG_COUNT LONG_COUNT LONG_COUNT LONG_COUNT LONG_COUNT LONG_COUNT);
-    end(f);
 }
 
 static size_t journal_size(const struct loop_server *fixture) {
     size_t size;
-    char path[2 * DIRECTORY_PATH_MAX];
-    snprintf(path, sizeof path, "%s/kept/leaderboard.1.journal", fixture->directory);
-    free(file_read(path, &size));
+    free(file_read(formatted("%s/kept/leaderboard.1.journal", fixture->directory), &size));
     return size;
 }
 
 /* The effects of one command fit neither the buffer nor the disk: the process does not exit, the
  * file is as before the command, and no reply is sent before a snapshot contains them. */
-TEST(a_disk_that_is_full_within_long_effects_ends_nothing) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_disk_that_is_full_within_long_effects_ends_nothing, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     fill_src(f, ann);
@@ -1000,20 +925,17 @@ TEST(a_disk_that_is_full_within_long_effects_ends_nothing) {
     server_update_time(f->server);
     persistence_second(f->persistence);
     loop_expect(f, ann, LONG_COUNT);
-    loop_send(bob, "ZADD k 1 m\r\n");
-    loop_expect(f, bob, ":1\r\n");
+    loop_ask(f, bob, "ZADD k 1 m\r\n", ":1\r\n");
     start_again(f, ALWAYS);
     int kim = loop_connect(f);
     assert_int_equal(member_count(f, kim, "dst"), LONG_MEMBERS);
     assert_int_equal(member_count(f, kim, "k"), 1);
-    end(f);
 }
 
 /* ---- between two states ---- */
 
 /* A batch held back for a shared sync is also written before the journal is turned off. */
-TEST(a_journal_that_goes_off_leaves_no_group_behind) {
-    struct loop_server *f = begin(ALWAYS);
+LOOP_TEST(a_journal_that_goes_off_leaves_no_group_behind, ALWAYS) {
     struct persistence_info info;
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -1032,7 +954,6 @@ TEST(a_journal_that_goes_off_leaves_no_group_behind) {
     loop_expect(f, bob, ":1\r\n");
     start_again(f, ALWAYS);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 8);
-    end(f);
 }
 
 /* ---- files of version 1 ---- */
@@ -1057,11 +978,10 @@ static const char old_manifest[] = "leaderboard manifest 1\n"
                                    "checksum ba3d47d433aba309\n";
 
 static void write_old_files(const struct loop_server *fixture, size_t journal_bytes) {
-    char path[2 * DIRECTORY_PATH_MAX];
-    snprintf(path, sizeof path, "%s/kept/leaderboard.1.journal", fixture->directory);
-    file_write(path, old_journal, journal_bytes);
-    snprintf(path, sizeof path, "%s/kept/leaderboard.manifest", fixture->directory);
-    file_write(path, old_manifest, sizeof old_manifest - 1);
+    file_write(formatted("%s/kept/leaderboard.1.journal", fixture->directory), old_journal,
+               journal_bytes);
+    file_write(formatted("%s/kept/leaderboard.manifest", fixture->directory), old_manifest,
+               sizeof old_manifest - 1);
 }
 
 /* A journal of this version is added after the old one. cut: bytes torn off its end. */
@@ -1072,11 +992,9 @@ static void go_on_with_old_files(size_t cut, const char *range) {
     write_old_files(f, journal_bytes);
     loop_start_kept(f, ALWAYS);
     int ann = loop_connect(f);
-    loop_send(ann, "ZREVRANGE daily 0 -1\r\n");
-    loop_expect(f, ann, range);
+    loop_ask(f, ann, "ZREVRANGE daily 0 -1\r\n", range);
     uint64_t count = member_count(f, ann, "daily");
-    loop_send(ann, "ZADD daily 1 kim\r\n");
-    loop_expect(f, ann, ":1\r\n");
+    loop_ask(f, ann, "ZADD daily 1 kim\r\n", ":1\r\n");
     assert_true(journal_size(f) <= journal_bytes);
     start_again(f, ALWAYS);
     assert_int_equal(member_count(f, loop_connect(f), "daily"), count + 1);
@@ -1124,8 +1042,8 @@ static void end_with_log(struct loop_server *f) {
 TEST(a_save_behind_one_whose_journal_was_lost_begins_a_new_one) {
     int ann;
     struct loop_server *f = begin_with_failing_sync(&ann);
-    loop_send(ann, "SAVE\r\nSAVE\r\nZADD k 2 n\r\n");
-    loop_expect(f, ann, "-ERR the snapshot could not be written: see the log\r\n+OK\r\n:1\r\n");
+    loop_ask(f, ann, "SAVE\r\nSAVE\r\nZADD k 2 n\r\n",
+             "-ERR the snapshot could not be written: see the log\r\n+OK\r\n:1\r\n");
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 2);
     end_with_log(f);
@@ -1147,8 +1065,8 @@ TEST(a_bgsave_behind_it_too) {
 TEST(the_end_behind_it_saves_what_there_is) {
     int ann;
     struct loop_server *f = begin_with_failing_sync(&ann);
-    loop_send(ann, "SAVE\r\nSHUTDOWN SAVE\r\n");
-    loop_expect(f, ann, "-ERR the snapshot could not be written: see the log\r\n");
+    loop_ask(f, ann, "SAVE\r\nSHUTDOWN SAVE\r\n",
+             "-ERR the snapshot could not be written: see the log\r\n");
     loop_expect_end(f, ann);
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 1);

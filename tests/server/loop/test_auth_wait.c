@@ -21,10 +21,19 @@ static void end(struct loop_server *f) {
     free(f);
 }
 
+/* A test between begin and end. */
+#define LOOP_TEST(name, settings)                                                                  \
+    static void name##_in(struct loop_server *f);                                                  \
+    TEST(name) {                                                                                   \
+        struct loop_server *f = begin(settings);                                                   \
+        name##_in(f);                                                                              \
+        end(f);                                                                                    \
+    }                                                                                              \
+    static void name##_in(struct loop_server *f)
+
 static void fail_times(struct loop_server *f, int client, int count) {
     for (int i = 0; i < count; i++) {
-        loop_send(client, "AUTH wrong\r\n");
-        loop_expect(f, client, WRONG);
+        loop_ask(f, client, "AUTH wrong\r\n", WRONG);
     }
 }
 
@@ -33,24 +42,19 @@ static void pass(struct loop_server *f, int64_t ms) {
     f->harness->wall_us += ms * 1000;
 }
 
-TEST(the_first_wrong_passwords_are_answered_at_once) {
-    struct loop_server *f = begin("requirepass right\n");
+LOOP_TEST(the_first_wrong_passwords_are_answered_at_once, "requirepass right\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
-    end(f);
 }
 
-TEST(further_ones_wait_and_others_do_not) {
-    struct loop_server *f = begin("requirepass right\n");
+LOOP_TEST(further_ones_wait_and_others_do_not, "requirepass right\n") {
     int ann = loop_connect(f);
-    loop_send(ann, "AUTH right\r\n");
-    loop_expect(f, ann, "+OK\r\n");
+    loop_ask(f, ann, "AUTH right\r\n", "+OK\r\n");
     int guesser = loop_connect(f);
     fail_times(f, guesser, 5);
     loop_send(guesser, "AUTH wrong\r\nPING\r\n");
     loop_expect_nothing(f, guesser);
-    loop_send(ann, "PING\r\n");
-    loop_expect(f, ann, "+PONG\r\n");
+    loop_ask(f, ann, "PING\r\n", "+PONG\r\n");
     pass(f, 99);
     loop_expect_nothing(f, guesser);
     pass(f, 51);
@@ -62,11 +66,9 @@ TEST(further_ones_wait_and_others_do_not) {
     loop_expect_nothing(f, guesser);
     pass(f, 51);
     loop_expect(f, guesser, WRONG);
-    end(f);
 }
 
-TEST(a_right_password_waits_as_long_and_ends_it) {
-    struct loop_server *f = begin("requirepass right\n");
+LOOP_TEST(a_right_password_waits_as_long_and_ends_it, "requirepass right\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "AUTH right\r\nPING\r\n");
@@ -75,13 +77,11 @@ TEST(a_right_password_waits_as_long_and_ends_it) {
     loop_expect(f, client, "+OK\r\n+PONG\r\n");
     int other = loop_connect(f);
     fail_times(f, other, 5);
-    end(f);
 }
 
 /* Give the right password of one's own before each guess. */
 static bool guess_with_own_login(struct loop_server *f, int client, const char *guess) {
-    loop_send(client, "AUTH eve mine\r\n");
-    loop_expect(f, client, "+OK\r\n");
+    loop_ask(f, client, "AUTH eve mine\r\n", "+OK\r\n");
     uint64_t before = f->server->auth_guard.failure_count;
     loop_send(client, guess);
     loop_turn_some(f);
@@ -91,7 +91,8 @@ static bool guess_with_own_login(struct loop_server *f, int client, const char *
     return is_answered;
 }
 
-TEST(ones_own_login_gives_no_further_guesses_at_anothers_password) {
+LOOP_TEST(ones_own_login_gives_no_further_guesses_at_anothers_password,
+          "user ann on >right\nuser eve on >mine\n") {
     static const char *const guesses[] = {
         "AUTH ann wrong\r\n",
         "HELLO 3 AUTH ann wrong\r\n",
@@ -101,23 +102,20 @@ TEST(ones_own_login_gives_no_further_guesses_at_anothers_password) {
         "HELLO 3 AUTH eve mine SETNAME x AUTH ann wrong\r\n",
         "AUTH nobody wrong\r\n",
     };
-    struct loop_server *f = begin("user ann on >right\nuser eve on >mine\n");
     int client = loop_connect(f);
     int answered = 0;
     for (int i = 0; i < 40; i++) {
         answered += guess_with_own_login(f, client, guesses[i % 7]);
     }
     assert_int_equal(answered, 5);
-    end(f);
 }
 
-TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones) {
-    struct loop_server *f = begin("user ann on >right\nuser bob on >right\nuser eve on >mine\n");
+LOOP_TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones,
+          "user ann on >right\nuser bob on >right\nuser eve on >mine\n") {
     static const char *const logins[] = {"AUTH ann right\r\n", "HELLO 2 AUTH bob right\r\n"};
     int eve = loop_connect(f);
     for (int i = 0; i < 5; i++) {
-        loop_send(eve, "AUTH eve old\r\n");
-        loop_expect(f, eve, WRONG);
+        loop_ask(f, eve, "AUTH eve old\r\n", WRONG);
     }
     for (int i = 0; i < 20; i++) {
         int client = loop_connect(f);
@@ -130,28 +128,22 @@ TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones) {
         loop_close(f, client);
     }
     int client = loop_connect(f);
-    loop_send(client, "AUTH ann wrong\r\n");
-    loop_expect(f, client, WRONG);
+    loop_ask(f, client, "AUTH ann wrong\r\n", WRONG);
     loop_send(client, "AUTH ann right\r\n");
     loop_expect_nothing(f, client);
-    end(f);
 }
 
-TEST(what_gives_no_password_does_not_wait) {
-    struct loop_server *f = begin("requirepass right\n");
+LOOP_TEST(what_gives_no_password_does_not_wait, "requirepass right\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "HELLO 3\r\n");
     loop_expect_prefix(f, client, "-NOAUTH HELLO must be called");
-    loop_send(client, "PING\r\n");
-    loop_expect(f, client, "-NOAUTH Authentication required.\r\n");
-    end(f);
+    loop_ask(f, client, "PING\r\n", "-NOAUTH Authentication required.\r\n");
 }
 
 /* Guesses side by side: of many, few are looked at while one delay lasts. */
-TEST(many_connections_do_not_guess_much_faster) {
+LOOP_TEST(many_connections_do_not_guess_much_faster, "requirepass right\nauth-delay 1000\n") {
     enum { CLIENTS = 40 };
-    struct loop_server *f = begin("requirepass right\nauth-delay 1000\n");
     int clients[CLIENTS];
     int first = loop_connect(f);
     fail_times(f, first, 5);
@@ -168,11 +160,9 @@ TEST(many_connections_do_not_guess_much_faster) {
     for (int i = 0; i < CLIENTS; i++) {
         loop_expect(f, clients[i], WRONG);
     }
-    end(f);
 }
 
-TEST(who_leaves_while_waiting_leaves_nothing_behind) {
-    struct loop_server *f = begin("requirepass right\n");
+LOOP_TEST(who_leaves_while_waiting_leaves_nothing_behind, "requirepass right\n") {
     int first = loop_connect(f);
     fail_times(f, first, 5);
     int clients[3];
@@ -194,18 +184,14 @@ TEST(who_leaves_while_waiting_leaves_nothing_behind) {
         }
     }
     assert_null(f->tick.auth_first);
-    end(f);
 }
 
-TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at, NULL) {
     int client = loop_connect(f);
     for (int i = 0; i < 5; i++) {
-        loop_send(client, "AUTH nobody x\r\n");
-        loop_expect(f, client, WRONG);
+        loop_ask(f, client, "AUTH nobody x\r\n", WRONG);
     }
-    loop_send(client, "MULTI\r\nAUTH nobody x\r\n");
-    loop_expect(f, client, "+OK\r\n");
+    loop_ask(f, client, "MULTI\r\nAUTH nobody x\r\n", "+OK\r\n");
     pass(f, 150);
     loop_expect(f, client, "+QUEUED\r\n");
     uint64_t before = f->server->auth_guard.failure_count;
@@ -213,23 +199,18 @@ TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at) {
     loop_expect(f, client,
                 "*1\r\n-ERR too many wrong passwords: authenticate outside of MULTI\r\n");
     assert_int_equal(f->server->auth_guard.failure_count, before);
-    end(f);
 }
 
-TEST(at_shutdown_nobody_waits) {
-    struct loop_server *f = begin("requirepass right\nauth-delay 60000\nauth-delay-max 60000\n");
+LOOP_TEST(at_shutdown_nobody_waits, "requirepass right\nauth-delay 60000\nauth-delay-max 60000\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "AUTH right\r\n");
     loop_expect_nothing(f, client);
     tick_shutdown(&f->tick, false);
     loop_expect(f, client, "+OK\r\n");
-    end(f);
 }
 
-TEST(without_a_delay_nobody_waits) {
-    struct loop_server *f = begin("requirepass right\nauth-delay 0\n");
+LOOP_TEST(without_a_delay_nobody_waits, "requirepass right\nauth-delay 0\n") {
     int client = loop_connect(f);
     fail_times(f, client, 50);
-    end(f);
 }

@@ -28,6 +28,16 @@ static void end(struct loop_server *f) {
     free(f);
 }
 
+/* A test between begin and end. */
+#define LOOP_TEST(name, settings)                                                                  \
+    static void name##_in(struct loop_server *f);                                                  \
+    TEST(name) {                                                                                   \
+        struct loop_server *f = begin(settings);                                                   \
+        name##_in(f);                                                                              \
+        end(f);                                                                                    \
+    }                                                                                              \
+    static void name##_in(struct loop_server *f)
+
 static void add_bytes(struct text *text, char byte, size_t size) {
     char *at = malloc(size);
     assert_non_null(at);
@@ -86,19 +96,16 @@ static void expect_pieces(struct loop_server *f, int client, const struct text *
 /* The server still works, for a newcomer and for this client. */
 static void check_served(struct loop_server *f, int client) {
     int newcomer = loop_connect(f);
-    loop_send(newcomer, "PING\r\n");
-    loop_expect(f, newcomer, "+PONG\r\n");
+    loop_ask(f, newcomer, "PING\r\n", "+PONG\r\n");
     loop_close(f, newcomer);
-    loop_send(client, "PING\r\n");
-    loop_expect(f, client, "+PONG\r\n");
+    loop_ask(f, client, "PING\r\n", "+PONG\r\n");
 }
 
 /* ---- requests ---- */
 
-TEST(a_request_may_come_in_single_bytes) {
+LOOP_TEST(a_request_may_come_in_single_bytes, NULL) {
     static const char requests[] = "*3\r\n$4\r\nECHO\r\n$2\r\nab\r\n$1\r\nc\r\n"
                                    "*2\r\n$4\r\nECHO\r\n$5\r\na\r\nbc\r\nPING\r\n\r\nECHO x\r\n";
-    struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     for (size_t i = 0; i + 1 < sizeof requests; i++) {
         loop_send_bytes(client, &requests[i], 1);
@@ -107,12 +114,10 @@ TEST(a_request_may_come_in_single_bytes) {
     loop_expect(f, client,
                 "-ERR wrong number of arguments for 'echo' command\r\n"
                 "$5\r\na\r\nbc\r\n+PONG\r\n$1\r\nx\r\n");
-    end(f);
 }
 
-TEST(a_request_larger_than_one_read_is_whole) {
+LOOP_TEST(a_request_larger_than_one_read_is_whole, NULL) {
     struct random random = random_begin(__func__);
-    struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     struct text request = {.at = NULL}, reply = {.at = NULL};
     text_format(&request, "PING\r\n*2\r\n$4\r\nECHO\r\n$%d\r\n", SOCKET_MAX);
@@ -128,38 +133,29 @@ TEST(a_request_larger_than_one_read_is_whole) {
     text_free(&request);
     text_free(&reply);
     check_served(f, client);
-    end(f);
 }
 
-TEST(behind_a_protocol_error_nothing_runs) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(behind_a_protocol_error_nothing_runs, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
-    loop_send(client, "ZADD b 1 m\r\n*1\r\n:4\r\nZADD b 2 n\r\n");
-    loop_expect(f, client, ":1\r\n-ERR Protocol error: expected '$', got ':'\r\n");
+    loop_ask(f, client, "ZADD b 1 m\r\n*1\r\n:4\r\nZADD b 2 n\r\n",
+             ":1\r\n-ERR Protocol error: expected '$', got ':'\r\n");
     loop_expect_end(f, client);
-    loop_send(other, "ZCARD b\r\n");
-    loop_expect(f, other, ":1\r\n");
-    end(f);
+    loop_ask(f, other, "ZCARD b\r\n", ":1\r\n");
 }
 
-TEST(behind_quit_nothing_runs) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(behind_quit_nothing_runs, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
-    loop_send(client, "PING\r\nQUIT\r\nZADD b 1 m\r\n");
-    loop_expect(f, client, "+PONG\r\n+OK\r\n");
+    loop_ask(f, client, "PING\r\nQUIT\r\nZADD b 1 m\r\n", "+PONG\r\n+OK\r\n");
     loop_expect_end(f, client);
-    loop_send(other, "EXISTS b\r\n");
-    loop_expect(f, other, ":0\r\n");
-    end(f);
+    loop_ask(f, other, "EXISTS b\r\n", ":0\r\n");
 }
 
 /* ---- half-closed sockets ---- */
 
-TEST(who_sends_no_more_gets_all_replies_and_the_end) {
+LOOP_TEST(who_sends_no_more_gets_all_replies_and_the_end, NULL) {
     struct random random = random_begin(__func__);
-    struct loop_server *f = begin(NULL);
     make_long_board(f);
     int client = loop_connect(f);
     struct text requests = {.at = NULL}, replies = {.at = NULL};
@@ -172,11 +168,9 @@ TEST(who_sends_no_more_gets_all_replies_and_the_end) {
     wait_for_clients(f, 0);
     text_free(&requests);
     text_free(&replies);
-    end(f);
 }
 
-TEST(who_sends_nothing_and_no_more_is_closed) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(who_sends_nothing_and_no_more_is_closed, NULL) {
     int client = loop_connect(f);
     assert_int_equal(shutdown(client, SHUT_WR), 0);
     loop_expect_end(f, client);
@@ -185,31 +179,25 @@ TEST(who_sends_nothing_and_no_more_is_closed) {
     assert_int_equal(shutdown(other, SHUT_WR), 0);
     loop_expect_end(f, other);
     wait_for_clients(f, 0);
-    end(f);
 }
 
-TEST(who_sends_no_more_while_paused_is_answered_after_the_pause) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(who_sends_no_more_while_paused_is_answered_after_the_pause, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
-    loop_send(other, "CLIENT PAUSE 1000000 WRITE\r\n");
-    loop_expect(f, other, "+OK\r\n");
+    loop_ask(f, other, "CLIENT PAUSE 1000000 WRITE\r\n", "+OK\r\n");
     loop_send(client, "PING\r\nZADD b 1 m\r\nZCARD b\r\n");
     assert_int_equal(shutdown(client, SHUT_WR), 0);
     loop_expect(f, client, "+PONG\r\n");
     loop_expect_nothing(f, client);
-    loop_send(other, "ZCARD b\r\nCLIENT UNPAUSE\r\n");
-    loop_expect(f, other, ":0\r\n+OK\r\n");
+    loop_ask(f, other, "ZCARD b\r\nCLIENT UNPAUSE\r\n", ":0\r\n+OK\r\n");
     loop_expect(f, client, ":1\r\n:1\r\n");
     loop_expect_end(f, client);
-    end(f);
 }
 
 /* ---- slow readers ---- */
 
-TEST(a_slow_reader_gets_every_byte_in_order) {
+LOOP_TEST(a_slow_reader_gets_every_byte_in_order, NULL) {
     struct random random = random_begin(__func__);
-    struct loop_server *f = begin(NULL);
     make_long_board(f);
     int client = loop_connect(f);
     struct text requests = {.at = NULL}, replies = {.at = NULL};
@@ -219,7 +207,6 @@ TEST(a_slow_reader_gets_every_byte_in_order) {
     text_free(&requests);
     text_free(&replies);
     check_served(f, client);
-    end(f);
 }
 
 /* Replies that are not yet in the socket, whichever thread has them. */
@@ -237,9 +224,8 @@ static bool is_unread(struct session *session, size_t size) {
                         : unsent_size(session) >= size;
 }
 
-TEST(who_does_not_read_is_not_run_on) {
+LOOP_TEST(who_does_not_read_is_not_run_on, NULL) {
     struct random random = random_begin(__func__);
-    struct loop_server *f = begin(NULL);
     make_long_board(f);
     int client = loop_connect(f);
     int other = loop_connect(f);
@@ -254,14 +240,12 @@ TEST(who_does_not_read_is_not_run_on) {
     loop_turn_some(f);
     assert_in_range(unsent_size(f->server->session_first), CONNECTION_OUTPUT_LOW,
                     CONNECTION_OUTPUT_HIGH + 2 * LONG_SIZE);
-    loop_send(other, "EXISTS late\r\n");
-    loop_expect(f, other, ":0\r\n");
+    loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
     text_format(&replies, ":1\r\n");
     expect_pieces(f, client, &replies, 65536, &random);
     text_free(&requests);
     text_free(&replies);
     check_served(f, client);
-    end(f);
 }
 
 /* Fill the client's socket, and some output of the server's; every request sent has run. */
@@ -277,8 +261,7 @@ static void leave_unread(struct loop_server *f, int client, size_t size) {
     }
 }
 
-TEST(output_over_the_hard_limit_closes) {
-    struct loop_server *f = begin("client-output-buffer-limit normal 200000 0 0\n");
+LOOP_TEST(output_over_the_hard_limit_closes, "client-output-buffer-limit normal 200000 0 0\n") {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
@@ -290,27 +273,22 @@ TEST(output_over_the_hard_limit_closes) {
     }
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     check_served(f, other);
-    end(f);
 }
 
-TEST(one_reply_over_the_hard_limit_closes) {
-    struct loop_server *f = begin("client-output-buffer-limit normal 20000 0 0\n");
+LOOP_TEST(one_reply_over_the_hard_limit_closes, "client-output-buffer-limit normal 20000 0 0\n") {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
     loop_send(client, "ZRANGE long 0 0\r\nZADD late 1 m\r\n");
     wait_for_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
-    loop_send(other, "EXISTS late\r\n");
-    loop_expect(f, other, ":0\r\n");
+    loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
     check_served(f, other);
-    end(f);
 }
 
 #define SOFT_LIMIT "client-output-buffer-limit normal 0 100000 3\n"
 
-TEST(output_over_the_soft_limit_for_its_time_closes) {
-    struct loop_server *f = begin(SOFT_LIMIT);
+LOOP_TEST(output_over_the_soft_limit_for_its_time_closes, SOFT_LIMIT) {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
@@ -325,11 +303,9 @@ TEST(output_over_the_soft_limit_for_its_time_closes) {
     wait_for_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     check_served(f, other);
-    end(f);
 }
 
-TEST(who_reads_within_the_soft_limits_time_stays) {
-    struct loop_server *f = begin(SOFT_LIMIT);
+LOOP_TEST(who_reads_within_the_soft_limits_time_stays, SOFT_LIMIT) {
     make_long_board(f);
     int client = loop_connect(f);
     for (int round = 0; round < 3; round++) {
@@ -348,13 +324,11 @@ TEST(who_reads_within_the_soft_limits_time_stays) {
     }
     assert_int_equal(f->server->stats.unexpected_closed_output, 0);
     check_served(f, client);
-    end(f);
 }
 
 /* ---- clients that are gone ---- */
 
-TEST(who_is_gone_while_replies_wait_is_forgotten) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(who_is_gone_while_replies_wait_is_forgotten, NULL) {
     make_long_board(f);
     int other = loop_connect(f);
     for (int i = 0; i < 4; i++) {
@@ -368,11 +342,9 @@ TEST(who_is_gone_while_replies_wait_is_forgotten) {
         wait_for_clients(f, 1);
     }
     check_served(f, other);
-    end(f);
 }
 
-TEST(who_is_gone_before_the_reply_is_forgotten) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(who_is_gone_before_the_reply_is_forgotten, NULL) {
     int other = loop_connect(f);
     for (int i = 0; i < 30; i++) {
         int client = loop_connect(f);
@@ -384,35 +356,28 @@ TEST(who_is_gone_before_the_reply_is_forgotten) {
         wait_for_clients(f, 1);
     }
     check_served(f, other);
-    end(f);
 }
 
-TEST(who_is_killed_while_replies_wait_gets_no_more) {
+LOOP_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
     static char piece[65536];
-    struct loop_server *f = begin(NULL);
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
     leave_unread(f, client, HELD);
     loop_send(client, "ZADD late 1 m\r\n");
-    char kill[64];
-    snprintf(kill, sizeof kill, "CLIENT KILL ID %llu\r\n",
-             (unsigned long long)f->server->session_last->id);
-    loop_send(other, kill);
-    loop_expect(f, other, ":1\r\n");
+    loop_ask(f, other,
+             formatted("CLIENT KILL ID %llu\r\n", (unsigned long long)f->server->session_last->id),
+             ":1\r\n");
     wait_for_clients(f, 1);
     struct loop_wait wait = {0};
     ssize_t size;
     while ((size = read(client, piece, sizeof piece)) > 0 ||
            (size < 0 && errno == EAGAIN && loop_turn_and_wait(f, &wait))) {}
     assert_true(size == 0 || errno == ECONNRESET);
-    loop_send(other, "EXISTS late\r\n");
-    loop_expect(f, other, ":0\r\n");
-    end(f);
+    loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
 }
 
-TEST(the_end_closes_everybody_whatever_waits) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(the_end_closes_everybody_whatever_waits, NULL) {
     make_long_board(f);
     leave_unread(f, loop_connect(f), HELD);
     int half = loop_connect(f);
@@ -423,13 +388,11 @@ TEST(the_end_closes_everybody_whatever_waits) {
     loop_stop(f); /* finds leaks */
     char byte;
     assert_int_equal(read(half, &byte, 1), 0);
-    end(f);
 }
 
 /* ---- limits of input and of clients ---- */
 
-TEST(unfinished_input_over_its_limit_closes) {
-    struct loop_server *f = begin("client-query-buffer-limit 1mb\n");
+LOOP_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb\n") {
     int other = loop_connect(f);
     int client = loop_connect(f);
     struct text request = {.at = NULL};
@@ -443,11 +406,9 @@ TEST(unfinished_input_over_its_limit_closes) {
     }
     check_served(f, other);
     text_free(&request);
-    end(f);
 }
 
-TEST(before_authentication_little_is_kept) {
-    struct loop_server *f = begin("requirepass secret\n");
+LOOP_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
     int client = loop_connect(f);
     struct text request = {.at = NULL};
     text_format(&request, "*10\r\n");
@@ -467,11 +428,9 @@ TEST(before_authentication_little_is_kept) {
     loop_send_bytes(known, request.at, request.size);
     loop_expect_prefix(f, known, "+OK\r\n");
     text_free(&request);
-    end(f);
 }
 
-TEST(the_client_over_maxclients_is_told_and_closed) {
-    struct loop_server *f = begin("maxclients 2\n");
+LOOP_TEST(the_client_over_maxclients_is_told_and_closed, "maxclients 2\n") {
     int first = loop_connect(f);
     int second = loop_connect(f);
     int ends[2];
@@ -484,30 +443,24 @@ TEST(the_client_over_maxclients_is_told_and_closed) {
     loop_close(f, second);
     wait_for_clients(f, 1);
     check_served(f, first);
-    end(f);
 }
 
-TEST(who_is_idle_for_longer_than_timeout_is_closed) {
-    struct loop_server *f = begin("timeout 5\n");
+LOOP_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
     int idle = loop_connect(f);
     int busy = loop_connect(f);
     int monitor = loop_connect(f);
-    loop_send(monitor, "MONITOR\r\n");
-    loop_expect(f, monitor, "+OK\r\n");
+    loop_ask(f, monitor, "MONITOR\r\n", "+OK\r\n");
     for (int second = 0; second < 8; second++) {
-        loop_send(busy, "PING\r\n");
-        loop_expect(f, busy, "+PONG\r\n");
+        loop_ask(f, busy, "PING\r\n", "+PONG\r\n");
         assert_int_equal(f->server->session_count, second <= 5 ? 3 : 2);
         loop_second(f);
         loop_turn_some(f);
     }
     loop_expect_end(f, idle);
     loop_expect_prefix(f, monitor, "+"); /* it saw the others */
-    end(f);
 }
 
-TEST(without_memory_a_client_is_answered_or_closed) {
-    struct loop_server *f = begin(NULL);
+LOOP_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
     int other = loop_connect(f);
     struct text request = {.at = NULL};
     for (int i = 0; i < 300; i++) { /* more than the queue's first room */
@@ -528,7 +481,6 @@ TEST(without_memory_a_client_is_answered_or_closed) {
     }
     assert_true(was_closed);
     text_free(&request);
-    end(f);
 }
 
 /* ---- all together ---- */
@@ -613,9 +565,8 @@ static void end_talker(struct loop_server *f, struct talker *talker, struct rand
     text_free(&talker->replies);
 }
 
-TEST(every_client_gets_its_replies_whatever_the_others_do) {
+LOOP_TEST(every_client_gets_its_replies_whatever_the_others_do, NULL) {
     struct random random = random_begin(__func__);
-    struct loop_server *f = begin(NULL);
     struct talker talkers[CHAOS_CLIENTS];
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? CHAOS_STEPS_SHORT : CHAOS_STEPS;
     make_long_board(f);
@@ -637,5 +588,4 @@ TEST(every_client_gets_its_replies_whatever_the_others_do) {
         end_talker(f, &talkers[i], &random);
     }
     wait_for_clients(f, 0);
-    end(f);
 }

@@ -61,10 +61,8 @@ TEST(others_are_answered_while_a_board_is_copied_and_their_changes_are_in_the_co
     wait_for_job(&f);
     int changes = 0;
     while (f.server->jobs.count > 0) {
-        char request[128];
-        snprintf(request, sizeof request, "ZADD a %d member:%d\r\nZREM a member:%d\r\nEXISTS b\r\n",
-                 changes % 1000, 2 * changes, 2 * changes + 1);
-        loop_send(bob, request);
+        loop_send(bob, formatted("ZADD a %d member:%d\r\nZREM a member:%d\r\nEXISTS b\r\n",
+                                 changes % 1000, 2 * changes, 2 * changes + 1));
         loop_expect_prefix(&f, bob, ":0\r\n");
         changes++;
     }
@@ -82,8 +80,7 @@ TEST(a_copy_is_the_same_after_a_restart) {
     struct loop_server f;
     int ann, bob;
     begin(&f, &ann, &bob);
-    loop_send(ann, "COPY a b\r\n");
-    loop_expect(&f, ann, ":1\r\n");
+    loop_ask(&f, ann, "COPY a b\r\n", ":1\r\n");
     assert_copied(&f, "a", "b");
     loop_stop(&f);
     loop_start_kept(&f, "appendonly yes\n");
@@ -97,14 +94,12 @@ TEST(a_source_that_goes_while_it_is_copied_is_missing) {
     begin(&f, &ann, &bob);
     loop_send(ann, "COPY a b\r\n");
     wait_for_job(&f);
-    loop_send(bob, "RENAME a z\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "RENAME a z\r\n", "+OK\r\n");
     loop_expect(&f, ann, ":0\r\n");
     assert_null(key_of(&f, "b"));
     loop_send(ann, "COPY z b\r\n");
     wait_for_job(&f);
-    loop_send(bob, "FLUSHALL\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "FLUSHALL\r\n", "+OK\r\n");
     loop_expect(&f, ann, ":0\r\n");
     loop_end(&f);
 }
@@ -133,12 +128,10 @@ TEST(a_destination_that_comes_meanwhile_is_kept_without_replace) {
     begin(&f, &ann, &bob);
     loop_send(ann, "COPY a b\r\n");
     wait_for_job(&f);
-    loop_send(bob, "ZADD b 1 x\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, bob, "ZADD b 1 x\r\n", ":1\r\n");
     loop_expect(&f, ann, ":0\r\n");
     assert_int_equal(board_count(&key_of(&f, "b")->board), 1);
-    loop_send(ann, "COPY a b REPLACE\r\n");
-    loop_expect(&f, ann, ":1\r\n");
+    loop_ask(&f, ann, "COPY a b REPLACE\r\n", ":1\r\n");
     assert_copied(&f, "a", "b");
     loop_end(&f);
 }
@@ -147,8 +140,8 @@ TEST(in_a_transaction_a_copy_is_made_at_once) {
     struct loop_server f;
     int ann, bob;
     begin(&f, &ann, &bob);
-    loop_send(ann, "MULTI\r\nCOPY a b\r\nZADD a 5 new\r\nZCARD b\r\nEXEC\r\n");
-    loop_expect(&f, ann, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:20000\r\n");
+    loop_ask(&f, ann, "MULTI\r\nCOPY a b\r\nZADD a 5 new\r\nZCARD b\r\nEXEC\r\n",
+             "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:20000\r\n");
     loop_end(&f);
 }
 
@@ -158,12 +151,10 @@ TEST(while_writes_are_paused_no_copy_is_finished) {
     begin(&f, &ann, &bob);
     loop_send(ann, "COPY a b\r\n");
     wait_for_job(&f);
-    loop_send(bob, "CLIENT PAUSE 100000 WRITE\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
     loop_expect_nothing(&f, ann);
     assert_null(key_of(&f, "b"));
-    loop_send(bob, "CLIENT UNPAUSE\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "CLIENT UNPAUSE\r\n", "+OK\r\n");
     loop_expect(&f, ann, ":1\r\n");
     loop_end(&f);
 }
@@ -174,8 +165,7 @@ TEST(a_copy_whose_client_is_gone_is_finished) {
     begin(&f, &ann, &bob);
     loop_send(ann, "COPY a b\r\n");
     wait_for_job(&f);
-    loop_send(bob, "CLIENT KILL ID 1\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, bob, "CLIENT KILL ID 1\r\n", ":1\r\n");
     struct loop_wait wait = {0};
     while (f.server->jobs.count > 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
@@ -194,9 +184,7 @@ TEST(copies_that_begin_below_maxmemory_end_where_it_is_passed) {
         memory_used() + 2 * registry_memory_size(f.server->registry, key);
     for (int i = 0; i < COPIES; i++) {
         int client = loop_connect(&f);
-        char request[64];
-        snprintf(request, sizeof request, "COPY a b%d\r\n", i);
-        loop_send(client, request);
+        loop_send(client, formatted("COPY a b%d\r\n", i));
     }
     wait_for_job(&f);
     while (f.server->jobs.count > 0) {
@@ -214,9 +202,7 @@ TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) 
     for (int i = 0; f.server->jobs.count < JOBS_MAX; i++) {
         uint32_t count = f.server->jobs.count;
         int client = loop_connect(&f);
-        char request[64];
-        snprintf(request, sizeof request, "COPY a b%d\r\n", i);
-        loop_send(client, request);
+        loop_send(client, formatted("COPY a b%d\r\n", i));
         while (f.server->jobs.count <= count) {
             loop_turn(&f);
             count = f.server->jobs.count < count ? f.server->jobs.count : count;

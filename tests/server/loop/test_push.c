@@ -25,10 +25,8 @@ TEST(a_message_arrives_without_a_request) {
     loop_begin(&f, NULL);
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
-    loop_send(ann, "SUBSCRIBE a\r\n");
-    loop_expect(&f, ann, SUBSCRIBED);
-    loop_send(bob, "PUBLISH a x\r\nPUBLISH a x\r\nPUBLISH b x\r\n");
-    loop_expect(&f, bob, ":1\r\n:1\r\n:0\r\n");
+    loop_ask(&f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
+    loop_ask(&f, bob, "PUBLISH a x\r\nPUBLISH a x\r\nPUBLISH b x\r\n", ":1\r\n:1\r\n:0\r\n");
     loop_expect(&f, ann, MESSAGE MESSAGE);
     loop_end(&f);
 }
@@ -40,13 +38,11 @@ TEST(more_clients_than_are_sent_to_in_one_tick_all_get_it) {
     int clients[CLIENTS];
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = loop_connect(&f);
-        loop_send(clients[i], "SUBSCRIBE a\r\n");
-        loop_expect(&f, clients[i], SUBSCRIBED);
+        loop_ask(&f, clients[i], "SUBSCRIBE a\r\n", SUBSCRIBED);
     }
     int bob = loop_connect(&f);
     for (int i = 0; i < MESSAGES; i++) {
-        loop_send(bob, "PUBLISH a x\r\n");
-        loop_expect(&f, bob, ":63\r\n");
+        loop_ask(&f, bob, "PUBLISH a x\r\n", ":63\r\n");
     }
     for (int i = 0; i < CLIENTS; i++) {
         loop_expect(&f, clients[i], MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE);
@@ -59,10 +55,8 @@ TEST(a_subscriber_is_not_idle) {
     loop_begin(&f, "timeout 2\n");
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
-    loop_send(ann, "SUBSCRIBE a\r\n");
-    loop_expect(&f, ann, SUBSCRIBED);
-    loop_send(bob, "PING\r\n");
-    loop_expect(&f, bob, "+PONG\r\n");
+    loop_ask(&f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
+    loop_ask(&f, bob, "PING\r\n", "+PONG\r\n");
     for (int second = 0; second < 5; second++) {
         loop_second(&f);
     }
@@ -82,8 +76,7 @@ TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_class) {
     loop_begin(&f, "client-output-buffer-limit pubsub 100000 0 0\n");
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
-    loop_send(ann, "SUBSCRIBE a\r\n");
-    loop_expect(&f, ann, SUBSCRIBED);
+    loop_ask(&f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
     struct text request = {.at = NULL};
     text_format(&request, "*3\r\n$7\r\nPUBLISH\r\n$1\r\na\r\n$50000\r\n%050000d\r\n", 0);
     for (int i = 0; i < 1000 && f.server->session_count == 2; i++) {
@@ -92,8 +85,7 @@ TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_class) {
     }
     wait_for_clients(&f, 1);
     assert_int_equal(f.server->stats.unexpected_closed_output, 1);
-    loop_send(bob, "PUBLISH a x\r\n");
-    loop_expect(&f, bob, ":0\r\n");
+    loop_ask(&f, bob, "PUBLISH a x\r\n", ":0\r\n");
     text_free(&request);
     loop_end(&f);
 }
@@ -103,8 +95,7 @@ TEST(a_subscriber_may_close_between_a_message_and_its_write) {
     loop_begin(&f, NULL);
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
-    loop_send(ann, "SUBSCRIBE a\r\n");
-    loop_expect(&f, ann, SUBSCRIBED);
+    loop_ask(&f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
     loop_close(&f, ann);
     loop_send(bob, "PUBLISH a x\r\nCLIENT KILL TYPE pubsub\r\nPUBLISH a x\r\n");
     wait_for_clients(&f, 1);
@@ -130,8 +121,7 @@ TEST(messages_to_oneself_follow_the_reply_of_exec) {
     loop_begin(&f, NULL);
     int ann = connect_3(&f);
     int bob = loop_connect(&f);
-    loop_send(bob, "SUBSCRIBE a\r\n");
-    loop_expect(&f, bob, SUBSCRIBED);
+    loop_ask(&f, bob, "SUBSCRIBE a\r\n", SUBSCRIBED);
     loop_send(
         ann,
         "SUBSCRIBE a\r\nMULTI\r\nPUBLISH a x\r\nZADD b 1 m\r\nPUBLISH a x\r\nEXEC\r\nPING\r\n");
@@ -139,8 +129,7 @@ TEST(messages_to_oneself_follow_the_reply_of_exec) {
                 SUBSCRIBED_3 "+OK\r\n" QUEUED QUEUED QUEUED "*3\r\n:2\r\n:1\r\n:2\r\n" PUSH PUSH
                              "+PONG\r\n");
     loop_expect(&f, bob, MESSAGE MESSAGE);
-    loop_send(ann, "PUBLISH a x\r\n");
-    loop_expect(&f, ann, ":2\r\n" PUSH);
+    loop_ask(&f, ann, "PUBLISH a x\r\n", ":2\r\n" PUSH);
     loop_end(&f);
 }
 
@@ -170,8 +159,7 @@ TEST(events_of_ones_own_changes_follow_their_reply) {
     int bob = loop_connect(&f);
     loop_send(ann, "BZMPOP 0 1 b MIN\r\n");
     loop_turn_some(&f);
-    loop_send(bob, "ZADD b 1 m\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, bob, "ZADD b 1 m\r\n", ":1\r\n");
     loop_turn_some(&f);
     char got[1024];
     ssize_t size = read(ann, got, sizeof got - 1);
@@ -188,8 +176,7 @@ TEST(lines_of_monitor_follow_the_reply_of_exec) {
     struct loop_server f;
     loop_begin(&f, NULL);
     int ann = loop_connect(&f);
-    loop_send(ann, "MONITOR\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "MONITOR\r\n", "+OK\r\n");
     loop_send(ann, "MULTI\r\nZCARD b\r\nZCARD c\r\nEXEC\r\n");
     loop_turn_some(&f);
     char got[1024];
@@ -205,10 +192,8 @@ TEST(nothing_is_sent_between_the_pieces_of_a_backup) {
     loop_begin_kept(&f, "appendonly yes\n");
     int ann = connect_3(&f);
     int bob = loop_connect(&f);
-    loop_send(ann, "SUBSCRIBE a\r\n");
-    loop_expect(&f, ann, SUBSCRIBED_3);
-    loop_send(bob, "ZADD b 1 m\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED_3);
+    loop_ask(&f, bob, "ZADD b 1 m\r\n", ":1\r\n");
     loop_send(ann, "LB.SNAPSHOT\r\nPING\r\n");
     static char got[LOOP_REPLY_MAX];
     size_t size = 0;

@@ -18,8 +18,7 @@ static int connect_replica(struct loop_server *f, const char *port) {
     int client = loop_connect(f);
     loop_send(client, "REPLCONF listening-port ");
     loop_send(client, port);
-    loop_send(client, "\r\n");
-    loop_expect(f, client, "+OK\r\n");
+    loop_ask(f, client, "\r\n", "+OK\r\n");
     replication_add_replica(f->server, f->server->session_last->replica, REPLICA_ONLINE);
     return client;
 }
@@ -81,10 +80,9 @@ TEST(wait_counts_nobody_for_what_was_written_before_the_role_changed) {
     note_written(&f, 5);
     loop_send(first, "REPLCONF ACK 7\r\n");
     loop_turn_some(&f);
-    loop_send(ann, "WAIT 1 0\r\n");
-    loop_expect(&f, ann, ":1\r\n");
-    loop_send(ann, "REPLICAOF 127.0.0.1 7001\r\nREPLICAOF NO ONE\r\nWAIT 1 0\r\n");
-    loop_expect(&f, ann, "+OK\r\n+OK\r\n:0\r\n");
+    loop_ask(&f, ann, "WAIT 1 0\r\n", ":1\r\n");
+    loop_ask(&f, ann, "REPLICAOF 127.0.0.1 7001\r\nREPLICAOF NO ONE\r\nWAIT 1 0\r\n",
+             "+OK\r\n+OK\r\n:0\r\n");
     loop_end(&f);
 }
 
@@ -95,13 +93,11 @@ TEST(client_unblock_ends_a_wait) {
     int bob = loop_connect(&f);
     loop_send(ann, "WAIT 1 0\r\n");
     loop_turn_some(&f);
-    loop_send(bob, "CLIENT UNBLOCK 1\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, bob, "CLIENT UNBLOCK 1\r\n", ":1\r\n");
     loop_expect(&f, ann, ":0\r\n");
     loop_send(ann, "WAIT 1 0\r\n");
     loop_turn_some(&f);
-    loop_send(bob, "CLIENT UNBLOCK 1 ERROR\r\n");
-    loop_expect(&f, bob, ":1\r\n");
+    loop_ask(&f, bob, "CLIENT UNBLOCK 1 ERROR\r\n", ":1\r\n");
     loop_expect(&f, ann, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
     loop_end(&f);
 }
@@ -137,15 +133,13 @@ TEST(who_waits_when_the_server_becomes_a_replica_is_told_and_closed) {
     int bob = loop_connect(&f);
     loop_turn_some(&f);
     assert_int_equal(f.server->waits.client_count, WAITERS);
-    loop_send(bob, "SLAVEOF 127.0.0.1 7001\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "SLAVEOF 127.0.0.1 7001\r\n", "+OK\r\n");
     for (int i = 0; i < WAITERS; i++) {
         loop_expect(&f, waiters[i], UNBLOCKED);
         loop_expect_end(&f, waiters[i]);
     }
     assert_int_equal(f.server->waits.client_count, 0);
-    loop_send(bob, "PING\r\n");
-    loop_expect(&f, bob, "+PONG\r\n");
+    loop_ask(&f, bob, "PING\r\n", "+PONG\r\n");
     loop_end(&f);
 }
 
@@ -169,8 +163,7 @@ TEST(an_order_stays_when_its_server_becomes_a_replica_and_resumes_when_it_is_mas
     while (registry_count(f.server->registry, 0) == BOARDS) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
-    loop_send(bob, "SLAVEOF 127.0.0.1 7001\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "SLAVEOF 127.0.0.1 7001\r\n", "+OK\r\n");
     loop_expect(&f, ann, UNBLOCKED);
     loop_expect_end(&f, ann);
     assert_int_equal(f.server->jobs.count, 0);
@@ -178,8 +171,7 @@ TEST(an_order_stays_when_its_server_becomes_a_replica_and_resumes_when_it_is_mas
     assert_in_range(left, 1, BOARDS - 1);
     loop_turn_some(&f);
     assert_int_equal(registry_count(f.server->registry, 0), left); /* a replica erases nothing */
-    loop_send(bob, "SLAVEOF NO ONE\r\n");
-    loop_expect(&f, bob, "+OK\r\n");
+    loop_ask(&f, bob, "SLAVEOF NO ONE\r\n", "+OK\r\n");
     while (registry_count(f.server->registry, 0) > 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
@@ -195,17 +187,14 @@ TEST(writes_wait_during_a_failover_and_reads_do_not) {
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
     replication_of(&f)->group = 5;
-    loop_send(ann, "FAILOVER TIMEOUT 2500\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
-    loop_send(bob, "ZCARD a\r\nZADD a 1 x\r\nZCARD a\r\n");
-    loop_expect(&f, bob, ":0\r\n");
+    loop_ask(&f, ann, "FAILOVER TIMEOUT 2500\r\n", "+OK\r\n");
+    loop_ask(&f, bob, "ZCARD a\r\nZADD a 1 x\r\nZCARD a\r\n", ":0\r\n");
     loop_expect_nothing(&f, bob);
     for (int second = 0; second < 3; second++) {
         loop_second(&f);
     }
     loop_expect(&f, bob, ":1\r\n:1\r\n"); /* nobody caught up: a master still */
-    loop_send(ann, "FAILOVER\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "FAILOVER\r\n", "+OK\r\n");
     loop_send(bob, "ZADD a 1 y\r\n");
     loop_expect_nothing(&f, bob);
     loop_send(replica, "REPLCONF ACK 5\r\n");
@@ -228,17 +217,14 @@ TEST(who_waits_for_a_board_that_opens_is_served_behind_the_failover) {
     loop_expect(&f, ann, ":1\r\n+OK\r\n");
     loop_send(bob, "BZPOPMIN a 0\r\n");
     loop_turn_some(&f);
-    loop_send(ann, "RENAME b a\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
-    loop_send(ann, "FAILOVER TIMEOUT 5000\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "RENAME b a\r\n", "+OK\r\n");
+    loop_ask(&f, ann, "FAILOVER TIMEOUT 5000\r\n", "+OK\r\n");
     for (int second = 0; second < 4; second++) {
         loop_second(&f);
         loop_turn_some(&f);
     }
     loop_expect_nothing(&f, bob);
-    loop_send(ann, "FAILOVER ABORT\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "FAILOVER ABORT\r\n", "+OK\r\n");
     loop_expect(&f, bob, "*3\r\n$1\r\na\r\n$1\r\nx\r\n$1\r\n1\r\n");
     loop_end(&f);
 }
@@ -248,8 +234,7 @@ TEST(acks_are_taken_while_all_clients_are_paused) {
     loop_begin(&f, "timeout 2\n");
     int replica = connect_replica(&f, "7001");
     int ann = loop_connect(&f);
-    loop_send(ann, "CLIENT PAUSE 100000 ALL\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "CLIENT PAUSE 100000 ALL\r\n", "+OK\r\n");
     loop_send(replica, "REPLCONF ACK 7\r\n");
     loop_turn_some(&f);
     assert_int_equal(replication_of(&f)->replicas->ack_group, 7);
@@ -264,15 +249,14 @@ TEST(a_replica_waits_for_its_master_to_expire_keys) {
     struct loop_server f;
     loop_begin(&f, NULL);
     int ann = loop_connect(&f);
-    loop_send(ann, "ZADD a 1 x\r\nPEXPIRE a 1500\r\nREPLICAOF 127.0.0.1 7001\r\n");
-    loop_expect(&f, ann, ":1\r\n:1\r\n+OK\r\n");
+    loop_ask(&f, ann, "ZADD a 1 x\r\nPEXPIRE a 1500\r\nREPLICAOF 127.0.0.1 7001\r\n",
+             ":1\r\n:1\r\n+OK\r\n");
     for (int second = 0; second < 3; second++) {
         loop_second(&f);
         loop_turn_some(&f);
     }
     assert_int_equal(registry_totals(f.server->registry)->expired, 0);
-    loop_send(ann, "REPLICAOF NO ONE\r\nEXISTS a\r\n");
-    loop_expect(&f, ann, "+OK\r\n:0\r\n");
+    loop_ask(&f, ann, "REPLICAOF NO ONE\r\nEXISTS a\r\n", "+OK\r\n:0\r\n");
     loop_end(&f);
 }
 

@@ -38,18 +38,15 @@ TEST(while_a_server_retires_only_the_ping_of_new_clients_fails) {
     loop_send(operator, "SHUTDOWN\r\n");
     loop_turn_some(&looped);
     check_unready("draining");
-    loop_send(ann, "PING\r\nZADD b 1 ann\r\n");
-    loop_expect(&looped, ann, "+PONG\r\n:1\r\n");
+    loop_ask(&looped, ann, "PING\r\nZADD b 1 ann\r\n", "+PONG\r\n:1\r\n");
     int late = loop_connect(&looped);
-    loop_send(late, "ZSCORE b ann\r\n");
-    loop_expect(&looped, late, "$1\r\n1\r\n");
+    loop_ask(&looped, late, "ZSCORE b ann\r\n", "$1\r\n1\r\n");
     loop_send(late, "INFO server\r\n");
     loop_turn_some(&looped);
     char info[4096] = "";
     assert_true(recv(late, info, sizeof info - 1, 0) > 0);
     assert_non_null(strstr(info, "\r\nshutdown_in_milliseconds:3600000\r\n"));
-    loop_send(late, "PING\r\n");
-    loop_expect(&looped, late, "-LOADING the server is shutting down\r\n");
+    loop_ask(&looped, late, "PING\r\n", "-LOADING the server is shutting down\r\n");
     loop_expect_end(&looped, late);
     loop_expect_nothing(&looped, operator);
     assert_false(looped.tick.is_draining);
@@ -60,18 +57,16 @@ TEST(shutdown_is_called_off_and_who_asked_for_it_is_told) {
     loop_begin(&looped, RETIRES);
     int operator= loop_connect(&looped);
     int ann = loop_connect(&looped);
-    loop_send(ann, "SHUTDOWN ABORT\r\n");
-    loop_expect(&looped, ann, "-ERR No shutdown in progress.\r\n");
+    loop_ask(&looped, ann, "SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
     for (int round = 0; round < 2; round++) {
         loop_send(operator, "SHUTDOWN NOSAVE\r\nZADD b 1 x\r\n");
         loop_expect_nothing(&looped, operator);
-        loop_send(ann, "EXISTS b\r\nSHUTDOWN ABORT\r\n");
-        loop_expect(&looped, ann, round == 0 ? ":0\r\n+OK\r\n" : ":1\r\n+OK\r\n");
+        loop_ask(&looped, ann, "EXISTS b\r\nSHUTDOWN ABORT\r\n",
+                 round == 0 ? ":0\r\n+OK\r\n" : ":1\r\n+OK\r\n");
         loop_expect(&looped, operator, round == 0 ? FAILED ":1\r\n" : FAILED ":0\r\n");
         check_unready(NULL);
         int late = loop_connect(&looped);
-        loop_send(late, "PING\r\n");
-        loop_expect(&looped, late, "+PONG\r\n");
+        loop_ask(&looped, late, "PING\r\n", "+PONG\r\n");
         loop_close(&looped, late);
         loop_turn_some(&looped);
     }
@@ -144,8 +139,7 @@ TEST(a_busy_client_gets_its_reply_and_the_end_and_closes_first) {
         loop_turn(&looped);
     }
     assert_true(looped.tick.is_lingering);
-    loop_send(ann, "ZADD b 1 bob\r\n");
-    loop_expect(&looped, ann, ":1\r\n");
+    loop_ask(&looped, ann, "ZADD b 1 bob\r\n", ":1\r\n");
     loop_expect_end(&looped, ann);
     assert_int_equal(looped.server->session_count + looped.tick.is_stopping, 1);
     loop_close(&looped, ann);

@@ -74,6 +74,16 @@ static void end(struct fixture *f) {
     free(f);
 }
 
+/* A test between begin and end. */
+#define LOOP_TEST(name, settings)                                                                  \
+    static void name##_in(struct fixture *f);                                                      \
+    TEST(name) {                                                                                   \
+        struct fixture *f = begin(settings);                                                       \
+        name##_in(f);                                                                              \
+        end(f);                                                                                    \
+    }                                                                                              \
+    static void name##_in(struct fixture *f)
+
 static int open_socket(struct fixture *f) {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
@@ -164,9 +174,8 @@ static void expect_good_bye(struct fixture *f, struct tls_peer *peer) {
 
 /* ---- who is served ---- */
 
-TEST(a_client_shakes_hands_and_is_served) {
+LOOP_TEST(a_client_shakes_hands_and_is_served, NULL) {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
-    struct fixture *f = begin(NULL);
     for (size_t i = 0; i < 2; i++) {
         struct tls_peer peer = connect_as(f, NULL, versions[i]);
         assert_int_equal(SSL_version(peer.ssl), versions[i]);
@@ -177,12 +186,10 @@ TEST(a_client_shakes_hands_and_is_served) {
         expect_good_bye(f, &peer);
         leave(&peer);
     }
-    end(f);
 }
 
-TEST(bytes_may_be_cut_anywhere) {
+LOOP_TEST(bytes_may_be_cut_anywhere, NULL) {
     struct random random = random_begin(__func__);
-    struct fixture *f = begin(NULL);
     for (int i = 0; i < rounds(PIECES); i++) {
         struct tls_peer peer;
         struct loop_wait wait = {0};
@@ -208,12 +215,10 @@ TEST(bytes_may_be_cut_anywhere) {
         leave(&peer);
         wait_for_clients(f, 0);
     }
-    end(f);
 }
 
 /* More than the server reads at a time comes at once, in large and in tiny records. */
-TEST(input_that_poll_does_not_report_is_not_forgotten) {
-    struct fixture *f = begin("requirepass x\n");
+LOOP_TEST(input_that_poll_does_not_report_is_not_forgotten, "requirepass x\n") {
     struct tls_peer peer = connect_as(f, NULL, 0);
     struct text requests = {.at = NULL}, replies = {.at = NULL};
     say(&peer, "AUTH x\r\n");
@@ -234,33 +239,27 @@ TEST(input_that_poll_does_not_report_is_not_forgotten) {
     text_free(&requests);
     text_free(&replies);
     leave(&peer);
-    end(f);
 }
 
 /* Before it is known who they are, one request is taken at a time: the rest waits inside OpenSSL. */
-TEST(requests_of_strangers_that_come_together_are_all_answered) {
-    struct fixture *f = begin("requirepass x\n");
+LOOP_TEST(requests_of_strangers_that_come_together_are_all_answered, "requirepass x\n") {
     struct tls_peer peer = connect_as(f, NULL, 0);
     say(&peer, "PING\r\nAUTH x\r\nPING\r\nECHO a\r\n");
     expect(f, &peer, "-NOAUTH Authentication required.\r\n+OK\r\n+PONG\r\n$1\r\na\r\n");
     leave(&peer);
-    end(f);
 }
 
-TEST(long_replies_come_whole_to_slow_readers) {
+LOOP_TEST(long_replies_come_whole_to_slow_readers, NULL) {
     enum { SIZE = 3 * 1024 * 1024 };
-    struct fixture *f = begin(NULL);
     struct tls_peer peer = connect_as(f, NULL, 0);
     char *member = malloc(SIZE + 3);
-    char head[64];
     struct text reply = {.at = NULL};
     assert_non_null(member);
     for (int i = 0; i < SIZE; i++) {
         member[i] = (char)('a' + i % 23);
     }
     memcpy(member + SIZE, "\r\n", 3);
-    snprintf(head, sizeof head, "*2\r\n$4\r\nECHO\r\n$%d\r\n", SIZE);
-    say(&peer, head);
+    say(&peer, formatted("*2\r\n$4\r\nECHO\r\n$%d\r\n", SIZE));
     say(&peer, member);
     text_format(&reply, "$%d\r\n", SIZE);
     text_add(&reply, member, SIZE + 2);
@@ -268,13 +267,12 @@ TEST(long_replies_come_whole_to_slow_readers) {
     free(member);
     text_free(&reply);
     leave(&peer);
-    end(f);
 }
 
 /* ---- limits hold as without TLS ---- */
 
-TEST(a_client_that_does_not_read_is_closed_at_its_limit) {
-    struct fixture *f = begin("client-output-buffer-limit normal 1mb 0 0\n");
+LOOP_TEST(a_client_that_does_not_read_is_closed_at_its_limit,
+          "client-output-buffer-limit normal 1mb 0 0\n") {
     struct tls_peer peer = connect_as(f, NULL, 0);
     struct text requests = {.at = NULL};
     text_format(&requests, "*2\r\n$4\r\nECHO\r\n$%d\r\n%0*d\r\n", 60000, 60000, 0);
@@ -297,11 +295,9 @@ TEST(a_client_that_does_not_read_is_closed_at_its_limit) {
     }
     text_free(&requests);
     leave(&peer);
-    end(f);
 }
 
-TEST(an_idle_client_is_closed_in_time) {
-    struct fixture *f = begin("timeout 5\n");
+LOOP_TEST(an_idle_client_is_closed_in_time, "timeout 5\n") {
     struct tls_peer peer = connect_as(f, NULL, 0);
     say(&peer, "PING\r\n");
     expect(f, &peer, "+PONG\r\n");
@@ -311,7 +307,6 @@ TEST(an_idle_client_is_closed_in_time) {
     }
     expect_good_bye(f, &peer);
     leave(&peer);
-    end(f);
 }
 
 /* ---- ends ---- */
@@ -334,19 +329,16 @@ TEST(what_was_asked_before_the_end_is_answered) {
 }
 
 /* The client's word without the end of its socket is an end, too. */
-TEST(a_word_of_good_bye_ends_the_connection) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(a_word_of_good_bye_ends_the_connection, NULL) {
     struct tls_peer peer = connect_as(f, NULL, 0);
     say(&peer, "PING\r\n");
     assert_int_equal(SSL_shutdown(peer.ssl), 0);
     expect(f, &peer, "+PONG\r\n");
     expect_good_bye(f, &peer);
     leave(&peer);
-    end(f);
 }
 
-TEST(a_shutdown_answers_what_was_asked_and_says_good_bye) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(a_shutdown_answers_what_was_asked_and_says_good_bye, NULL) {
     struct tls_peer peer = connect_as(f, NULL, 0);
     struct loop_wait wait = {0};
     char byte;
@@ -363,13 +355,11 @@ TEST(a_shutdown_answers_what_was_asked_and_says_good_bye) {
     loop_expect_end(&f->looped, shaking);
     close(shaking);
     wait_for_clients(f, 0);
-    end(f);
 }
 
 /* ---- strangers ---- */
 
-TEST(a_handshake_that_never_ends_is_ended) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(a_handshake_that_never_ends_is_ended, NULL) {
     struct tls_peer peer;
     tls_peer_begin(&peer, &files, NULL, 0, open_socket(f));
     assert_int_equal(SSL_do_handshake(peer.ssl), -1);
@@ -385,25 +375,20 @@ TEST(a_handshake_that_never_ends_is_ended) {
     wait_for_clients(f, 0);
     leave(&peer);
     close(silent);
-    end(f);
 }
 
-TEST(a_client_that_is_shaking_counts_and_can_be_killed) {
-    struct fixture *f = begin("maxclients 2\n");
+LOOP_TEST(a_client_that_is_shaking_counts_and_can_be_killed, "maxclients 2\n") {
     int shaking = open_socket(f);
     int admin = loop_connect(&f->looped);
     int third = open_socket(f);
     loop_expect_end(&f->looped, third); /* without a word: it would not be understood */
-    loop_send(admin, "CLIENT KILL ID 1\r\n");
-    loop_expect(&f->looped, admin, ":1\r\n");
+    loop_ask(&f->looped, admin, "CLIENT KILL ID 1\r\n", ":1\r\n");
     loop_expect_end(&f->looped, shaking);
     close(third);
     close(shaking);
-    end(f);
 }
 
-TEST(protected_mode_tells_its_reason_after_the_handshake) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(protected_mode_tells_its_reason_after_the_handshake, NULL) {
     struct tls_peer peer;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
@@ -420,13 +405,11 @@ TEST(protected_mode_tells_its_reason_after_the_handshake) {
     leave(&peer);
     wait_for_clients(f, 0);
     assert_int_equal(f->looped.server->stats.connections_rejected, 1);
-    end(f);
 }
 
-TEST(a_client_without_tls_is_closed) {
+LOOP_TEST(a_client_without_tls_is_closed, NULL) {
     static const char *const texts[] = {"PING\r\n", "*1\r\n$4\r\nPING\r\n",
                                         "GET / HTTP/1.1\r\nHost: a\r\n\r\n"};
-    struct fixture *f = begin(NULL);
     for (size_t i = 0; i < 3; i++) {
         int fd = open_socket(f);
         loop_send(fd, texts[i]);
@@ -434,14 +417,12 @@ TEST(a_client_without_tls_is_closed) {
         close(fd);
     }
     assert_int_equal(f->looped.tick.tls_unlogged_count, 2);
-    end(f);
 }
 
 /* Bytes of a handshake and of requests, of which some are changed. Whatever comes of it, the server
  * lives, and has its place back. */
-TEST(garbled_bytes_cost_a_stranger_its_connection_and_nothing_else) {
+LOOP_TEST(garbled_bytes_cost_a_stranger_its_connection_and_nothing_else, NULL) {
     struct random random = random_begin(__func__);
-    struct fixture *f = begin(NULL);
     for (int i = 0; i < rounds(GARBLED); i++) {
         struct tls_peer peer;
         struct loop_wait wait = {0};
@@ -471,12 +452,10 @@ TEST(garbled_bytes_cost_a_stranger_its_connection_and_nothing_else) {
     say(&peer, "PING\r\n");
     expect(f, &peer, "+PONG\r\n");
     leave(&peer);
-    end(f);
 }
 
-TEST(random_bytes_are_no_handshake) {
+LOOP_TEST(random_bytes_are_no_handshake, NULL) {
     struct random random = random_begin(__func__);
-    struct fixture *f = begin(NULL);
     for (int i = 0; i < rounds(GARBLED); i++) {
         unsigned char bytes[600] = {22, 3, 1, 2, 0, 1}; /* sometimes as a ClientHello begins */
         int fd = open_socket(f);
@@ -488,7 +467,6 @@ TEST(random_bytes_are_no_handshake) {
         close(fd);
         wait_for_clients(f, 0);
     }
-    end(f);
 }
 
 static void update_keys(struct fixture *f, struct tls_peer *peer, int count) {
@@ -500,8 +478,7 @@ static void update_keys(struct fixture *f, struct tls_peer *peer, int count) {
     loop_turn_some(&f->looped);
 }
 
-TEST(a_few_new_keys_are_fine_and_a_storm_of_them_is_not) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(a_few_new_keys_are_fine_and_a_storm_of_them_is_not, NULL) {
     struct tls_peer peer = connect_as(f, NULL, TLS1_3_VERSION);
     for (int i = 0; i < 5; i++) {
         update_keys(f, &peer, 10);
@@ -511,11 +488,9 @@ TEST(a_few_new_keys_are_fine_and_a_storm_of_them_is_not) {
     update_keys(f, &peer, 100);
     wait_for_clients(f, 0);
     leave(&peer);
-    end(f);
 }
 
-TEST(a_new_handshake_is_refused_and_a_storm_of_them_ends_the_connection) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(a_new_handshake_is_refused_and_a_storm_of_them_ends_the_connection, NULL) {
     struct tls_peer peer = connect_as(f, NULL, TLS1_2_VERSION);
     struct loop_wait wait = {0};
     assert_int_equal(SSL_renegotiate(peer.ssl), 1);
@@ -528,7 +503,6 @@ TEST(a_new_handshake_is_refused_and_a_storm_of_them_ends_the_connection) {
     }
     leave(&peer);
     wait_for_clients(f, 0);
-    end(f);
 }
 
 /* ---- names ---- */
@@ -552,9 +526,8 @@ TEST(a_certificate_that_names_a_user_stands_for_the_password) {
     check_user("requirepass x\n", "default", refusal);
 }
 
-TEST(a_certificate_of_another_authority_is_refused) {
+LOOP_TEST(a_certificate_of_another_authority_is_refused, "tls-auth-clients yes\n") {
     struct tls_files strangers;
-    struct fixture *f = begin("tls-auth-clients yes\n");
     tls_files_make(&strangers);
     tls_files_sign(&strangers, "default", "default", -1);
     for (int has_certificate = 0; has_certificate < 2; has_certificate++) {
@@ -572,7 +545,6 @@ TEST(a_certificate_of_another_authority_is_refused) {
         leave(&peer);
     }
     tls_files_remove(&strangers);
-    end(f);
 }
 
 /* ---- settings ---- */
@@ -599,8 +571,7 @@ static long serial_of(const struct tls_peer *peer) {
     return ASN1_INTEGER_get(X509_get0_serialNumber(SSL_get0_peer_certificate(peer->ssl)));
 }
 
-TEST(new_certificates_are_for_new_clients) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(new_certificates_are_for_new_clients, NULL) {
     struct tls_peer old = connect_as(f, NULL, 0);
     struct tls_peer peers[RENEWALS];
     for (int i = 0; i < RENEWALS; i++) {
@@ -619,12 +590,10 @@ TEST(new_certificates_are_for_new_clients) {
         leave(&peers[i]);
     }
     leave(&old);
-    end(f);
 }
 
 /* certbot and its kin replace the contents. */
-TEST(the_same_file_is_read_again) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(the_same_file_is_read_again, NULL) {
     tls_files_sign(&files, "renewed", "server", -1);
     set_paths(f, "renewed");
     assert_string_equal(config_set(f, "tls-cert-file", f->certificate, "tls-key-file", f->key),
@@ -636,10 +605,9 @@ TEST(the_same_file_is_read_again) {
     assert_int_not_equal(serial_of(&before), serial_of(&after));
     leave(&before);
     leave(&after);
-    end(f);
 }
 
-TEST(settings_that_cannot_be_used_change_nothing) {
+LOOP_TEST(settings_that_cannot_be_used_change_nothing, NULL) {
     static const struct {
         const char *name, *value, *told;
     } rows[] = {
@@ -657,13 +625,11 @@ TEST(settings_that_cannot_be_used_change_nothing) {
         {"tls-auth-clients-user", "DN", "must be one of the following: off, CN"},
         {"tls-session-cache-size", "-1", "argument must be between 0 and 2147483647 inclusive"},
     };
-    struct fixture *f = begin(NULL);
     struct ssl_ctx_st *context = f->tls.context;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *reply = config_set(f, rows[i].name, rows[i].value, "", "");
-        char head[128];
-        snprintf(head, sizeof head, "-ERR CONFIG SET failed (possibly related to argument '%s') - ",
-                 rows[i].name);
+        const char *head = formatted(
+            "-ERR CONFIG SET failed (possibly related to argument '%s') - ", rows[i].name);
         assert_memory_equal(reply, head, strlen(head));
         if (strstr(reply, rows[i].told) == NULL) {
             fail_msg("%s %s: %s", rows[i].name, rows[i].value, reply);
@@ -679,7 +645,6 @@ TEST(settings_that_cannot_be_used_change_nothing) {
     struct tls_peer peer = connect_as(f, NULL, 0);
     assert_string_equal(SSL_get_cipher(peer.ssl), "TLS_AES_128_GCM_SHA256");
     leave(&peer);
-    end(f);
 }
 
 static bool is_session_reused(struct fixture *f, SSL_SESSION **session) {
@@ -710,18 +675,15 @@ TEST(sessions_are_gone_on_with_if_that_is_set) {
     }
 }
 
-TEST(what_openssl_holds_counts_as_the_clients) {
-    struct fixture *f = begin(NULL);
+LOOP_TEST(what_openssl_holds_counts_as_the_clients, NULL) {
     struct tls_peer peer = connect_as(f, NULL, 0);
     int plain = loop_connect(&f->looped);
-    loop_send(plain, "PING\r\n");
-    loop_expect(&f->looped, plain, "+PONG\r\n");
+    loop_ask(&f->looped, plain, "PING\r\n", "+PONG\r\n");
     say(&peer, "PING\r\n");
     expect(f, &peer, "+PONG\r\n");
     const struct session *first = f->looped.server->session_first;
     assert_int_equal(first->input_memory_size - first->next->input_memory_size, TLS_MEMORY_SIZE);
     leave(&peer);
-    end(f);
 }
 
 TEST_MAIN(make_files, remove_files)

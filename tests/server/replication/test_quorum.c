@@ -107,8 +107,7 @@ IN_FIXTURE(a_damaged_file_ends_the_start) {
 
 static void write_group(void) {
     int ann = loop_connect(&looped);
-    loop_send(ann, "ZADD k 1 m\r\nDEL k\r\n");
-    loop_expect(&looped, ann, ":1\r\n:1\r\n");
+    loop_ask(&looped, ann, "ZADD k 1 m\r\nDEL k\r\n", ":1\r\n:1\r\n");
     struct loop_wait wait = {0};
     while (persistence_written_group(looped.persistence) <
            persistence_last_group(looped.persistence)) {

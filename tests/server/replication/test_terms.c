@@ -51,8 +51,7 @@ static void present(int replica, const char *promised, uint64_t group) {
 
 static int connect_replica(void) {
     int replica = loop_connect(&f);
-    loop_send(replica, "REPLCONF listening-port 7001\r\n");
-    loop_expect(&f, replica, "+OK\r\n");
+    loop_ask(&f, replica, "REPLCONF listening-port 7001\r\n", "+OK\r\n");
     return replica;
 }
 
@@ -160,8 +159,7 @@ IN_LEASE(a_machine_that_was_suspended_wakes_up_without_a_lease) {
     int replica = follow();
     int ann = loop_connect(&f);
     acknowledge(replica, last_group());
-    loop_send(ann, "ZSCORE k m\r\n");
-    loop_expect(&f, ann, "$-1\r\n");
+    loop_ask(&f, ann, "ZSCORE k m\r\n", "$-1\r\n");
     f.harness->wall_us += 1000000;
     loop_send(ann, "ZSCORE k m\r\n");
     loop_expect_nothing(&f, ann);
@@ -180,19 +178,16 @@ IN_FIXTURE(no_answer_outlives_the_term_it_waits_in) {
     loop_expect_nothing(&f, bob);
     present_greater();
     int kim = loop_connect(&f);
-    loop_send(kim, "SLAVEOF 127.0.0.1 1\r\n");
-    loop_expect(&f, kim, "+OK\r\n");
+    loop_ask(&f, kim, "SLAVEOF 127.0.0.1 1\r\n", "+OK\r\n");
     loop_expect_end(&f, ann);
     loop_expect_end(&f, bob);
-    loop_send(kim, "PING\r\n");
-    loop_expect(&f, kim, "+PONG\r\n");
+    loop_ask(&f, kim, "PING\r\n", "+PONG\r\n");
 }
 
 IN_FIXTURE(nor_does_the_answer_of_the_request_that_ends_the_term) {
     (void)follow();
     int ann = loop_connect(&f);
-    loop_send(ann, "MULTI\r\n");
-    loop_expect(&f, ann, "+OK\r\n");
+    loop_ask(&f, ann, "MULTI\r\n", "+OK\r\n");
     loop_send(ann, "ZADD k 1 m\r\nSLAVEOF 127.0.0.1 1\r\nEXEC\r\n");
     loop_expect_end(&f, ann);
 }
@@ -254,13 +249,11 @@ IN_FIXTURE(an_order_ends_with_the_term_and_resumes_with_the_next) {
     while (registry_count(f.server->registry, 0) == BOARDS) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
-    loop_send(kim, "SLAVEOF 127.0.0.1 1\r\n");
-    loop_expect(&f, kim, "+OK\r\n");
+    loop_ask(&f, kim, "SLAVEOF 127.0.0.1 1\r\n", "+OK\r\n");
     loop_expect(&f, ann, UNBLOCKED);
     loop_expect_end(&f, ann);
     assert_in_range(registry_count(f.server->registry, 0), 1, BOARDS - 1);
-    loop_send(kim, "SLAVEOF NO ONE\r\n");
-    loop_expect(&f, kim, "+OK\r\n");
+    loop_ask(&f, kim, "SLAVEOF NO ONE\r\n", "+OK\r\n");
     wait_for_state(SYNC_OPEN);
     while (registry_count(f.server->registry, 0) > 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
@@ -315,8 +308,7 @@ static int begin_pull(struct term *greater) {
     int listener = listen_anywhere(&port);
     int other = loop_connect(&f);
     snprintf(text, sizeof text, "REPLCONF listening-port %u ip-address 127.0.0.1\r\n", port);
-    loop_send(other, text);
-    loop_expect(&f, other, "+OK\r\n");
+    loop_ask(&f, other, text, "+OK\r\n");
     assert_true(term_next(&sync_state()->term, 1, 1, greater));
     present_as(other, 1, greater->text, greater->text, 100, false);
     loop_expect_prefix(&f, other, "+PREPARE ");

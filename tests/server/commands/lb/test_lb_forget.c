@@ -279,8 +279,7 @@ enum { BOARDS = 4000 };
 
 static void ask(struct loop_server *f, const char *request, const char *reply) {
     int client = loop_connect(f);
-    loop_send(client, request);
-    loop_expect(f, client, reply);
+    loop_ask(f, client, request, reply);
     loop_close(f, client);
 }
 

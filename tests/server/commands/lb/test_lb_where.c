@@ -31,8 +31,7 @@ ZSET_TEST(a_thousand_boards_are_found_once_each) {
     const char *reply = harness_run(h, h->server.session_first, "LB.WHERE ann");
     assert_memory_equal(reply, "*1000\r\n*2\r\n", 11);
     for (int i = 0; i < 1000; i++) {
-        char record[64];
-        snprintf(record, sizeof record, ":1\r\n$-1\r\n:%d\r\n", i);
+        const char *record = formatted(":1\r\n$-1\r\n:%d\r\n", i);
         const char *at = strstr(reply, record);
         assert_non_null(at);
         assert_null(strstr(at + 1, record));
@@ -115,8 +114,7 @@ TEST(later_requests_wait_and_other_clients_do_not) {
     make_boards(&f, ann);
     loop_send(ann, "LB.WHERE ann MATCH b:1\r\nECHO later\r\n");
     wait_for_search(&f);
-    loop_send(bob, "PING\r\n");
-    loop_expect(&f, bob, "+PONG\r\n");
+    loop_ask(&f, bob, "PING\r\n", "+PONG\r\n");
     loop_expect_prefix(&f, ann, "*1\r\n*2\r\n$3\r\nb:1\r\n");
     loop_send(ann, "ECHO last\r\n");
     loop_expect_prefix(&f, ann, "$4\r\nlast");
@@ -135,8 +133,7 @@ TEST(a_client_that_leaves_ends_its_search) {
     wait_for_no_job(&f);
     loop_send(bob, "CLIENT SETNAME bob\r\nLB.WHERE ann\r\n");
     wait_for_search(&f);
-    loop_send(eve, "CLIENT KILL TYPE normal SKIPME yes\r\n");
-    loop_expect(&f, eve, ":1\r\n");
+    loop_ask(&f, eve, "CLIENT KILL TYPE normal SKIPME yes\r\n", ":1\r\n");
     wait_for_no_job(&f);
     loop_end(&f);
 }
