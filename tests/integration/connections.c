@@ -85,39 +85,7 @@ TEST(nothing_runs_before_authentication) {
     wire_close(&stranger);
 }
 
-TEST(the_password_opens_in_each_of_its_forms) {
-    static const char *const forms[] = {
-        "AUTH \"open sesame\"\r\n",
-        "AUTH default \"open sesame\"\r\n",
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        struct wire friend = wire_open(process_connect_tcp(&guarded));
-        wire_send_text(&friend, forms[i]);
-        wire_expect(&friend, "+OK\r\n");
-        wire_check(&friend, "ZADD b 1 m", i ? ":0" : ":1");
-        wire_send_text(&friend, "AUTH wrong\r\n"); /* a wrong one later does not lock it out */
-        wire_reply(&friend);
-        wire_check(&friend, "PING", "PONG");
-        wire_check(&friend, "RESET", "RESET");
-        wire_check(&friend, "PING", no_auth);
-        wire_close(&friend);
-    }
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
-    wire_send_text(&friend, "HELLO 3 AUTH default \"open sesame\" SETNAME ali\r\n");
-    assert_int_equal(strncmp(wire_reply(&friend), "{server", 7), 0);
-    wire_check(&friend, "CLIENT GETNAME", "ali");
-    wire_close(&friend);
-}
-
 #define IN_TURN(name) TEST_WITH(name, connect_both, disconnect_both)
-
-IN_TURN(a_server_without_password_says_so) {
-    wire_check(&wire, "AUTH x",
-               "-ERR AUTH <password> called without any password configured for the default user."
-               " Are you sure your configuration is correct?");
-    wire_check(&wire, "AUTH default x", "OK");
-    wire_check(&wire, "AUTH other x", wrong_pass);
-}
 
 IN_TURN(a_password_set_while_running_counts_for_newcomers) {
     wire_check(&witness, "CONFIG SET requirepass late", "OK");
@@ -167,8 +135,7 @@ TEST(more_clients_than_descriptors_are_refused) {
     assert_true(process_start(&small, &options));
     struct wire client = wire_open(process_connect_unix(&small));
     const char *held = wire_ask(&client, "CONFIG GET maxclients");
-    char before[64];
-    snprintf(before, sizeof before, "%s", held);
+    const char *before = formatted("%s", held);
     char *log = process_log(&small);
     assert_non_null(strstr(log, " maxclients="));
     free(log);
@@ -179,10 +146,7 @@ TEST(more_clients_than_descriptors_are_refused) {
     assert_true(clients > 0);
     wire_check(&client, "CONFIG GET maxclients", before);
     wire_check(&client, "CONFIG GET timeout", "[timeout 0]");
-    struct text command = {.at = NULL};
-    text_format(&command, "CONFIG SET maxclients %d", clients);
-    wire_check(&client, command.at, "OK");
-    text_free(&command);
+    wire_check(&client, formatted("CONFIG SET maxclients %d", clients), "OK");
     wire_close(&client);
     assert_int_equal(process_stop(&small), 0);
 }
@@ -216,84 +180,6 @@ TEST(secrets_are_in_no_log) {
 }
 
 /* ---- CLIENT ---- */
-
-IN_TURN(client_list_tells_who_is_there) {
-    wire_check(&wire, "CLIENT SETNAME left", "OK");
-    wire_check(&witness, "CLIENT SETNAME right", "OK");
-    int64_t id = wire_ask_integer(&wire, "CLIENT ID");
-    assert_true(wire_ask_integer(&witness, "CLIENT ID") > id);
-    const char *list = wire_ask(&witness, "CLIENT LIST");
-    static const char *const fields[] = {
-        "id=",   " addr=127.0.0.1:", " laddr=",   " fd=",      " age=", " idle=",
-        " db=0", " cmd=client|list", "name=left", "name=right"};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        assert_non_null(strstr(list, fields[i]));
-    }
-    struct text command = {.at = NULL};
-    text_format(&command, "CLIENT LIST ID %lld", (long long)id);
-    list = wire_ask(&witness, command.at);
-    assert_non_null(strstr(list, "name=left"));
-    assert_null(strstr(list, "name=right"));
-    assert_non_null(strstr(wire_ask(&wire, "CLIENT INFO"), "name=left"));
-    text_free(&command);
-}
-
-IN_TURN(client_kill_takes_filters) {
-    int64_t id = wire_ask_integer(&wire, "CLIENT ID");
-    struct text command = {.at = NULL};
-    text_format(&command, "CLIENT KILL ID %lld", (long long)id);
-    wire_check(&witness, command.at, ":1");
-    assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
-    wire_check(&witness, command.at, ":0");
-    wire_check(&witness, "CLIENT KILL 127.0.0.1:1", "-ERR No such client");
-    wire_check_prefix(&witness, "CLIENT KILL TYPE nobody", "-ERR Unknown client type");
-    wire_check_prefix(&witness, "CLIENT KILL ID 0", "-ERR client-id should be greater than 0");
-
-    wire_close(&wire);
-    wire = wire_open(process_connect_tcp(&server));
-    const char *list = wire_ask(&wire, "CLIENT INFO");
-    const char *address = strstr(list, " addr=") + 6;
-    command.size = 0;
-    text_format(&command, "CLIENT KILL %.*s", (int)strcspn(address, " "), address);
-    wire_check(&witness, command.at, "OK");
-    assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
-
-    wire_close(&wire);
-    wire = wire_open(process_connect_tcp(&server));
-    list = wire_ask(&wire, "CLIENT INFO");
-    address = strstr(list, " addr=") + 6;
-    command.size = 0;
-    text_format(&command, "CLIENT KILL ADDR %.*s", (int)strcspn(address, " "), address);
-    wire_check(&witness, command.at, ":1");
-    assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
-
-    wire_close(&wire);
-    wire = wire_open(process_connect_tcp(&server));
-    wire_check(&wire, "PING", "PONG");
-    wire_check(&witness, "CLIENT KILL TYPE normal SKIPME yes", ":1");
-    assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
-    text_free(&command);
-}
-
-IN_TURN(client_reply_off_and_skip_write_nothing) {
-    wire_send_text(&wire, "CLIENT REPLY SKIP\r\nPING\r\nECHO one\r\n");
-    wire_expect(&wire, "$3\r\none\r\n");
-    wire_send_text(&wire, "CLIENT REPLY OFF\r\nPING\r\nNONSENSE\r\nZADD b 1 m\r\n"
-                          "CLIENT REPLY SKIP\r\nECHO x\r\nCLIENT REPLY ON\r\nECHO two\r\n");
-    wire_expect(&wire, "+OK\r\n$3\r\ntwo\r\n");
-    wire_check(&wire, "ZCARD b", ":1");
-    struct text silent = {.at = NULL};
-    text_command(&silent, "CLIENT REPLY OFF");
-    for (int i = 0; i < 10000; i++) {
-        text_command(&silent, "ZINCRBY b 1 m");
-    }
-    text_command(&silent, "CLIENT REPLY ON");
-    wire_send(&wire, silent.at, silent.size);
-    wire_expect(&wire, "+OK\r\n");
-    wire_check(&wire, "ZSCORE b m", "10001");
-    wire_check(&wire, "CLIENT REPLY MAYBE", "-ERR syntax error");
-    text_free(&silent);
-}
 
 IN_TURN(a_pause_holds_writes_and_keeps_their_order) {
     wire_check(&witness, "CLIENT PAUSE 60000 WRITE", "OK");
@@ -367,20 +253,6 @@ IN_TURN(paused_clients_may_be_killed_or_leave) {
     }
     wire_check(&witness, "CLIENT UNPAUSE", "OK");
     wire_check(&witness, "EXISTS b", ":0");
-}
-
-IN_TURN(libraries_introduce_themselves) {
-    if (server.is_redis) {
-        skip(); /* SETINFO and NO-TOUCH came with Redis 7.2 */
-    }
-    wire_check(&wire, "CLIENT SETINFO LIB-NAME testlib", "OK");
-    wire_check(&wire, "CLIENT SETINFO lib-ver 1.2.3", "OK");
-    const char *line = wire_ask(&wire, "CLIENT INFO");
-    assert_non_null(strstr(line, " lib-name=testlib lib-ver=1.2.3"));
-    wire_check(&wire, "CLIENT SETINFO lib-color blue", "-ERR Unrecognized option 'lib-color'");
-    wire_check_prefix(&wire, "CLIENT MAINT_NOTIFICATIONS ON", "-ERR");
-    wire_check(&wire, "CLIENT NO-TOUCH ON", "OK");
-    wire_check(&wire, "CLIENT NO-EVICT ON", "OK");
 }
 
 IN_TURN(monitor_shows_what_runs) {
@@ -638,8 +510,7 @@ TEST(the_unix_socket_has_its_mode_from_the_first_moment) {
         struct wire client = wire_open(process_connect_unix(&local));
         wire_check(&client, "CONFIG GET port", "[port 0]");
         wire_close(&client);
-        char path[PROCESS_PATH_MAX];
-        snprintf(path, sizeof path, "%s", local.socket_path);
+        const char *path = formatted("%s", local.socket_path);
         process_signal(&local, 15);
         assert_true(process_wait(&local, PROCESS_STOP_LIMIT_MS));
         assert_int_equal(local.exit_status, 0);
