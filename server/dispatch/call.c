@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/dispatch/call_notify.h"
 
 __attribute__((cold)) static void call_note_miss(const struct call *call, struct bytes name) {
     call->server->stats.keyspace_misses++;

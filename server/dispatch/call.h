@@ -1,16 +1,15 @@
-/* One command that runs: what its handler sees, and helpers to read its arguments and to reply with
- * Redis's error texts. */
+/* One command that runs: what its handler sees, and helpers to read its arguments, to reply with
+ * Redis's error texts, and to report events of keys. It brings what nearly every handler needs: its
+ * entry (command.h), the server and the events (clients/notify.h). */
 #ifndef SERVER_CALL_H
 #define SERVER_CALL_H
 
 #include "protocol/reply.h"
-#include "protocol/request.h"
+#include "server/clients/notify.h"
+#include "server/dispatch/command.h"
 #include "skiplist/keyspace/registry.h"
 
-struct command;
 struct glob;
-struct server;
-struct session;
 
 /* What a handler sees: no socket, no clock, no globals. All writes of one command use now_us. */
 struct call {
@@ -102,5 +101,18 @@ void call_print_name(const struct request *request, char *out);
 /* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
  * first and last lines. */
 void call_help(struct call *call);
+
+/* Report an event on a key of the session's database, after the change. */
+static inline void call_notify(const struct call *call, enum setting_event class, const char *event,
+                               struct bytes name) {
+    notify(call->server, class, event, call->session->database, name);
+}
+/* The event has the command's name. */
+static inline void call_notify_command(const struct call *call, enum setting_event class,
+                                       struct bytes name) {
+    if (notify_is_on(call->server, class)) {
+        call_notify(call, class, command_full_name(command_index(call->command)), name);
+    }
+}
 
 #endif

@@ -17,9 +17,7 @@
 #ifndef SERVER_COST_H
 #define SERVER_COST_H
 
-#include "codec/memory.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* For count functions. The key, and its board; NULL: none. */
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg);

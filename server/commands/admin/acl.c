@@ -4,11 +4,9 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_file.h"
 #include "server/acl/acl_rules.h"
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
 #include "server/system/digest.h"
-#include "server/system/log.h"
 
 static int acl_shown_size(struct bytes text) {
     return (int)(text.size < 1024 ? text.size : 1024);

@@ -3,7 +3,6 @@
  * A kill only marks the session; the loop closes it before running any more of its requests. */
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/waiting.h"

@@ -1,10 +1,7 @@
 /* COMMAND: the list of commands, the positions of their keys, and their syntax, all generated from
  * the entries. The formats are those of Redis 7.2; describe.c writes them. */
-#include "server/dispatch/command.h"
 #include "codec/glob.h"
-#include "codec/memory.h"
 #include "server/commands/admin/describe.h"
-#include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */

@@ -1,14 +1,11 @@
 /* CONFIG: the settings, as Redis's clients and operators know them. */
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 #include "codec/glob.h"
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_file.h"
-#include "server/clients/server.h"
 #include "server/durability/persistence.h"
 #include "server/system/fault.h"
-#include "server/system/log.h"
 #include "server/system/process.h"
 
 /* ---- CONFIG GET ---- */

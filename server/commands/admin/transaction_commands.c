@@ -5,9 +5,6 @@
  * EXEC runs the queue as one command of the tick: no other client's commands run in between, and
  * all of it uses one time. If a command fails, its error is replied in its position, and the others
  * still run. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/execute.h"
 

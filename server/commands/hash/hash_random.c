@@ -1,5 +1,4 @@
 /* HRANDFIELD: fields drawn uniformly at random (server/commands/draw.h). */
-#include "codec/memory.h"
 #include "server/commands/draw.h"
 
 static const char with_values[] = "WITHVALUES";

@@ -6,10 +6,6 @@
  * A source that is replaced meanwhile is copied from its beginning, and at the last attempt at once. In MULTI
  * a transaction's commands are not interrupted: there COPY is done at once. */
 #include "server/clients/job.h"
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/keyspace/registry_hash.h"

@@ -1,9 +1,5 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/call_notify.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 

@@ -1,7 +1,5 @@
 /* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* NULL: there is no such key, and nil is replied. */
 static const struct registry_key *object_find(struct call *call) {

@@ -12,16 +12,13 @@
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
 #include "codec/little.h"
-#include "server/clients/server.h"
 #include "server/commands/writing.h"
-#include "server/dispatch/call_notify.h"
 #include "server/dispatch/options.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
-#include "skiplist/keyspace/registry_hash.h"
 
 enum {
     FOOTER_SIZE = 10,

@@ -1,7 +1,5 @@
 /* Commands that find keys: KEYS SCAN RANDOMKEY. */
-#include "server/clients/server.h"
 #include "server/commands/scanning.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 
 struct name_list {

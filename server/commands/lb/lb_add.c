@@ -2,9 +2,7 @@
  *
  *     LB.ADD board BEST AT 1571819021259 WITHRANK 200 1 zoe 100 * kim
  *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
-#include "server/clients/session.h"
 #include "server/commands/lb/lb_add_apply.h"
-#include "server/dispatch/cost.h"
 
 /* ---- parsing ---- */
 

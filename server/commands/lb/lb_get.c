@@ -9,8 +9,6 @@
 
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
 enum { FIRST_MEMBER = 3 };

@@ -8,10 +8,8 @@
  * the next write creates it again. With START or END it stays, as if created by LB.CREATE, because
  * its window is not stored anywhere else. */
 #include "codec/timestamp.h"
-#include "server/clients/session.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/writing.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };

@@ -4,9 +4,7 @@
  * has turned replies off, as in Redis. Without a cluster, shard channels are merely channels with
  * names of their own. */
 #include "codec/glob.h"
-#include "server/clients/publish.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
+#include "server/clients/broadcast.h"
 #include "server/dispatch/cost.h"
 
 /* What a command works on: its entry's variant. */

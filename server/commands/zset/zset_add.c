@@ -10,8 +10,6 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset_reply.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 

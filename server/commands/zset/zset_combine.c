@@ -8,9 +8,7 @@
  * the order that ZRANGE would give them on a board with the layout of the first key that exists. */
 #include <inttypes.h>
 
-#include "server/clients/server.h"
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 enum {

@@ -4,10 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "server/clients/server.h"
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset_reply.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the

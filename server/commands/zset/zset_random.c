@@ -1,7 +1,6 @@
 /* ZRANDMEMBER: members drawn uniformly at random (server/commands/draw.h). */
-#include "codec/memory.h"
 #include "server/commands/draw.h"
-#include "server/commands/zset/zset_reply.h"
+#include "server/commands/zset/zset.h"
 
 static const char with_scores[] = "WITHSCORES";
 

@@ -5,7 +5,6 @@
  *
  * All of them select a span (by place or by score) and a direction to walk it. */
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/cost.h"
 
 enum range_by {
     RANGE_UNSAID, /* ZRANGE, before its options are parsed */
@@ -216,4 +215,41 @@ const struct command command_zrevrangebyscore = {
     .variant =
         &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
     .run = zset_range_run,
+};
+
+static void lex_run(struct call *call) {
+    zset_reply_no_lex(call, call->command->name);
+}
+
+const struct command command_zlexcount = {
+    .name = "ZLEXCOUNT",
+    .syntax = "key min max",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .run = lex_run,
+};
+
+const struct command command_zrangebylex = {
+    .name = "ZRANGEBYLEX",
+    .syntax = "key min max offset_count=[LIMIT offset:integer count:integer]",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ,
+    .run = lex_run,
+};
+
+const struct command command_zrevrangebylex = {
+    .name = "ZREVRANGEBYLEX",
+    .syntax = "key max min offset_count=[LIMIT offset:integer count:integer]",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ,
+    .run = lex_run,
+};
+
+const struct command command_zremrangebylex = {
+    .name = "ZREMRANGEBYLEX",
+    .syntax = "key min max",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_WRITE,
+    .key_access = "RW delete",
+    .run = lex_run,
 };

@@ -1,7 +1,5 @@
 /* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset.h"
-#include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
 
 __attribute__((always_inline)) static inline bool zset_remove_take(const struct call *call,
