@@ -244,10 +244,10 @@ static const struct command acl_whoami = {
 static bool acl_check_count(const struct call *call, uint32_t count_max) {
     struct bytes word = call_arg(call, 1);
     return call->request->count <= count_max ||
-           call_refuse_format(call,
-                              "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-                              "ACL HELP.",
-                              acl_shown_size(word), word.at);
+           call_refuse_format(
+               call,
+               "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try ACL HELP.",
+               acl_shown_size(word), word.at);
 }
 
 static void cat_run(struct call *call) {
@@ -331,8 +331,8 @@ static void log_run(struct call *call) {
 static const struct command acl_log_command = {
     .name = "LOG",
     .syntax = "operation=[count:integer | RESET]",
-    .summary = "What was refused to whom, newest first: logins that failed, and requests without a "
-               "right",
+    .summary =
+        "What was refused to whom, newest first: logins that failed, and requests without a right",
     .complexity = "O(n) in the entries returned",
     .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -428,11 +428,10 @@ static const struct command acl_genpass = {
 
 static bool acl_check_file(const struct call *call) {
     return call->server->acl_path != NULL ||
-           call_refuse(call,
-                       "ERR This Redis instance is not configured to use an ACL file. You may want "
-                       "to specify users via the ACL SETUSER command and then issue a CONFIG "
-                       "REWRITE (assuming you have a Redis configuration file set) in order to "
-                       "store users in the Redis configuration.");
+           call_refuse(call, "ERR This Redis instance is not configured to use an ACL file. You "
+                             "may want to specify users via the ACL SETUSER command and then issue "
+                             "a CONFIG REWRITE (assuming you have a Redis configuration file set) "
+                             "in order to store users in the Redis configuration.");
 }
 
 static void load_run(struct call *call) {

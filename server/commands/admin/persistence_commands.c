@@ -367,9 +367,8 @@ static void snapshot_run(struct call *call) {
 
 const struct command command_lb_snapshot = {
     .name = "LB.SNAPSHOT",
-    .summary =
-        "All boards and hashes of all databases as a backup file, sent in many bulk replies; "
-        "`leaderboard-server --backup` reads it",
+    .summary = "All boards and hashes of all databases as a backup file, sent in many bulk "
+               "replies; `leaderboard-server --backup` reads it",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
     .audit = AUDIT_SNAPSHOT,

@@ -298,9 +298,8 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
         return restore_refuse_payload(restoring);
     }
     if (like != NULL && !layout_equal(&like->layout, &rules->layout)) {
-        return call_refuse(restoring->call,
-                           "ERR payload is of a board with another layout than LB.CREATE gave this "
-                           "one: DEL it first");
+        return call_refuse(restoring->call, "ERR payload is of a board with another layout than "
+                                            "LB.CREATE gave this one: DEL it first");
     }
     if (!restore_create_board(restoring, like != NULL ? like : rules)) {
         return false;
@@ -344,9 +343,8 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
                                    why);
     case RDB_HASH:
         if (restoring->call->server->is_guest) {
-            return call_refuse(restoring->call,
-                               "ERR payload is of a hash, not of a board: RESTORE, "
-                               "without LB., makes it a key again");
+            return call_refuse(restoring->call, "ERR payload is of a hash, not of a board: "
+                                                "RESTORE, without LB., makes it a key again");
         }
         rdb_value_begin_hash(&restoring->value);
         return true;
@@ -363,10 +361,10 @@ static bool restore_take_entry(struct restoring *restoring, const struct rdb_rea
     char why[RDB_VALUE_ERROR_MAX];
     if (reader->kind == RDB_HASH) {
         if (reader->field_expire_at_ms != RDB_NO_EXPIRY) {
-            return call_refuse_format(restoring->call,
-                                      "ERR field '%s' has an expiry, and only whole keys expire "
-                                      "here: HPERSIST it first",
-                                      bytes_show(reader->text).text);
+            return call_refuse_format(
+                restoring->call,
+                "ERR field '%s' has an expiry, and only whole keys expire here: HPERSIST it first",
+                bytes_show(reader->text).text);
         }
         return restore_check_value(
             restoring, rdb_value_put_field(&restoring->value, reader->text, reader->value), NULL);
@@ -450,9 +448,8 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
     for (;;) {
         enum effect_record record = effect_decode(decoder);
         if (decoder->missing_zone != NULL) {
-            return call_refuse(restoring->call,
-                               "ERR payload is of a board with a PERIOD in a time zone that this "
-                               "machine does not know");
+            return call_refuse(restoring->call, "ERR payload is of a board with a PERIOD in a time "
+                                                "zone that this machine does not know");
         }
         if (is_closed && record != EFFECT_RECORD_END) {
             return restore_refuse_payload(restoring);
@@ -589,12 +586,10 @@ const struct command command_restore = {
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
     .options = restore_options,
-    .summary =
-        "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or a "
-        "board of the module",
-    .complexity =
-        "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
-        "not in order",
+    .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or "
+               "a board of the module",
+    .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
+                  "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
                                          .count = restore_count_restored,

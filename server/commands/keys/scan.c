@@ -53,9 +53,8 @@ static void randomkey_run(struct call *call) {
 
 const struct command command_randomkey = {
     .name = "RANDOMKEY",
-    .summary =
-        "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
-        "and are not removed yet",
+    .summary = "Draws a key of the database evenly at random; nil where the next 16,384 keys have "
+               "expired and are not removed yet",
     .flags = COMMAND_READ | COMMAND_NAMES,
     .run = randomkey_run,
 };
@@ -97,12 +96,10 @@ const struct command command_scan = {
     .name = "SCAN",
     .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
     .options = scan_options,
-    .summary =
-        "Walks over the keys of the database in steps, from one cursor to the next; COUNT is a "
-        "hint, and a step may be empty",
-    .complexity =
-        "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
-        "n keys",
+    .summary = "Walks over the keys of the database in steps, from one cursor to the next; COUNT "
+               "is a hint, and a step may be empty",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk "
+                  "over n keys",
     .flags = COMMAND_READ | COMMAND_NAMES,
     .run = scan_run,
 };

@@ -87,15 +87,15 @@ static void lb_create_run(struct call *call) {
 
 const struct command command_lb_create = {
     .name = "LB.CREATE",
-    .syntax = "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] "
-              "[SIGNED] [SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | "
-              "D> window=[START start | END end] [LATEST]])] size=[CAP cap:integer | LIMIT "
-              "limit:integer] [KEEP <LAST | BEST>] [FREEZE] [OPENS time] [CLOSES time] [PERIOD "
-              "unit=<HOUR | DAY | WEEK | MONTH | YEAR> [EVERY units:integer] [ON weekday] [AT "
-              "hour:integer] [FROM date] [TZ zone] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
-              "WRITABLE>]]",
-    .summary = "Make an empty board with a layout and options of its own, which stays when it is "
-               "empty",
+    .syntax =
+        "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] [SIGNED] "
+        "[SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | D> window=[START "
+        "start | END end] [LATEST]])] size=[CAP cap:integer | LIMIT limit:integer] [KEEP <LAST | "
+        "BEST>] [FREEZE] [OPENS time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | "
+        "YEAR> [EVERY units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
+        "periods:integer] [ARCHIVED <FROZEN | WRITABLE>]]",
+    .summary =
+        "Make an empty board with a layout and options of its own, which stays when it is empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .run = lb_create_run,
 };
@@ -171,11 +171,10 @@ static void lb_alter_run(struct call *call) {
 const struct command command_lb_alter = {
     .name = "LB.ALTER",
     .arity = -3,
-    .syntax =
-        "key size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] state=[FREEZE | THAW] [OPENS time] "
-        "[CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
-        "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
-        "periods] [ARCHIVED <FROZEN | WRITABLE>]",
+    .syntax = "key size=[CAP cap | LIMIT limit] [KEEP <LAST | BEST>] state=[FREEZE | THAW] [OPENS "
+              "time] [CLOSES time] [PERIOD unit=<HOUR | DAY | WEEK | MONTH | YEAR | NONE>] [EVERY "
+              "units:integer] [ON weekday] [AT hour:integer] [FROM date] [TZ zone] [ARCHIVE "
+              "periods] [ARCHIVED <FROZEN | WRITABLE>]",
     .summary = "Change the options of a board that exists; NONE takes one away",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

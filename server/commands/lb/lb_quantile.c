@@ -208,8 +208,7 @@ const struct command command_lb_hist = {
     .name = "LB.HIST",
     .syntax = "key edge:double...",
     .summary = "How many members have a score below, between and above the given edges, of which "
-               "there are "
-               "10,000 at most",
+               "there are 10,000 at most",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,

@@ -212,11 +212,10 @@ static void wait_run(struct call *call) {
     int64_t count;
     int64_t due_ms;
     if (replication_is_replica(&server->replication)) {
-        reply_error(
-            call->reply,
-            "ERR WAIT cannot be used with replica instances. Please also note that since "
-            "Redis 4.0 if a replica is configured to be writable (which is not the default) "
-            "writes to replicas are just local and are not propagated.");
+        reply_error(call->reply,
+                    "ERR WAIT cannot be used with replica instances. Please also note that since "
+                    "Redis 4.0 if a replica is configured to be writable (which is not the "
+                    "default) writes to replicas are just local and are not propagated.");
         return;
     }
     if (!call_parse_integer(call, call_arg(call, 1), &count) ||
