@@ -88,6 +88,12 @@ static inline bool call_refuse(const struct call *call, const char *error) {
     return false;
 }
 #define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
+/* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
+bool call_refuse_arity(const struct call *call);
+/* As containers that check their number of arguments themselves do in Redis: at most count_max. container: "ACL".
+ * false: the error was replied. */
+MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
+                                 const char *container);
 static inline bool call_syntax_error(const struct call *call) {
     return call_refuse(call, "ERR syntax error");
 }
@@ -101,6 +107,12 @@ void call_print_name(const struct request *request, char *out);
 /* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
  * first and last lines. */
 void call_help(struct call *call);
+/* The entry of one. */
+#define CALL_HELP(help_summary, lines, help_flags)                                                 \
+    {                                                                                              \
+        .name = "HELP", .summary = help_summary, .flags = help_flags, .variant = lines,            \
+        .run = call_help                                                                           \
+    }
 
 /* Report an event on a key of the session's database, after the change. */
 static inline void call_notify(const struct call *call, enum setting_event class, const char *event,

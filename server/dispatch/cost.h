@@ -19,6 +19,13 @@
 
 #include "server/dispatch/call.h"
 
+/* An entry's cost, as the fields of struct command_cost say; key: the one that grows, 0: none. */
+#define COST(command_bound, work, ns, key, of, other)                                              \
+    {                                                                                              \
+        .bound = command_bound, .count = work, .unit_ns = ns, .grown_key = key, .unit = of,        \
+        .instead = other                                                                           \
+    }
+
 /* For count functions. The key, and its board; NULL: none. */
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg);
 const struct board *cost_board(const struct cost_view *view, uint32_t key_arg);

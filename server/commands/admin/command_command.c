@@ -165,13 +165,8 @@ static const struct command command_command_getkeys = {
     .flags = COMMAND_LOADING,
     .run = getkeys_run,
 };
-static const struct command command_command_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of COMMAND",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command command_command_help =
+    CALL_HELP("Lists the subcommands of COMMAND", help_lines, COMMAND_LOADING);
 static const struct command command_command_info = {
     .name = "INFO",
     .syntax = "[command-name...]",
@@ -188,15 +183,13 @@ static const struct command command_command_list = {
     .flags = COMMAND_LOADING,
     .run = list_run,
 };
-static const struct command *const command_command_subcommands[] = {
-    &command_command_count,
-    &command_command_docs,
-    &command_command_getkeys,
-    &command_command_help,
-    &command_command_info,
-    &command_command_list,
-    NULL,
-};
+static const struct command *const command_command_subcommands[] = {&command_command_count,
+                                                                    &command_command_docs,
+                                                                    &command_command_getkeys,
+                                                                    &command_command_help,
+                                                                    &command_command_info,
+                                                                    &command_command_list,
+                                                                    NULL};
 const struct command command_command = {
     .name = "COMMAND",
     .summary = "Arity, flags and keys of every command",

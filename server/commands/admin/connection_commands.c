@@ -145,7 +145,7 @@ const struct command command_hello = {
 
 static void ping_run(struct call *call) {
     if (call->request->count > 2) {
-        reply_error(call->reply, "ERR wrong number of arguments for 'ping' command");
+        call_refuse_arity(call);
     } else if (server_is_late(call->server, call->session)) {
         /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
          * more of the reply that it expects. */

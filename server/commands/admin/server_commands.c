@@ -72,11 +72,8 @@ const struct command command_flushdb = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost){.bound = COMMAND_NEVER_REFUSED,
-                                         .count = cost_count_database,
-                                         .unit_ns = 30,
-                                         .unit = "key of the database",
-                                         .instead = "`DEL` of some keys at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_database, 30, 0,
+                                             "key of the database", "`DEL` of some keys at a time"),
     .variant = &(const bool){false},
     .run = flush_run,
 };
@@ -87,11 +84,8 @@ const struct command command_flushall = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost){.bound = COMMAND_NEVER_REFUSED,
-                                         .count = cost_count_databases,
-                                         .unit_ns = 30,
-                                         .unit = "key",
-                                         .instead = "`DEL` of some keys at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_databases, 30, 0,
+                                             "key", "`DEL` of some keys at a time"),
     .variant = &(const bool){true},
     .run = flush_run,
 };
@@ -194,19 +188,10 @@ static const char *const memory_help_lines[] = {
     NULL,
 };
 
-static const struct command memory_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of MEMORY",
-    .flags = COMMAND_LOADING,
-    .variant = memory_help_lines,
-    .run = call_help,
-};
-static const struct command *const memory_subcommands[] = {
-    &memory_help,
-    &memory_stats,
-    &memory_usage,
-    NULL,
-};
+static const struct command memory_help =
+    CALL_HELP("Lists the subcommands of MEMORY", memory_help_lines, COMMAND_LOADING);
+static const struct command *const memory_subcommands[] = {&memory_help, &memory_stats,
+                                                           &memory_usage, NULL};
 const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",

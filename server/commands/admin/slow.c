@@ -27,15 +27,8 @@ static bool slow_parse_count(struct call *call, uint32_t *count) {
 static void get_run(struct call *call) {
     const struct slowlog *slowlog = &call->server->slowlog;
     uint32_t count = 10;
-    if (call->request->count > 3) {
-        struct bytes word = call_arg(call, 1);
-        reply_error_format(call->reply,
-                           "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-                           "SLOWLOG HELP.",
-                           (int)word.size, word.at);
-        return;
-    }
-    if (call->request->count == 3 && !slow_parse_count(call, &count)) {
+    if (!call_check_count(call, 3, "SLOWLOG") ||
+        (call->request->count == 3 && !slow_parse_count(call, &count))) {
         return;
     }
     count = count < slowlog->count ? count : slowlog->count;
@@ -91,16 +84,10 @@ static const char *const slowlog_help_lines[] = {
     NULL,
 };
 
-static const struct command slowlog_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of SLOWLOG",
-    .flags = COMMAND_LOADING,
-    .variant = slowlog_help_lines,
-    .run = call_help,
-};
+static const struct command slowlog_help =
+    CALL_HELP("Lists the subcommands of SLOWLOG", slowlog_help_lines, COMMAND_LOADING);
 static const struct command *const slowlog_subcommands[] = {
-    &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL,
-};
+    &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL};
 const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
@@ -250,17 +237,11 @@ static const char *const latency_help_lines[] = {
     NULL,
 };
 
-static const struct command latency_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of LATENCY",
-    .flags = COMMAND_LOADING,
-    .variant = latency_help_lines,
-    .run = call_help,
-};
+static const struct command latency_help =
+    CALL_HELP("Lists the subcommands of LATENCY", latency_help_lines, COMMAND_LOADING);
 static const struct command *const latency_subcommands[] = {
     &latency_help,   &latency_histogram,     &latency_history,
-    &latency_latest, &latency_reset_command, NULL,
-};
+    &latency_latest, &latency_reset_command, NULL};
 const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",

@@ -49,11 +49,9 @@ const struct command command_hmget = {
     .complexity = "O(1) for each field",
     .flags = COMMAND_READ | COMMAND_FAST,
     .reads_hash = true,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_members,
-                                         .unit_ns = 300,
-                                         .unit = "requested field",
-                                         .instead = "several commands of a thousand each"},
+    .cost =
+        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0,
+                                         "requested field", "several commands of a thousand each"),
     .run = hmget_run,
 };
 
@@ -95,10 +93,9 @@ static void whole_run(struct call *call) {
     }
 }
 
-static const struct command_cost whole_cost = {.count = cost_count_whole,
-                                               .unit_ns = 60,
-                                               .unit = "field of the hash",
-                                               .instead = "`HSCAN`, or `HMGET` of what is needed"};
+static const struct command_cost whole_cost =
+    COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
+         "`HSCAN`, or `HMGET` of what is needed");
 
 const struct command command_hgetall = {
     .name = "HGETALL",

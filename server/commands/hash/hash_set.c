@@ -12,23 +12,17 @@
 #include "server/dispatch/cost.h"
 #include "skiplist/keyspace/registry_hash.h"
 
-/* Set fields of the hash at args[1]: pairs are field, value, field, value, ... *added_count: those
- * that did not exist. event: what subscribers are told. false: the error was replied; nothing has
- * changed. */
-MUST_CHECK bool hash_write(const struct call *call, const struct bytes *pairs, uint32_t count,
-                           const char *event, uint32_t *added_count);
-
-/* "ERR wrong number of arguments ...", for what the syntax cannot say. */
-bool hash_refuse_arity(const struct call *call);
-
 static bool hash_set_refuse(const struct call *call, enum hash_status status) {
     return status == HASH_FULL ? call_refuse_format(call, "ERR hash is full: at most %u fields",
                                                     (unsigned)HASH_FIELDS_END - 1)
                                : call_out_of_memory(call);
 }
 
-bool hash_write(const struct call *call, const struct bytes *pairs, uint32_t count,
-                const char *event, uint32_t *added_count) {
+/* Set fields of the hash at args[1]: pairs are field, value, field, value, ... *added_count: those
+ * that did not exist. event: what subscribers are told. false: the error was replied; nothing has
+ * changed. */
+static bool hash_set_write(const struct call *call, const struct bytes *pairs, uint32_t count,
+                           const char *event, uint32_t *added_count) {
     struct bytes name = call_arg(call, 1);
     bool is_new;
     if (!call_check_key(call, name)) {
@@ -57,19 +51,14 @@ bool hash_write(const struct call *call, const struct bytes *pairs, uint32_t cou
     return true;
 }
 
-bool hash_refuse_arity(const struct call *call) {
-    return call_refuse_format(call, "ERR wrong number of arguments for '%s' command",
-                              command_full_name(command_index(call->command)));
-}
-
 /* The variant: is the reply +OK (HMSET) or the number of new fields? */
 static void hset_run(struct call *call) {
     uint32_t argument_count = call->request->count - 2;
     uint32_t added_count;
     if (argument_count % 2 != 0) {
-        hash_refuse_arity(call);
-    } else if (!hash_write(call, &call->request->args[2], argument_count / 2, "hset",
-                           &added_count)) {
+        call_refuse_arity(call);
+    } else if (!hash_set_write(call, &call->request->args[2], argument_count / 2, "hset",
+                               &added_count)) {
         return;
     } else if (*(const bool *)call->command->variant) {
         reply_ok(call->reply);
@@ -78,12 +67,8 @@ static void hset_run(struct call *call) {
     }
 }
 
-static const struct command_cost setting_cost = {.bound = COMMAND_BY_ARGUMENTS,
-                                                 .count = cost_count_pairs,
-                                                 .unit_ns = 400,
-                                                 .grown_key = 1,
-                                                 .unit = "field",
-                                                 .instead = "several commands of a thousand each"};
+static const struct command_cost setting_cost = COST(
+    COMMAND_BY_ARGUMENTS, cost_count_pairs, 400, 1, "field", "several commands of a thousand each");
 
 const struct command command_hset = {
     .name = "HSET",
@@ -118,7 +103,7 @@ static void hsetnx_run(struct call *call) {
     }
     if (hash != NULL && hash_find(hash, call_arg(call, 2), &value)) {
         reply_integer(call->reply, 0);
-    } else if (hash_write(call, &call->request->args[2], 1, "hset", &added_count)) {
+    } else if (hash_set_write(call, &call->request->args[2], 1, "hset", &added_count)) {
         reply_integer(call->reply, 1);
     }
 }
@@ -169,12 +154,10 @@ const struct command command_hdel = {
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .reads_hash = true,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_members,
-                                         .unit_ns = 500,
-                                         .unit = "field named",
-                                         .instead = "several commands of a thousand each; `DEL` "
-                                                    "removes the whole hash at once"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 500, 0,
+                                             "field named",
+                                             "several commands of a thousand each; `DEL` "
+                                             "removes the whole hash at once"),
     .run = hdel_run,
 };
 
@@ -195,8 +178,8 @@ static bool hash_set_find_value(const struct call *call, struct bytes *value, bo
 static bool hash_set_write_value(const struct call *call, struct bytes text) {
     const char *event = command_full_name(command_index(call->command));
     uint32_t added_count;
-    return hash_write(call, (const struct bytes[]){call_arg(call, 2), text}, 1, event,
-                      &added_count);
+    return hash_set_write(call, (const struct bytes[]){call_arg(call, 2), text}, 1, event,
+                          &added_count);
 }
 
 static void hincrby_run(struct call *call) {

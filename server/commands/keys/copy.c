@@ -233,12 +233,9 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = copy_count,
-                                         .unit_ns = 100,
-                                         .grown_key = 2,
-                                         .unit = "in `MULTI`: member of the board; a field of a "
-                                                 "hash counts as 8",
-                                         .instead = "`COPY` outside of `MULTI`"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, copy_count, 100, 2,
+                                             "in `MULTI`: member of the board; a field of a "
+                                             "hash counts as 8",
+                                             "`COPY` outside of `MULTI`"),
     .run = copy_run,
 };

@@ -6,12 +6,8 @@
 #include "server/commands/scanning.h"
 #include "skiplist/keyspace/rules.h"
 
-/* Entries of a map that lb_put_options writes: the options, and the period. */
+/* Entries of a map that lb_info_put_options writes: the options, and the period. */
 enum { LB_OPTIONS = 8 };
-void lb_put_options(const struct call *call, const struct rules *rules);
-/* Another entry: "archives", the names of those that are there, the newest first. They are looked for under
- * the names of the periods before the present one: a bounded number. */
-void lb_put_archives(const struct call *call, const struct registry_key *key);
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -102,7 +98,7 @@ static void lb_info_put_given(const struct call *call, const char *name, int64_t
     }
 }
 
-void lb_put_options(const struct call *call, const struct rules *rules) {
+static void lb_info_put_options(const struct call *call, const struct rules *rules) {
     lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
     lb_info_put_flag(call, "created", rules->is_created);
@@ -134,7 +130,9 @@ static bool lb_info_put_archive(const struct call *call, const struct registry_k
     return true;
 }
 
-void lb_put_archives(const struct call *call, const struct registry_key *key) {
+/* Another entry: "archives", the names of those that are there, the newest first. They are looked for
+ * under the names of the periods before the present one: a bounded number. */
+static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
     char name[REGISTRY_NAME_MAX];
     reply_bulk_text(call->reply, "archives");
@@ -172,8 +170,8 @@ static void lb_info_run(struct call *call) {
     }
     reply_bulk_text(call->reply, "time");
     lb_info_put_time(call, layout);
-    lb_put_options(call, registry_rules(key));
-    lb_put_archives(call, key);
+    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_archives(call, key);
 }
 
 const struct command command_lb_info = {
@@ -219,8 +217,8 @@ static void lb_info_visit(void *context, const struct registry_key *key) {
     reply_bulk(call->reply, registry_name(key));
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "count", board_count(&key->board));
-    lb_put_options(call, registry_rules(key));
-    lb_put_archives(call, key);
+    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_archives(call, key);
     list->scanning.found_count++;
 }
 

@@ -122,10 +122,7 @@ const struct command command_zrandmember = {
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_random_count_draws,
-                                         .unit_ns = 180,
-                                         .unit = "draw",
-                                         .instead = "fewer of them at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_random_count_draws, 180, 0,
+                                             "draw", "fewer of them at a time"),
     .run = zrandmember_run,
 };

@@ -145,11 +145,9 @@ static void zset_range_run(struct call *call) {
     }
 }
 
-static const struct command_cost paging_cost = {.count = zset_range_count_span,
-                                                .unit_ns = 20,
-                                                .unit = "member returned",
-                                                .instead =
-                                                    "pages of a few hundred, one after another"};
+static const struct command_cost paging_cost =
+    COST(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
+         "pages of a few hundred, one after another");
 
 const struct command command_zrange = {
     .name = "ZRANGE",
@@ -170,12 +168,8 @@ const struct command command_zrangestore = {
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_range_count_span,
-                                         .unit_ns = 130,
-                                         .grown_key = 1,
-                                         .unit = "member stored",
-                                         .instead = "`COPY`, if it is the whole board"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1,
+                                             "member stored", "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
     .run = zset_range_run,
 };

@@ -67,11 +67,9 @@ const struct command command_zmscore = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_members,
-                                         .unit_ns = 150,
-                                         .unit = "requested member",
-                                         .instead = "several commands of a thousand each"},
+    .cost =
+        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0,
+                                         "requested member", "several commands of a thousand each"),
     .run = zmscore_run,
 };
 
@@ -122,8 +120,7 @@ static void rank_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
     bool with_score = call->request->count == 4;
     if (call->request->count > 4) {
-        reply_error_format(call->reply, "ERR wrong number of arguments for '%s' command",
-                           is_reverse ? "zrevrank" : "zrank");
+        call_refuse_arity(call);
         return;
     }
     if (with_score && !call_arg_is(call, 3, "WITHSCORE")) {
