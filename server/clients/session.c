@@ -1,7 +1,7 @@
 /* One client's state, which owns its names and its output; the table of all; and what they take.
  *
- * Invariant: client_memory.total is the sum of all sessions' counted_size. A session with a size_class above
- * 0 is in the list of that class; the others are in no list. */
+ * Invariant: client_memory.total is the sum of all sessions' counted_size. A session with a
+ * size_class above 0 is in the list of that class; the others are in no list. */
 #include "server/clients/session.h"
 
 static void session_forget(char **text) {

@@ -1,5 +1,5 @@
-/* What was slow. SLOWLOG: the newest slow commands, in a ring buffer of owned copies. LATENCY LATEST,
- * HISTORY, RESET: named events that took at least latency-monitor-threshold. */
+/* What was slow. SLOWLOG: the newest slow commands, in a ring buffer of owned copies. LATENCY
+ * LATEST, HISTORY, RESET: named events that took at least latency-monitor-threshold. */
 #ifndef SERVER_CLIENTS_SLOW_H
 #define SERVER_CLIENTS_SLOW_H
 

@@ -34,8 +34,8 @@ static inline bool call_arg_is(const struct call *call, uint32_t index, const ch
 struct registry_key *call_find_key(const struct call *call, struct bytes name);
 /* Reply "WRONGTYPE ..."; returns false. */
 bool call_refuse_kind(const struct call *call);
-/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE ..."
- * was replied. */
+/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE
+ * ..." was replied. */
 MUST_CHECK static inline bool call_check_kind(const struct call *call,
                                               const struct registry_key *key, uint32_t kind) {
     return __builtin_expect(key == NULL || key->kind == kind, 1) || call_refuse_kind(call);
@@ -90,8 +90,8 @@ static inline bool call_refuse(const struct call *call, const char *error) {
 #define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
 /* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
 bool call_refuse_arity(const struct call *call);
-/* As containers that check their number of arguments themselves do in Redis: at most count_max. container: "ACL".
- * false: the error was replied. */
+/* As containers that check their number of arguments themselves do in Redis: at most count_max.
+ * container: "ACL". false: the error was replied. */
 MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
                                  const char *container);
 static inline bool call_syntax_error(const struct call *call) {

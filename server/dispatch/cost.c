@@ -14,7 +14,8 @@ enum {
 
 /* ---- growth within a transaction ---- */
 
-/* The members that earlier commands of a transaction may add to each key. Open addressing, at most half full. */
+/* The members that earlier commands of a transaction may add to each key. Open addressing, at most
+ * half full. */
 struct growth {
     struct growth_slot {
         uint64_t hash;  /* of the database and the key */

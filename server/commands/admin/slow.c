@@ -1,4 +1,5 @@
-/* SLOWLOG: the most recent slow commands, newest first. LATENCY: events that took long, and histograms of commands. */
+/* SLOWLOG: the most recent slow commands, newest first. LATENCY: events that took long, and
+ * histograms of commands. */
 #include "server/commands/admin/describe.h"
 
 static void slow_reply_entry(struct call *call, const struct slowlog_entry *entry) {

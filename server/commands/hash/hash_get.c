@@ -1,6 +1,6 @@
-/* Reading fields: HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN; and HSCAN: all fields of a hash, in
- * steps. A field that stays in the hash during the whole scan is returned at least once, whatever else
- * changes. */
+/* Reading fields: HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN; and HSCAN: all fields of a
+ * hash, in steps. A field that stays in the hash during the whole scan is returned at least once,
+ * whatever else changes. */
 #include "server/commands/scanning.h"
 #include "server/dispatch/cost.h"
 

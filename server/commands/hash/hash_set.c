@@ -1,5 +1,6 @@
-/* Setting and removing fields: HSET HMSET HSETNX HDEL, and HINCRBY HINCRBYFLOAT, which add to a field that is
- * a number. A field that does not exist is 0 to them. A hash is removed with its last field.
+/* Setting and removing fields: HSET HMSET HSETNX HDEL, and HINCRBY HINCRBYFLOAT, which add to a
+ * field that is a number. A field that does not exist is 0 to them. A hash is removed with its last
+ * field.
  *
  * HINCRBYFLOAT calculates as Redis does, with a long double, and writes at most 17 decimals. So on
  * x86-64 the results are those of Redis there, digit by digit. */

@@ -1,5 +1,5 @@
-/* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. LB.LIST: all
- * boards, in steps. */
+/* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory.
+ * LB.LIST: all boards, in steps. */
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
@@ -130,8 +130,8 @@ static bool lb_info_put_archive(const struct call *call, const struct registry_k
     return true;
 }
 
-/* Another entry: "archives", the names of those that are there, the newest first. They are looked for
- * under the names of the periods before the present one: a bounded number. */
+/* Another entry: "archives", the names of those that are there, the newest first. They are looked
+ * for under the names of the periods before the present one: a bounded number. */
 static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
     char name[REGISTRY_NAME_MAX];

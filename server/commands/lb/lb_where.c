@@ -1,5 +1,5 @@
-/* LB.WHERE: the boards that a member is on, with its record on each. LB.FORGET: takes a member off all boards, and
- * removes its hashes. */
+/* LB.WHERE: the boards that a member is on, with its record on each. LB.FORGET: takes a member off
+ * all boards, and removes its hashes. */
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_data.h"
