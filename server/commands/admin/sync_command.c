@@ -1,0 +1,81 @@
+/* LB.SYNC: a replica asks for the groups of effects from here on. PSYNC, SYNC: a Redis asks for a copy, and the commands
+ * behind it. See server/replication/feed.h. */
+#include "server/clients/server.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+
+static void sync_command_ask(const struct call *call, const struct replication_wish *wish) {
+    const struct replication_machine *machine = &call->server->replication.machine;
+    if (machine->sync == NULL || call->session == NULL) {
+        (void)call_refuse(call, "ERR this server runs without a disk: it has no replicas");
+        return;
+    }
+    struct replica *replica = replication_get_replica(call->server, call->session);
+    if (replica == NULL) {
+        (void)call_out_of_memory(call);
+        return;
+    }
+    machine->sync(machine->context, replica, wish, call->reply);
+}
+
+static void sync_run(struct call *call) {
+    const struct request *request = call->request;
+    struct replication_wish wish = {
+        .id = request->args[1],
+        .wants_failover = request->count == 4,
+        .is_pulling = request->count == 5,
+    };
+    if (!bytes_parse_u64(request->args[2], &wish.group)) {
+        (void)call_refuse(call, "ERR value is not an integer or out of range");
+        return;
+    }
+    if ((wish.wants_failover && !call_arg_is(call, 3, "FAILOVER")) ||
+        (wish.is_pulling &&
+         (!call_arg_is(call, 3, "PULL") || !term_parse(call_arg(call, 4), &wish.term)))) {
+        (void)call_syntax_error(call);
+        return;
+    }
+    sync_command_ask(call, &wish);
+}
+
+static void psync_run(struct call *call) {
+    struct replication_wish wish = {.is_redis = true, .is_old = call->request->count == 1};
+    int64_t offset = 0;
+    if (!wish.is_old) {
+        if (!call_parse_integer(call, call_arg(call, 2), &offset)) {
+            return;
+        }
+        wish.id = call_arg(call, 1);
+        wish.group = offset > 0 ? (uint64_t)offset : 0;
+    }
+    sync_command_ask(call, &wish);
+}
+
+const struct command command_lb_sync = {
+    .name = "LB.SYNC",
+    .syntax = "replication-id group:integer [args=<failover=(FAILOVER) | pull=(PULL term)>]",
+    .summary = "Sent by replicas: all groups of effects from this one on, or a full copy",
+    .complexity = "O(1), and O(n) in what is sent, in steps between other commands",
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
+    .run = sync_run,
+};
+
+const struct command command_psync = {
+    .name = "PSYNC",
+    .syntax = "replication-id offset:integer",
+    .summary = "Sent by a Redis with the module that follows this server: a full copy as an RDB "
+               "file, then commands; or commands from where it was",
+    .complexity =
+        "O(1), and O(n) in what is sent, by another process and in steps between other commands",
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
+    .run = psync_run,
+};
+
+const struct command command_sync = {
+    .name = "SYNC",
+    .summary = "Sent by redis-cli --rdb: a full copy as an RDB file",
+    .complexity =
+        "O(1), and O(n) in what is sent, by another process and in steps between other commands",
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
+    .run = psync_run,
+};
