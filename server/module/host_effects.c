@@ -123,11 +123,6 @@ bool host_effects_init(void) {
     return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
 }
 
-void host_effects_deinit(void) {
-    effect_listener_remove(module.server.registry, &effects.listener);
-    buffer_deinit(&effects.blob);
-}
-
 void host_effects_begin(struct host_stage *stage) {
     effects.stage = stage;
     effects.has_effects = false;

@@ -13,7 +13,6 @@
 
 /* Collect effects from now on. false: no memory. */
 MUST_CHECK bool host_effects_init(void);
-void host_effects_deinit(void);
 /* Those of one command with these keys; then replicate them. */
 void host_effects_begin(struct host_stage *stage);
 void host_effects_end(void);

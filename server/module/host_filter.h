@@ -7,7 +7,6 @@
 
 /* Without a `board` line there is no filter. false: the host refused. */
 bool host_filter_register(struct host_context *ctx);
-void host_filter_unregister(struct host_context *ctx);
 /* The server is a replica from now on, or a master. */
 void host_filter_note_role(bool is_now_replica);
 

@@ -155,16 +155,6 @@ void host_period_note_name(struct bytes name, const struct rules *rules, int dat
     }
 }
 
-void host_period_deinit(void) {
-    while (notes.count > 0) {
-        memory_free(host_period_take_first());
-    }
-    memory_free(notes.at);
-    if (notes.has_timer) {
-        host_StopTimer(module.timer_context, notes.timer, NULL);
-    }
-}
-
 /* ---- in a cluster ---- */
 
 /* Is a part of the name in braces, so that an archive, whose name begins with it, is in the same

@@ -15,7 +15,5 @@ void host_period_note_name(struct bytes name, const struct rules *rules, int dat
  * would be in other slots? Then the error was replied. */
 struct call;
 bool host_period_refuses(const struct call *call);
-/* Forget all notes, when the module is unloaded. */
-void host_period_deinit(void);
 
 #endif

@@ -30,10 +30,6 @@ struct host_stage *host_run_stage(void) {
     return current.running;
 }
 
-void host_run_deinit(void) {
-    buffer_deinit(&current.output);
-}
-
 static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
     char text[COMMAND_FULL_NAME_MAX + 64];
     snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",

@@ -14,6 +14,5 @@ MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, 
                             void (*run)(void *context), void *context);
 /* The stage of the command that runs; NULL: none. */
 struct host_stage *host_run_stage(void);
-void host_run_deinit(void);
 
 #endif

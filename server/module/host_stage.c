@@ -222,15 +222,6 @@ void host_stage_note(struct host_stage *stage, const struct effect *effect) {
     }
 }
 
-struct host_string *host_stage_first_changed(const struct host_stage *stage) {
-    for (uint32_t i = 0; i < stage->count; i++) {
-        if (stage->slots[i].is_changed) {
-            return stage->slots[i].name;
-        }
-    }
-    return stage->count > 0 ? stage->slots[0].name : NULL;
-}
-
 /* ---- the end ---- */
 
 /* Give the host a new value for an open key. */

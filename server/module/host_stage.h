@@ -53,8 +53,6 @@ void host_stage_close_lent(struct host_stage *stage);
 const struct board *host_stage_first_board(const struct host_stage *stage);
 /* Note a change, as effects report it. */
 void host_stage_note(struct host_stage *stage, const struct effect *effect);
-/* The name of the first key that has changed; NULL: none. */
-struct host_string *host_stage_first_changed(const struct host_stage *stage);
 /* Leave the stage. */
 void host_stage_end(struct host_stage *stage);
 

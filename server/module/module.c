@@ -27,7 +27,6 @@ struct module module;
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc);
-EXPORT int RedisModule_OnUnload(struct host_context *ctx);
 
 /* ---- memory ---- */
 
