@@ -9,9 +9,7 @@
 #ifndef SERVER_MODULE_HOST_API_H
 #define SERVER_MODULE_HOST_API_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "codec/bytes.h"
 
 /* Opaque to us. */
 struct host_context;      /* of a call: RedisModuleCtx */
@@ -287,6 +285,36 @@ struct host_command_info {
 #define HOST_DECLARE(need, result, name, parameters) extern result(*host_##name) parameters;
 HOST_API(HOST_DECLARE)
 #undef HOST_DECLARE
+
+/* ---- what several files do with these ---- */
+
+struct bytes host_bytes(const struct host_string *string);
+static inline void host_close(struct host_key *key) {
+    if (key != NULL) {
+        host_CloseKey(key);
+    }
+}
+static inline void host_free_reply(struct host_call_reply *reply) {
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+}
+/* The text of a reply; empty if it is none. */
+struct bytes host_reply_string(struct host_call_reply *reply);
+/* A key of the selected database, to be read. key NULL: there is none. */
+struct host_named {
+    struct host_string *name;
+    struct host_key *key;
+};
+struct host_named host_open_named(struct host_context *ctx, struct bytes name);
+void host_close_named(struct host_context *ctx, struct host_named named);
+/* May this server change keys? Masters do, and replicas follow; but while a failover waits for the replicas,
+ * nothing may change. */
+bool host_may_change(struct host_context *ctx);
+/* Does the command come from the master, or from the host's own files? */
+static inline bool host_is_trusted(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
+}
 
 /* Find every function. false: this server lacks one that we need, whose name is *missing. */
 bool host_api_load(struct host_context *ctx, const char **missing);

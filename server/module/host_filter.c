@@ -1,13 +1,12 @@
-/* The filter of commands. See host_filter.h.
+/* The filter of commands. See host_run.h.
  *
  * It runs before every command of the host, so a name that is none of ours must cost next to nothing:
  * the first letter decides for nearly all. */
-#include "server/module/host_filter.h"
+#include <stdio.h>
 
 #include "codec/glob.h"
 #include "server/dispatch/command.h"
-#include "server/module/host_stage.h"
-#include "server/module/module_table.h"
+#include "server/module/host_run.h"
 
 static struct host_string *new_names[MODULE_COMMANDS_MAX]; /* by command_index; NULL: stays */
 static struct host_string *type_name;                      /* LB.TYPE */

@@ -7,7 +7,7 @@
 /* The host moves values to other names without a word (RENAME, MOVE, SWAPDB), so the name in the
  * key is only the one it was found by last. */
 struct host_value {
-    struct registry_key *key; /* owned; in no database, but while it is on stage */
+    struct registry_key *key; /* owned; in no database, but while it is in a working set */
     struct host_value *next_freed;
     const struct rules *rules; /* of a freed one: to be released */
 };
