@@ -21,7 +21,7 @@
 #include "server/metrics/metrics.h"
 #include "server/settings/setting.h"
 
-enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64, LINE_WIDTH = 100 };
+enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
 static const char first_version[] = "1.0.0";
 
 static const struct {
@@ -82,21 +82,6 @@ static void docs_main_write_text(const char *text) {
     }
 }
 
-/* Where the line of links is that docs_main_write_link continues. */
-static size_t docs_main_link_column;
-
-static void docs_main_write_link(const struct command *container, const struct command *command) {
-    char name[NAME_MAX_SIZE];
-    docs_main_print_name(name, container, command);
-    size_t size = 2 * strlen(name) + strlen("[](#),");
-    bool fits = docs_main_link_column + 1 + size <= LINE_WIDTH;
-    fputs(docs_main_link_column == 0 ? "" : fits ? ", " : ",\n", stdout);
-    docs_main_link_column = fits ? docs_main_link_column + 1 + size : size;
-    printf("[%s](#", name);
-    docs_main_write_anchor(name);
-    putchar(')');
-}
-
 /* "O(1); changes keys, fast", and since when, where that is not the first version. */
 static void docs_main_write_facts(const struct command *command) {
     const char *separator = "; ";
@@ -119,9 +104,9 @@ static void docs_main_write_command(const struct command *container,
     char name[NAME_MAX_SIZE];
     char syntax[SYNTAX_MAX];
     docs_main_print_name(name, container, command);
-    printf("### %s\n\n", name);
+    printf("### %s\n", name);
     if (syntax_print(command, syntax, sizeof syntax) > 0) {
-        printf("    %s %s\n\n", name, syntax);
+        printf("    %s %s\n", name, syntax);
     }
     docs_main_write_text(command->summary);
     printf(".\n");
@@ -155,11 +140,12 @@ static void docs_main_write_commands(void) {
         "otherwise.\n\n",
         first_version);
     for (size_t i = 0; i < GROUP_COUNT; i++) {
-        printf("**%s**\n", groups[i].title);
-        docs_main_link_column = 0;
-        docs_main_for_each_of_group(groups[i].group, docs_main_write_link);
-        printf("\n\n");
+        fputs(i == 0 ? "Groups: " : i % 4 == 0 ? ",\n" : ", ", stdout);
+        printf("[%s](#", groups[i].title);
+        docs_main_write_anchor(groups[i].title);
+        putchar(')');
     }
+    printf(".\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("## %s\n\n", groups[i].title);
         docs_main_for_each_of_group(groups[i].group, docs_main_write_command);

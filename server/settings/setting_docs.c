@@ -152,7 +152,7 @@ static void setting_docs_write_index(FILE *file) {
 
 static void setting_docs_write_docs_setting(struct writer *writer, const struct setting *setting) {
     char syntax[SETTING_SYNTAX_MAX];
-    fprintf(writer->file, "### %s\n\n`%s %s`", setting->name, setting->name,
+    fprintf(writer->file, "### %s\n`%s %s`", setting->name, setting->name,
             setting_print_syntax(setting, syntax));
     if (setting->default_value != NULL) {
         fprintf(writer->file, ", default `%s`", setting->default_value);

@@ -65,7 +65,7 @@ def read_page():
     """The syntax of every command, by name."""
     page = (ROOT / "docs" / "commands.md").read_text()
     return {found.group(1): parse(found.group(2) or "")
-            for found in re.finditer(r"^### (\S+)\n\n(?:    \S+ (.*)\n)?", page, re.M)}
+            for found in re.finditer(r"^### (\S+)\n(?:    \S+ (.*)\n)?", page, re.M)}
 
 
 class Grammar:
