@@ -108,7 +108,7 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
     registry->telling = (struct registry_telling){.is_going = true};
 }
 
-static void registry_durations_tell_expiry(void *context, const struct registry_key *key) {
+static void registry_expiry_tell(void *context, const struct registry_key *key) {
     struct registry *registry = context;
     if (key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
         registry_emit_key(registry, EFFECT_EXPIRE,
@@ -117,12 +117,12 @@ static void registry_durations_tell_expiry(void *context, const struct registry_
 }
 
 /* One step in a database that has durations. */
-static void registry_durations_tell_some(struct registry *registry, uint32_t names_max) {
+static void registry_expiry_tell_some(struct registry *registry, uint32_t names_max) {
     enum { NAME_WORK = 1000 };
     struct registry_telling *telling = &registry->telling;
     const struct scan_limits limits = {.count = names_max, .work_max = names_max * NAME_WORK};
     telling->cursor = registry_scan(registry, telling->database, telling->cursor, &limits,
-                                    INT64_MIN, registry_durations_tell_expiry, registry);
+                                    INT64_MIN, registry_expiry_tell, registry);
     telling->database += telling->cursor == 0;
 }
 
@@ -135,7 +135,7 @@ bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
             telling->cursor = 0;
             telling->database++;
         } else {
-            registry_durations_tell_some(registry, names_max);
+            registry_expiry_tell_some(registry, names_max);
             break;
         }
     }
