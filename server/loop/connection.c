@@ -424,8 +424,8 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
 }
 
 static void connection_free_if_unused(struct connection *connection) {
-    if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty &&
-        !connection->is_pushed) {
+    if (connection->is_transport_closed && connection->entry_count == 0 &&
+        !connection->is_in[TICK_DIRTY] && !connection->is_in[TICK_PUSHED]) {
         memory_free(connection);
     }
 }
