@@ -92,7 +92,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_expired_listener(server->registry, server_on_key_expired);
     registry_set_rolled_listener(server->registry, server_on_board_rolled);
     server->auth_guard.seed = server->hash_seed;
-    server->watches.hash_seed = server->hash_seed;
+    server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;
     server->waits.keys.hash_seed = server->hash_seed;
     follow_init(server);
