@@ -131,11 +131,8 @@ void server_add_session(struct server *server, struct session *session) {
     server_reset_user(server, session);
     session->previous = server->session_last;
     session->next = NULL;
-    if (server->session_last != NULL) {
-        server->session_last->next = session;
-    } else {
-        server->session_first = session;
-    }
+    *(server->session_last != NULL ? &server->session_last->next : &server->session_first) =
+        session;
     server->session_last = session;
     server->session_count++;
     session_table_put(&server->sessions_by_id, session);
@@ -160,16 +157,9 @@ void server_remove_session(struct server *server, struct session *session) {
         session_unlink(&server->killed_first, session, SESSION_KILLED);
         server->killed_count--;
     }
-    if (session->previous != NULL) {
-        session->previous->next = session->next;
-    } else {
-        server->session_first = session->next;
-    }
-    if (session->next != NULL) {
-        session->next->previous = session->previous;
-    } else {
-        server->session_last = session->previous;
-    }
+    *(session->previous != NULL ? &session->previous->next : &server->session_first) =
+        session->next;
+    *(session->next != NULL ? &session->next->previous : &server->session_last) = session->previous;
     session->next = NULL;
     session->previous = NULL;
     server->session_count--;

@@ -11,13 +11,13 @@ enum {
     LENT_CAPACITY_MAX = 256 * 1024,
     LENT_BYTES_MAX = 16 * 1024 * 1024, /* total capacity of the buffers available for lending */
     PUSHED_MAX = 128,                  /* clients per tick to which pushes alone are sent */
-    STRANGER_OUTPUT_MAX = 2048,        /* room for replies before authentication */
+    UNAUTHENTICATED_OUTPUT_MAX = 2048, /* room for replies before authentication */
 };
 
 void tick_lend_buffer(struct tick *tick, struct session *session) {
     size_t size_max = server_is_authenticated(tick->server, session)
                           ? server_output_room(tick->server, session)
-                          : STRANGER_OUTPUT_MAX;
+                          : UNAUTHENTICATED_OUTPUT_MAX;
     session->output.size_max = size_max;
     if (session->output.at != NULL || tick->buffer_count == 0 ||
         (size_max > 0 && size_max < LENT_CAPACITY_MAX)) {
@@ -47,7 +47,7 @@ void tick_take_buffer(struct tick *tick, struct session *session) {
     if (session->output.at == NULL) {
         return;
     }
-    if (session->output.size_max == STRANGER_OUTPUT_MAX) {
+    if (session->output.size_max == UNAUTHENTICATED_OUTPUT_MAX) {
         buffer_clear(&session->output);
         return; /* too small for lending */
     }

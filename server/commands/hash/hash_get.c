@@ -97,41 +97,19 @@ static const struct command_cost whole_cost =
     COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
          "`HSCAN`, or `HMGET` of what is needed");
 
-const struct command command_hgetall = {
-    .name = "HGETALL",
-    .syntax = "key",
-    .summary = "Every field of a hash with its value",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true, .with_value = true},
-    .run = whole_run,
-};
+#define WHOLE_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key", .summary = what,                                            \
+        .complexity = "O(n) in the fields of the hash", .flags = COMMAND_READ, .reads_hash = true, \
+        .cost = &whole_cost, .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run       \
+    }
 
-const struct command command_hkeys = {
-    .name = "HKEYS",
-    .syntax = "key",
-    .summary = "The names of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true},
-    .run = whole_run,
-};
-
-const struct command command_hvals = {
-    .name = "HVALS",
-    .syntax = "key",
-    .summary = "The values of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_value = true},
-    .run = whole_run,
-};
+const struct command command_hgetall = WHOLE_ENTRY(
+    "HGETALL", "Every field of a hash with its value", .with_field = true, .with_value = true);
+const struct command command_hkeys =
+    WHOLE_ENTRY("HKEYS", "The names of all fields of a hash", .with_field = true);
+const struct command command_hvals =
+    WHOLE_ENTRY("HVALS", "The values of all fields of a hash", .with_value = true);
 
 /* ---- sizes ---- */
 

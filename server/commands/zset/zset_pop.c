@@ -186,36 +186,6 @@ static void zset_pop_reply_zmpop(const struct call *call, struct registry_key *k
     zset_pop_pop(call, key, is_reverse, count, ZSET_PAIRS);
 }
 
-static void zmpop_run(struct call *call) {
-    struct zmpop zmpop;
-    if (!zset_pop_read_zmpop(call, &zmpop)) {
-        return;
-    }
-    struct registry_key *key;
-    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
-        return;
-    }
-    if (key != NULL) {
-        zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
-    } else {
-        reply_null_array(call->reply);
-    }
-}
-
-const struct command command_zmpop = {
-    .name = "ZMPOP",
-    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
-    .options = zmpop_options,
-    .summary = "Remove members from the first of several boards that has any, and return them",
-    .complexity = "O(k + log n + m) for k keys and m of the board's n members",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW access delete",
-    .cost = &(const struct command_cost)COST(
-        COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
-        "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
-    .run = zmpop_run,
-};
-
 /* ---- BZPOPMIN BZPOPMAX BZMPOP ---- */
 
 /* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
@@ -286,11 +256,9 @@ static void bzpop_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
     uint32_t key_count = call->request->count - 2;
     int64_t due_ms;
-    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms)) {
-        return;
-    }
     struct registry_key *key;
-    if (!zset_pop_find_filled(call, 1, key_count, &key)) {
+    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms) ||
+        !zset_pop_find_filled(call, 1, key_count, &key)) {
         return;
     }
     if (key != NULL) {
@@ -339,24 +307,41 @@ const struct command command_bzpopmax = {
     .serve = zset_pop_bzpop_serve,
 };
 
-static void bzmpop_run(struct call *call) {
+/* The variant: does it wait where there are none? The timeout is then the first argument. */
+static void mpop_run(struct call *call) {
+    bool waits = *(const bool *)call->command->variant;
     struct zmpop zmpop;
-    int64_t due_ms;
-    if (!zset_pop_read_zmpop(call, &zmpop) ||
-        !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) {
-        return;
-    }
+    int64_t due_ms = REGISTRY_NO_EXPIRY;
     struct registry_key *key;
-    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+    if (!zset_pop_read_zmpop(call, &zmpop) ||
+        (waits && !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) ||
+        !zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
-    } else {
+    } else if (waits) {
         zset_pop_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
                           zmpop.count);
+    } else {
+        reply_null_array(call->reply);
     }
 }
+
+const struct command command_zmpop = {
+    .name = "ZMPOP",
+    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
+    .options = zmpop_options,
+    .summary = "Remove members from the first of several boards that has any, and return them",
+    .complexity = "O(k + log n + m) for k keys and m of the board's n members",
+    .flags = COMMAND_WRITE,
+    .key_access = "RW access delete",
+    .cost = &(const struct command_cost)COST(
+        COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
+        "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
+    .variant = &(const bool){false},
+    .run = mpop_run,
+};
 
 static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *key) {
     zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
@@ -373,6 +358,7 @@ const struct command command_bzmpop = {
     .key_access = "RW access delete",
     .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 800, 0,
                                              "member popped, and key named", "fewer of them"),
-    .run = bzmpop_run,
+    .variant = &(const bool){true},
+    .run = mpop_run,
     .serve = zset_pop_bzmpop_serve,
 };
