@@ -142,27 +142,17 @@ static void field_run(struct call *call) {
     reply_integer(call->reply, !is_there ? 0 : is_size ? (int64_t)value.size : 1);
 }
 
-const struct command command_hexists = {
-    .name = "HEXISTS",
-    .syntax = "key field",
-    .summary = "Whether a hash has a field: 1 or 0",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){false},
-    .run = field_run,
-};
+#define FIELD_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key field", .summary = what,                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .reads_hash = true,              \
+        .variant = &(const bool){__VA_ARGS__}, .run = field_run                                    \
+    }
 
-const struct command command_hstrlen = {
-    .name = "HSTRLEN",
-    .syntax = "key field",
-    .summary = "How many bytes the value of a field of a hash has",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){true},
-    .run = field_run,
-};
+const struct command command_hexists =
+    FIELD_ENTRY("HEXISTS", "Whether a hash has a field: 1 or 0", false);
+const struct command command_hstrlen =
+    FIELD_ENTRY("HSTRLEN", "How many bytes the value of a field of a hash has", true);
 
 static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
 

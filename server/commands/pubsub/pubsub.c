@@ -273,28 +273,18 @@ static const struct command_cost channels_cost =
     COST(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
          "`PUBSUB NUMSUB` of the channels in question");
 
-static const struct command pubsub_channels = {
-    .name = "CHANNELS",
-    .syntax = "[pattern]",
-    .summary = "The channels that have a subscriber",
-    .complexity = "O(n) in the channels",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .arity = -2,
-    .cost = &channels_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = channels_run,
-};
-static const struct command pubsub_shardchannels = {
-    .name = "SHARDCHANNELS",
-    .syntax = "[pattern]",
-    .summary = "The channels that have a subscriber by SSUBSCRIBE",
-    .complexity = "O(n) in the channels",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .arity = -2,
-    .cost = &channels_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = channels_run,
-};
+#define CHANNELS_ENTRY(word, what, own)                                                            \
+    {                                                                                              \
+        .name = word, .syntax = "[pattern]", .summary = what,                                      \
+        .complexity = "O(n) in the channels", .flags = COMMAND_PUBSUB | COMMAND_LOADING,           \
+        .arity = -2, .cost = &channels_cost, .variant = own, .run = channels_run                   \
+    }
+
+static const struct command pubsub_channels = CHANNELS_ENTRY(
+    "CHANNELS", "The channels that have a subscriber", VARIANT(SUBSCRIPTION_CHANNEL, NULL));
+static const struct command pubsub_shardchannels =
+    CHANNELS_ENTRY("SHARDCHANNELS", "The channels that have a subscriber by SSUBSCRIBE",
+                   VARIANT(SUBSCRIPTION_SHARD, NULL));
 
 static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
@@ -313,26 +303,19 @@ static void numsub_run(struct call *call) {
     }
 }
 
-static const struct command pubsub_numsub = {
-    .name = "NUMSUB",
-    .syntax = "[channel...]",
-    .summary = "The number of subscribers of each channel",
-    .complexity = "O(n) in the channels named",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .cost = &naming_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = numsub_run,
-};
-static const struct command pubsub_shardnumsub = {
-    .name = "SHARDNUMSUB",
-    .syntax = "[shardchannel...]",
-    .summary = "The number of subscribers by SSUBSCRIBE of each channel",
-    .complexity = "O(n) in the channels named",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .cost = &naming_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = numsub_run,
-};
+#define NUMSUB_ENTRY(word, arguments, what, own)                                                   \
+    {                                                                                              \
+        .name = word, .syntax = arguments, .summary = what,                                        \
+        .complexity = "O(n) in the channels named", .flags = COMMAND_PUBSUB | COMMAND_LOADING,     \
+        .cost = &naming_cost, .variant = own, .run = numsub_run                                    \
+    }
+
+static const struct command pubsub_numsub =
+    NUMSUB_ENTRY("NUMSUB", "[channel...]", "The number of subscribers of each channel",
+                 VARIANT(SUBSCRIPTION_CHANNEL, NULL));
+static const struct command pubsub_shardnumsub = NUMSUB_ENTRY(
+    "SHARDNUMSUB", "[shardchannel...]", "The number of subscribers by SSUBSCRIBE of each channel",
+    VARIANT(SUBSCRIPTION_SHARD, NULL));
 
 static void numpat_run(struct call *call) {
     reply_integer(call->reply,

@@ -63,29 +63,18 @@ static const struct command_cost popping_cost =
     COST(COMMAND_BY_MEMORY, zset_pop_count_popped, 30, 0, "member popped",
          "fewer of them; `ZREMRANGEBYRANK` if you do not need the members");
 
-const struct command command_zpopmin = {
-    .name = "ZPOPMIN",
-    .syntax = "key [count:integer]",
-    .summary = "Remove the members with the lowest scores from a board, and return them",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .key_access = "RW access delete",
-    .cost = &popping_cost,
-    .variant = &(const bool){false},
-    .run = pop_run,
-};
+#define POP_ENTRY(word, what, ...)                                                                 \
+    {                                                                                              \
+        .name = word, .syntax = "key [count:integer]", .summary = what,                            \
+        .complexity = "O(log n + m) for m of the board's n members",                               \
+        .flags = COMMAND_WRITE | COMMAND_FAST, .key_access = "RW access delete",                   \
+        .cost = &popping_cost, .variant = &(const bool){__VA_ARGS__}, .run = pop_run               \
+    }
 
-const struct command command_zpopmax = {
-    .name = "ZPOPMAX",
-    .syntax = "key [count:integer]",
-    .summary = "Remove the members with the highest scores from a board, and return them",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .key_access = "RW access delete",
-    .cost = &popping_cost,
-    .variant = &(const bool){true},
-    .run = pop_run,
-};
+const struct command command_zpopmin = POP_ENTRY(
+    "ZPOPMIN", "Remove the members with the lowest scores from a board, and return them", false);
+const struct command command_zpopmax = POP_ENTRY(
+    "ZPOPMAX", "Remove the members with the highest scores from a board, and return them", true);
 
 struct zmpop {
     uint32_t first_key, key_count;
@@ -279,33 +268,25 @@ static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
 static const struct command_cost waiting_cost =
     COST(COMMAND_BY_ARGUMENTS, zset_pop_count_waited_for, 800, 0, "key named", "fewer keys");
 
-const struct command command_bzpopmin = {
-    .name = "BZPOPMIN",
-    .syntax = "key... timeout:double",
-    .summary = "Remove the member with the lowest score from the first of several boards that has "
-               "any, and return it; if none has, wait for it",
-    .complexity = "O(k + log n) for k keys and n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
-    .key_access = "RW access delete",
-    .cost = &waiting_cost,
-    .variant = &(const bool){false},
-    .run = bzpop_run,
-    .serve = zset_pop_bzpop_serve,
-};
+#define BLOCKING_POP_ENTRY(word, what, ...)                                                        \
+    {                                                                                              \
+        .name = word, .syntax = "key... timeout:double", .summary = what,                          \
+        .complexity = "O(k + log n) for k keys and n members",                                     \
+        .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,                                  \
+        .key_access = "RW access delete", .cost = &waiting_cost,                                   \
+        .variant = &(const bool){__VA_ARGS__}, .run = bzpop_run, .serve = zset_pop_bzpop_serve     \
+    }
 
-const struct command command_bzpopmax = {
-    .name = "BZPOPMAX",
-    .syntax = "key... timeout:double",
-    .summary = "Remove the member with the highest score from the first of several boards that has "
-               "any, and return it; if none has, wait for it",
-    .complexity = "O(k + log n) for k keys and n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
-    .key_access = "RW access delete",
-    .cost = &waiting_cost,
-    .variant = &(const bool){true},
-    .run = bzpop_run,
-    .serve = zset_pop_bzpop_serve,
-};
+const struct command command_bzpopmin =
+    BLOCKING_POP_ENTRY("BZPOPMIN",
+                       "Remove the member with the lowest score from the first of several boards "
+                       "that has any, and return it; if none has, wait for it",
+                       false);
+const struct command command_bzpopmax =
+    BLOCKING_POP_ENTRY("BZPOPMAX",
+                       "Remove the member with the highest score from the first of several boards "
+                       "that has any, and return it; if none has, wait for it",
+                       true);
 
 /* The variant: does it wait where there are none? The timeout is then the first argument. */
 static void mpop_run(struct call *call) {
