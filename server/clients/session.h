@@ -30,10 +30,11 @@ enum session_reply_mode {
 /* Lists of sessions. A session is in each list at most once. */
 enum session_list {
     SESSION_MONITORS,
-    SESSION_KILLED,  /* killed but not yet removed */
-    SESSION_WAITERS, /* that wait, for a key or for replicas */
-    SESSION_PUSHED,  /* with output that is not the reply to a request of its own */
-    SESSION_BY_SIZE, /* one size class of struct client_memory */
+    SESSION_KILLED,         /* killed but not yet removed */
+    SESSION_WAITERS,        /* that wait, for a key or for replicas */
+    SESSION_PUSHED,         /* with output that is not the reply to a request of its own */
+    SESSION_BY_SIZE,        /* one size class of struct client_memory */
+    SESSION_AUTHENTICATING, /* that wait until their password is looked at */
     SESSION_LISTS,
 };
 struct session_link {

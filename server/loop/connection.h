@@ -60,8 +60,7 @@ struct connection {
     uint64_t written_seen;   /* its written_total when the engine last looked */
     struct transaction held; /* requests that were held back, in order */
     struct connection_gate gate;
-    int64_t auth_due_ms; /* when its password may be looked at; 0: it waits for nothing */
-    struct connection *auth_previous, *auth_next; /* list of those that wait for that */
+    int64_t auth_due_ms;         /* when its password may be looked at; 0: it waits for nothing */
     int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
     char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */
     struct transport transport;

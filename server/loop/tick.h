@@ -64,7 +64,7 @@ struct tick {
     } lists[TICK_LISTS];
     struct connection *gated_first; /* connections whose output waits (gate.h) */
     uint64_t gate_epoch;            /* of the answers in it that may leave */
-    struct connection *auth_first;  /* connections that wait to authenticate */
+    struct session *auth_first;     /* SESSION_AUTHENTICATING */
     int64_t auth_due_ms;            /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* sum of their capacities */
