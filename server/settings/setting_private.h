@@ -91,7 +91,9 @@ MUST_CHECK bool setting_value_replace(struct settings *settings, char **slot, st
 /* Is this string of a draft borrowed from the original? */
 bool setting_value_is_borrowed(const struct settings *settings, char *const *slot);
 /* A terminated copy, owned by the caller; NULL: no memory. */
-MUST_CHECK char *setting_value_copy(struct bytes text);
+MUST_CHECK static inline char *setting_value_copy(struct bytes text) {
+    return memory_copy_text(text.at, text.size);
+}
 
 /* ---- setting_board.c ---- */
 

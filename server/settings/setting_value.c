@@ -28,17 +28,6 @@ static void *setting_value_field_of(struct settings *settings, const struct sett
 
 /* ---- Strings ---- */
 
-char *setting_value_copy(struct bytes text) {
-    char *copy = memory_allocate(text.size + 1);
-    if (copy != NULL) {
-        if (text.size > 0) {
-            memcpy(copy, text.at, text.size);
-        }
-        copy[text.size] = '\0';
-    }
-    return copy;
-}
-
 bool setting_value_is_borrowed(const struct settings *settings, char *const *slot) {
     size_t offset = (size_t)((const char *)slot - (const char *)settings);
     const char *original = (const char *)settings->original;
@@ -49,7 +38,7 @@ bool setting_value_replace(struct settings *settings, char **slot, struct bytes 
     if (bytes_equal(text, bytes_from_text(*slot != NULL ? *slot : ""))) {
         return true;
     }
-    char *copy = text.size > 0 ? setting_value_copy(text) : NULL;
+    char *copy = text.size > 0 ? memory_copy_text(text.at, text.size) : NULL;
     if (copy == NULL && text.size > 0) {
         return false;
     }
