@@ -57,7 +57,7 @@ static const char *web_code_of(unsigned status) {
 
 /* Errors of the listener are JSON here, too. text ends with a newline. */
 static void web_print_refusal(struct http_reply *reply, const char *text) {
-    struct json json = {.out = &reply->body};
+    struct json json = web_json(&reply->body);
     size_t size = strlen(text);
     json_open(&json, NULL, '{');
     json_text(&json, "error", (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0});

@@ -115,7 +115,7 @@ static bool web_boards_print_list(struct web_query *query) {
     }
     buffer_clear(&query->out);
     query->status = 200;
-    query->json = (struct json){.out = &query->out};
+    query->json = web_json(&query->out);
     if (is_refused || query->cursor == 0) {
         query->cursor = 0;
         query->cursor_part++;

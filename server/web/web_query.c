@@ -46,7 +46,7 @@ struct web_query *web_query_create(struct web *web) {
     buffer_init(&query->texts, TEXTS_MAX);
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
-    query->json.out = &query->out;
+    query->json = web_json(&query->out);
     if (!web_query_make_room(query, REPLIES_FIRST) ||
         buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
@@ -88,7 +88,7 @@ void web_error(struct web_query *query, unsigned status, const char *code, const
     va_end(arguments);
     (void)size;
     buffer_clear(&query->out);
-    query->json = (struct json){.out = &query->out};
+    query->json = web_json(&query->out);
     query->status = status;
     json_open(&query->json, NULL, '{');
     json_text(&query->json, "error", bytes_from_text(text));
@@ -349,6 +349,6 @@ void web_query_run(struct web_query *query) {
     query->status = 200;
     buffer_clear(&query->out);
     buffer_clear(&query->kept);
-    query->json = (struct json){.out = &query->out};
+    query->json = web_json(&query->out);
     web_query_begin_round(query);
 }

@@ -16,12 +16,12 @@
 #ifndef SERVER_WEB_QUERY_H
 #define SERVER_WEB_QUERY_H
 
+#include "codec/json.h"
 #include "server/acl/acl_user.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
 #include "server/metrics/figures.h"
 #include "server/system/digest.h"
-#include "server/web/json.h"
 #include "server/web/value.h"
 
 struct web;
@@ -139,6 +139,11 @@ void web_query_run(struct web_query *query);
 /* Nobody waits for it any more. */
 void web_query_leave(struct web_query *query);
 void web_query_destroy(struct web_query *query);
+
+/* JSON that is appended to this. */
+static inline struct json web_json(struct buffer *out) {
+    return (struct json){.append = buffer_put, .out = out, .is_for_page = true};
+}
 
 /* ---- for routes ---- */
 
