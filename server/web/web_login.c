@@ -182,14 +182,15 @@ bool web_read_login(const char *text, struct http_login *login) {
 void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
-        web_refuse(exchange, 429,
-                   "too many wrong passwords from this address: try again in %lld seconds",
-                   (long long)(login->given.retry_ms + 999) / 1000);
+        http_exchange_refuse(
+            exchange, 429,
+            "too many wrong passwords from this address: try again in %lld seconds\n",
+            (long long)(login->given.retry_ms + 999) / 1000);
         return;
     case HTTP_LOGIN_REFUSED:
-        web_refuse(exchange, 403,
-                   "no password is taken from %s without TLS while protected-mode is on",
-                   login->given.address);
+        http_exchange_refuse(
+            exchange, 403, "no password is taken from %s without TLS while protected-mode is on\n",
+            login->given.address);
         return;
     case HTTP_LOGIN_OK:
     case HTTP_LOGIN_NEEDED:
@@ -229,7 +230,7 @@ static void web_login_reply_me(struct web *web, struct web_request *request,
                                const struct web_identity *identity) {
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
-        web_refuse(request->exchange, 503, "out of memory");
+        http_exchange_refuse(request->exchange, 503, "out of memory\n");
         return;
     }
     query->identity = *identity;
@@ -267,7 +268,7 @@ void web_log_in(struct web *web, struct web_request *request) {
     struct http_login_ask *login = http_login_create(exchange);
     (void)web;
     if (login == NULL) {
-        web_refuse(exchange, 503, "out of memory");
+        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     buffer_append(&exchange->body, "", 1);
@@ -275,9 +276,10 @@ void web_log_in(struct web *web, struct web_request *request) {
         strlen(exchange->body.at) + 1 != exchange->body.size ||
         !web_read_login(exchange->body.at, &login->given)) {
         http_login_destroy(login);
-        web_refuse(exchange, 400,
-                   "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "
-                   "application/json");
+        http_exchange_refuse(
+            exchange, 400,
+            "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "
+            "application/json\n");
         return;
     }
     explicit_bzero(exchange->body.at, exchange->body.size);
