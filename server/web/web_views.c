@@ -195,7 +195,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         if (view != NULL && view->first == NULL) {
             web_views_destroy_view(web, view);
         }
-        web_refuse(exchange, 503, "too many viewers: see web-max-connections");
+        http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
         return;
     }
     request->view = view;
