@@ -109,7 +109,7 @@ static bool replicator_open_term(void *context, const struct term *id) {
 
 static void replicator_follow_master(struct replicator *replicator, bool wants_failover) {
     redis_follow_end(replicator->redis);
-    replicator->link.has_found_redis = false;
+    replicator->link.has_found_redis = replicator->link.has_found_leaderboard = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
     /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
@@ -250,7 +250,6 @@ static bool replicator_ask_handover(void *context) {
 
 static void replicator_drop(void *context) {
     struct replicator *replicator = context;
-    redis_follow_drop(replicator->redis);
     master_link_drop(&replicator->link, "closed by CLIENT KILL");
 }
 
@@ -263,14 +262,12 @@ static void replicator_print_source(void *context, struct buffer *out) {
  * another history than that of a leaderboard master that was followed before. */
 static void replicator_follow_redis(struct replicator *replicator) {
     struct server *server = replicator->server;
-    SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
     replicator->link.has_found_redis = false;
-    master_link_stop(&replicator->link);
     persistence_set_following(server->persistence, false);
     replication_change_id(server);
     feed_write_history(replicator->feed);
     feed_reset(replicator->feed, "a Redis is followed");
-    redis_follow_begin(replicator->redis, tls);
+    redis_follow_begin(replicator->redis);
 }
 
 /* ---- the start ---- */
@@ -386,7 +383,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
-        if (redis_follow_has_found_leaderboard(replicator->redis)) {
+        if (replicator->link.has_found_leaderboard) {
             replicator_follow(replicator);
         }
         return has_more;
@@ -436,7 +433,9 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
     replicator->server = server;
     /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
     replicator->feed = feed_create(server, loop, wake, context);
-    replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
+    replicator->redis = replicator->feed != NULL
+                            ? redis_follow_create(server, &replicator->link, loop, wake, context)
+                            : NULL;
     if (replicator->redis == NULL) {
         feed_destroy(replicator->feed);
         memory_free(replicator);
@@ -469,7 +468,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
 void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
-        redis_follow_close(replicator->redis);
+        redis_follow_end(replicator->redis);
         feed_stop(replicator->feed);
         quorum_stop(replicator->quorum);
     }
