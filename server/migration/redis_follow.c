@@ -9,13 +9,12 @@
 #include "server/migration/redis_position.h"
 #include "server/migration/redis_receive.h"
 #include "server/migration/redis_stream.h"
+#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 struct redis_follow {
     struct server *server;
     uv_loop_t *loop;
-    void (*wake)(void *context);
-    void *context;
     struct master_link *link; /* borrowed: what comes of it goes to receive */
     struct redis_receive receive;
     struct redis_spool *spool; /* NULL: nothing is received */
@@ -27,20 +26,22 @@ struct redis_follow {
 };
 
 struct redis_follow *redis_follow_create(struct server *server, struct master_link *link,
-                                         uv_loop_t *loop, void (*wake)(void *context),
-                                         void *context) {
+                                         uv_loop_t *loop) {
     struct redis_follow *follow = memory_allocate_zeroed(sizeof *follow);
     if (follow != NULL) {
         follow->server = server;
         follow->link = link;
         follow->loop = loop;
-        follow->wake = wake;
-        follow->context = context;
     }
     return follow;
 }
 
 /* ---- the spool ---- */
+
+static void redis_follow_wake(void *context) {
+    struct redis_follow *follow = context;
+    replicator_wake(follow->server->replication.replicator);
+}
 
 static void redis_follow_free_ended(struct redis_follow *follow) {
     struct redis_spool **at = &follow->ended;
@@ -136,7 +137,7 @@ void redis_follow_begin(struct redis_follow *follow) {
         redis_stream_resume(&follow->stream, follow->position.offset, follow->position.database);
     }
     follow->spool = redis_spool_open(follow->loop, settings->dir, settings->replica_spool_size,
-                                     follow->wake, follow->context, error);
+                                     redis_follow_wake, follow, error);
     redis_receive_init(&follow->receive, follow->spool, follow->position.id,
                        follow->position.offset);
     if (follow->spool == NULL) {

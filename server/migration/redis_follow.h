@@ -15,10 +15,9 @@
 
 struct redis_follow;
 
-/* wake: lets the loop turn. link: borrowed. NULL: no memory. */
+/* link: borrowed. NULL: no memory. */
 MUST_CHECK struct redis_follow *redis_follow_create(struct server *server, struct master_link *link,
-                                                    uv_loop_t *loop, void (*wake)(void *context),
-                                                    void *context);
+                                                    uv_loop_t *loop);
 /* The loop turns once more between redis_follow_end and this. */
 void redis_follow_destroy(struct redis_follow *follow);
 

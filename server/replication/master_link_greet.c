@@ -68,7 +68,7 @@ static void master_link_greet_say_sync(struct master_link *link) {
 
 /* What this node has promised, and how far it is (quorum.h). */
 static void master_link_greet_say_present(struct master_link *link) {
-    struct sync_presented said;
+    struct sync_registration said;
     char node[TERM_NODE_SIZE + 1], number[24];
     quorum_describe(link->quorum, &said);
     snprintf(node, sizeof node, "%016" PRIx64, said.node);
@@ -178,7 +178,7 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
     }
     if (link->redis != NULL) {
         link->has_found_leaderboard = true;
-        link->wake(link->context);
+        master_link_wake(link);
         return;
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,

@@ -36,7 +36,7 @@ void master_link_redis_found(struct master_link *link) {
         master_link_go_on_with_redis(link, link->redis);
     } else {
         link->has_found_redis = true;
-        link->wake(link->context);
+        master_link_wake(link);
     }
 }
 
@@ -65,7 +65,7 @@ void master_link_redis_take_answer(struct master_link *link, struct bytes answer
     master_link_move(link, is_full ? LINK_COPY_BEGUN : LINK_CONTINUES);
     link->failures = 0;
     replication_of(link)->error[0] = '\0';
-    link->wake(link->context);
+    master_link_wake(link);
     master_link_redis_second(link);
 }
 

@@ -175,6 +175,18 @@ const struct setting setting_table[] = {
     {"auth-timeout", &network, 0, INTEGER(auth_timeout_s, 0, INT32_MAX, "seconds"), "60", NULL,
      "While requirepass is set: how long a client may stay connected without authenticating. Until "
      "then it may hold at most 20 KB, input and replies together. 0 closes none."},
+    {"auth-delay", &network, 0, INTEGER(auth_delay_ms, 0, 60000, "milliseconds"), "100", NULL,
+     "Against guessing: once an address has given auth-delay-after wrong passwords, its next AUTH "
+     "or HELLO with a password waits this long before it is looked at, and twice as long after "
+     "each further failure, up to auth-delay-max. Other addresses, and clients that are "
+     "authenticated, wait for nothing. A right password ends it for failures of the same user, ten "
+     "minutes without a failure for all. IPv6 addresses count by network (/64), all clients of "
+     "Unix sockets as one address. 0 never delays."},
+    {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
+     NULL, "The longest auth-delay, however many passwords were wrong."},
+    {"auth-delay-after", &network, 0, INTEGER(auth_delay_after, 1, 1000000, ""), "5", NULL,
+     "How many wrong passwords an address may give before auth-delay begins."},
+
     {"tls-port", &tls, SETTING_FIXED, INTEGER(tls_port, 0, 65535, ""), "0", "6380",
      "The TCP port that takes clients with TLS, at the addresses of bind. 0 means none. To take no "
      "others, set port to 0."},
@@ -226,17 +238,6 @@ const struct setting setting_table[] = {
     {"tls-session-cache-timeout", &tls, 0,
      INTEGER(tls_session_cache_timeout_s, 0, INT32_MAX, "seconds"), "300", NULL,
      "How long a session can be gone on with."},
-    {"auth-delay", &network, 0, INTEGER(auth_delay_ms, 0, 60000, "milliseconds"), "100", NULL,
-     "Against guessing: once an address has given auth-delay-after wrong passwords, its next AUTH "
-     "or HELLO with a password waits this long before it is looked at, and twice as long after "
-     "each further failure, up to auth-delay-max. Other addresses, and clients that are "
-     "authenticated, wait for nothing. A right password ends it for failures of the same user, ten "
-     "minutes without a failure for all. IPv6 addresses count by network (/64), all clients of "
-     "Unix sockets as one address. 0 never delays."},
-    {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
-     NULL, "The longest auth-delay, however many passwords were wrong."},
-    {"auth-delay-after", &network, 0, INTEGER(auth_delay_after, 1, 1000000, ""), "5", NULL,
-     "How many wrong passwords an address may give before auth-delay begins."},
 
     {"user", &users, SETTING_FIXED | SETTING_REPEATS | SETTING_IN_FILE,
      TEXT(USER, user_lines, 0, 0, "name [rule ...]"), NULL,

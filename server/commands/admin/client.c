@@ -6,6 +6,7 @@
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/waiting.h"
+#include "server/replication/replicator.h"
 
 /* ---- one line of CLIENT LIST ---- */
 
@@ -229,8 +230,8 @@ static int64_t client_kill_link(const struct call *call) {
     struct replication *replication = &call->server->replication;
     bool is_there =
         replication_is_replica(replication) && replication->link > REPLICATION_LINK_CONNECT;
-    if (is_there && replication->machine.drop != NULL) {
-        replication->machine.drop(replication->machine.context);
+    if (is_there) {
+        replicator_drop_link(replication->replicator);
     }
     return is_there;
 }
