@@ -3,6 +3,11 @@
  * Every allocation is counted by its usable size, so memory_used() is what the process holds (INFO
  * used_memory, maxmemory). Tests can make the Nth allocation fail.
  *
+ * In the server the loop's thread takes allocations of up to a mebibyte from a pool in huge pages
+ * (codec/pool.h); other threads and larger allocations use libc. The address space that the pool
+ * reserves is twice the machine's memory: it shows as VIRT and costs nothing. Where it cannot be
+ * reserved (ulimit -v), and under sanitizers, libc serves everything.
+ *
  * Any thread may allocate and free. The reserve and memory_fail_at belong to the thread that called
  * memory_init. */
 #ifndef CODEC_MEMORY_H

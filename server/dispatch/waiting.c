@@ -3,7 +3,6 @@
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */

@@ -10,7 +10,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/dispatch/command.h"
 #include "server/durability/persistence.h"
 #include "server/replication/replicator.h"
