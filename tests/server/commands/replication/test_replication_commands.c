@@ -3,8 +3,8 @@
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
-#include "server/replication/replicator.h"
 #include "tests/support/harness.h"
+#include "tests/support/noted_replicator.h"
 #include "tests/support/test.h"
 
 static int begin(void **state) {
@@ -21,80 +21,6 @@ static int end(void **state) {
     struct replication *r = &h->server.replication;                                                \
     struct session *s = harness_connect(h);                                                        \
     (void)r
-
-/* ---- the replicator: this one notes what it is asked for ---- */
-
-struct replicator {
-    struct server *server;
-    char calls[256];
-    bool is_slow; /* what was received is still to be applied at a promotion */
-};
-
-static void note(struct replicator *replicator, const char *word) {
-    if (replicator != NULL) {
-        size_t size = strlen(replicator->calls);
-        snprintf(replicator->calls + size, sizeof replicator->calls - size, "%s ", word);
-    }
-}
-void replicator_follow(struct replicator *replicator, bool is_failover) {
-    note(replicator, is_failover ? "shift" : "follow");
-}
-bool replicator_promote(struct replicator *replicator) {
-    note(replicator, "promote");
-    return replicator == NULL || !replicator->is_slow;
-}
-void replicator_finish_promotion(struct replicator *replicator) {
-    note(replicator, "finish");
-    replication_open(replicator->server);
-}
-void replicator_write_history(struct replicator *replicator) {
-    note(replicator, "history");
-}
-void replicator_leave(struct replicator *replicator, struct replica *replica) {
-    assert_true(replicator == NULL || replica->port == 7001);
-    note(replicator, "leave");
-}
-void replicator_ask_acks(struct replicator *replicator) {
-    note(replicator, "ask");
-}
-bool replicator_ask_handover(struct replicator *replicator) {
-    note(replicator, "handover");
-    return replicator != NULL;
-}
-void replicator_drop_link(struct replicator *replicator) {
-    note(replicator, "drop");
-}
-void replicator_print_source(struct replicator *replicator, struct buffer *out) {
-    (void)replicator;
-    (void)out;
-}
-void replicator_acknowledge(struct replicator *replicator, struct replica *replica, uint64_t acked,
-                            uint64_t probe) {
-    (void)replicator;
-    (void)replica;
-    (void)acked;
-    (void)probe;
-}
-void replicator_acknowledge_bytes(struct replicator *replicator, struct replica *replica,
-                                  uint64_t offset) {
-    (void)replicator;
-    (void)replica;
-    (void)offset;
-}
-void replicator_sync(struct replicator *replicator, struct replica *replica,
-                     const struct replication_wish *wish, struct reply *reply) {
-    (void)replicator;
-    (void)replica;
-    (void)wish;
-    reply_ok(reply);
-}
-void replicator_register(struct replicator *replicator, struct replica *replica,
-                         const struct sync_registration *said, struct reply *reply) {
-    (void)replicator;
-    (void)replica;
-    (void)said;
-    reply_ok(reply);
-}
 
 #define WITH_REPLICATOR                                                                            \
     struct replicator replicator = {.server = &h->server};                                         \
