@@ -242,5 +242,3 @@ TEST(what_is_no_answer_and_no_copy_is_refused) {
     }
     end(&place);
 }
-
-TEST_MAIN(NULL, NULL)
