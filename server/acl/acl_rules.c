@@ -4,7 +4,6 @@
 #include <ctype.h>
 
 #include "codec/glob.h"
-#include "server/dispatch/absent.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/system/digest.h"

@@ -4,15 +4,12 @@
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
-#include "server/clients/monitor.h"
-#include "server/clients/server.h"
-#include "server/dispatch/absent.h"
-#include "server/dispatch/call.h"
+#include "server/clients/broadcast.h"
+#include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
-#include "server/system/log.h"
 
 static void execute_complete(struct command *command, bool is_subcommand) {
     syntax_apply(command, is_subcommand);

@@ -3,7 +3,6 @@
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
@@ -99,7 +98,7 @@ void waiting_serve_replicas(struct server *server) {
         struct session *next = session->links[SESSION_WAITERS].next;
         if (session->wait.state == WAIT_FOR_REPLICAS &&
             session->wait.epoch == server->waits.epoch &&
-            replication_count_acked(&server->replication, session->wait.group, false) >=
+            replication_count_acked(&server->replication, session->wait.group) >=
                 session->wait.count) {
             (void)waiting_unblock(server, session, false);
         }
@@ -146,7 +145,7 @@ bool waiting_unblock(struct server *server, struct session *session, bool is_err
             reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
         } else if (state == WAIT_FOR_REPLICAS) {
             reply_integer(
-                &reply, replication_count_acked(&server->replication, session->wait.group, false));
+                &reply, replication_count_acked(&server->replication, session->wait.group));
         } else {
             reply_null_array(&reply);
         }

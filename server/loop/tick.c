@@ -212,8 +212,8 @@ static void tick_log_turned_away(struct tick *tick, int error) {
     }
     tick->full_logged_at_ms = now_ms;
     log_write(LOG_WARNING,
-              "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise "
-              "the limit (ulimit -n) or lower maxclients\"",
+              "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise the limit "
+              "(ulimit -n) or lower maxclients\"",
               strerror(error));
 }
 
@@ -227,8 +227,7 @@ static void tick_log_proxy_refusals(struct tick *tick, const struct proxy_refusa
     }
     connection_print_address(&refusals->peer, address);
     log_write(LOG_WARNING,
-              "client refused on a listener of proxy-protocol addr=%s reason=\"%s\" "
-              "count=%u",
+              "client refused on a listener of proxy-protocol addr=%s reason=\"%s\" count=%u",
               address, refusals->reason, tick->proxy_refused_count);
     tick->proxy_logged_at_ms = now_ms;
     tick->proxy_refused_count = 0;
@@ -780,12 +779,11 @@ static bool tick_evict_clients(struct tick *tick) {
             continue;
         }
         server->stats.clients_evicted++;
-        log_write(
-            LOG_WARNING,
-            "clients use too much memory, closing one of the largest id=%llu addr=%s bytes=%zu "
-            "all=%llu maxmemory-clients=%llu",
-            (unsigned long long)session->id, session->address, session->counted_size,
-            (unsigned long long)server->client_memory.total, (unsigned long long)limit);
+        log_write(LOG_WARNING,
+                  "clients use too much memory, closing one of the largest id=%llu addr=%s "
+                  "bytes=%zu all=%llu maxmemory-clients=%llu",
+                  (unsigned long long)session->id, session->address, session->counted_size,
+                  (unsigned long long)server->client_memory.total, (unsigned long long)limit);
         connection_close(connection_of(session), "maxmemory-clients");
     }
     return false;

@@ -105,14 +105,12 @@ static void redis_follow_read_position(struct redis_follow *follow) {
 }
 
 /* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
- * would be wrong. So must it where a new copy is asked for, since a part of a transaction may be applied, and where
- * that copy is loaded. While it is checked, the boards are still those of the old position. */
+ * would be wrong. So must it where a new copy is loaded. While it is checked, the boards are still those of the old position. */
 static void redis_follow_write_position(struct redis_follow *follow) {
     const struct replication *replication = &follow->server->replication;
     const struct redis_stream *stream = &follow->stream;
     struct redis_position *position = &follow->position;
-    bool is_wrong = stream->state == REDIS_STREAM_WAITS || stream->state == REDIS_STREAM_LOADS;
-    if (is_wrong && position->id[0] != '\0') {
+    if (stream->state == REDIS_STREAM_LOADS && position->id[0] != '\0') {
         redis_follow_drop_position(follow);
     }
     if (stream->state != REDIS_STREAM_FOLLOWS || follow->view.id[0] == '\0' ||
@@ -281,10 +279,6 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
     if (stream->is_copy_done) {
         stream->is_copy_done = false;
         redis_spool_release(spool);
-    }
-    if (stream->apply.wants_copy) {
-        stream->apply.wants_copy = false;
-        redis_link_renew(follow->source->link);
     }
     if (stream->state == REDIS_STREAM_STOPPED) {
         redis_follow_stop(follow, stream->error);

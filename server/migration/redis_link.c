@@ -34,7 +34,6 @@ struct redis_link {
     atomic_bool is_closed;  /* no more is received */
     atomic_bool is_ended;   /* and the thread ends */
     atomic_bool is_dropped; /* connect again */
-    atomic_bool is_renewed; /* and forget what was received */
     atomic_bool is_over;
     uv_mutex_t mutex;
     struct redis_link_view view; /* under the mutex */
@@ -512,7 +511,6 @@ static void redis_link_run(void *context) {
     thread_signals_begin();
     while (!atomic_load(&link->is_ended)) {
         atomic_store(&link->is_dropped, false);
-        link->has_copy = link->has_copy && !atomic_exchange(&link->is_renewed, false);
         if (!atomic_load(&link->is_closed)) {
             bool was_connected = link->has_copy;
             if (!redis_link_run_once(link) && !redis_link_is_ended(link)) {
@@ -571,11 +569,6 @@ bool redis_link_is_quiet(struct redis_link *link) {
     struct redis_link_view view;
     redis_link_look(link, &view);
     return view.state != REPLICATION_LINK_SYNC && view.state != REPLICATION_LINK_CONNECTED;
-}
-
-void redis_link_renew(struct redis_link *link) {
-    atomic_store(&link->is_renewed, true);
-    atomic_store(&link->is_dropped, true);
 }
 
 void redis_link_drop(struct redis_link *link) {

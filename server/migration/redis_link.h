@@ -65,8 +65,6 @@ MUST_CHECK struct redis_link *redis_link_start(const struct redis_link_options *
 void redis_link_close(struct redis_link *link);
 /* After redis_link_close: will nothing more be put into the spool? */
 bool redis_link_is_quiet(struct redis_link *link);
-/* Connect again, and ask for a new copy. */
-void redis_link_renew(struct redis_link *link);
 /* Connect again. */
 void redis_link_drop(struct redis_link *link);
 /* Let the thread end; is it over? */

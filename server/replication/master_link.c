@@ -252,7 +252,7 @@ void master_link_lose(struct master_link *link) {
     if (link->state == LINK_WAITS) {
         master_link_wait_for_attempt(link);
     }
-    link->wake(link->context);
+    master_link_wake(link);
 }
 
 void master_link_fail(struct master_link *link, const char *format, ...) {
@@ -389,7 +389,7 @@ void master_link_take_input(struct master_link *link) {
             return;
         }
     }
-    link->wake(link->context);
+    master_link_wake(link);
 }
 
 /* ---- events of the socket ---- */

@@ -78,8 +78,6 @@ enum master_link_line {
 struct master_link {
     struct server *server;
     uv_loop_t *loop;
-    void (*wake)(void *context); /* let the tick run: something has come */
-    void *context;
     enum master_link_state state;
     struct quorum *quorum; /* NULL: sync-replicas 0 */
     bool wants_failover;   /* LB.SYNC ... FAILOVER */

@@ -67,7 +67,7 @@ static void master_link_greet_say_sync(struct master_link *link) {
 
 /* What this node has promised, and how far it is (quorum.h). */
 static void master_link_greet_say_present(struct master_link *link) {
-    struct sync_presented said;
+    struct sync_registration said;
     char node[TERM_NODE_SIZE + 1], number[24];
     quorum_describe(link->quorum, &said);
     snprintf(node, sizeof node, "%016" PRIx64, said.node);
@@ -152,7 +152,7 @@ static void master_link_greet_take_redis(struct master_link *link) {
         return;
     }
     link->has_found_redis = true;
-    link->wake(link->context);
+    master_link_wake(link);
 }
 
 /* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for

@@ -11,9 +11,15 @@
 #define SERVER_MASTER_LINK_PARTS_H
 
 #include "server/replication/master_link.h"
+#include "server/replication/replicator.h"
 
 static inline struct replication *replication_of(const struct master_link *link) {
     return &link->server->replication;
+}
+
+/* Let the tick run: something has come. */
+static inline void master_link_wake(const struct master_link *link) {
+    replicator_wake(replication_of(link)->replicator);
 }
 
 /* Whom it is to. */

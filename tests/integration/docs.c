@@ -10,7 +10,7 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
-#include "server/dispatch/absent.h"
+#include "server/dispatch/category.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"

@@ -1,14 +1,11 @@
 /* CONFIG: the settings, as Redis's clients and operators know them. */
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 #include "codec/glob.h"
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_file.h"
-#include "server/clients/server.h"
 #include "server/durability/persistence.h"
 #include "server/system/fault.h"
-#include "server/system/log.h"
 #include "server/system/process.h"
 
 /* ---- CONFIG GET ---- */
@@ -335,25 +332,13 @@ static const char *const help_lines[] = {
     NULL,
 };
 
-static const struct command config_help = {
-    .name = "HELP",
-    .summary = "What the subcommands of CONFIG do",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command config_help =
+    CALL_HELP("What the subcommands of CONFIG do", help_lines, COMMAND_LOADING);
 
 const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .subcommands =
-        (const struct command *const[]){
-            &config_get,
-            &config_help,
-            &config_resetstat,
-            &config_rewrite,
-            &config_set,
-            NULL,
-        },
+    .subcommands = (const struct command *const[]){&config_get, &config_help, &config_resetstat,
+                                                   &config_rewrite, &config_set, NULL},
 };

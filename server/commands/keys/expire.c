@@ -1,7 +1,6 @@
 /* Expiry: EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST. Times are
  * stored as unix milliseconds; call->now_ms is the current time. A time in the past removes the key
  * immediately. */
-#include "server/dispatch/call_notify.h"
 #include "server/dispatch/options.h"
 
 /* The command's variant: what its times mean. */

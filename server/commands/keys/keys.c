@@ -1,9 +1,5 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/call_notify.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
@@ -36,11 +32,8 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
-static const struct command_cost removing_cost = {.bound = COMMAND_BY_ARGUMENTS,
-                                                  .count = cost_count_keys,
-                                                  .unit_ns = 500,
-                                                  .unit = "key",
-                                                  .instead = "several commands of a thousand each"};
+static const struct command_cost removing_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0,
+                                                      "key", "several commands of a thousand each");
 
 const struct command command_del = {
     .name = "DEL",
@@ -60,11 +53,8 @@ const struct command command_unlink = {
     .cost = &removing_cost,
     .run = del_run,
 };
-static const struct command_cost finding_cost = {.bound = COMMAND_BY_ARGUMENTS,
-                                                 .count = cost_count_keys,
-                                                 .unit_ns = 300,
-                                                 .unit = "key",
-                                                 .instead = "several commands of a thousand each"};
+static const struct command_cost finding_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0,
+                                                     "key", "several commands of a thousand each");
 
 const struct command command_exists = {
     .name = "EXISTS",
@@ -125,11 +115,8 @@ static void rename_run(struct call *call) {
     }
 }
 
-static const struct command_cost renaming_cost = {.count = cost_count_whole,
-                                                  .unit_ns = 0,
-                                                  .grown_key = 2,
-                                                  .unit = "member or field",
-                                                  .instead = ""};
+static const struct command_cost renaming_cost =
+    COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
 
 const struct command command_rename = {
     .name = "RENAME",

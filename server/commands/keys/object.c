@@ -1,7 +1,5 @@
 /* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* NULL: there is no such key, and nil is replied. */
 static const struct registry_key *object_find(struct call *call) {
@@ -84,16 +82,10 @@ static const struct command object_refcount = {
     .key_access = "RO",
     .run = refcount_run,
 };
-static const struct command object_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of OBJECT",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command object_help =
+    CALL_HELP("Lists the subcommands of OBJECT", help_lines, COMMAND_LOADING);
 static const struct command *const object_subcommands[] = {
-    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL,
-};
+    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL};
 const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's value is kept",

@@ -4,12 +4,9 @@
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
 #include "server/commands/keyspace.h"
 #include "server/dispatch/options.h"
 #include "server/rdb/rdb_state.h"
-#include "server/system/log.h"
 #include "skiplist/keyspace/registry_hash.h"
 
 _Static_assert((int)PLAYER_ORDERS == (int)RDB_STATE_ORDERS, "dump files have them by this number");

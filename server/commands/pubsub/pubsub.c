@@ -4,9 +4,7 @@
  * has turned replies off, as in Redis. Without a cluster, shard channels are merely channels with
  * names of their own. */
 #include "codec/glob.h"
-#include "server/clients/publish.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
+#include "server/clients/broadcast.h"
 #include "server/dispatch/cost.h"
 
 /* What a command works on: its entry's variant. */
@@ -97,13 +95,9 @@ static void subscribe_run(struct call *call) {
 static uint64_t pubsub_count_names(const struct cost_view *view) {
     return view->call->request->count - 1;
 }
-static const struct command_cost name_cost = {
-    .bound = COMMAND_BY_ARGUMENTS,
-    .count = pubsub_count_names,
-    .unit_ns = 800,
-    .unit = "channel named",
-    .instead = "some thousand channels a request",
-};
+static const struct command_cost name_cost =
+    COST(COMMAND_BY_ARGUMENTS, pubsub_count_names, 800, 0, "channel named",
+         "some thousand channels a request");
 
 #define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
 #define VARIANT(...)     (&(const struct pubsub_variant){__VA_ARGS__})
@@ -189,12 +183,8 @@ static uint64_t pubsub_count_gone(const struct cost_view *view) {
     return call->request->count > 1 ? call->request->count - 1
                                     : call->session->subscriptions.counts[variant->kind];
 }
-static const struct command_cost gone_cost = {
-    .count = pubsub_count_gone,
-    .unit_ns = 500,
-    .unit = "subscription ended",
-    .instead = "closing the connection",
-};
+static const struct command_cost gone_cost = COST(COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0,
+                                                  "subscription ended", "closing the connection");
 
 const struct command command_unsubscribe = {
     .name = "UNSUBSCRIBE",
@@ -244,12 +234,9 @@ static uint64_t pubsub_count_tests(const struct cost_view *view) {
     return (uint64_t)subscription_subscriber_count(all, kind, call_arg(call, 1)) +
            (kind == SUBSCRIPTION_SHARD ? 0 : subscription_topic_count(all, SUBSCRIPTION_PATTERN));
 }
-static const struct command_cost publish_cost = {
-    .count = pubsub_count_tests,
-    .unit_ns = 200,
-    .unit = "subscriber of the channel, and pattern that anyone subscribes to",
-    .instead = "fewer patterns",
-};
+static const struct command_cost publish_cost =
+    COST(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
+         "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
 
 const struct command command_publish = {
     .name = "PUBLISH",
@@ -295,17 +282,11 @@ static void pubsub_list_channel(void *context, struct bytes name) {
 static void channels_run(struct call *call) {
     struct glob glob;
     struct listing listing = {.call = call};
-    if (call->request->count > 3) {
-        reply_error_format(call->reply,
-                           "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-                           "PUBSUB HELP.",
-                           (int)call_arg(call, 1).size, call_arg(call, 1).at);
+    if (!call_check_count(call, 3, "PUBSUB") ||
+        (call->request->count == 3 && !call_prepare_glob(call, call_arg(call, 2), &glob))) {
         return;
     }
     if (call->request->count == 3) {
-        if (!call_prepare_glob(call, call_arg(call, 2), &glob)) {
-            return;
-        }
         listing.glob = &glob;
     }
     size_t mark = reply_array_begin(call->reply);
@@ -318,12 +299,9 @@ static uint64_t pubsub_count_channels(const struct cost_view *view) {
     return subscription_topic_count(&view->call->server->subscriptions,
                                     pubsub_variant_of(view->call)->kind);
 }
-static const struct command_cost channels_cost = {
-    .count = pubsub_count_channels,
-    .unit_ns = 100,
-    .unit = "channel that has a subscriber",
-    .instead = "`PUBSUB NUMSUB` of the channels in question",
-};
+static const struct command_cost channels_cost =
+    COST(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
+         "`PUBSUB NUMSUB` of the channels in question");
 
 static const struct command pubsub_channels = {
     .name = "CHANNELS",
@@ -351,13 +329,9 @@ static const struct command pubsub_shardchannels = {
 static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
-static const struct command_cost naming_cost = {
-    .bound = COMMAND_BY_ARGUMENTS,
-    .count = pubsub_count_named,
-    .unit_ns = 200,
-    .unit = "channel named",
-    .instead = "some thousand channels a request",
-};
+static const struct command_cost naming_cost =
+    COST(COMMAND_BY_ARGUMENTS, pubsub_count_named, 200, 0, "channel named",
+         "some thousand channels a request");
 
 static void numsub_run(struct call *call) {
     reply_array(call->reply, (uint64_t)(call->request->count - 2) * 2);
@@ -417,18 +391,12 @@ static const char *const help_lines[] = {
     NULL,
 };
 
-static const struct command pubsub_help = {
-    .name = "HELP",
-    .summary = "What the subcommands do",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command pubsub_help =
+    CALL_HELP("What the subcommands do", help_lines, COMMAND_LOADING);
 
 static const struct command *const pubsub_subcommands[] = {
-    &pubsub_channels,      &pubsub_help,        &pubsub_numpat, &pubsub_numsub,
-    &pubsub_shardchannels, &pubsub_shardnumsub, NULL,
-};
+    &pubsub_channels,    &pubsub_help, &pubsub_numpat, &pubsub_numsub, &pubsub_shardchannels,
+    &pubsub_shardnumsub, NULL};
 const struct command command_pubsub = {
     .name = "PUBSUB",
     .summary = "What is subscribed to",

@@ -4,10 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "server/clients/server.h"
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset_reply.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the
@@ -62,11 +59,9 @@ static uint64_t zset_pop_count_popped(const struct cost_view *view) {
     return is_read && count >= 0 ? zset_pop_least(count, cost_size(view, 1)) : 0;
 }
 
-static const struct command_cost popping_cost = {
-    .count = zset_pop_count_popped,
-    .unit_ns = 30,
-    .unit = "member popped",
-    .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"};
+static const struct command_cost popping_cost =
+    COST(COMMAND_BY_MEMORY, zset_pop_count_popped, 30, 0, "member popped",
+         "fewer of them; `ZREMRANGEBYRANK` if you do not need the members");
 
 const struct command command_zpopmin = {
     .name = "ZPOPMIN",
@@ -215,13 +210,9 @@ const struct command command_zmpop = {
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE,
     .key_access = "RW access delete",
-    .cost =
-        &(const struct command_cost){
-            .bound = COMMAND_BY_PRODUCT,
-            .count = zset_pop_count_zmpop,
-            .unit_ns = 30,
-            .unit = "member popped",
-            .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
+    .cost = &(const struct command_cost)COST(
+        COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
+        "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
     .run = zmpop_run,
 };
 
@@ -317,13 +308,8 @@ static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 
-static const struct command_cost waiting_cost = {
-    .bound = COMMAND_BY_ARGUMENTS,
-    .count = zset_pop_count_waited_for,
-    .unit_ns = 800,
-    .unit = "key named",
-    .instead = "fewer keys",
-};
+static const struct command_cost waiting_cost =
+    COST(COMMAND_BY_ARGUMENTS, zset_pop_count_waited_for, 800, 0, "key named", "fewer keys");
 
 const struct command command_bzpopmin = {
     .name = "BZPOPMIN",
@@ -385,11 +371,8 @@ const struct command command_bzmpop = {
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_BLOCKING,
     .key_access = "RW access delete",
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_pop_count_zmpop,
-                                         .unit_ns = 800,
-                                         .unit = "member popped, and key named",
-                                         .instead = "fewer of them"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 800, 0,
+                                             "member popped, and key named", "fewer of them"),
     .run = bzmpop_run,
     .serve = zset_pop_bzmpop_serve,
 };

@@ -5,7 +5,6 @@
  *
  * All of them select a span (by place or by score) and a direction to walk it. */
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/cost.h"
 
 enum range_by {
     RANGE_UNSAID, /* ZRANGE, before its options are parsed */
@@ -146,11 +145,9 @@ static void zset_range_run(struct call *call) {
     }
 }
 
-static const struct command_cost paging_cost = {.count = zset_range_count_span,
-                                                .unit_ns = 20,
-                                                .unit = "member returned",
-                                                .instead =
-                                                    "pages of a few hundred, one after another"};
+static const struct command_cost paging_cost =
+    COST(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
+         "pages of a few hundred, one after another");
 
 const struct command command_zrange = {
     .name = "ZRANGE",
@@ -171,12 +168,8 @@ const struct command command_zrangestore = {
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_range_count_span,
-                                         .unit_ns = 130,
-                                         .grown_key = 1,
-                                         .unit = "member stored",
-                                         .instead = "`COPY`, if it is the whole board"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1,
+                                             "member stored", "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
     .run = zset_range_run,
 };
@@ -216,4 +209,41 @@ const struct command command_zrevrangebyscore = {
     .variant =
         &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
     .run = zset_range_run,
+};
+
+static void lex_run(struct call *call) {
+    zset_reply_no_lex(call, call->command->name);
+}
+
+const struct command command_zlexcount = {
+    .name = "ZLEXCOUNT",
+    .syntax = "key min max",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .run = lex_run,
+};
+
+const struct command command_zrangebylex = {
+    .name = "ZRANGEBYLEX",
+    .syntax = "key min max offset_count=[LIMIT offset:integer count:integer]",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ,
+    .run = lex_run,
+};
+
+const struct command command_zrevrangebylex = {
+    .name = "ZREVRANGEBYLEX",
+    .syntax = "key max min offset_count=[LIMIT offset:integer count:integer]",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_READ,
+    .run = lex_run,
+};
+
+const struct command command_zremrangebylex = {
+    .name = "ZREMRANGEBYLEX",
+    .syntax = "key min max",
+    .summary = "Replies an error: equal scores are ordered by time here, never by name",
+    .flags = COMMAND_WRITE,
+    .key_access = "RW delete",
+    .run = lex_run,
 };

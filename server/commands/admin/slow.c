@@ -1,6 +1,100 @@
-/* LATENCY: latency spikes recorded by the monitor, and the duration of commands. */
-#include "server/clients/server.h"
+/* SLOWLOG: the most recent slow commands, newest first. LATENCY: events that took long, and
+ * histograms of commands. */
 #include "server/commands/admin/describe.h"
+
+static void slow_reply_entry(struct call *call, const struct slowlog_entry *entry) {
+    reply_array(call->reply, 6);
+    reply_integer(call->reply, (int64_t)entry->id);
+    reply_integer(call->reply, entry->unix_time_s);
+    reply_integer(call->reply, (int64_t)entry->elapsed_us);
+    reply_array(call->reply, entry->arg_count);
+    for (uint32_t i = 0; i < entry->arg_count; i++) {
+        reply_bulk(call->reply, (struct bytes){.at = entry->args[i], .size = entry->arg_sizes[i]});
+    }
+    reply_bulk_text(call->reply, entry->client_address);
+    reply_bulk_text(call->reply, entry->client_name);
+}
+
+/* false: the error was replied. */
+static bool slow_parse_count(struct call *call, uint32_t *count) {
+    int64_t asked;
+    if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
+        return call_refuse(call, "ERR count should be greater than or equal to -1");
+    }
+    *count = asked == -1 || asked > UINT32_MAX ? UINT32_MAX : (uint32_t)asked;
+    return true;
+}
+
+static void get_run(struct call *call) {
+    const struct slowlog *slowlog = &call->server->slowlog;
+    uint32_t count = 10;
+    if (!call_check_count(call, 3, "SLOWLOG") ||
+        (call->request->count == 3 && !slow_parse_count(call, &count))) {
+        return;
+    }
+    count = count < slowlog->count ? count : slowlog->count;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        slow_reply_entry(call, slowlog_newest(slowlog, i));
+    }
+}
+
+static const struct command slowlog_get = {
+    .name = "GET",
+    .syntax = "[count:integer]",
+    .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
+    .complexity = "O(n) in the entries returned",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = get_run,
+};
+
+static void len_run(struct call *call) {
+    reply_integer(call->reply, call->server->slowlog.count);
+}
+
+static const struct command slowlog_len = {
+    .name = "LEN",
+    .summary = "Counts the entries of the slow log",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = len_run,
+};
+
+static void reset_run(struct call *call) {
+    slowlog_reset(&call->server->slowlog);
+    reply_ok(call->reply);
+}
+
+static const struct command slowlog_reset_command = {
+    .name = "RESET",
+    .summary = "Empties the slow log",
+    .complexity = "O(n) in the entries",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = reset_run,
+};
+
+static const char *const slowlog_help_lines[] = {
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+    NULL,
+};
+
+static const struct command slowlog_help =
+    CALL_HELP("Lists the subcommands of SLOWLOG", slowlog_help_lines, COMMAND_LOADING);
+static const struct command *const slowlog_subcommands[] = {
+    &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL};
+const struct command command_slowlog = {
+    .name = "SLOWLOG",
+    .summary = "Commands that took longer than slowlog-log-slower-than",
+    .complexity = "Depends on subcommand.",
+    .subcommands = slowlog_subcommands,
+};
 
 /* ---- events ---- */
 
@@ -45,7 +139,7 @@ static const struct command latency_history = {
     .run = history_run,
 };
 
-static void reset_run(struct call *call) {
+static void latency_reset_run(struct call *call) {
     struct latency *latency = &call->server->latency;
     int64_t forgotten = 0;
     if (call->request->count == 2) {
@@ -62,12 +156,12 @@ static const struct command latency_reset_command = {
     .syntax = "[event...]",
     .summary = "Discards the spikes of the given events, or of all",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .run = reset_run,
+    .run = latency_reset_run,
 };
 
 /* ---- HISTOGRAM ---- */
 
-static uint64_t latency_count_calls(const struct stats_command *stats) {
+static uint64_t slow_count_calls(const struct stats_command *stats) {
     uint64_t calls = 0;
     for (int i = 0; i < DURATIONS_BUCKETS; i++) {
         calls += stats->calls.buckets[i];
@@ -76,7 +170,7 @@ static uint64_t latency_count_calls(const struct stats_command *stats) {
 }
 
 /* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
-static void latency_reply_buckets(struct call *call, const struct stats_command *stats) {
+static void slow_reply_buckets(struct call *call, const struct stats_command *stats) {
     uint64_t seen = 0;
     uint64_t pair_count = 0;
     size_t mark = reply_array_begin(call->reply);
@@ -92,9 +186,9 @@ static void latency_reply_buckets(struct call *call, const struct stats_command 
 }
 
 /* Returns the number of pairs written: 0 if the command was never called. */
-static uint64_t latency_reply_histogram(struct call *call, uint32_t index) {
+static uint64_t slow_reply_histogram(struct call *call, uint32_t index) {
     const struct stats_command *stats = &call->server->stats.commands[index];
-    uint64_t calls = latency_count_calls(stats);
+    uint64_t calls = slow_count_calls(stats);
     if (calls == 0) {
         return 0;
     }
@@ -102,22 +196,22 @@ static uint64_t latency_reply_histogram(struct call *call, uint32_t index) {
     reply_map(call->reply, 2);
     reply_named_integer(call->reply, "calls", (int64_t)calls);
     reply_bulk_text(call->reply, "histogram_usec");
-    latency_reply_buckets(call, stats);
+    slow_reply_buckets(call, stats);
     return 1;
 }
 
 /* A container includes its subcommands, whose numbers follow its own. */
-static uint64_t latency_describe_histograms(struct call *call, uint32_t index) {
-    uint64_t pair_count = latency_reply_histogram(call, index);
+static uint64_t slow_describe_histograms(struct call *call, uint32_t index) {
+    uint64_t pair_count = slow_reply_histogram(call, index);
     const struct command *const *subcommand = command_by_index(index)->subcommands;
     for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-        pair_count += latency_reply_histogram(call, ++index);
+        pair_count += slow_reply_histogram(call, ++index);
     }
     return pair_count;
 }
 
 static void histogram_run(struct call *call) {
-    command_describe_each(call, latency_describe_histograms, true);
+    command_describe_each(call, slow_describe_histograms, true);
 }
 
 static const struct command latency_histogram = {
@@ -129,7 +223,7 @@ static const struct command latency_histogram = {
     .run = histogram_run,
 };
 
-static const char *const help_lines[] = {
+static const char *const latency_help_lines[] = {
     "HISTORY <event>",
     "    Return time-latency samples for the <event> class.",
     "LATEST",
@@ -144,17 +238,11 @@ static const char *const help_lines[] = {
     NULL,
 };
 
-static const struct command latency_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of LATENCY",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command latency_help =
+    CALL_HELP("Lists the subcommands of LATENCY", latency_help_lines, COMMAND_LOADING);
 static const struct command *const latency_subcommands[] = {
     &latency_help,   &latency_histogram,     &latency_history,
-    &latency_latest, &latency_reset_command, NULL,
-};
+    &latency_latest, &latency_reset_command, NULL};
 const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",
