@@ -67,12 +67,12 @@ sources = $(sort $(shell find $(1) -name '$(or $(2),*.c)' -not -path '*/node_mod
 KEYSPACE_SOURCES := $(call sources,skiplist/keyspace)
 ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skiplist))
 PROTOCOL_SOURCES := $(call sources,protocol)
-# The same handlers in Redis and Valkey, where these take the place of what a server alone has.
+# The same handlers in Redis and Valkey, where these take the place of what a server alone has. A host reports
+# its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
                     server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/acl/acl_pattern.c \
-                    server/system/digest.c server/system/log.c $(addprefix server/system/,log_json.c fault.c \
-                    process.c service.c surroundings.c worker.c)
+                    server/system/digest.c server/system/log.c server/system/fault.c
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
 ENGINE_UNIT_SOURCES := $(call sources,tests/codec tests/skiplist)

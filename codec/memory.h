@@ -3,6 +3,11 @@
  * Every allocation is counted by its usable size, so memory_used() is what the process holds (INFO
  * used_memory, maxmemory). Tests can make the Nth allocation fail.
  *
+ * In the server the loop's thread takes allocations of up to a mebibyte from a pool in huge pages
+ * (codec/pool.h); other threads and larger allocations use libc. The address space that the pool
+ * reserves is twice the machine's memory: it shows as VIRT and costs nothing. Where it cannot be
+ * reserved (ulimit -v), and under sanitizers, libc serves everything.
+ *
  * Any thread may allocate and free. The reserve and memory_fail_at belong to the thread that called
  * memory_init. */
 #ifndef CODEC_MEMORY_H
@@ -21,6 +26,8 @@ MUST_CHECK void *memory_allocate(size_t size);
 MUST_CHECK void *memory_allocate_lasting(size_t size);
 /* memory_allocate, zeroed. Large sizes come from fresh pages, so nothing is touched up front. */
 MUST_CHECK void *memory_allocate_zeroed(size_t size);
+/* A copy of a text, with a terminator behind it. */
+MUST_CHECK char *memory_copy_text(const char *at, size_t size);
 /* Grow or shrink. NULL: out of memory, and the old allocation is unchanged. at may be NULL. */
 MUST_CHECK void *memory_resize(void *at, size_t size);
 /* at may be NULL. */

@@ -16,6 +16,9 @@ _leaderboard_server() {
     --protected-mode) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
     --requirepass) COMPREPLY=(); return ;;
     --auth-timeout) COMPREPLY=(); return ;;
+    --auth-delay) COMPREPLY=(); return ;;
+    --auth-delay-max) COMPREPLY=(); return ;;
+    --auth-delay-after) COMPREPLY=(); return ;;
     --tls-port) COMPREPLY=(); return ;;
     --tls-cert-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --tls-key-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -31,9 +34,6 @@ _leaderboard_server() {
     --tls-session-caching) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
     --tls-session-cache-size) COMPREPLY=(); return ;;
     --tls-session-cache-timeout) COMPREPLY=(); return ;;
-    --auth-delay) COMPREPLY=(); return ;;
-    --auth-delay-max) COMPREPLY=(); return ;;
-    --auth-delay-after) COMPREPLY=(); return ;;
     --user) COMPREPLY=(); return ;;
     --aclfile) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --acl-pubsub-default) COMPREPLY=($(compgen -W 'allchannels resetchannels' -- "$word")); return ;;
@@ -120,7 +120,7 @@ _leaderboard_server() {
     --default-layout) COMPREPLY=(); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --auth-delay --auth-delay-max --auth-delay-after --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --web-port --web-bind --web-public --web-data --web-avatars --web-hosts --web-tls-cert-file --web-tls-key-file --web-max-connections --web-max-connections-per-address --web-proxies --web-session-timeout --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --replicaof --masterauth --masteruser --tls-replication --tls-replication-verify-name --replica-read-only --replica-serve-stale-data --replica-priority --replica-announced --replica-announce-ip --replica-announce-port --repl-timeout --repl-ping-replica-period --repl-backlog-size --replica-spool-size --repl-backlog-ttl --min-replicas-to-write --min-replicas-max-lag --sync-replicas --replication-nodes --sync-replicas-fsync --sync-replicas-lease --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
+        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --auth-delay --auth-delay-max --auth-delay-after --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --web-port --web-bind --web-public --web-data --web-avatars --web-hosts --web-tls-cert-file --web-tls-key-file --web-max-connections --web-max-connections-per-address --web-proxies --web-session-timeout --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --replicaof --masterauth --masteruser --tls-replication --tls-replication-verify-name --replica-read-only --replica-serve-stale-data --replica-priority --replica-announced --replica-announce-ip --replica-announce-port --repl-timeout --repl-ping-replica-period --repl-backlog-size --replica-spool-size --repl-backlog-ttl --min-replicas-to-write --min-replicas-max-lag --sync-replicas --replication-nodes --sync-replicas-fsync --sync-replicas-lease --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
     elif ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -f -- "$word"))
     fi

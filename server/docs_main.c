@@ -22,6 +22,7 @@
 #include "server/settings/setting.h"
 
 enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
+static const char first_version[] = "1.0.0";
 
 static const struct {
     const char *group;
@@ -81,54 +82,49 @@ static void docs_main_write_text(const char *text) {
     }
 }
 
-static void docs_main_write_row(const struct command *container, const struct command *command) {
-    char name[NAME_MAX_SIZE];
-    docs_main_print_name(name, container, command);
-    printf("| [%s](#", name);
-    docs_main_write_anchor(name);
-    printf(") | ");
-    docs_main_write_text(command->summary);
-    printf(" |\n");
-}
-
-static void docs_main_write_flags(const struct command *command) {
-    const char *separator = "- Flags: ";
+/* "O(1); changes keys, fast", and since when, where that is not the first version. */
+static void docs_main_write_facts(const struct command *command) {
+    const char *separator = "; ";
+    docs_main_write_text(command->complexity);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((command->flags & (unsigned)flag_texts[i].flag) != 0) {
             printf("%s%s", separator, flag_texts[i].text);
             separator = ", ";
         }
     }
-    if (strcmp(separator, ", ") == 0) {
-        putchar('\n');
+    if (strcmp(command->since, first_version) != 0) {
+        printf("; since %s", command->since);
     }
+    printf(".\n\n");
 }
 
+/* A command without arguments needs no line beside its heading. */
 static void docs_main_write_command(const struct command *container,
                                     const struct command *command) {
     char name[NAME_MAX_SIZE];
     char syntax[SYNTAX_MAX];
     docs_main_print_name(name, container, command);
-    size_t size = syntax_print(command, syntax, sizeof syntax);
-    printf("### %s\n\n```\n%s%s%s\n```\n\n", name, name, size > 0 ? " " : "", syntax);
+    printf("### %s\n", name);
+    if (syntax_print(command, syntax, sizeof syntax) > 0) {
+        printf("    %s %s\n", name, syntax);
+    }
     docs_main_write_text(command->summary);
-    printf(".\n\n- Complexity: ");
-    docs_main_write_text(command->complexity);
-    printf("\n- Since: %s\n", command->since);
-    docs_main_write_flags(command);
-    putchar('\n');
+    printf(".\n");
+    docs_main_write_facts(command);
 }
 
 typedef void write_each(const struct command *container, const struct command *command);
 
-/* Every command of a group that can be sent; for a container, its subcommands. */
+/* Every command of a group that can be sent; for a container, its subcommands. HELP is the same
+ * for all of them, and not among them. */
 static void docs_main_for_each_of_group(const char *group, write_each *write) {
     const struct command *container = NULL;
     for (uint32_t index = 0; index < command_count(); index++) {
         const struct command *command = command_by_index(index);
         bool is_subcommand = command_is_subcommand(index);
         container = is_subcommand ? container : command;
-        if (command->run != NULL && strcmp(command->group, group) == 0) {
+        if (command->run != NULL && strcmp(command->group, group) == 0 &&
+            strcmp(command->name, "HELP") != 0) {
             write(is_subcommand ? container : NULL, command);
         }
     }
@@ -140,12 +136,18 @@ static void docs_main_write_commands(void) {
         "`make docs` generates this page from the server's command table. Names, options, replies\n"
         "and errors are those of Redis 7.2, so any Redis client can send these commands. `COMMAND\n"
         "DOCS` replies the same on a running server. The commands that begin with `LB.` are the\n"
-        "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
+        "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n"
+        "Each entry has the syntax (none: the command takes no arguments), what the command does,\n"
+        "its complexity and its flags. All are in the server since %s, unless the entry says\n"
+        "otherwise. Each command with subcommands also has HELP, which lists them.\n\n",
+        first_version);
     for (size_t i = 0; i < GROUP_COUNT; i++) {
-        printf("**%s**\n\n| Command | Summary |\n|---|---|\n", groups[i].title);
-        docs_main_for_each_of_group(groups[i].group, docs_main_write_row);
-        putchar('\n');
+        fputs(i == 0 ? "Groups: " : i % 4 == 0 ? ",\n" : ", ", stdout);
+        printf("[%s](#", groups[i].title);
+        docs_main_write_anchor(groups[i].title);
+        putchar(')');
     }
+    printf(".\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("## %s\n\n", groups[i].title);
         docs_main_for_each_of_group(groups[i].group, docs_main_write_command);
@@ -203,19 +205,14 @@ static void docs_main_write_steps(void) {
         "\n"
         "## On a server that follows\n"
         "\n"
-        "- A replica applies a master's changes in steps of less than a millisecond, whatever "
-        "command made "
-        "them. So does a\n"
-        "  replica that becomes master, with what it has received.\n"
-        "- A server that follows a Redis or the module "
+        "A replica applies a master's changes in steps of less than a millisecond, whatever "
+        "command "
+        "made them, also when it becomes\n"
+        "master. A server that follows a Redis or the module "
         "([moving-from-redis.md](moving-from-redis.md#without-a-stop)) applies each\n"
-        "  command, and each `MULTI` with its `EXEC`, in one go: readers never see a part of one. "
-        "So one that "
-        "touches a million\n"
-        "  members holds its clients for as long as the table says: a `ZUNIONSTORE` of 665,000 "
-        "members took "
-        "290 ms. What it costs\n"
-        "  at the source, it costs here.\n"
+        "command, and each `MULTI` with its `EXEC`, in one go: what it costs at the source, it "
+        "costs here. A `ZUNIONSTORE` of 665,000\n"
+        "members held its clients for 290 ms.\n"
         "\n",
         stdout);
 }

@@ -375,9 +375,8 @@ static void main_warn_of_layouts_without_today(void) {
         char error[LAYOUT_ERROR_MAX];
         layout_explain_time(layout, now_us, error);
         log_write(LOG_WARNING,
-                  "layout cannot hold today, writes to its boards will fail: %s "
-                  "layout=%s",
-                  error, settings->layouts[i]->name);
+                  "layout cannot hold today, writes to its boards will fail: %s layout=%s", error,
+                  settings->layouts[i]->name);
     }
 }
 

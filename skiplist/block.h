@@ -11,6 +11,10 @@
  * BLOCK_INLINE_MAX bytes has its own allocation; its len is BLOCK_LEN_LONG and its heap bytes are a
  * pointer and a size.
  *
+ * A block is allocated for its entries and one or two more. So a half-full block costs half, and
+ * neighbours need not share entries to save memory. It is reallocated often; the pool makes that
+ * cheap.
+ *
  * A block does not compute hashes and knows no other blocks. */
 #ifndef SKIPLIST_BLOCK_H
 #define SKIPLIST_BLOCK_H

@@ -1,4 +1,4 @@
-/* Users in a sorted array, each with its rights. See acl_user.h.
+/* Users in a sorted array, each with its rights, and their lists of texts. See acl_user.h.
  *
  * Patterns that are a name or a beginning ("app:*") are sorted, and each knows the longest other one
  * that it begins with:
@@ -14,6 +14,74 @@
 #include "codec/glob.h"
 #include "codec/memory.h"
 #include "server/system/digest.h"
+
+/* FNV-1a. Nothing depends on it but time. */
+static uint32_t acl_user_hash_of(struct bytes text) {
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < text.size; i++) {
+        hash = (hash ^ (unsigned char)text.at[i]) * 16777619U;
+    }
+    return hash;
+}
+
+void acl_list_deinit(struct acl_list *list) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        memory_free((char *)(uintptr_t)list->at[i].text.at);
+    }
+    memory_free(list->at);
+    *list = (struct acl_list){.count = 0};
+}
+
+struct acl_text *acl_list_find(const struct acl_list *list, struct bytes text, uint32_t value) {
+    uint32_t hash = acl_user_hash_of(text);
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct acl_text *each = &list->at[i];
+        if (each->hash == hash && (value == ACL_LIST_ANY || each->value == value) &&
+            bytes_equal(each->text, text)) {
+            return each;
+        }
+    }
+    return NULL;
+}
+
+bool acl_list_add(struct acl_list *list, struct bytes text, uint32_t value) {
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity == 0 ? 4 : list->capacity * 2;
+        struct acl_text *grown = memory_resize(list->at, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        list->at = grown;
+        list->capacity = capacity;
+    }
+    char *copy = memory_copy_text(text.at, text.size);
+    if (copy == NULL) {
+        return false;
+    }
+    list->at[list->count++] = (struct acl_text){
+        .text = {.at = copy, .size = text.size},
+        .hash = acl_user_hash_of(text),
+        .value = value,
+    };
+    return true;
+}
+
+void acl_list_remove(struct acl_list *list, uint32_t index) {
+    CHECK(index < list->count);
+    memory_free((char *)(uintptr_t)list->at[index].text.at);
+    list->count--;
+    memmove(&list->at[index], &list->at[index + 1], (list->count - index) * sizeof list->at[0]);
+}
+
+bool acl_list_copy(struct acl_list *into, const struct acl_list *from) {
+    for (uint32_t i = 0; i < from->count; i++) {
+        if (!acl_list_add(into, from->at[i].text, from->at[i].value)) {
+            acl_list_deinit(into);
+            return false;
+        }
+    }
+    return true;
+}
 
 /* ---- patterns ---- */
 
@@ -195,20 +263,9 @@ static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_s
 
 /* ---- a user ---- */
 
-static char *acl_user_copy_name(struct bytes name) {
-    char *copy = memory_allocate(name.size + 1);
-    if (copy != NULL) {
-        if (name.size > 0) {
-            memcpy(copy, name.at, name.size);
-        }
-        copy[name.size] = '\0';
-    }
-    return copy;
-}
-
 static struct acl_user *acl_user_create_bare(struct bytes name) {
     struct acl_user *user = memory_allocate_zeroed(sizeof *user);
-    char *copy = user != NULL ? acl_user_copy_name(name) : NULL;
+    char *copy = user != NULL ? memory_copy_text(name.at, name.size) : NULL;
     if (copy == NULL) {
         memory_free(user);
         return NULL;

@@ -7,8 +7,8 @@
 #include "codec/decimal.h"
 #include "codec/memory.h"
 #include "protocol/buffer.h"
+#include "server/clients/broadcast.h"
 #include "server/clients/follow_parts.h"
-#include "server/clients/publish.h"
 
 enum {
     MESSAGE_MAX = 1024 * 1024,

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "server/clients/publish.h"
+#include "server/clients/broadcast.h"
 
 enum { CHANNEL_MAX = 32 + REGISTRY_NAME_MAX };
 

@@ -1,4 +1,7 @@
-/* One client's state. A session owns its names and its output. */
+/* One client's state, which owns its names and its output; the table of all; and what they take.
+ *
+ * Invariant: client_memory.total is the sum of all sessions' counted_size. A session with a
+ * size_class above 0 is in the list of that class; the others are in no list. */
 #include "server/clients/session.h"
 
 static void session_forget(char **text) {
@@ -74,13 +77,136 @@ bool session_set_text(char **name, struct bytes text) {
         session_forget(name);
         return true;
     }
-    char *copy = memory_allocate(text.size + 1);
+    char *copy = memory_copy_text(text.at, text.size);
     if (copy == NULL) {
         return false;
     }
-    memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
     memory_free(*name);
     *name = copy;
     return true;
+}
+
+enum { SLOTS_MIN = 64 };
+
+static struct session **session_slot_of(const struct session_table *table, uint64_t id) {
+    return &table->slots[id & (table->slot_count - 1)];
+}
+
+bool session_table_init(struct session_table *table) {
+    struct session **slots = memory_allocate_zeroed(SLOTS_MIN * sizeof(struct session *));
+    *table = (struct session_table){.slots = slots, .slot_count = SLOTS_MIN};
+    return slots != NULL;
+}
+
+void session_table_deinit(struct session_table *table) {
+    CHECK(table->count == 0);
+    memory_free(table->slots);
+    *table = (struct session_table){.slots = NULL};
+}
+
+/* Rehash into slot_count slots. If out of memory, the table stays unchanged. */
+static void session_resize(struct session_table *table, uint32_t slot_count) {
+    struct session_table resized = {
+        .slots = memory_allocate_zeroed(slot_count * sizeof(struct session *)),
+        .slot_count = slot_count,
+        .count = table->count,
+    };
+    if (resized.slots == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < table->slot_count; i++) {
+        struct session *session = table->slots[i];
+        while (session != NULL) {
+            struct session *next = session->same_slot;
+            struct session **slot = session_slot_of(&resized, session->id);
+            session->same_slot = *slot;
+            *slot = session;
+            session = next;
+        }
+    }
+    memory_free(table->slots);
+    *table = resized;
+}
+
+void session_table_put(struct session_table *table, struct session *session) {
+    if (table->count == table->slot_count && table->slot_count <= UINT32_MAX / 2) {
+        session_resize(table, table->slot_count * 2);
+    }
+    struct session **slot = session_slot_of(table, session->id);
+    session->same_slot = *slot;
+    *slot = session;
+    table->count++;
+}
+
+void session_table_take(struct session_table *table, struct session *session) {
+    struct session **at = session_slot_of(table, session->id);
+    while (*at != session) {
+        at = &(*at)->same_slot;
+    }
+    *at = session->same_slot;
+    session->same_slot = NULL;
+    table->count--;
+    if (table->slot_count > SLOTS_MIN && table->count < table->slot_count / 8) {
+        session_resize(table, table->slot_count / 2);
+    }
+}
+
+struct session *session_table_find(const struct session_table *table, uint64_t id) {
+    struct session *session = *session_slot_of(table, id);
+    while (session != NULL && session->id != id) {
+        session = session->same_slot;
+    }
+    return session;
+}
+
+/* Never 0 but for replicas, which count nowhere: client-output-buffer-limit bounds them. */
+static size_t session_size_of(const struct session *session) {
+    return session_is_replica(session) ? 0 : session_memory_size(session);
+}
+
+static uint8_t session_class_of(const struct session *session) {
+    size_t size = session->counted_size;
+    return session->is_no_evict || size == 0 ? 0 : (uint8_t)(63 - __builtin_clzll(size));
+}
+
+static void session_leave_class(struct client_memory *memory, struct session *session) {
+    uint8_t size_class = session->size_class;
+    if (size_class == 0) {
+        return;
+    }
+    session_unlink(&memory->classes[size_class], session, SESSION_BY_SIZE);
+    if (memory->classes[size_class] == NULL) {
+        memory->filled &= ~(UINT64_C(1) << size_class);
+    }
+    session->size_class = 0;
+}
+
+static void session_enter_class(struct client_memory *memory, struct session *session,
+                                uint8_t size_class) {
+    session->size_class = size_class;
+    if (size_class != 0) {
+        session_link(&memory->classes[size_class], session, SESSION_BY_SIZE);
+        memory->filled |= UINT64_C(1) << size_class;
+    }
+}
+
+void client_memory_count(struct client_memory *memory, struct session *session) {
+    size_t size = session_size_of(session);
+    memory->total += size - session->counted_size;
+    session->counted_size = size;
+    uint8_t size_class = session_class_of(session);
+    if (size_class != session->size_class) {
+        session_leave_class(memory, session);
+        session_enter_class(memory, session, size_class);
+    }
+}
+
+void client_memory_forget(struct client_memory *memory, struct session *session) {
+    session_leave_class(memory, session);
+    memory->total -= session->counted_size;
+    session->counted_size = 0;
+}
+
+struct session *client_memory_largest(const struct client_memory *memory) {
+    return memory->filled != 0 ? memory->classes[63 - __builtin_clzll(memory->filled)] : NULL;
 }

@@ -30,10 +30,11 @@ enum session_reply_mode {
 /* Lists of sessions. A session is in each list at most once. */
 enum session_list {
     SESSION_MONITORS,
-    SESSION_KILLED,  /* killed but not yet removed */
-    SESSION_WAITERS, /* that wait, for a key or for replicas */
-    SESSION_PUSHED,  /* with output that is not the reply to a request of its own */
-    SESSION_BY_SIZE, /* one size class of client_memory.h */
+    SESSION_KILLED,         /* killed but not yet removed */
+    SESSION_WAITERS,        /* that wait, for a key or for replicas */
+    SESSION_PUSHED,         /* with output that is not the reply to a request of its own */
+    SESSION_BY_SIZE,        /* one size class of struct client_memory */
+    SESSION_AUTHENTICATING, /* that wait until their password is looked at */
     SESSION_LISTS,
 };
 struct session_link {
@@ -143,13 +144,13 @@ MUST_CHECK bool session_is_name(struct bytes text);
  * watches, subscribes to or waits for. */
 static inline size_t session_held_size(const struct session *session) {
     return session->query_buffer_size + session->transaction.memory_size +
-           session->watches.memory_size + session->subscriptions.memory_size +
+           session->watches.keys.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size;
 }
 /* All memory of the client. Buffers count with their capacity. */
 static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
-           session->watches.memory_size + session->subscriptions.memory_size +
+           session->watches.keys.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
            session->kept.capacity + session->handed_size + session->job_size +
            (session->replica != NULL ? sizeof *session->replica : 0);
@@ -157,5 +158,38 @@ static inline size_t session_memory_size(const struct session *session) {
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */
 MUST_CHECK bool session_set_text(char **name, struct bytes text);
+
+struct session_table {
+    struct session **slots;
+    uint32_t slot_count; /* a power of two */
+    uint32_t count;
+};
+
+/* false: out of memory. */
+MUST_CHECK bool session_table_init(struct session_table *table);
+/* The table must be empty. */
+void session_table_deinit(struct session_table *table);
+
+/* The id must not be in the table. */
+void session_table_put(struct session_table *table, struct session *session);
+void session_table_take(struct session_table *table, struct session *session);
+/* NULL: not found. */
+struct session *session_table_find(const struct session_table *table, uint64_t id);
+
+enum { CLIENT_MEMORY_CLASSES = 64 };
+
+/* Zero-initialised: no session is counted. */
+struct client_memory {
+    uint64_t total; /* bytes */
+    struct session *classes[CLIENT_MEMORY_CLASSES];
+    uint64_t filled; /* bit i: classes[i] is not empty */
+};
+
+/* Recount the session's memory. A session with is_no_evict is in no class. */
+void client_memory_count(struct client_memory *memory, struct session *session);
+/* Remove the session from the accounting. */
+void client_memory_forget(struct client_memory *memory, struct session *session);
+/* A session of the largest non-empty class. NULL: there is none. */
+struct session *client_memory_largest(const struct client_memory *memory);
 
 #endif

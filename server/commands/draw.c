@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "server/clients/server.h"
-
 /* More repeats than any reply could hold; Redis would exhaust its memory. */
 #define REPEATS_MAX INT64_C(4294967295)
 

@@ -1,9 +1,6 @@
 /* The registry's keys. See keyspace.h. */
 #include "server/commands/keyspace.h"
 
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
-
 /* The cursor of a scan that has not begun; 0 would mean that it is complete. All others are
  * smaller. */
 #define CURSOR_BEGIN (UINT64_C(1) << 33)

@@ -2,7 +2,6 @@
 #include "server/commands/scanning.h"
 
 #include "server/commands/keyspace.h"
-#include "server/dispatch/command.h"
 
 enum { COUNT_DEFAULT = 10 };
 

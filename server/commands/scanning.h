@@ -13,8 +13,6 @@
 #include <stddef.h>
 
 #include "codec/glob.h"
-#include "protocol/reply.h"
-#include "server/dispatch/call.h"
 #include "server/dispatch/options.h"
 #include "skiplist/scan.h"
 

@@ -1,195 +1,65 @@
-/* Every command there is, by group and name. */
+/* Every command, by group and name. See table.h. */
 #include "server/commands/table.h"
 
-/* connection */
-extern const struct command command_auth, command_client, command_echo, command_hello, command_ping,
-    command_quit, command_readonly, command_readwrite, command_reset, command_select;
-/* generic */
-extern const struct command command_wait;
-extern const struct command command_copy, command_del, command_dump, command_exists, command_expire,
-    command_expireat, command_expiretime, command_keys, command_object, command_persist,
-    command_pexpire, command_pexpireat, command_pexpiretime, command_pttl, command_randomkey,
-    command_rename, command_renamenx, command_restore, command_scan, command_touch, command_ttl,
-    command_type, command_unlink;
-/* hash */
-extern const struct command command_hdel, command_hexists, command_hget, command_hgetall,
-    command_hincrby, command_hincrbyfloat, command_hkeys, command_hlen, command_hmget,
-    command_hmset, command_hrandfield, command_hscan, command_hset, command_hsetnx, command_hstrlen,
-    command_hvals;
-/* leaderboard */
-extern const struct command command_lb_add, command_lb_alter, command_lb_around, command_lb_ban,
-    command_lb_bans, command_lb_create, command_lb_forget, command_lb_get, command_lb_hist,
-    command_lb_info, command_lb_list, command_lb_move, command_lb_quantile, command_lb_range,
-    command_lb_roll, command_lb_submit, command_lb_unban, command_lb_where;
-/* pubsub */
-extern const struct command command_psubscribe, command_publish, command_pubsub,
-    command_punsubscribe, command_spublish, command_ssubscribe, command_subscribe,
-    command_sunsubscribe, command_unsubscribe;
-/* server */
-extern const struct command command_failover, command_replconf, command_replicaof, command_role,
-    command_slaveof;
-extern const struct command command_acl, command_bgrewriteaof, command_bgsave, command_command,
-    command_config, command_dbsize, command_flushall, command_flushdb, command_info,
-    command_lastsave, command_latency, command_lb_snapshot, command_lb_sync, command_memory,
-    command_monitor, command_psync, command_save, command_shutdown, command_slowlog, command_sync,
-    command_time;
-/* sorted-set */
-extern const struct command command_bzmpop, command_bzpopmax, command_bzpopmin;
-extern const struct command command_zadd, command_zcard, command_zcount, command_zdiff,
-    command_zdiffstore, command_zincrby, command_zinter, command_zintercard, command_zinterstore,
-    command_zlexcount, command_zmpop, command_zmscore, command_zpopmax, command_zpopmin,
-    command_zrandmember, command_zrange, command_zrangebylex, command_zrangebyscore,
-    command_zrangestore, command_zrank, command_zrem, command_zremrangebylex,
-    command_zremrangebyrank, command_zremrangebyscore, command_zrevrange, command_zrevrangebylex,
-    command_zrevrangebyscore, command_zrevrank, command_zscan, command_zscore, command_zunion,
-    command_zunionstore;
-/* transactions */
-extern const struct command command_discard, command_exec, command_multi, command_unwatch,
-    command_watch;
+/* clang-format off */
+/* The group, and the name of the entry behind command_. */
+#define TABLE_ENTRIES(ENTRY)                                                                       \
+    ENTRY("connection", auth) ENTRY("connection", client) ENTRY("connection", echo)                \
+    ENTRY("connection", hello) ENTRY("connection", ping) ENTRY("connection", quit)                 \
+    ENTRY("connection", readonly) ENTRY("connection", readwrite) ENTRY("connection", reset)        \
+    ENTRY("connection", select)                                                                    \
+    ENTRY("generic", copy) ENTRY("generic", del) ENTRY("generic", dump) ENTRY("generic", exists)   \
+    ENTRY("generic", expire) ENTRY("generic", expireat) ENTRY("generic", expiretime)               \
+    ENTRY("generic", keys) ENTRY("generic", object) ENTRY("generic", persist)                      \
+    ENTRY("generic", pexpire) ENTRY("generic", pexpireat) ENTRY("generic", pexpiretime)            \
+    ENTRY("generic", pttl) ENTRY("generic", randomkey) ENTRY("generic", rename)                    \
+    ENTRY("generic", renamenx) ENTRY("generic", restore) ENTRY("generic", scan)                    \
+    ENTRY("generic", touch) ENTRY("generic", ttl) ENTRY("generic", type) ENTRY("generic", unlink)  \
+    ENTRY("generic", wait)                                                                         \
+    ENTRY("hash", hdel) ENTRY("hash", hexists) ENTRY("hash", hget) ENTRY("hash", hgetall)          \
+    ENTRY("hash", hincrby) ENTRY("hash", hincrbyfloat) ENTRY("hash", hkeys) ENTRY("hash", hlen)    \
+    ENTRY("hash", hmget) ENTRY("hash", hmset) ENTRY("hash", hrandfield) ENTRY("hash", hscan)       \
+    ENTRY("hash", hset) ENTRY("hash", hsetnx) ENTRY("hash", hstrlen) ENTRY("hash", hvals)          \
+    ENTRY("leaderboard", lb_add) ENTRY("leaderboard", lb_alter) ENTRY("leaderboard", lb_around)    \
+    ENTRY("leaderboard", lb_ban) ENTRY("leaderboard", lb_bans) ENTRY("leaderboard", lb_create)     \
+    ENTRY("leaderboard", lb_forget) ENTRY("leaderboard", lb_get) ENTRY("leaderboard", lb_hist)     \
+    ENTRY("leaderboard", lb_info) ENTRY("leaderboard", lb_list) ENTRY("leaderboard", lb_move)      \
+    ENTRY("leaderboard", lb_quantile) ENTRY("leaderboard", lb_range)                               \
+    ENTRY("leaderboard", lb_roll) ENTRY("leaderboard", lb_submit) ENTRY("leaderboard", lb_unban)   \
+    ENTRY("leaderboard", lb_where)                                                                 \
+    ENTRY("pubsub", psubscribe) ENTRY("pubsub", publish) ENTRY("pubsub", pubsub)                   \
+    ENTRY("pubsub", punsubscribe) ENTRY("pubsub", spublish) ENTRY("pubsub", ssubscribe)            \
+    ENTRY("pubsub", subscribe) ENTRY("pubsub", sunsubscribe) ENTRY("pubsub", unsubscribe)          \
+    ENTRY("server", acl) ENTRY("server", bgrewriteaof) ENTRY("server", bgsave)                     \
+    ENTRY("server", command) ENTRY("server", config) ENTRY("server", dbsize)                       \
+    ENTRY("server", failover) ENTRY("server", flushall) ENTRY("server", flushdb)                   \
+    ENTRY("server", info) ENTRY("server", lastsave) ENTRY("server", latency)                       \
+    ENTRY("server", lb_snapshot) ENTRY("server", lb_sync) ENTRY("server", memory)                  \
+    ENTRY("server", monitor) ENTRY("server", psync) ENTRY("server", replconf)                      \
+    ENTRY("server", replicaof) ENTRY("server", role) ENTRY("server", save)                         \
+    ENTRY("server", shutdown) ENTRY("server", slaveof) ENTRY("server", slowlog)                    \
+    ENTRY("server", sync) ENTRY("server", time)                                                    \
+    ENTRY("sorted-set", bzmpop) ENTRY("sorted-set", bzpopmax) ENTRY("sorted-set", bzpopmin)        \
+    ENTRY("sorted-set", zadd) ENTRY("sorted-set", zcard) ENTRY("sorted-set", zcount)               \
+    ENTRY("sorted-set", zdiff) ENTRY("sorted-set", zdiffstore) ENTRY("sorted-set", zincrby)        \
+    ENTRY("sorted-set", zinter) ENTRY("sorted-set", zintercard) ENTRY("sorted-set", zinterstore)   \
+    ENTRY("sorted-set", zlexcount) ENTRY("sorted-set", zmpop) ENTRY("sorted-set", zmscore)         \
+    ENTRY("sorted-set", zpopmax) ENTRY("sorted-set", zpopmin) ENTRY("sorted-set", zrandmember)     \
+    ENTRY("sorted-set", zrange) ENTRY("sorted-set", zrangebylex)                                   \
+    ENTRY("sorted-set", zrangebyscore) ENTRY("sorted-set", zrangestore)                            \
+    ENTRY("sorted-set", zrank) ENTRY("sorted-set", zrem) ENTRY("sorted-set", zremrangebylex)       \
+    ENTRY("sorted-set", zremrangebyrank) ENTRY("sorted-set", zremrangebyscore)                     \
+    ENTRY("sorted-set", zrevrange) ENTRY("sorted-set", zrevrangebylex)                             \
+    ENTRY("sorted-set", zrevrangebyscore) ENTRY("sorted-set", zrevrank)                            \
+    ENTRY("sorted-set", zscan) ENTRY("sorted-set", zscore) ENTRY("sorted-set", zunion)             \
+    ENTRY("sorted-set", zunionstore)                                                               \
+    ENTRY("transactions", discard) ENTRY("transactions", exec) ENTRY("transactions", multi)        \
+    ENTRY("transactions", unwatch) ENTRY("transactions", watch)
+/* clang-format on */
 
-const struct command_row command_table[] = {
-    {"connection", &command_auth},
-    {"connection", &command_client},
-    {"connection", &command_echo},
-    {"connection", &command_hello},
-    {"connection", &command_ping},
-    {"connection", &command_quit},
-    {"connection", &command_readonly},
-    {"connection", &command_readwrite},
-    {"connection", &command_reset},
-    {"connection", &command_select},
-    {"generic", &command_copy},
-    {"generic", &command_del},
-    {"generic", &command_dump},
-    {"generic", &command_exists},
-    {"generic", &command_expire},
-    {"generic", &command_expireat},
-    {"generic", &command_expiretime},
-    {"generic", &command_keys},
-    {"generic", &command_object},
-    {"generic", &command_persist},
-    {"generic", &command_pexpire},
-    {"generic", &command_pexpireat},
-    {"generic", &command_pexpiretime},
-    {"generic", &command_pttl},
-    {"generic", &command_randomkey},
-    {"generic", &command_rename},
-    {"generic", &command_renamenx},
-    {"generic", &command_restore},
-    {"generic", &command_scan},
-    {"generic", &command_touch},
-    {"generic", &command_ttl},
-    {"generic", &command_type},
-    {"generic", &command_unlink},
-    {"generic", &command_wait},
-    {"hash", &command_hdel},
-    {"hash", &command_hexists},
-    {"hash", &command_hget},
-    {"hash", &command_hgetall},
-    {"hash", &command_hincrby},
-    {"hash", &command_hincrbyfloat},
-    {"hash", &command_hkeys},
-    {"hash", &command_hlen},
-    {"hash", &command_hmget},
-    {"hash", &command_hmset},
-    {"hash", &command_hrandfield},
-    {"hash", &command_hscan},
-    {"hash", &command_hset},
-    {"hash", &command_hsetnx},
-    {"hash", &command_hstrlen},
-    {"hash", &command_hvals},
-    {"leaderboard", &command_lb_add},
-    {"leaderboard", &command_lb_alter},
-    {"leaderboard", &command_lb_around},
-    {"leaderboard", &command_lb_ban},
-    {"leaderboard", &command_lb_bans},
-    {"leaderboard", &command_lb_create},
-    {"leaderboard", &command_lb_forget},
-    {"leaderboard", &command_lb_get},
-    {"leaderboard", &command_lb_hist},
-    {"leaderboard", &command_lb_info},
-    {"leaderboard", &command_lb_list},
-    {"leaderboard", &command_lb_move},
-    {"leaderboard", &command_lb_quantile},
-    {"leaderboard", &command_lb_range},
-    {"leaderboard", &command_lb_roll},
-    {"leaderboard", &command_lb_submit},
-    {"leaderboard", &command_lb_unban},
-    {"leaderboard", &command_lb_where},
-    {"pubsub", &command_psubscribe},
-    {"pubsub", &command_publish},
-    {"pubsub", &command_pubsub},
-    {"pubsub", &command_punsubscribe},
-    {"pubsub", &command_spublish},
-    {"pubsub", &command_ssubscribe},
-    {"pubsub", &command_subscribe},
-    {"pubsub", &command_sunsubscribe},
-    {"pubsub", &command_unsubscribe},
-    {"server", &command_acl},
-    {"server", &command_bgrewriteaof},
-    {"server", &command_bgsave},
-    {"server", &command_command},
-    {"server", &command_config},
-    {"server", &command_dbsize},
-    {"server", &command_failover},
-    {"server", &command_flushall},
-    {"server", &command_flushdb},
-    {"server", &command_info},
-    {"server", &command_lastsave},
-    {"server", &command_latency},
-    {"server", &command_lb_snapshot},
-    {"server", &command_lb_sync},
-    {"server", &command_memory},
-    {"server", &command_monitor},
-    {"server", &command_psync},
-    {"server", &command_replconf},
-    {"server", &command_replicaof},
-    {"server", &command_role},
-    {"server", &command_save},
-    {"server", &command_shutdown},
-    {"server", &command_slaveof},
-    {"server", &command_slowlog},
-    {"server", &command_sync},
-    {"server", &command_time},
-    {"sorted-set", &command_bzmpop},
-    {"sorted-set", &command_bzpopmax},
-    {"sorted-set", &command_bzpopmin},
-    {"sorted-set", &command_zadd},
-    {"sorted-set", &command_zcard},
-    {"sorted-set", &command_zcount},
-    {"sorted-set", &command_zdiff},
-    {"sorted-set", &command_zdiffstore},
-    {"sorted-set", &command_zincrby},
-    {"sorted-set", &command_zinter},
-    {"sorted-set", &command_zintercard},
-    {"sorted-set", &command_zinterstore},
-    {"sorted-set", &command_zlexcount},
-    {"sorted-set", &command_zmpop},
-    {"sorted-set", &command_zmscore},
-    {"sorted-set", &command_zpopmax},
-    {"sorted-set", &command_zpopmin},
-    {"sorted-set", &command_zrandmember},
-    {"sorted-set", &command_zrange},
-    {"sorted-set", &command_zrangebylex},
-    {"sorted-set", &command_zrangebyscore},
-    {"sorted-set", &command_zrangestore},
-    {"sorted-set", &command_zrank},
-    {"sorted-set", &command_zrem},
-    {"sorted-set", &command_zremrangebylex},
-    {"sorted-set", &command_zremrangebyrank},
-    {"sorted-set", &command_zremrangebyscore},
-    {"sorted-set", &command_zrevrange},
-    {"sorted-set", &command_zrevrangebylex},
-    {"sorted-set", &command_zrevrangebyscore},
-    {"sorted-set", &command_zrevrank},
-    {"sorted-set", &command_zscan},
-    {"sorted-set", &command_zscore},
-    {"sorted-set", &command_zunion},
-    {"sorted-set", &command_zunionstore},
-    {"transactions", &command_discard},
-    {"transactions", &command_exec},
-    {"transactions", &command_multi},
-    {"transactions", &command_unwatch},
-    {"transactions", &command_watch},
-    {0},
-};
+#define TABLE_DECLARE(group, name) extern const struct command command_##name;
+#define TABLE_ROW(group, name)     {group, &command_##name},
+
+TABLE_ENTRIES(TABLE_DECLARE)
+
+const struct command_row command_table[] = {TABLE_ENTRIES(TABLE_ROW){0}};

@@ -2,8 +2,6 @@
 #include "server/commands/writing.h"
 
 #include "codec/timestamp.h"
-#include "server/clients/session.h"
-#include "server/commands/zset/zset.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
     text[timestamp_print(text, time_ms * 1000)] = '\0';

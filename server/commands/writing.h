@@ -16,8 +16,6 @@
 
 #include "server/commands/ban.h"
 #include "server/commands/zset/zset.h"
-#include "server/dispatch/call_notify.h"
-#include "server/dispatch/command.h"
 
 struct writing {
     const struct call *call;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/dispatch/call_notify.h"
 
 __attribute__((cold)) static void call_note_miss(const struct call *call, struct bytes name) {
     call->server->stats.keyspace_misses++;
@@ -100,6 +99,19 @@ bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glo
 
 bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, struct glob *glob) {
     return call_reply_unless(call, glob_prepare_lower(glob, pattern));
+}
+
+bool call_refuse_arity(const struct call *call) {
+    return call_refuse_format(call, "ERR wrong number of arguments for '%s' command",
+                              command_full_name(command_index(call->command)));
+}
+
+bool call_check_count(const struct call *call, uint32_t count_max, const char *container) {
+    struct bytes word = call_arg(call, 1);
+    return call->request->count <= count_max ||
+           call_refuse_format(
+               call, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+               (int)word.size, word.at, container);
 }
 
 bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {

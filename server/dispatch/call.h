@@ -1,16 +1,15 @@
-/* One command that runs: what its handler sees, and helpers to read its arguments and to reply with
- * Redis's error texts. */
+/* One command that runs: what its handler sees, and helpers to read its arguments, to reply with
+ * Redis's error texts, and to report events of keys. It brings what nearly every handler needs: its
+ * entry (command.h), the server and the events (clients/notify.h). */
 #ifndef SERVER_CALL_H
 #define SERVER_CALL_H
 
 #include "protocol/reply.h"
-#include "protocol/request.h"
+#include "server/clients/notify.h"
+#include "server/dispatch/command.h"
 #include "skiplist/keyspace/registry.h"
 
-struct command;
 struct glob;
-struct server;
-struct session;
 
 /* What a handler sees: no socket, no clock, no globals. All writes of one command use now_us. */
 struct call {
@@ -25,6 +24,21 @@ struct call {
     int64_t now_ms;             /* now_us in milliseconds, rounded down */
 };
 
+/* Of this request, at the server's time. ahead is NULL. */
+static inline struct call call_begin(struct server *server, struct session *session,
+                                     const struct command *command, const struct request *request,
+                                     struct reply *reply) {
+    return (struct call){
+        .request = request,
+        .command = command,
+        .reply = reply,
+        .registry = server->registry,
+        .session = session,
+        .server = server,
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+}
 static inline struct bytes call_arg(const struct call *call, uint32_t index) {
     return call->request->args[index];
 }
@@ -35,8 +49,8 @@ static inline bool call_arg_is(const struct call *call, uint32_t index, const ch
 struct registry_key *call_find_key(const struct call *call, struct bytes name);
 /* Reply "WRONGTYPE ..."; returns false. */
 bool call_refuse_kind(const struct call *call);
-/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE ..."
- * was replied. */
+/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE
+ * ..." was replied. */
 MUST_CHECK static inline bool call_check_kind(const struct call *call,
                                               const struct registry_key *key, uint32_t kind) {
     return __builtin_expect(key == NULL || key->kind == kind, 1) || call_refuse_kind(call);
@@ -89,6 +103,12 @@ static inline bool call_refuse(const struct call *call, const char *error) {
     return false;
 }
 #define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
+/* "ERR wrong number of arguments for 'zadd' command", for what the syntax cannot say. */
+bool call_refuse_arity(const struct call *call);
+/* As containers that check their number of arguments themselves do in Redis: at most count_max.
+ * container: "ACL". false: the error was replied. */
+MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
+                                 const char *container);
 static inline bool call_syntax_error(const struct call *call) {
     return call_refuse(call, "ERR syntax error");
 }
@@ -102,5 +122,24 @@ void call_print_name(const struct request *request, char *out);
 /* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
  * first and last lines. */
 void call_help(struct call *call);
+/* The entry of one. */
+#define CALL_HELP(help_summary, lines, help_flags)                                                 \
+    {                                                                                              \
+        .name = "HELP", .summary = help_summary, .flags = help_flags, .variant = lines,            \
+        .run = call_help                                                                           \
+    }
+
+/* Report an event on a key of the session's database, after the change. */
+static inline void call_notify(const struct call *call, enum setting_event class, const char *event,
+                               struct bytes name) {
+    notify(call->server, class, event, call->session->database, name);
+}
+/* The event has the command's name. */
+static inline void call_notify_command(const struct call *call, enum setting_event class,
+                                       struct bytes name) {
+    if (notify_is_on(call->server, class)) {
+        call_notify(call, class, command_full_name(command_index(call->command)), name);
+    }
+}
 
 #endif

@@ -1,7 +1,11 @@
-/* Redis's categories of commands, as users' rules name them (+@read), and @leaderboard. */
+/* What Redis calls its commands beside their names: the categories of users' rules (+@read), with
+ * @leaderboard; and the commands of Redis 7.0 that this server does not have, by what they are
+ * about, so that the error behind an unknown command can say so. docs/differences-from-redis.md
+ * shows the same table. */
 #ifndef SERVER_CATEGORY_H
 #define SERVER_CATEGORY_H
 
+#include "codec/bytes.h"
 #include "server/dispatch/command.h"
 
 enum { CATEGORIES = 22 };
@@ -13,5 +17,19 @@ const char *category_name(uint32_t category);
 uint32_t category_find(struct bytes name);
 /* A bit for each category of the command: 1 << category. */
 uint32_t category_mask(uint32_t command);
+
+struct absent_group {
+    const char *title;
+    const char *names; /* upper case, a blank between them */
+};
+
+/* Ends with a row whose title is NULL. */
+extern const struct absent_group absent_groups[];
+
+/* The title of the group of this command, in any case. NULL: Redis does not have it, either. */
+const char *absent_title(struct bytes name);
+/* Is this the full name of a command or subcommand that Redis has and this server has not: "set",
+ * "xinfo|stream", "client|tracking"? */
+MUST_CHECK bool absent_is_known(struct bytes full_name);
 
 #endif

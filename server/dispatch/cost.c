@@ -1,12 +1,11 @@
 /* Cost estimates. See cost.h. */
 #include "server/dispatch/cost.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <inttypes.h>
 #include <stdio.h>
-
-#include "codec/memory.h"
-#include "server/clients/server.h"
-#include "server/dispatch/growth.h"
 
 enum {
     MEMBER_BYTES = 48, /* used memory per member, including its name and its share of the index */
@@ -14,6 +13,39 @@ enum {
 };
 
 /* ---- growth within a transaction ---- */
+
+/* The members that earlier commands of a transaction may add to each key. Open addressing, at most
+ * half full. */
+struct growth {
+    struct growth_slot {
+        uint64_t hash;  /* of the database and the key */
+        uint64_t count; /* members; 0: free */
+    } * slots;
+    uint64_t mask;
+    uint64_t seed;
+};
+
+/* false: out of memory. */
+static bool cost_begin_growth(struct growth *growth, uint64_t seed, uint32_t key_count) {
+    uint64_t slot_count = 4;
+    while (slot_count < (uint64_t)key_count * 2) {
+        slot_count *= 2;
+    }
+    *growth = (struct growth){.mask = slot_count - 1, .seed = seed};
+    growth->slots = memory_allocate_zeroed(slot_count * sizeof growth->slots[0]);
+    return growth->slots != NULL;
+}
+
+/* The count of members of this key, at first 0. */
+static uint64_t *cost_growth_of(const struct growth *growth, uint32_t database, struct bytes name) {
+    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, growth->seed + database);
+    uint64_t at = hash & growth->mask;
+    while (growth->slots[at].count != 0 && growth->slots[at].hash != hash) {
+        at = (at + 1) & growth->mask;
+    }
+    growth->slots[at].hash = hash;
+    return &growth->slots[at].count;
+}
 
 /* Index of the key that the command may add members to; 0: none. */
 static uint32_t cost_find_grown_key(const struct command *command) {
@@ -29,7 +61,7 @@ static void cost_note_growth(const struct growth *growth, const struct call *cal
                              uint64_t unit_count) {
     uint32_t key = cost_find_grown_key(call->command);
     if (key > 0 && unit_count > 0 && key < call->request->count) {
-        *growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
+        *cost_growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
     }
 }
 
@@ -55,7 +87,7 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
         return 0;
     }
     uint64_t count =
-        *growth_of(view->growth, view->call->session->database, call_arg(view->call, key_arg));
+        *cost_growth_of(view->growth, view->call->session->database, call_arg(view->call, key_arg));
     return cost_at_most_32_bits(count);
 }
 
@@ -150,11 +182,12 @@ static uint64_t cost_estimate_exec(struct call *call) {
     struct session *session = call->session;
     uint8_t database = session->database;
     struct growth growth;
-    bool has_growth = growth_begin(&growth, call->server->hash_seed, session->transaction.count);
+    bool has_growth =
+        cost_begin_growth(&growth, call->server->hash_seed, session->transaction.count);
     /* If out of memory, use the current sizes. */
     uint64_t time_ns = cost_time_of_queue(call, has_growth ? &growth : NULL);
     session->database = database;
-    growth_end(&growth);
+    memory_free(growth.slots);
     return time_ns;
 }
 
@@ -165,16 +198,7 @@ uint64_t cost_estimate_ns(struct server *server, struct session *session,
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, session->protocol);
     reply.is_silent = true;
-    struct call call = {
-        .request = request,
-        .command = command,
-        .reply = &reply,
-        .registry = server->registry,
-        .session = session,
-        .server = server,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    struct call call = call_begin(server, session, command, request, &reply);
     uint64_t time_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
                            ? cost_estimate_exec(&call)
                            : cost_time_of(command, cost_count_units(&call, NULL));

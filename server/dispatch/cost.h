@@ -17,9 +17,14 @@
 #ifndef SERVER_COST_H
 #define SERVER_COST_H
 
-#include "codec/memory.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
+
+/* An entry's cost, as the fields of struct command_cost say; key: the one that grows, 0: none. */
+#define COST(command_bound, work, ns, key, of, other)                                              \
+    {                                                                                              \
+        .bound = command_bound, .count = work, .unit_ns = ns, .grown_key = key, .unit = of,        \
+        .instead = other                                                                           \
+    }
 
 /* For count functions. The key, and its board; NULL: none. */
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg);

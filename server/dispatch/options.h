@@ -14,7 +14,6 @@
 #include <stddef.h>
 
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* Read all arguments from index on. false: the error was replied, "ERR syntax error" if one is not
  * an option or lacks its values. */

@@ -1,7 +1,6 @@
 /* See shutdown.h. */
 #include "server/dispatch/shutdown.h"
 
-#include "protocol/reply.h"
 #include "server/system/log.h"
 
 /* true: saved, or there is no persistence. */

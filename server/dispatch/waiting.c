@@ -3,7 +3,6 @@
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/gate.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
@@ -48,15 +47,7 @@ static void waiting_serve_session(struct server *server, struct session *session
                     acl_deny(server, session, command, &request, ACL_DENIED_KEY, 0, false, text));
         return;
     }
-    const struct call call = {
-        .command = session->wait.command,
-        .reply = &reply,
-        .registry = server->registry,
-        .session = session,
-        .server = server,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    const struct call call = call_begin(server, session, session->wait.command, NULL, &reply);
     session->active_at_ms = server->clock.monotonic_ms;
     server_begin_reply(session);
     session->wait.command->serve(&call, key);
@@ -99,7 +90,7 @@ void waiting_serve_replicas(struct server *server) {
         struct session *next = session->links[SESSION_WAITERS].next;
         if (session->wait.state == WAIT_FOR_REPLICAS &&
             session->wait.epoch == server->waits.epoch &&
-            replication_count_acked(&server->replication, session->wait.group, false) >=
+            replication_count_acked(&server->replication, session->wait.group) >=
                 session->wait.count) {
             (void)waiting_unblock(server, session, false);
         }
@@ -145,8 +136,8 @@ bool waiting_unblock(struct server *server, struct session *session, bool is_err
         if (is_error) {
             reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
         } else if (state == WAIT_FOR_REPLICAS) {
-            reply_integer(
-                &reply, replication_count_acked(&server->replication, session->wait.group, false));
+            reply_integer(&reply,
+                          replication_count_acked(&server->replication, session->wait.group));
         } else {
             reply_null_array(&reply);
         }

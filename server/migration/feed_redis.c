@@ -192,7 +192,7 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
             (struct feed_redis_mark){.group = place->online_from, .database = UINT32_MAX};
         place->is_streaming = true;
         group = place->online_from;
-        feed->wake(feed->context);
+        replicator_wake(feed_replication(feed)->replicator);
     }
     while (redis->mark_count > 0 && redis->marks[redis->mark_first].offset <= offset) {
         redis->acked = redis->marks[redis->mark_first];
@@ -200,7 +200,7 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
         redis->mark_first = (redis->mark_first + 1) % FEED_REDIS_MARKS_MAX;
         redis->mark_count--;
     }
-    replication_take_ack(feed->server, replica, group, 0);
+    replication_take_ack(feed->server, replica, group);
 }
 
 /* ---- keeping the connection ---- */

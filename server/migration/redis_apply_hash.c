@@ -1,6 +1,6 @@
 /* Hashes: the source's commands mean what ours do, so their own handlers run; and PUBLISH. */
 #include "codec/memory.h"
-#include "server/clients/publish.h"
+#include "server/clients/broadcast.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/migration/redis_apply_parts.h"

@@ -11,8 +11,7 @@
  * steps, and reads it again; meanwhile clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS
  * again, whatever was.
  *
- * After a restart (redis_stream_resume) it FOLLOWS at once. Where it then must know what it has forgotten, it WAITS:
- * wants_copy of apply says that a new copy is to be asked for.
+ * After a restart (redis_stream_resume) it FOLLOWS at once.
  *
  * The commands of a MULTI are applied together, in one tick, as soon as its EXEC is there. */
 #ifndef SERVER_REDIS_STREAM_H

@@ -5,6 +5,7 @@
  * one can name. So it is asked for keys that begin as the pattern does and go on at random: a user
  * with ~x* may use them all, and one with ~x:1 none. */
 #include "server/acl/acl_check.h"
+#include "server/dispatch/command.h"
 #include "server/module/host_run.h"
 
 enum { TAIL_MAX = 40 };
@@ -76,6 +77,35 @@ static bool host_access_is_in_slot(const struct call *call, struct bytes before)
     return part.size < before.size &&
            bytes_equal(part,
                        host_access_slot_part(call_arg(call, (uint32_t)call->command->first_key)));
+}
+
+static bool host_access_asks_for_period(const struct call *call) {
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        if (call_arg_is(call, i, "PERIOD")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The name of an archive begins with the board's: with a tag it is in the same slot. */
+bool host_access_refuses_period(const struct call *call) {
+    const struct command *command = call->command;
+    if ((command->flags & COMMAND_WRITE) == 0 || command->first_key != 1) {
+        return false;
+    }
+    struct bytes name = call_arg(call, 1);
+    bool is_by_name =
+        strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
+    bool has_period =
+        is_by_name ? host_access_asks_for_period(call)
+                   : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
+    if (!has_period || host_access_slot_part(name).size < name.size) {
+        return false;
+    }
+    reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "
+                             "that its archives are in its slot");
+    return true;
 }
 
 /* ---- both ---- */

@@ -1,8 +1,6 @@
 /* The host's functions, by name. See host_api.h. */
 #include "server/module/host_api.h"
 
-#include <string.h>
-
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a type and a list of parameters cannot be in them */
 #define HOST_DEFINE(need, result, name, parameters) result(*host_##name) parameters;
 HOST_API(HOST_DEFINE)
@@ -42,4 +40,31 @@ bool host_api_load(struct host_context *ctx, const char **missing) {
     }
     host_is_valkey = get("ValkeyModule_Alloc", &probe) == HOST_OK;
     return true;
+}
+
+struct bytes host_bytes(const struct host_string *string) {
+    size_t size;
+    const char *at = host_StringPtrLen(string, &size);
+    return (struct bytes){.at = at, .size = size};
+}
+
+struct bytes host_reply_string(struct host_call_reply *reply) {
+    size_t size = 0;
+    const char *at = reply != NULL ? host_CallReplyStringPtr(reply, &size) : NULL;
+    return (struct bytes){.at = at, .size = at != NULL ? size : 0};
+}
+
+struct host_named host_open_named(struct host_context *ctx, struct bytes name) {
+    struct host_named named = {.name = host_CreateString(ctx, name.at, name.size)};
+    named.key = host_OpenKey(ctx, named.name, HOST_READ);
+    return named;
+}
+
+void host_close_named(struct host_context *ctx, struct host_named named) {
+    host_close(named.key);
+    host_FreeString(ctx, named.name);
+}
+
+bool host_may_change(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
 }

@@ -9,9 +9,7 @@
 #ifndef SERVER_MODULE_HOST_API_H
 #define SERVER_MODULE_HOST_API_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "codec/bytes.h"
 
 /* Opaque to us. */
 struct host_context;      /* of a call: RedisModuleCtx */
@@ -59,10 +57,8 @@ enum {
 enum {
     HOST_NOTIFY_GENERIC = 1 << 2,
     HOST_NOTIFY_ZSET = 1 << 7,
-    HOST_NOTIFY_MODULE = 1 << 13,
     HOST_NOTIFY_NEW = 1 << 14,
 };
-enum { HOST_POSTPONED_LENGTH = -1 };
 /* Events of the server, and their kinds. */
 struct host_event {
     uint64_t id, version;
@@ -73,8 +69,6 @@ enum {
     HOST_LOADING_RDB = 0,
     HOST_LOADING_AOF = 1,
     HOST_LOADING_REPLICATION = 2,
-    HOST_LOADING_ENDED = 3,
-    HOST_LOADING_FAILED = 4,
 };
 enum { HOST_EVENT_SWAPDB = 11 };
 enum { HOST_EVENT_FORK = 13, HOST_FORK_BORN = 0 };
@@ -86,8 +80,6 @@ enum {
     HOST_BESIDE_COMPLETED = 2,
 };
 
-typedef void host_event_function(struct host_context *ctx, struct host_event event,
-                                 uint64_t subevent, void *about);
 typedef int host_command(struct host_context *ctx, struct host_string **argv, int argc);
 typedef void host_timer(struct host_context *ctx, void *context);
 typedef void host_filter_function(struct host_filter_input *input);
@@ -180,7 +172,6 @@ struct host_command_info {
 /* X(need, result, name, parameters): need is REQUIRED or OPTIONAL. */
 #define HOST_API(X)                                                                                \
     X(REQUIRED, int, SetModuleAttribs, (struct host_context *, const char *, int, int))            \
-    X(REQUIRED, int, IsModuleNameBusy, (const char *))                                             \
     X(REQUIRED, void, SetModuleOptions, (struct host_context *, int))                              \
     X(REQUIRED, void *, Alloc, (size_t))                                                           \
     X(OPTIONAL, void *, TryAlloc, (size_t))                                                        \
@@ -247,20 +238,10 @@ struct host_command_info {
       (struct host_call_reply *, size_t))                                                          \
     X(REQUIRED, size_t, CallReplyLength, (struct host_call_reply *))                               \
     X(REQUIRED, const char *, CallReplyStringPtr, (struct host_call_reply *, size_t *))            \
-    X(REQUIRED, int, ReplyWithLongLong, (struct host_context *, long long))                        \
     X(REQUIRED, int, ReplyWithSimpleString, (struct host_context *, const char *))                 \
     X(REQUIRED, int, ReplyWithError, (struct host_context *, const char *))                        \
     X(REQUIRED, int, ReplyWithStringBuffer, (struct host_context *, const char *, size_t))         \
-    X(REQUIRED, int, ReplyWithVerbatimString, (struct host_context *, const char *, size_t))       \
-    X(REQUIRED, int, ReplyWithDouble, (struct host_context *, double))                             \
-    X(REQUIRED, int, ReplyWithLongDouble, (struct host_context *, long double))                    \
-    X(REQUIRED, int, ReplyWithBigNumber, (struct host_context *, const char *, size_t))            \
-    X(REQUIRED, int, ReplyWithBool, (struct host_context *, int))                                  \
-    X(REQUIRED, int, ReplyWithArray, (struct host_context *, long))                                \
-    X(REQUIRED, int, ReplyWithMap, (struct host_context *, long))                                  \
-    X(REQUIRED, int, ReplyWithSet, (struct host_context *, long))                                  \
     X(REQUIRED, int, ReplyWithCallReply, (struct host_context *, struct host_call_reply *))        \
-    X(REQUIRED, int, ReplyWithNull, (struct host_context *))                                       \
     X(REQUIRED, int, ReplyWithNullArray, (struct host_context *))                                  \
     X(REQUIRED, void, SaveUnsigned, (struct host_io *, uint64_t))                                  \
     X(REQUIRED, uint64_t, LoadUnsigned, (struct host_io *))                                        \
@@ -296,7 +277,6 @@ struct host_command_info {
       (struct host_context *, struct host_event, host_server_event *))                             \
     X(REQUIRED, struct host_filter *, RegisterCommandFilter,                                       \
       (struct host_context *, host_filter_function *, int))                                        \
-    X(REQUIRED, int, UnregisterCommandFilter, (struct host_context *, struct host_filter *))       \
     X(REQUIRED, int, CommandFilterArgsCount, (struct host_filter_input *))                         \
     X(REQUIRED, struct host_string *, CommandFilterArgGet, (struct host_filter_input *, int))      \
     X(REQUIRED, int, CommandFilterArgReplace,                                                      \
@@ -305,6 +285,36 @@ struct host_command_info {
 #define HOST_DECLARE(need, result, name, parameters) extern result(*host_##name) parameters;
 HOST_API(HOST_DECLARE)
 #undef HOST_DECLARE
+
+/* ---- what several files do with these ---- */
+
+struct bytes host_bytes(const struct host_string *string);
+static inline void host_close(struct host_key *key) {
+    if (key != NULL) {
+        host_CloseKey(key);
+    }
+}
+static inline void host_free_reply(struct host_call_reply *reply) {
+    if (reply != NULL) {
+        host_FreeCallReply(reply);
+    }
+}
+/* The text of a reply; empty if it is none. */
+struct bytes host_reply_string(struct host_call_reply *reply);
+/* A key of the selected database, to be read. key NULL: there is none. */
+struct host_named {
+    struct host_string *name;
+    struct host_key *key;
+};
+struct host_named host_open_named(struct host_context *ctx, struct bytes name);
+void host_close_named(struct host_context *ctx, struct host_named named);
+/* May this server change keys? Masters do, and replicas follow; but while a failover waits for the replicas,
+ * nothing may change. */
+bool host_may_change(struct host_context *ctx);
+/* Does the command come from the master, or from the host's own files? */
+static inline bool host_is_trusted(struct host_context *ctx) {
+    return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
+}
 
 /* Find every function. false: this server lacks one that we need, whose name is *missing. */
 bool host_api_load(struct host_context *ctx, const char **missing);

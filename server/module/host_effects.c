@@ -4,7 +4,7 @@
 #include "codec/little.h"
 #include "server/durability/effect_blob.h"
 #include "server/module/host_state.h"
-#include "server/module/host_trial.h"
+#include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_guest.h"
 
@@ -18,7 +18,7 @@ static struct {
     struct effect_listener listener;
     struct effect_encoder encoder;
     struct buffer blob;
-    struct host_stage *stage; /* of the command that runs; NULL: none */
+    struct working_set *set; /* of the command that runs; NULL: none */
     /* Archives that the blob names. */
     struct host_string *more[MORE_KEYS_MAX];
     uint32_t more_count;
@@ -28,12 +28,12 @@ static struct {
 /* ---- out ---- */
 
 /* All keys of the command that have changed, and the archives. */
-static uint32_t host_effects_list_keys(const struct host_stage *stage, struct host_string **keys,
+static uint32_t host_effects_list_keys(const struct working_set *set, struct host_string **keys,
                                        uint32_t keys_max) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < stage->count && count < keys_max; i++) {
-        if (stage->slots[i].is_changed) {
-            keys[count++] = stage->slots[i].name;
+    for (uint32_t i = 0; i < set->count && count < keys_max; i++) {
+        if (set->keys[i].is_changed) {
+            keys[count++] = set->keys[i].name;
         }
     }
     for (uint32_t i = 0; i < effects.more_count && count < keys_max; i++) {
@@ -59,18 +59,18 @@ static void host_effects_replicate_many(struct host_context *ctx, struct host_st
 }
 
 static void host_effects_replicate(void) {
-    const struct host_stage *stage = effects.stage;
+    const struct working_set *set = effects.set;
     /* Nothing is ever replicated in part. */
     CHECK(!effects.blob.is_broken);
-    if (stage->count == 1 && effects.more_count == 0) {
-        host_Replicate(stage->ctx, "LB.APPLY", "sb", stage->slots[0].name, effects.blob.at,
+    if (set->count == 1 && effects.more_count == 0) {
+        host_Replicate(set->ctx, "LB.APPLY", "sb", set->keys[0].name, effects.blob.at,
                        effects.blob.size);
         return;
     }
-    uint32_t keys_max = stage->count + effects.more_count;
+    uint32_t keys_max = set->count + effects.more_count;
     struct host_string **keys = memory_allocate(keys_max * sizeof(struct host_string *));
     CHECK(keys != NULL);
-    host_effects_replicate_many(stage->ctx, keys, host_effects_list_keys(stage, keys, keys_max));
+    host_effects_replicate_many(set->ctx, keys, host_effects_list_keys(set, keys, keys_max));
     memory_free(keys);
 }
 
@@ -101,13 +101,13 @@ static void host_effects_receive(void *context, const struct effect *effect) {
         host_state_note(effect);
         return;
     }
-    if (effects.stage == NULL) {
+    if (effects.set == NULL) {
         return;
     }
-    host_stage_note(effects.stage, effect);
+    working_set_note(effects.set, effect);
     if (effect->kind == EFFECT_RENAME && effects.more_count < MORE_KEYS_MAX) {
         effects.more[effects.more_count++] =
-            host_CreateString(effects.stage->ctx, effect->to_name.at, effect->to_name.size);
+            host_CreateString(effects.set->ctx, effect->to_name.at, effect->to_name.size);
     }
     if (effect->kind == EFFECT_FILL) {
         host_effects_encode_fill(effect);
@@ -123,13 +123,8 @@ bool host_effects_init(void) {
     return buffer_reserve(&effects.blob, BLOB_FIRST) != NULL;
 }
 
-void host_effects_deinit(void) {
-    effect_listener_remove(module.server.registry, &effects.listener);
-    buffer_deinit(&effects.blob);
-}
-
-void host_effects_begin(struct host_stage *stage) {
-    effects.stage = stage;
+void host_effects_begin(struct working_set *set) {
+    effects.set = set;
     effects.has_effects = false;
 }
 
@@ -138,12 +133,12 @@ void host_effects_end(void) {
         host_effects_replicate();
     }
     while (effects.more_count > 0) {
-        host_FreeString(effects.stage->ctx, effects.more[--effects.more_count]);
+        host_FreeString(effects.set->ctx, effects.more[--effects.more_count]);
     }
     if (effects.blob.capacity > 2 * BLOB_MAX) {
         buffer_deinit(&effects.blob);
     }
-    effects.stage = NULL;
+    effects.set = NULL;
 }
 
 /* ---- the AOF ---- */
@@ -173,31 +168,74 @@ void host_effects_rewrite(struct host_io *io, struct host_string *name,
 /* ---- back ---- */
 
 /* Effects on boards that the command names. */
-static bool host_effects_is_allowed(const struct host_stage *stage, const struct effect *effect) {
+static bool host_effects_is_allowed(const struct working_set *set, const struct effect *effect) {
     bool is_of_board = effect->key_kind == NULL || effect->key_kind == &key_kind_board;
     bool moves = effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY;
     return is_of_board && effect->kind != EFFECT_FLUSH && effect->database == 0 &&
-           host_stage_has(stage, effect->name) &&
-           (!moves || (effect->to_database == 0 && host_stage_has(stage, effect->to_name)));
+           working_set_has(set, effect->name) &&
+           (!moves || (effect->to_database == 0 && working_set_has(set, effect->to_name)));
 }
 
-/* What a blob is judged by. */
+enum { TAKES_MAX = 64 };
+
+/* Blobs that are judged, with their keys in the set and nothing applied yet. */
 struct judging {
-    const struct host_stage *stage;
-    struct host_trial *trial;
+    const struct working_set *set;
+    bool is_doubtful; /* some effect may not fit */
+    bool has_put;
+    uint32_t take_count;
+    struct bytes takes[TAKES_MAX]; /* members; borrowed from the request */
 };
 
-static bool host_effects_judge(void *context, const struct effect *effect) {
-    const struct judging *judging = context;
-    if (!host_effects_is_allowed(judging->stage, effect)) {
+static bool host_effects_is_taken(const struct judging *judging, struct bytes member) {
+    for (uint32_t i = 0; i < judging->take_count; i++) {
+        if (bytes_equal(judging->takes[i], member)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool host_effects_may_take(struct judging *judging, const struct effect *effect,
+                                  const struct board *board) {
+    struct board_member member;
+    if (judging->has_put || judging->take_count == TAKES_MAX ||
+        host_effects_is_taken(judging, effect->member)) {
         return false;
     }
-    host_trial_judge(judging->trial, effect);
+    judging->takes[judging->take_count++] = effect->member;
+    board_look_up(board, effect->member, NULL, &member);
+    return member.is_there;
+}
+
+/* Is it one that cannot fail? */
+static bool host_effects_is_safe(struct judging *judging, const struct effect *effect) {
+    bool is_of_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
+    const struct registry_key *key =
+        is_of_member ? registry_guest_find(module.server.registry, effect->name) : NULL;
+    if (key == NULL || key->kind != REGISTRY_BOARD || effect->member.size == 0 ||
+        effect->member.size > BOARD_MEMBER_MAX) {
+        return false;
+    }
+    if (effect->kind == EFFECT_TAKE) {
+        return host_effects_may_take(judging, effect, &key->board);
+    }
+    judging->has_put = true;
+    return layout_has_room(board_layout(&key->board), effect->member_key) &&
+           board_count(&key->board) < BOARD_MEMBERS_MAX / 2;
+}
+
+static bool host_effects_judge(void *context, const struct effect *effect) {
+    struct judging *judging = context;
+    if (!host_effects_is_allowed(judging->set, effect)) {
+        return false;
+    }
+    judging->is_doubtful = judging->is_doubtful || !host_effects_is_safe(judging, effect);
     return true;
 }
 
 static bool host_effects_note(void *context, struct effect *effect) {
-    host_stage_note(context, effect);
+    working_set_note(context, effect);
     return true;
 }
 
@@ -215,31 +253,30 @@ static bool host_effects_has_blob(struct host_string **argv, int index) {
     return index == 2 || host_bytes(argv[index]).size > 0;
 }
 
-static bool host_effects_check_all(const struct host_stage *stage, struct effect_decoder *decoder,
-                                   struct host_string **argv, int argc, struct host_trial *trial) {
-    struct judging judging = {stage, trial};
+static bool host_effects_check_all(struct judging *judging, struct effect_decoder *decoder,
+                                   struct host_string **argv, int argc) {
     struct bytes chunk;
     int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
         if (host_effects_has_blob(argv, i) &&
             !(host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk) &&
-              effect_blob_check(decoder, chunk, host_effects_judge, &judging))) {
+              effect_blob_check(decoder, chunk, host_effects_judge, judging))) {
             return false;
         }
     }
     return true;
 }
 
-static bool host_effects_apply_blobs(struct host_stage *stage, struct effect_decoder *decoder,
+static bool host_effects_apply_blobs(struct working_set *set, struct effect_decoder *decoder,
                                      struct host_string **argv, int argc) {
     struct bytes chunk;
     int64_t time_us;
     for (int i = 2; i < argc; i += 2) {
         if (host_effects_has_blob(argv, i) &&
             host_effects_open_blob(host_bytes(argv[i]), &time_us, &chunk)) {
-            module_raise_clock(stage->ctx, time_us);
-            if (effect_blob_apply(module.server.registry, decoder, chunk, host_effects_note,
-                                  stage) != EFFECT_OK) {
+            module_raise_clock(set->ctx, time_us);
+            if (effect_blob_apply(module.server.registry, decoder, chunk, host_effects_note, set) !=
+                EFFECT_OK) {
                 return false;
             }
         }
@@ -247,34 +284,27 @@ static bool host_effects_apply_blobs(struct host_stage *stage, struct effect_dec
     return true;
 }
 
-/* Does it come from the master, or from the host's own files? */
-static bool host_effects_is_trusted(struct host_context *ctx) {
-    return (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
-}
-
-static const char *host_effects_apply_all(struct host_stage *stage, struct host_string **argv,
+static const char *host_effects_apply_all(struct working_set *set, struct host_string **argv,
                                           int argc) {
     static struct effect_decoder decoder;
-    static struct host_trial trial;
     static const char unfit[] = "ERR Bad data format, or effects that do not fit the key";
-    host_trial_init(&trial);
+    struct judging judging = {.set = set};
     for (int i = 1; i < argc; i += 2) {
-        if (!host_stage_key(stage, argv[i], host_bytes(argv[i]))) {
+        if (!working_set_put(set, argv[i], host_bytes(argv[i]))) {
             return "OOM out of memory";
         }
     }
-    if (!host_effects_check_all(stage, &decoder, argv, argc, &trial)) {
+    if (!host_effects_check_all(&judging, &decoder, argv, argc)) {
         return unfit;
     }
-    if (trial.is_doubtful && !host_effects_is_trusted(stage->ctx) &&
-        !host_trial_begin(&trial, stage)) {
+    if (judging.is_doubtful && !host_is_trusted(set->ctx) && !working_set_copy(set)) {
         return "OOM out of memory";
     }
-    if (!host_effects_apply_blobs(stage, &decoder, argv, argc)) {
-        host_trial_undo(&trial, stage);
+    if (!host_effects_apply_blobs(set, &decoder, argv, argc)) {
+        working_set_drop_copies(set);
         return unfit;
     }
-    host_trial_keep(&trial, stage);
+    working_set_keep_copies(set);
     return NULL;
 }
 
@@ -328,16 +358,16 @@ static void host_effects_replicate_request(struct host_context *ctx, struct host
 }
 
 int host_effects_apply(struct host_context *ctx, struct host_string **argv, int argc) {
-    struct host_stage stage;
+    struct working_set set;
     if (argc < 3 || argc % 2 == 0) {
         return host_ReplyWithError(ctx, "ERR wrong number of arguments for 'lb.apply' command");
     }
     module_update_time();
-    host_stage_begin(&stage, ctx, true, true);
+    working_set_begin(&set, ctx, true, true);
     effect_listener_remove(module.server.registry, &effects.listener);
-    const char *error = host_effects_apply_all(&stage, argv, argc);
+    const char *error = host_effects_apply_all(&set, argv, argc);
     effect_listener_add(module.server.registry, &effects.listener);
-    host_stage_end(&stage);
+    working_set_end(&set);
     module_free_step();
     if (error != NULL) {
         return host_ReplyWithError(ctx, error);

@@ -1,15 +1,13 @@
-/* The filter of commands. See host_filter.h.
+/* The filter of commands. See host_run.h.
  *
  * It runs before every command of the host, so a name that is none of ours must cost next to nothing:
  * the first letter decides for nearly all. */
-#include "server/module/host_filter.h"
+#include <stdio.h>
 
 #include "codec/glob.h"
 #include "server/dispatch/command.h"
-#include "server/module/host_stage.h"
-#include "server/module/module_table.h"
+#include "server/module/host_run.h"
 
-static struct host_filter *filter;
 static struct host_string *new_names[MODULE_COMMANDS_MAX]; /* by command_index; NULL: stays */
 static struct host_string *type_name;                      /* LB.TYPE */
 /* What its master changes in boards comes to a replica as LB.APPLY. Another write on a key that matches
@@ -87,20 +85,5 @@ bool host_filter_register(struct host_context *ctx) {
         }
     }
     type_name = host_CreateString(NULL, "LB.TYPE", 7);
-    filter = host_RegisterCommandFilter(ctx, host_filter_run, 0);
-    return filter != NULL;
-}
-
-void host_filter_unregister(struct host_context *ctx) {
-    if (filter != NULL) {
-        host_UnregisterCommandFilter(ctx, filter);
-    }
-    for (uint32_t i = 0; i < command_count(); i++) {
-        if (new_names[i] != NULL) {
-            host_FreeString(NULL, new_names[i]);
-        }
-    }
-    if (type_name != NULL) {
-        host_FreeString(NULL, type_name);
-    }
+    return host_RegisterCommandFilter(ctx, host_filter_run, 0) != NULL;
 }

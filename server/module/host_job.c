@@ -1,12 +1,8 @@
-/* Jobs. See host_job.h. */
-#include "server/module/host_job.h"
-
-#include "server/module/host_filter.h"
-
+/* Jobs. See host_run.h. */
 #include "server/clients/job.h"
 #include "server/commands/lb/player.h"
-#include "server/module/host_player.h"
 #include "server/module/host_reply.h"
+#include "server/module/host_run.h"
 #include "server/module/host_state.h"
 
 enum {
@@ -64,7 +60,7 @@ static void host_job_free_waiter(struct host_context *ctx, void *context) {
     }
 }
 
-/* The client is gone. An order goes on without it. */
+/* The client is gone. A durable job goes on without it. */
 static void host_job_on_disconnect(struct host_context *ctx, struct host_blocked *blocked) {
     struct waiter *waiter = jobs.first;
     (void)ctx;
@@ -108,10 +104,6 @@ static void host_job_block(struct host_context *ctx) {
 
 /* ---- steps ---- */
 
-static bool host_job_may_write(struct host_context *ctx) {
-    return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
-}
-
 /* Those of clients that wait. */
 static void host_job_answer_done(void) {
     struct job *job;
@@ -130,7 +122,7 @@ static void host_job_answer_done(void) {
 static bool host_job_run_steps(struct host_context *ctx) {
     int database = host_GetSelectedDb(ctx);
     module.context = ctx;
-    bool has_more = jobs_step(&module.server, STEPS_NS, host_job_may_write(ctx));
+    bool has_more = jobs_step(&module.server, STEPS_NS, host_may_change(ctx));
     host_state_replicate(ctx);
     module_free_step();
     (void)host_SelectDb(ctx, database);
@@ -175,9 +167,10 @@ void host_job_resume(void) {
     host_job_set_timer(AGAIN_MS);
 }
 
-/* The host closes them mostly before it says that its role has changed. */
-static void host_job_end_orders(void) {
+/* The host closes the clients mostly before it says that its role has changed. */
+void host_job_stop(void) {
     struct waiter *next;
+    module.server.jobs.is_resumed = true;
     for (struct waiter *waiter = jobs.first; waiter != NULL; waiter = next) {
         struct reply reply;
         next = waiter->next;
@@ -192,34 +185,7 @@ static void host_job_end_orders(void) {
     jobs_end_orders(&module.server);
 }
 
-static void host_job_on_role(struct host_context *ctx, struct host_event event, uint64_t role,
-                             void *details) {
-    (void)ctx;
-    (void)event;
-    (void)details;
-    if (role == HOST_ROLE_MASTER) {
-        host_job_resume();
-    } else {
-        module.server.jobs.is_resumed = true;
-        host_job_end_orders();
-    }
-    host_filter_note_role(role == HOST_ROLE_REPLICA);
-}
-
-static void host_job_on_swapdb(struct host_context *ctx, struct host_event event, uint64_t kind,
-                               void *details) {
-    (void)ctx;
-    (void)event;
-    (void)kind;
-    (void)details;
-    host_player_rewind();
-}
-
-bool host_job_init(struct host_context *ctx) {
+void host_job_init(void) {
     module.server.jobs.resume = player_resume;
     module.server.jobs.is_resumed = true; /* until there is something */
-    return host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_ROLE, 1},
-                                       host_job_on_role) == HOST_OK &&
-           host_SubscribeToServerEvent(ctx, (struct host_event){HOST_EVENT_SWAPDB, 1},
-                                       host_job_on_swapdb) == HOST_OK;
 }

@@ -1,23 +1,19 @@
-/* The host's keys, in the place of server/commands/keyspace.c. */
+/* The host's keys, in the place of server/commands/keyspace.c and lb/lb_data_find.c. */
 #include "server/commands/keyspace.h"
 
 #include <stdio.h>
 
+#include "server/commands/lb/lb_data.h"
 #include "server/module/host_run.h"
 #include "server/rdb/rdb_board.h"
+#include "skiplist/keyspace/hash.h"
 
 /* ---- scanning ---- */
 
-static struct bytes host_keyspace_string_of(struct host_call_reply *reply) {
-    size_t size = 0;
-    const char *at = host_CallReplyStringPtr(reply, &size);
-    return (struct bytes){.at = at, .size = at != NULL ? size : 0};
-}
-
-/* Put the board on stage, and look it up: what is due rolls over. */
+/* Put the board into the working set, and look it up: what is due rolls over. */
 static bool host_keyspace_visit_board(const struct call *call, struct bytes name,
                                       registry_visit *visit, void *context) {
-    if (!host_stage_key_of(host_run_stage(), name)) {
+    if (!working_set_put_named(host_run_set(), name)) {
         return false;
     }
     const struct registry_key *key = registry_find(call->registry, 0, name, call->now_ms);
@@ -40,14 +36,12 @@ uint64_t keyspace_scan(const struct call *call, uint64_t cursor, const struct sc
     struct host_call_reply *names = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
     bool is_complete =
         names != NULL &&
-        bytes_parse_u64(host_keyspace_string_of(host_CallReplyArrayElement(reply, 0)), &next);
+        bytes_parse_u64(host_reply_string(host_CallReplyArrayElement(reply, 0)), &next);
     for (size_t i = 0; is_complete && i < host_CallReplyLength(names); i++) {
         is_complete = host_keyspace_visit_board(
-            call, host_keyspace_string_of(host_CallReplyArrayElement(names, i)), visit, context);
+            call, host_reply_string(host_CallReplyArrayElement(names, i)), visit, context);
     }
-    if (reply != NULL) {
-        host_FreeCallReply(reply);
-    }
+    host_free_reply(reply);
     return is_complete ? next : cursor;
 }
 
@@ -58,13 +52,9 @@ bool keyspace_has_board(const struct call *call, const struct registry_key *key,
     if (registry_peek(call->registry, key->database, name, call->now_ms) != NULL) {
         return true; /* it has come to be just now */
     }
-    struct host_string *text = host_CreateString(module.context, name.at, name.size);
-    struct host_key *opened = host_OpenKey(module.context, text, HOST_READ);
-    bool is_board = opened != NULL && host_value_of(opened) != NULL;
-    if (opened != NULL) {
-        host_CloseKey(opened);
-    }
-    host_FreeString(module.context, text);
+    struct host_named named = host_open_named(module.context, name);
+    bool is_board = named.key != NULL && host_value_of(named.key) != NULL;
+    host_close_named(module.context, named);
     return is_board;
 }
 
@@ -74,25 +64,117 @@ void keyspace_remove_hash(struct server *server, uint32_t database, struct bytes
     if (host_SelectDb(module.context, (int)database) != HOST_OK) {
         return;
     }
-    struct host_string *text = host_CreateString(module.context, name.at, name.size);
-    struct host_key *opened = host_OpenKey(module.context, text, HOST_READ);
-    bool is_hash = opened != NULL && host_KeyType(opened) == HOST_KEY_HASH;
-    if (opened != NULL) {
-        host_CloseKey(opened);
-    }
-    struct host_call_reply *reply =
-        is_hash ? host_Call(module.context, "UNLINK", "!s", text) : NULL;
-    if (reply != NULL) {
-        host_FreeCallReply(reply);
-    }
-    host_FreeString(module.context, text);
+    struct host_named named = host_open_named(module.context, name);
+    bool is_hash = named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH;
+    host_close(named.key);
+    host_free_reply(is_hash ? host_Call(module.context, "UNLINK", "!s", named.name) : NULL);
+    host_FreeString(module.context, named.name);
 }
 
 uint32_t keyspace_number(uint32_t database) {
-    (void)database; /* on stage everything is in database 0 */
+    (void)database; /* in the working set everything is in database 0 */
     return module.database;
 }
 
 uint32_t keyspace_database_count(void) {
     return module.database_count;
+}
+
+/* ---- the hashes of DATA ---- */
+
+/* They are keys of the host, and copied for the records of one group. */
+static struct hash copies[LB_DATA_GROUP];
+static unsigned copy_count; /* that may have fields */
+
+static bool host_keyspace_put(struct hash *copy, struct bytes field, struct bytes value) {
+    const struct bytes args[] = {field, value};
+    uint32_t added_count;
+    return hash_put(copy, module.server.hash_seed, args, 1, &added_count) == HASH_OK;
+}
+
+/* The fields that are asked for, one after another. */
+static bool host_keyspace_copy_fields(struct host_key *key, const struct option_values *fields,
+                                      struct hash *copy) {
+    bool is_copied = true;
+    for (uint32_t i = 0; i < fields->count && is_copied; i++) {
+        struct host_string *value = NULL;
+        struct host_string *field =
+            host_CreateString(module.context, fields->at[i].at, fields->at[i].size);
+        host_HashGet(key, HOST_HASH_NONE, field, &value, NULL);
+        host_FreeString(module.context, field);
+        if (value != NULL) {
+            is_copied = host_keyspace_put(copy, fields->at[i], host_bytes(value));
+            host_FreeString(module.context, value);
+        }
+    }
+    return is_copied;
+}
+
+struct copying {
+    struct hash *copy;
+    bool has_failed;
+};
+
+static void host_keyspace_copy_field(struct host_key *key, struct host_string *field,
+                                     struct host_string *value, void *context) {
+    struct copying *copying = context;
+    (void)key;
+    copying->has_failed |=
+        value != NULL && !host_keyspace_put(copying->copy, host_bytes(field), host_bytes(value));
+}
+
+static bool host_keyspace_copy_all(struct host_key *key, struct hash *copy) {
+    struct copying copying = {.copy = copy};
+    struct host_scan_cursor *cursor = host_ScanCursorCreate();
+    while (host_ScanKey(key, cursor, host_keyspace_copy_field, &copying) != 0 &&
+           !copying.has_failed) {}
+    host_ScanCursorDestroy(cursor);
+    return !copying.has_failed;
+}
+
+/* *hash: NULL if the host has no hash of this name. */
+static bool host_keyspace_copy_hash(const struct lb_data *data, struct bytes name,
+                                    struct hash *copy, const struct hash **hash) {
+    bool is_copied = true;
+    struct host_named named = host_open_named(module.context, name);
+    *hash = NULL;
+    if (named.key != NULL && host_KeyType(named.key) == HOST_KEY_HASH) {
+        *hash = copy;
+        is_copied = data->fields.at != NULL
+                        ? host_keyspace_copy_fields(named.key, &data->fields, copy)
+                        : host_keyspace_copy_all(named.key, copy);
+    }
+    host_close_named(module.context, named);
+    return is_copied;
+}
+
+void host_keyspace_clear(void) {
+    while (copy_count > 0) {
+        uint32_t work = UINT32_MAX;
+        copy_count -= hash_free_step(&copies[copy_count - 1], &work);
+    }
+}
+
+bool lb_data_find(const struct call *call, const struct lb_data *data, const struct bytes *members,
+                  unsigned count, const struct hash **hashes) {
+    struct buffer name;
+    bool is_found = true;
+    (void)call;
+    CHECK(count <= LB_DATA_GROUP);
+    host_keyspace_clear();
+    copy_count = count;
+    buffer_init(&name, 0);
+    for (unsigned i = 0; i < count && is_found; i++) {
+        size_t size = data->pattern.size - 1 + members[i].size;
+        buffer_clear(&name);
+        char *out = buffer_reserve(&name, size > 0 ? size : 1);
+        is_found = out != NULL;
+        if (is_found) {
+            lb_data_print_key(data->pattern, members[i], out);
+            is_found = host_keyspace_copy_hash(data, (struct bytes){.at = out, .size = size},
+                                               &copies[i], &hashes[i]);
+        }
+    }
+    buffer_deinit(&name);
+    return is_found;
 }

@@ -1,11 +1,6 @@
 /* The timer of periods. See host_period.h. */
 #include "server/module/host_period.h"
 
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
-#include "server/module/host_effects.h"
-#include "server/module/host_notify.h"
-
 enum {
     RETRY_MS = 1000,     /* on a replica, and while nothing may change */
     SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
@@ -27,6 +22,7 @@ static struct {
     bool has_timer;
     uint64_t timer;
     int64_t timer_ms; /* when it fires, in server time */
+    void (*roll)(struct host_context *ctx, struct host_string *name);
 } notes;
 
 static void host_period_swap(uint32_t a, uint32_t b) {
@@ -92,29 +88,12 @@ static void host_period_set_timer(struct host_context *ctx, int64_t delay_ms) {
     notes.has_timer = true;
 }
 
-/* As a look-up would: what is due rolls over. */
-static void host_period_look_up(struct host_context *ctx, struct host_string *name) {
-    struct host_stage stage;
-    struct bytes text = host_bytes(name);
-    host_stage_begin(&stage, ctx, true, false);
-    host_effects_begin(&stage);
-    if (host_stage_key(&stage, name, text)) {
-        (void)registry_find(module.server.registry, 0, text, module.server.clock.now_ms);
-    }
-    host_effects_end();
-    host_stage_end(&stage);
-}
-
-static bool host_period_may_change(struct host_context *ctx) {
-    return (host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0 && !host_AvoidReplicaTraffic();
-}
-
 static void host_period_on_timer(struct host_context *ctx, void *context) {
     (void)context;
     notes.has_timer = false;
     module_update_time();
     int64_t now_ms = module.server.clock.now_ms;
-    if (!host_period_may_change(ctx)) {
+    if (!host_may_change(ctx)) {
         host_period_set_timer(ctx, RETRY_MS);
         return;
     }
@@ -123,7 +102,7 @@ static void host_period_on_timer(struct host_context *ctx, void *context) {
         struct note *note = host_period_take_first();
         struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
         if (host_SelectDb(ctx, note->database) == HOST_OK) {
-            host_period_look_up(ctx, name);
+            notes.roll(ctx, name);
         }
         host_FreeString(ctx, name);
         memory_free(note);
@@ -134,8 +113,14 @@ static void host_period_on_timer(struct host_context *ctx, void *context) {
     }
 }
 
+void host_period_init(void (*roll)(struct host_context *ctx, struct host_string *name)) {
+    notes.roll = roll;
+}
+
 void host_period_note(const struct registry_key *key, int database) {
-    host_period_note_name(registry_name(key), registry_rules(key), database);
+    if (key->is_periodic) {
+        host_period_note_name(registry_name(key), registry_rules(key), database);
+    }
 }
 
 void host_period_note_name(struct bytes name, const struct rules *rules, int database) {
@@ -153,56 +138,4 @@ void host_period_note_name(struct bytes name, const struct rules *rules, int dat
     if (!notes.has_timer || note->end_ms < notes.timer_ms) {
         host_period_set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
     }
-}
-
-void host_period_deinit(void) {
-    while (notes.count > 0) {
-        memory_free(host_period_take_first());
-    }
-    memory_free(notes.at);
-    if (notes.has_timer) {
-        host_StopTimer(module.timer_context, notes.timer, NULL);
-    }
-}
-
-/* ---- in a cluster ---- */
-
-/* Is a part of the name in braces, so that an archive, whose name begins with it, is in the same
- * slot? */
-static bool host_period_has_tag(struct bytes name) {
-    const char *open = memchr(name.at, '{', name.size);
-    if (open == NULL) {
-        return false;
-    }
-    size_t left = (size_t)(name.at + name.size - open - 1);
-    const char *close = memchr(open + 1, '}', left);
-    return close != NULL && close > open + 1;
-}
-
-static bool host_period_asks_for(const struct call *call) {
-    for (uint32_t i = 2; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "PERIOD")) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool host_period_refuses(const struct call *call) {
-    const struct command *command = call->command;
-    if ((command->flags & COMMAND_WRITE) == 0 || command->first_key != 1) {
-        return false;
-    }
-    struct bytes name = call_arg(call, 1);
-    bool is_by_name =
-        strcmp(command->name, "LB.CREATE") == 0 || strcmp(command->name, "LB.ALTER") == 0;
-    bool has_period =
-        is_by_name ? host_period_asks_for(call)
-                   : settings_rules_for(&module.server.settings, name)->period.unit != PERIOD_NONE;
-    if (!has_period || host_period_has_tag(name)) {
-        return false;
-    }
-    reply_error(call->reply, "ERR in a cluster the name of a board with a PERIOD needs a {tag}, so "
-                             "that its archives are in its slot");
-    return true;
 }

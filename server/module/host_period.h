@@ -8,14 +8,10 @@
 
 #include "server/module/module.h"
 
-/* Without memory for it nothing is noted. */
+/* roll: look the key up, in the context's database, and so roll it over if it is due. */
+void host_period_init(void (*roll)(struct host_context *ctx, struct host_string *name));
+/* Note the end of its period, if it has one. Without memory for it nothing is noted. */
 void host_period_note(const struct registry_key *key, int database);
 void host_period_note_name(struct bytes name, const struct rules *rules, int database);
-/* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
- * would be in other slots? Then the error was replied. */
-struct call;
-bool host_period_refuses(const struct call *call);
-/* Forget all notes, when the module is unloaded. */
-void host_period_deinit(void);
 
 #endif

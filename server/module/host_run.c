@@ -1,18 +1,16 @@
-/* From the host's arguments to a handler, and back. See host_run.h. */
+/* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c. See
+ * host_run.h. */
 #include "server/module/host_run.h"
 
+#include "server/clients/notify.h"
+#include "server/clients/wait.h"
 #include "server/commands/ban.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/loop/lookahead.h"
-#include "server/module/host_data.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_job.h"
-#include "server/module/host_notify.h"
-#include "server/module/host_period.h"
 #include "server/module/host_reply.h"
 #include "server/module/host_state.h"
-#include "server/module/host_wait.h"
 
 enum {
     ARGS_INLINE = 64,
@@ -20,19 +18,60 @@ enum {
 };
 
 static struct {
-    struct host_stage stage;
-    struct host_stage *running;
+    struct working_set set;
+    struct working_set *running; /* NULL: no command runs */
     struct buffer output;
     struct bytes args[ARGS_INLINE];
 } current;
 
-struct host_stage *host_run_stage(void) {
+struct working_set *host_run_set(void) {
     return current.running;
 }
 
-void host_run_deinit(void) {
-    buffer_deinit(&current.output);
+/* ---- events of keys ---- */
+
+enum { PENDING_MAX = 64 };
+
+/* As handlers report them. The host gets them once the keys are back there: what listens may look at them. */
+static struct {
+    const char *event; /* static text */
+    struct host_string *name;
+} pending[PENDING_MAX];
+static uint32_t pending_count;
+
+static int host_run_class_of(const char *event) {
+    if (strcmp(event, "new") == 0) {
+        return HOST_NOTIFY_NEW;
+    }
+    return event[0] == 'z' ? HOST_NOTIFY_ZSET : HOST_NOTIFY_GENERIC;
 }
+
+void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name) {
+    const struct working_set *set = current.running;
+    (void)server;
+    (void)database;
+    if (set != NULL && pending_count < PENDING_MAX) {
+        pending[pending_count].event = event;
+        pending[pending_count++].name = host_CreateString(set->ctx, name.at, name.size);
+    }
+}
+
+void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
+                         const struct bytes archive[2]) {
+    (void)archive;
+    notify_send(server, "rolled", database, name);
+}
+
+static void host_run_send_events(struct host_context *ctx) {
+    for (uint32_t i = 0; i < pending_count; i++) {
+        host_NotifyKeyspaceEvent(ctx, host_run_class_of(pending[i].event), pending[i].event,
+                                 pending[i].name);
+        host_FreeString(ctx, pending[i].name);
+    }
+    pending_count = 0;
+}
+
+/* ---- one command ---- */
 
 static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
     char text[COMMAND_FULL_NAME_MAX + 64];
@@ -53,24 +92,24 @@ static int host_run_tell_positions(struct host_context *ctx, const struct comman
     return HOST_OK;
 }
 
-static bool host_run_put_on_stage(struct host_stage *stage, const struct command *command,
-                                  const struct request *request, struct host_string **argv) {
+static bool host_run_put_keys(struct working_set *set, const struct command *command,
+                              const struct request *request, struct host_string **argv) {
     bool is_counted = (command->flags & COMMAND_MOVABLE_KEYS) != 0;
     if (!is_counted && command->last_key == command->first_key) {
         int at = command->first_key;
-        return at == 0 || host_stage_key(stage, argv[at], request->args[at]);
+        return at == 0 || working_set_put(set, argv[at], request->args[at]);
     }
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
     if (positions == NULL) {
         return false;
     }
     int count = command_key_positions(command, request, positions);
-    bool is_staged = true;
-    for (int i = 0; i < count && is_staged; i++) {
-        is_staged = host_stage_key(stage, argv[positions[i]], request->args[positions[i]]);
+    bool are_put = true;
+    for (int i = 0; i < count && are_put; i++) {
+        are_put = working_set_put(set, argv[positions[i]], request->args[positions[i]]);
     }
     memory_free(positions);
-    return is_staged;
+    return are_put;
 }
 
 /* The members of the request on the board of its first key.
@@ -87,8 +126,8 @@ static bool host_run_is_reading(const struct command *command) {
 }
 
 static void host_run_begin_members(const struct command *command, const struct request *request,
-                                   const struct host_stage *stage, struct members *members) {
-    const struct board *board = host_stage_first_board(stage);
+                                   const struct working_set *set, struct members *members) {
+    const struct board *board = working_set_first_board(set);
     members->count = board != NULL ? lookahead_begin(command, request, board, members->ahead) : 0;
 }
 
@@ -121,27 +160,37 @@ static void host_run_handler(const struct command *command, const struct request
         .now_us = server->clock.now_us,
         .now_ms = server->clock.now_ms,
     };
-    if (!module.is_cluster || !host_period_refuses(&call)) {
+    if (!module.is_cluster || !host_access_refuses_period(&call)) {
         command->run(&call);
     }
 }
 
 bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes,
                  void (*run)(void *context), void *context) {
-    struct host_stage *stage = &current.stage;
+    struct working_set *set = &current.set;
     CHECK(current.running == NULL);
-    host_stage_begin(stage, ctx, writes, false);
-    current.running = stage;
-    host_effects_begin(stage);
-    bool is_staged = host_stage_key(stage, name, host_bytes(name));
-    if (is_staged) {
+    working_set_begin(set, ctx, writes, false);
+    current.running = set;
+    host_effects_begin(set);
+    bool are_put = working_set_put(set, name, host_bytes(name));
+    if (are_put) {
         run(context);
     }
     host_effects_end();
-    host_stage_end(stage);
+    working_set_end(set);
     current.running = NULL;
-    host_notify_flush(ctx);
-    return is_staged;
+    host_run_send_events(ctx);
+    return are_put;
+}
+
+static void host_run_find(void *context) {
+    const struct bytes *name = context;
+    (void)registry_find(module.server.registry, 0, *name, module.server.clock.now_ms);
+}
+
+void host_run_look_up(struct host_context *ctx, struct host_string *name) {
+    struct bytes text = host_bytes(name);
+    (void)!host_run_on(ctx, name, true, host_run_find, &text);
 }
 
 /* A job has begun: its first steps, and if that was not all, its client waits. */
@@ -176,22 +225,22 @@ static void host_run_read_client(struct host_context *ctx) {
     module.wait.is_asked = false;
 }
 
-static void host_run_on_stage(struct host_context *ctx, const struct command *command,
-                              const struct request *request, struct host_string **argv) {
-    struct host_stage *stage = &current.stage;
+static void host_run_with_keys(struct host_context *ctx, const struct command *command,
+                               const struct request *request, struct host_string **argv) {
+    struct working_set *set = &current.set;
     struct members members;
     struct reply reply;
-    bool is_staged = host_run_put_on_stage(stage, command, request, argv);
-    host_run_begin_members(command, request, stage, &members);
+    bool are_put = host_run_put_keys(set, command, request, argv);
+    host_run_begin_members(command, request, set, &members);
     unsigned read_count = host_run_is_reading(command) ? members.count : 0;
-    host_stage_close_lent(stage);
+    working_set_close_lent(set);
     lookup_run(members.ahead, read_count, LOOKUP_NODE);
     host_run_read_client(ctx);
     lookup_run(members.ahead, read_count, LOOKUP_LEAF);
     module_update_time();
     buffer_clear(&current.output);
     reply_init(&reply, &current.output, module.session.protocol);
-    const char *refusal = is_staged ? host_run_find_refusal(command) : "OOM out of memory";
+    const char *refusal = are_put ? host_run_find_refusal(command) : "OOM out of memory";
     if (refusal == NULL) {
         host_run_handler(command, request, &members, &reply);
     } else {
@@ -200,24 +249,24 @@ static void host_run_on_stage(struct host_context *ctx, const struct command *co
 }
 
 /* HOST_ERROR: it has to wait, and nothing was replied. */
-static int host_run_staged(struct host_context *ctx, const struct command *command,
-                           const struct request *request, struct host_string **argv) {
-    struct host_stage *stage = &current.stage;
+static int host_run_command(struct host_context *ctx, const struct command *command,
+                            const struct request *request, struct host_string **argv) {
+    struct working_set *set = &current.set;
     bool writes = !host_run_is_reading(command);
     if (writes && ban_exists(module.server.registry)) {
         module_update_time();
         host_state_expire();
     }
-    host_stage_begin(stage, ctx, writes, false);
-    current.running = stage;
-    host_effects_begin(stage);
-    host_run_on_stage(ctx, command, request, argv);
+    working_set_begin(set, ctx, writes, false);
+    current.running = set;
+    host_effects_begin(set);
+    host_run_with_keys(ctx, command, request, argv);
     host_effects_end();
     host_state_replicate(ctx);
-    host_stage_end(stage);
+    working_set_end(set);
     current.running = NULL;
-    host_notify_flush(ctx);
-    host_data_clear();
+    host_run_send_events(ctx);
+    host_keyspace_clear();
     if (module.session.job != NULL) {
         return host_run_job(ctx);
     }
@@ -254,7 +303,7 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
     } else if (command_has_wrong_arity(command, &request)) {
         status = host_run_refuse_arity(ctx, index);
     } else {
-        status = host_run_staged(ctx, command, &request, argv);
+        status = host_run_command(ctx, command, &request, argv);
     }
     if (args != current.args) {
         memory_free(args);
@@ -262,21 +311,17 @@ static int host_run_run(struct host_context *ctx, struct host_string **argv, int
     return status;
 }
 
-int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
-    return host_run_run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_wait(ctx, argv);
-}
+/* ---- waiting for keys: BZPOPMIN, BZPOPMAX and BZMPOP by the host's means ---- */
 
 /* Redis 7.0 propagates what a waiting client's attempt has done only if the client got something, and
  * ends itself when it finds the rest later (handleClientsBlockedOnKeys). The attempt may end a period,
  * and meet an expired key. Any call that may propagate ("!") does it. */
 static void host_run_propagate_attempt(struct host_context *ctx) {
-    struct host_call_reply *reply = host_Call(ctx, "PING", "!");
-    if (reply != NULL) {
-        host_FreeCallReply(reply);
-    }
+    host_free_reply(host_Call(ctx, "PING", "!"));
 }
 
-int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
+/* For a client that has waited for a key: the same as host_run, but HOST_ERROR if it has to wait on. */
+static int host_run_again(struct host_context *ctx, struct host_string **argv, int argc) {
     enum { PREFIX_SIZE = 3 }; /* "LB." */
     struct bytes name = host_bytes(argv[0]);
     CHECK(name.size > PREFIX_SIZE);
@@ -288,4 +333,50 @@ int host_run_again(struct host_context *ctx, struct host_string **argv, int argc
         host_run_propagate_attempt(ctx);
     }
     return status;
+}
+
+/* The handler's names are arguments of its request. */
+bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
+                const struct bytes *names, uint32_t name_count, int64_t due_ms) {
+    (void)waits;
+    (void)session;
+    (void)database;
+    CHECK(current.running != NULL);
+    module.wait.is_asked = true;
+    module.wait.names = names;
+    module.wait.key_count = name_count;
+    module.wait.due_ms = due_ms;
+    return true;
+}
+
+static int host_run_give_up(struct host_context *ctx, struct host_string **argv, int argc) {
+    (void)argv;
+    (void)argc;
+    return host_ReplyWithNullArray(ctx);
+}
+
+static void host_run_end_wait(struct host_context *ctx, void *context) {
+    (void)ctx;
+    (void)context;
+    module.waiting_count--;
+}
+
+static int host_run_wait(struct host_context *ctx, struct host_string **argv) {
+    static char unused;
+    int64_t timeout_ms = 0; /* for ever */
+    if (module.wait.due_ms != REGISTRY_NO_EXPIRY) {
+        timeout_ms = module.wait.due_ms - module.server.clock.monotonic_ms;
+        timeout_ms = timeout_ms > 0 ? timeout_ms : 1;
+    }
+    module.waiting_count++;
+    if (host_BlockClientOnKeys(ctx, host_run_again, host_run_give_up, host_run_end_wait, timeout_ms,
+                               argv + module.wait.first_key, (int)module.wait.key_count,
+                               &unused) == NULL) {
+        module.waiting_count--;
+    }
+    return HOST_OK;
+}
+
+int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index) {
+    return host_run_run(ctx, argv, argc, index) == HOST_OK ? HOST_OK : host_run_wait(ctx, argv);
 }

@@ -1,19 +1,74 @@
-/* One command of the host, run by its handler. */
+/* Commands of the host, run by their handlers, and what takes longer than one call of the host. */
 #ifndef SERVER_MODULE_HOST_RUN_H
 #define SERVER_MODULE_HOST_RUN_H
 
-#include "server/module/host_stage.h"
+#include "server/module/working_set.h"
+
+struct call;
+
+/* ---- one command: host_run.c ---- */
 
 /* index: of the command's entry (command_by_index). */
 int host_run(struct host_context *ctx, struct host_string **argv, int argc, uint32_t index);
-/* For a client that has waited for a key: the same, but HOST_ERROR if it has to wait on. */
-int host_run_again(struct host_context *ctx, struct host_string **argv, int argc);
-/* Run with one key on stage, in the context's database, outside the handler of a command. false: no
+/* Run with one key in the working set, in the context's database, outside the handler of a command. false: no
  * memory to put it there, and nothing was run. */
 MUST_CHECK bool host_run_on(struct host_context *ctx, struct host_string *name, bool writes,
                             void (*run)(void *context), void *context);
-/* The stage of the command that runs; NULL: none. */
-struct host_stage *host_run_stage(void);
-void host_run_deinit(void);
+/* Look the key up, as a command would: what is due rolls over. */
+void host_run_look_up(struct host_context *ctx, struct host_string *name);
+/* That of the command that runs; NULL: none. */
+struct working_set *host_run_set(void);
+
+/* In a cluster: may the command not be run, because it would make a board with a PERIOD whose archives
+ * would be in other slots? Then the error was replied. */
+bool host_access_refuses_period(const struct call *call);
+/* Free the copies of hashes that a group of records has needed (DATA). After each command. */
+void host_keyspace_clear(void);
+
+/* ---- commands that run in steps (server/clients/job.h): host_job.c ----
+ *
+ *     handler --job_begin--> host_job_run: the first steps --done--> reply
+ *                                    | not done
+ *                                    v
+ *     blocked client <--reply-- the timer: some steps each millisecond
+ *
+ * Jobs that write run on masters only, and while nothing forbids changes. What a restart or a
+ * failover interrupts goes on where the durable jobs are (host_state.h). */
+
+void host_job_init(void);
+/* Memory for another client that waits. Before the handler. false: there is none. */
+MUST_CHECK bool host_job_reserve(void);
+/* The handler has begun a job of module.session. true: it is done, and to be answered. false: the client
+ * is blocked until it is. */
+MUST_CHECK bool host_job_run(struct host_context *ctx);
+/* Everything was loaded, or this is a master now: begin the durable jobs that are there. */
+void host_job_resume(void);
+/* This is a replica now: durable jobs are its master's. */
+void host_job_stop(void);
+
+/* ---- the pass of LB.WHERE, LB.FORGET, LB.MOVE and LB.BAN over the host's keys: host_player.c ---- */
+
+/* The host has given a key this name, by a command of its own: what a pass has come past is looked at
+ * again. */
+void host_player_note(const struct host_value *value, struct bytes name, uint32_t database);
+/* Databases have been exchanged or loaded: every pass begins again. */
+void host_player_rewind(void);
+
+/* ---- existing clients: host_filter.c ----
+ *
+ * ZADD becomes LB.ZADD for keys whose names match a `board` line of the module's configuration. Only the name of
+ * the command changes, never the number of arguments. */
+
+/* Without a `board` line there is no filter. false: the host refused. */
+bool host_filter_register(struct host_context *ctx);
+/* The server is a replica from now on, or a master. */
+void host_filter_note_role(bool is_now_replica);
+
+/* ---- the commands: those of boards; ZADD is LB.ZADD to the host, LB.ADD is LB.ADD: module_table.c ---- */
+
+enum { MODULE_COMMANDS_MAX = 64 };
+/* Complete the entries; then register them. false: the host refused one. */
+void module_table_init(void);
+bool module_table_register(struct host_context *ctx);
 
 #endif

@@ -1,13 +1,9 @@
-/* Bans and orders. See host_state.h. */
+/* Bans and durable jobs. See host_state.h. */
 #include "server/module/host_state.h"
 
 #include "server/commands/ban.h"
 #include "server/commands/lb/player.h"
 #include "server/durability/effect_blob.h"
-#include "server/module/host_effects.h"
-#include "server/module/host_job.h"
-#include "server/module/host_player.h"
-#include "server/module/host_stage.h"
 #include "server/rdb/rdb_state.h"
 
 enum {
@@ -101,10 +97,6 @@ static void host_state_save_all(void (*take)(void *context, struct bytes blob), 
     CHECK(rdb_state_write(module.server.registry, module.server.clock.now_us, take, context));
 }
 
-static bool host_state_is_empty(void) {
-    return rdb_state_is_empty(module.server.registry);
-}
-
 /* ---- RDB ---- */
 
 static void host_state_save_blob(void *context, struct bytes blob) {
@@ -118,7 +110,7 @@ void host_state_save(struct host_io *io, int when) {
 }
 
 void host_state_save_some(struct host_io *io, int when) {
-    if (!host_state_is_empty()) {
+    if (!rdb_state_is_empty(module.server.registry)) {
         host_state_save(io, when);
     }
 }
@@ -190,34 +182,15 @@ int host_state_load(struct host_io *io, int version, int when) {
     return is_loaded ? HOST_OK : HOST_ERROR;
 }
 
-/* A master's keys come in the place of ours: what does not come with them is gone. */
-static void host_state_on_loading(struct host_context *ctx, struct host_event event, uint64_t kind,
-                                  void *details) {
-    (void)event;
-    (void)details;
-    if (state.is_beside) {
-        return;
-    }
-    if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
-        host_state_clear();
-    } else {
-        host_player_rewind();
-        if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
-            host_job_resume();
-        }
-    }
+bool host_state_is_beside(void) {
+    return state.is_beside;
 }
 
-static void host_state_on_loading_beside(struct host_context *ctx, struct host_event event,
-                                         uint64_t kind, void *details) {
-    (void)ctx;
-    (void)event;
-    (void)details;
+void host_state_load_beside(uint64_t kind) {
     state.is_beside = kind == HOST_BESIDE_STARTED;
     if (kind == HOST_BESIDE_COMPLETED) {
-        CHECK(
-            host_state_take_loaded()); /* it was checked; without memory the host would end, too */
-        host_player_rewind();
+        /* It was checked; without memory the host would end, too. */
+        CHECK(host_state_take_loaded());
     } else {
         buffer_deinit(&state.loaded);
     }
@@ -236,42 +209,22 @@ static void host_state_replicate_all(struct host_context *ctx, void *context) {
 }
 
 static bool host_state_has_preamble(struct host_context *ctx) {
-    size_t size = 0;
     struct host_call_reply *reply = host_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
     struct host_call_reply *value = reply != NULL ? host_CallReplyArrayElement(reply, 1) : NULL;
-    const char *at = value != NULL ? host_CallReplyStringPtr(value, &size) : NULL;
-    bool is_off = at != NULL && bytes_is((struct bytes){.at = at, .size = size}, "no");
-    if (reply != NULL) {
-        host_FreeCallReply(reply);
-    }
+    bool is_off = bytes_is(host_reply_string(value), "no");
+    host_free_reply(reply);
     return !is_off;
 }
 
 /* An AOF of commands is written key by key, and this belongs to none. What is replicated now goes
  * behind it. */
-static void host_state_on_fork(struct host_context *ctx, struct host_event event, uint64_t kind,
-                               void *details) {
-    (void)event;
-    (void)details;
-    if (kind == HOST_FORK_BORN && !host_state_is_empty() && !host_state_has_preamble(ctx)) {
+void host_state_on_fork(struct host_context *ctx) {
+    if (!rdb_state_is_empty(module.server.registry) && !host_state_has_preamble(ctx)) {
         (void)host_CreateTimer(module.timer_context, REWRITE_MS, host_state_replicate_all, NULL);
     }
 }
 
-bool host_state_init(struct host_context *ctx) {
-    static const struct {
-        uint64_t event;
-        host_server_event *receive;
-    } events[] = {{HOST_EVENT_LOADING, host_state_on_loading},
-                  {HOST_EVENT_BESIDE, host_state_on_loading_beside},
-                  {HOST_EVENT_FORK, host_state_on_fork}};
+void host_state_init(void) {
     buffer_init(&state.blob, 0);
     buffer_init(&state.loaded, 0);
-    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
-        if (host_SubscribeToServerEvent(ctx, (struct host_event){events[i].event, 1},
-                                        events[i].receive) != HOST_OK) {
-            return false;
-        }
-    }
-    return true;
 }

@@ -1,4 +1,4 @@
-/* What the module keeps beside the host's keys: bans (server/commands/ban.h), and orders that are not
+/* What the module keeps beside the host's keys: bans (server/commands/ban.h), and durable jobs that are not
  * finished (server/commands/lb/player.h). They are hashes in databases of the registry that no
  * client reaches, as in the server.
  *
@@ -13,8 +13,7 @@
 #include "server/module/module.h"
 #include "skiplist/keyspace/effect.h"
 
-/* false: no memory, or the host refused. */
-MUST_CHECK bool host_state_init(struct host_context *ctx);
+void host_state_init(void);
 static inline bool host_state_owns(const struct effect *effect) {
     return effect->database >= REGISTRY_SYSTEM;
 }
@@ -27,6 +26,13 @@ void host_state_expire(void);
 int host_state_apply(struct host_context *ctx, struct host_string **argv, int argc);
 /* Remove everything, without reporting it. */
 void host_state_clear(void);
+
+/* They are loaded beside ours (diskless, swapdb); kind: enum HOST_BESIDE_. What came is taken at the end, or
+ * dropped. */
+void host_state_load_beside(uint64_t kind);
+bool host_state_is_beside(void);
+/* The host writes a file in a child: into an AOF without a preamble, what is kept comes behind the keys. */
+void host_state_on_fork(struct host_context *ctx);
 
 /* Of the type. host_state_save_some writes nothing if there is nothing. */
 void host_state_save(struct host_io *io, int when);

@@ -1,13 +1,12 @@
 /* The data type of boards: saving, loading, copying and freeing values of the host's keys. A value's form
  * is that of server/rdb/rdb_board.h; the server reads it from dump files, too.
  *
- * What is loaded may come from a stranger (RESTORE): nothing is believed. */
+ * What is loaded may come from anybody who may RESTORE: nothing is believed. */
 #include "server/module/host_effects.h"
 #include "server/module/host_period.h"
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_board_write.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"
@@ -155,9 +154,7 @@ static struct host_value *host_type_take_board(struct type_loading *loading) {
     }
     board_move_to(&loading->board, &key->board);
     loading->has_board = false;
-    if (key->is_periodic) {
-        host_period_note(key, host_GetDbIdFromIO(loading->io));
-    }
+    host_period_note(key, host_GetDbIdFromIO(loading->io));
     return value;
 }
 
@@ -228,9 +225,7 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
         }
         return NULL;
     }
-    if (key->is_periodic) {
-        host_period_note(key, host_GetToDbIdFromOptCtx(ctx));
-    }
+    host_period_note(key, host_GetToDbIdFromOptCtx(ctx));
     return copy;
 }
 

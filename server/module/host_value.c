@@ -9,33 +9,22 @@
 #include "skiplist/keyspace/registry_guest.h"
 
 static struct host_value *_Atomic freed;
-static _Atomic uint64_t live_count;
 
 struct host_value *host_value_create(struct registry_key *key) {
     struct host_value *value = memory_allocate(sizeof *value);
     if (value != NULL) {
         *value = (struct host_value){.key = key};
-        atomic_fetch_add_explicit(&live_count, 1, memory_order_relaxed);
     }
     return value;
-}
-
-void host_value_discard(struct host_value *value) {
-    atomic_fetch_sub_explicit(&live_count, 1, memory_order_relaxed);
-    memory_free(value);
 }
 
 struct host_value *host_value_of(struct host_key *opened) {
     return host_ModuleTypeGetType(opened) == module.type ? host_ModuleTypeGetValue(opened) : NULL;
 }
 
-uint64_t host_value_count(void) {
-    return atomic_load_explicit(&live_count, memory_order_relaxed);
-}
-
 void host_value_free(struct host_value *value) {
     if (value->key == NULL) {
-        host_value_discard(value);
+        memory_free(value);
         return;
     }
     value->rules = registry_guest_free(value->key);
@@ -53,7 +42,7 @@ void host_value_settle(void) {
     while (value != NULL) {
         struct host_value *next = value->next_freed;
         registry_guest_release(module.server.registry, value->rules);
-        host_value_discard(value);
+        memory_free(value);
         value = next;
     }
 }

@@ -7,15 +7,13 @@
 /* The host moves values to other names without a word (RENAME, MOVE, SWAPDB), so the name in the
  * key is only the one it was found by last. */
 struct host_value {
-    struct registry_key *key; /* owned; in no database, but while it is on stage */
+    struct registry_key *key; /* owned; in no database, but while it is in a working set */
     struct host_value *next_freed;
     const struct rules *rules; /* of a freed one: to be released */
 };
 
 /* Takes ownership of the key. NULL: no memory. */
 struct host_value *host_value_create(struct registry_key *key);
-/* Free only what holds the key. */
-void host_value_discard(struct host_value *value);
 /* Free it with its board; any thread. */
 void host_value_free(struct host_value *value);
 /* Release what values freed in other threads have held. */
@@ -26,7 +24,5 @@ struct host_value *host_value_of(struct host_key *opened);
 
 /* Register the data type. false: the host refused. */
 bool host_type_register(struct host_context *ctx);
-/* Boards that exist. */
-uint64_t host_value_count(void);
 
 #endif

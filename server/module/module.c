@@ -11,14 +11,10 @@
 
 #include "server/clients/notify.h"
 #include "server/module/host_effects.h"
-#include "server/module/host_filter.h"
-#include "server/module/host_job.h"
 #include "server/module/host_period.h"
-#include "server/module/host_player.h"
 #include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
-#include "server/module/module_table.h"
 #include "server/system/version.h"
 
 enum { FREE_STEP = 100000 /* members: a few milliseconds at most */, FREE_AGAIN_MS = 1 };
@@ -27,7 +23,6 @@ struct module module;
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int argc);
-EXPORT int RedisModule_OnUnload(struct host_context *ctx);
 
 /* ---- memory ---- */
 
@@ -94,7 +89,7 @@ void module_update_time(void) {
 
 void module_raise_clock(struct host_context *ctx, int64_t time_us) {
     struct clock *clock = &module.server.clock;
-    bool is_believed = (host_GetContextFlags(ctx) & (HOST_IS_REPLICATED | HOST_IS_LOADING)) != 0;
+    bool is_believed = host_is_trusted(ctx);
     module_update_time();
     if (is_believed || time_us - (clock->now_us - clock->lead_us) < CLOCK_STEP_US) {
         clock_raise(clock, time_us);
@@ -181,11 +176,64 @@ static bool module_init_server(void) {
     }
     registry_set_listener(server->registry, NULL, server);
     registry_set_rolled_listener(server->registry, module_on_rolled);
-    registry_set_elsewhere(server->registry, host_stage_is_elsewhere);
+    registry_set_elsewhere(server->registry, working_set_is_elsewhere);
     session_init(&module.session, 1, 0);
     module.session.is_unlimited = true;
     module_update_time();
+    host_period_init(host_run_look_up);
+    host_state_init();
+    host_job_init();
     return host_effects_init();
+}
+
+static void module_take_role(bool is_replica) {
+    if (is_replica) {
+        host_job_stop();
+    } else {
+        host_job_resume();
+    }
+    host_filter_note_role(is_replica);
+}
+
+static void module_on_loading(struct host_context *ctx, uint64_t kind) {
+    if (kind == HOST_LOADING_RDB || kind == HOST_LOADING_AOF || kind == HOST_LOADING_REPLICATION) {
+        host_state_clear();
+        return;
+    }
+    host_player_rewind();
+    if ((host_GetContextFlags(ctx) & HOST_IS_MASTER) != 0) {
+        host_job_resume();
+    }
+}
+
+static void module_on_event(struct host_context *ctx, struct host_event event, uint64_t kind,
+                            void *details) {
+    (void)details;
+    if (event.id == HOST_EVENT_ROLE) {
+        module_take_role(kind == HOST_ROLE_REPLICA);
+    } else if (event.id == HOST_EVENT_SWAPDB) {
+        host_player_rewind();
+    } else if (event.id == HOST_EVENT_LOADING && !host_state_is_beside()) {
+        module_on_loading(ctx, kind);
+    } else if (event.id == HOST_EVENT_BESIDE) {
+        host_state_load_beside(kind);
+        if (kind == HOST_BESIDE_COMPLETED) {
+            host_player_rewind();
+        }
+    } else if (event.id == HOST_EVENT_FORK && kind == HOST_FORK_BORN) {
+        host_state_on_fork(ctx);
+    }
+}
+
+static bool module_subscribe(struct host_context *ctx) {
+    static const uint64_t events[] = {HOST_EVENT_LOADING, HOST_EVENT_BESIDE, HOST_EVENT_FORK,
+                                      HOST_EVENT_ROLE, HOST_EVENT_SWAPDB};
+    bool is_subscribed = true;
+    for (size_t i = 0; is_subscribed && i < sizeof events / sizeof events[0]; i++) {
+        is_subscribed = host_SubscribeToServerEvent(ctx, (struct host_event){events[i], 1},
+                                                    module_on_event) == HOST_OK;
+    }
+    return is_subscribed;
 }
 
 static int module_refuse(struct host_context *ctx, const char *why) {
@@ -213,9 +261,7 @@ static int module_on_key_event(struct host_context *ctx, int class, const char *
             host_period_note_name(host_bytes(name), registry_rules(value->key),
                                   host_GetSelectedDb(ctx));
         }
-        if (key != NULL) {
-            host_CloseKey(key);
-        }
+        host_close(key);
     }
     return HOST_OK;
 }
@@ -244,8 +290,8 @@ int RedisModule_OnLoad(struct host_context *ctx, struct host_string **argv, int 
     module.is_cluster = (host_GetContextFlags(ctx) & HOST_IS_CLUSTER) != 0;
     host_SetModuleOptions(ctx, HOST_HANDLES_IO_ERRORS | HOST_SIGNALS_ITSELF | HOST_LOADS_ASYNC |
                                    (host_is_valkey ? HOST_MIGRATES_SLOTS : 0));
-    if (!host_type_register(ctx) || !host_state_init(ctx) || !host_job_init(ctx) ||
-        !module_table_register(ctx) || !host_filter_register(ctx) ||
+    if (!host_type_register(ctx) || !module_subscribe(ctx) || !module_table_register(ctx) ||
+        !host_filter_register(ctx) ||
         (!host_moves_clients() && host_SubscribeToKeyspaceEvents(ctx, HOST_NOTIFY_GENERIC,
                                                                  module_on_key_event) != HOST_OK)) {
         return module_refuse(ctx, "the server refused the data type, a command or the filter");

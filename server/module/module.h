@@ -1,10 +1,20 @@
 /* The module: the server's handlers inside Redis or Valkey.
  *
- *     host's thread: command --host_run--> keys on stage --handler--> effects, reply
- *                                                        --> keys back, LB.APPLY, reply to the host
+ *     host's thread: command --host_run--> keys into the working set --handler--> effects, reply
+ *                                      --> keys back, LB.APPLY, reply to the host
  *
- * The handlers are the server's own, with a registry that is empty between two commands. Everything
- * here runs in the host's main thread, except freeing of values (host_type.c). */
+ * The handlers are the server's own, with a registry that is empty between two commands. A command's keys are
+ * taken from the host's keyspace into the registry for as long as it runs; what it has changed goes back, and to
+ * replicas and the AOF as effects. Everything here runs in the host's main thread, except freeing of values
+ * (host_type.c).
+ *
+ * Layers, each of which includes only those above it (.ci/check-layers):
+ *
+ *     host        host_api.h: functions of the host
+ *     module      module.h: what all share; host_value.h: a key's value; host_period.h: when periods end
+ *     set         working_set.h: the keys of one command
+ *     effects     host_effects.h: LB.APPLY; host_state.h: what is kept beside the keys; host_reply.h
+ *     commands    host_run.h: commands, jobs, passes, the filter, the table; host_type.c: the data type; module.c */
 #ifndef SERVER_MODULE_MODULE_H
 #define SERVER_MODULE_MODULE_H
 
@@ -18,10 +28,10 @@ struct module {
     struct host_context *timer_context; /* for what has no command; lives as long as the module */
     struct host_type *type;
     uint32_t database_count; /* of the host */
-    uint32_t database;       /* of the host, whose keys are on stage */
+    uint32_t database;       /* of the host, whose keys are in the working set */
     bool is_cluster;
     bool is_freeing; /* a timer goes on with it */
-    /* What the command that runs wants to wait for (BZPOPMIN): see host_wait.h. */
+    /* What the command that runs wants to wait for (BZPOPMIN): see host_run.c. */
     struct {
         bool is_asked;
         const struct bytes *names; /* arguments of the request */

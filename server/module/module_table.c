@@ -1,11 +1,14 @@
-/* Which commands the module has. See module_table.h.
+/* Which commands the module has, and what the host is told of them. See host_run.h.
  *
- * The host calls a function without saying for which command, so each has its own. */
-#include "server/module/module_table.h"
-
+ * The host calls a function without saying for which command, so each has its own. COMMAND DOCS of the host says of
+ * them what the same entries say in the server. By the keys' flags the host knows which rights a user needs:
+ * ~pattern, %R~pattern or %W~pattern; by the categories what +@sortedset and -@dangerous mean. Redis 7.0 has no
+ * categories for modules; @leaderboard is only where modules may add one. */
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/memory.h"
+#include "server/dispatch/category.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/key_spec.h"
@@ -13,8 +16,6 @@
 #include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
-#include "server/module/host_value.h"
-#include "server/module/module_docs.h"
 
 /* X(group, entry) */
 #define COMMANDS(X)                                                                                \
@@ -113,6 +114,156 @@ void module_table_init(void) {
     CHECK(command_count() == (uint32_t)NUMBERS);
 }
 
+/* ---- descriptions, which the host copies ---- */
+
+/* The host has the same numbers. */
+_Static_assert(ARGUMENT_STRING == 0 && ARGUMENT_KEY == 3 && ARGUMENT_UNIX_TIME == 5 &&
+                   ARGUMENT_BLOCK == 8,
+               "types of arguments");
+_Static_assert(ARGUMENT_OPTIONAL == 1 && ARGUMENT_MULTIPLE == 2 && ARGUMENT_MULTIPLE_TOKEN == 4,
+               "flags of arguments");
+_Static_assert(KEY_READ_ONLY == 1 && KEY_REMOVED == 8 && KEY_ACCESS == 16 && KEY_DELETE == 128,
+               "flags of keys");
+
+static const struct host_info_version version = {
+    .version = 1,
+    .history_size = 2 * sizeof(void *),
+    .key_spec_size = sizeof(struct host_key_spec),
+    .argument_size = sizeof(struct host_argument),
+};
+
+static void module_table_free_arguments(struct host_argument *arguments) {
+    for (struct host_argument *each = arguments; each != NULL && each->name != NULL; each++) {
+        module_table_free_arguments(each->children);
+    }
+    memory_free(arguments);
+}
+
+/* Counts the keys. NULL: no memory. */
+static struct host_argument *module_table_copy_arguments(const struct argument *arguments,
+                                                         uint32_t specs_count,
+                                                         uint32_t *key_count) {
+    size_t count = 0;
+    while (arguments[count].name != NULL) {
+        count++;
+    }
+    struct host_argument *copy = memory_allocate_zeroed((count + 1) * sizeof *copy);
+    for (size_t i = 0; i < count && copy != NULL; i++) {
+        const struct argument *from = &arguments[i];
+        bool is_key = from->type == ARGUMENT_KEY && specs_count > 0;
+        uint32_t nth = is_key ? (*key_count)++ : 0;
+        copy[i] = (struct host_argument){.name = from->name,
+                                         .type = (int)from->type,
+                                         .key_spec_index = -1,
+                                         .token = from->token,
+                                         .flags = (int)from->flags};
+        if (is_key) {
+            copy[i].key_spec_index = (int)(nth < specs_count ? nth : specs_count - 1);
+        }
+        if (from->children != NULL) {
+            copy[i].children = module_table_copy_arguments(from->children, specs_count, key_count);
+        }
+        if (from->children != NULL && copy[i].children == NULL) {
+            module_table_free_arguments(copy);
+            copy = NULL;
+        }
+    }
+    return copy;
+}
+
+static struct host_key_spec module_table_copy_spec(const struct key_spec *from) {
+    struct host_key_spec spec = {.flags = from->flags, .begin_type = HOST_SEARCH_INDEX};
+    spec.begin.index = from->begin;
+    if (from->is_counted) {
+        spec.find_type = HOST_FIND_COUNTED;
+        spec.find.counted.first = 1;
+        spec.find.counted.step = 1;
+    } else {
+        spec.find_type = HOST_FIND_RANGE;
+        spec.find.range.last = from->last;
+        spec.find.range.step = from->step;
+    }
+    return spec;
+}
+
+/* ---- categories ---- */
+
+static bool has_own_category;
+
+static void module_table_init_categories(struct host_context *ctx) {
+    has_own_category =
+        host_AddACLCategory != NULL && host_AddACLCategory(ctx, CATEGORY_OWN) == HOST_OK;
+}
+
+static bool module_table_set_categories(struct host_context *ctx, const char *name,
+                                        const char *categories) {
+    struct host_created *created = host_GetCommand(ctx, name);
+    return created != NULL && (host_SetCommandACLCategories == NULL ||
+                               host_SetCommandACLCategories(created, categories) == HOST_OK);
+}
+
+static bool module_table_add_categories(struct host_context *ctx, const char *name,
+                                        uint32_t number) {
+    enum { CATEGORIES_TEXT_MAX = 256 };
+    char text[CATEGORIES_TEXT_MAX] = "";
+    uint32_t mask = category_mask(number);
+    for (uint32_t i = 0; i < CATEGORIES; i++) {
+        bool is_known = has_own_category || strcmp(category_name(i), CATEGORY_OWN) != 0;
+        if ((mask >> i & 1) != 0 && is_known) {
+            size_t size = strlen(text);
+            snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? " " : "",
+                     category_name(i));
+        }
+    }
+    return module_table_set_categories(ctx, name, text);
+}
+
+static bool module_table_set_info(struct host_context *ctx, const char *name,
+                                  const struct host_command_info *info) {
+    struct host_created *created = host_GetCommand(ctx, name);
+    return created != NULL && host_SetCommandInfo(created, info) == HOST_OK;
+}
+
+static bool module_table_describe(struct host_context *ctx, const char *name, uint32_t number) {
+    const struct command *command = command_by_index(number);
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(number, &specs);
+    struct host_key_spec key_specs[KEY_SPECS_MAX + 1] = {{.begin_type = HOST_SEARCH_NONE}};
+    for (uint32_t i = 0; i < count; i++) {
+        key_specs[i] = module_table_copy_spec(&specs[i]);
+    }
+    /* The arity stays ours: the host would say the new name in the error. */
+    struct host_command_info info = {
+        .version = &version,
+        .summary = command->summary,
+        .complexity = command->complexity,
+        .since = command->since,
+        .key_specs = count > 0 ? key_specs : NULL,
+    };
+    uint32_t key_count = 0;
+    if (command->arguments != NULL) {
+        info.arguments = module_table_copy_arguments(command->arguments, count, &key_count);
+    }
+    bool is_set = (command->arguments == NULL || info.arguments != NULL) &&
+                  module_table_set_info(ctx, name, &info);
+    module_table_free_arguments(info.arguments);
+    return is_set && module_table_add_categories(ctx, name, number);
+}
+
+static bool module_table_describe_key(struct host_context *ctx, const char *name,
+                                      const char *summary, unsigned flags) {
+    struct host_key_spec specs[2] = {{.flags = flags, .begin_type = HOST_SEARCH_INDEX},
+                                     {.begin_type = HOST_SEARCH_NONE}};
+    specs[0].begin.index = 1;
+    specs[0].find_type = HOST_FIND_RANGE;
+    specs[0].find.range.step = 1;
+    const struct host_command_info info = {
+        .version = &version, .summary = summary, .key_specs = specs};
+    return module_table_set_info(ctx, name, &info);
+}
+
+/* ---- registering ---- */
+
 static void module_table_print_flags(const struct command *command, char *out, size_t size) {
     snprintf(out, size, "%s%s%s%s%s", (command->flags & COMMAND_WRITE) != 0 ? "write" : "readonly",
              (command->flags & COMMAND_DENYOOM) != 0 ? " deny-oom" : "",
@@ -131,7 +282,7 @@ static bool module_table_register_one(struct host_context *ctx, uint32_t number)
     module_table_print_flags(command, flags, sizeof flags);
     return host_CreateCommand(ctx, name, functions[number], flags, command->first_key,
                               command->last_key, command->key_step) == HOST_OK &&
-           module_docs_set(ctx, name, number);
+           module_table_describe(ctx, name, number);
 }
 
 /* What clients may know as zset; of any other key its own type. */
@@ -146,9 +297,7 @@ static int module_table_run_type(struct host_context *ctx, struct host_string **
     if (type == HOST_KEY_MODULE) {
         name = host_value_of(key) != NULL ? "zset" : "module";
     }
-    if (key != NULL) {
-        host_CloseKey(key);
-    }
+    host_close(key);
     return host_ReplyWithSimpleString(ctx, name);
 }
 
@@ -169,7 +318,7 @@ static int module_table_run_test_clock(struct host_context *ctx, struct host_str
     return host_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* LB.TESTCLEAR: no bans, no orders. */
+/* LB.TESTCLEAR: no bans, no durable jobs. */
 static int module_table_run_test_clear(struct host_context *ctx, struct host_string **argv,
                                        int argc) {
     (void)argv;
@@ -188,7 +337,7 @@ bool module_table_register(struct host_context *ctx) {
         return false;
     }
 #endif
-    module_docs_init(ctx);
+    module_table_init_categories(ctx);
     for (uint32_t i = 0; i < NUMBERS; i++) {
         if (!module_table_register_one(ctx, i)) {
             return false;
@@ -196,15 +345,15 @@ bool module_table_register(struct host_context *ctx) {
     }
     return host_CreateCommand(ctx, "LB.TYPE", module_table_run_type, "readonly fast", 1, 1, 1) ==
                HOST_OK &&
-           module_docs_set_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
-           module_docs_set_categories(ctx, "LB.TYPE", "keyspace read fast") &&
+           module_table_describe_key(ctx, "LB.TYPE", "TYPE, and zset of a board", KEY_READ_ONLY) &&
+           module_table_set_categories(ctx, "LB.TYPE", "keyspace read fast") &&
            host_CreateCommand(ctx, HOST_REPLY_COMMAND, host_reply_run,
                               "readonly fast no-monitor no-slowlog allow-loading allow-stale", 0, 0,
                               0) == HOST_OK &&
            host_CreateCommand(ctx, "LB.APPLYSTATE", host_state_apply, "write admin deny-oom", 0, 0,
                               0) == HOST_OK &&
-           module_docs_set_categories(ctx, "LB.APPLYSTATE", "write admin slow dangerous") &&
+           module_table_set_categories(ctx, "LB.APPLYSTATE", "write admin slow dangerous") &&
            host_CreateCommand(ctx, "LB.APPLY", host_effects_apply, "write admin deny-oom", 1, -1,
                               2) == HOST_OK &&
-           module_docs_set_categories(ctx, "LB.APPLY", "write admin slow dangerous");
+           module_table_set_categories(ctx, "LB.APPLY", "write admin slow dangerous");
 }

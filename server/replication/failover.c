@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
+#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 enum {
@@ -128,7 +129,7 @@ const char *failover_begin(struct server *server, const struct session *caller,
     log_write(LOG_NOTICE, "failover begun, writes wait target=\"%s %u\" group=%llu",
               failover_target_of(replication), replication->failover.port,
               (unsigned long long)replication->group);
-    replication_ask_acks(server);
+    replicator_ask_acks(replication->replicator);
     return NULL;
 }
 
@@ -171,8 +172,7 @@ bool failover_ask(struct server *server, const struct session *caller) {
     int64_t silent_ms = server->clock.monotonic_ms - replication->heard_at_ms;
     if (!failover_is_sentinel(caller) || !replication_is_replica(replication) ||
         !replication_is_up(replication) || silent_ms > HEARD_MS ||
-        replication->machine.ask_handover == NULL ||
-        !replication->machine.ask_handover(replication->machine.context)) {
+        !replicator_ask_handover(replication->replicator)) {
         return false;
     }
     /* Already now, as the file of settings is written next. */

@@ -135,16 +135,13 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context) {
+struct feed *feed_create(struct server *server, uv_loop_t *loop) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
     if (feed == NULL) {
         return NULL;
     }
     feed->server = server;
     feed->loop = loop;
-    feed->wake = wake;
-    feed->context = context;
     backlog_init(&feed->backlog, 0);
     feed_disk_init(&feed->disk, feed_take_read, feed);
     return feed;

@@ -39,8 +39,6 @@ struct feed {
     struct server *server;
     struct quorum *quorum; /* NULL: sync-replicas 0 */
     uv_loop_t *loop;
-    void (*wake)(void *context); /* let the tick run */
-    void *context;
     struct feed_disk disk;
     uint64_t disk_from; /* groups before this one could not be read from the journal */
     struct backlog backlog;
@@ -75,8 +73,7 @@ struct feed_place {
 };
 
 /* It has no handle in the loop yet. */
-struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
-                         void *context);
+struct feed *feed_create(struct server *server, uv_loop_t *loop);
 /* Close handles; the loop turns once more before feed_destroy. */
 void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);

@@ -65,7 +65,7 @@ void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk
     case FEED_DISK_OUT_OF_MEMORY:
         feed_give_up(feed, replica, "no memory to read the journal for it");
     }
-    feed->wake(feed->context);
+    replicator_wake(feed_replication(feed)->replicator);
 }
 
 /* Groups that are whole: as they are, or to be encoded. */

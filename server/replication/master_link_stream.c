@@ -416,20 +416,19 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 /* ---- acknowledging ---- */
 
 void master_link_say_ack(struct master_link *link, uint64_t group) {
-    char number[24], disk_number[24], probe_number[24], kept_number[24];
-    uint64_t probe = 0, disk_group = persistence_synced_group(link->server->persistence);
-    bool has_disk = group > 0 && disk_group > 0;
+    char number[24], probe_number[24], kept_number[24];
+    uint64_t probe = 0;
     bool has_probe = group > 0 && link->quorum != NULL && link->pull_port == 0 &&
                      quorum_acknowledge(link->quorum, &link->kept_group, &probe);
     link->acked_group = group;
     link->acked_at_ms = link->server->clock.monotonic_ms;
     snprintf(number, sizeof number, "%" PRIu64, group);
-    snprintf(disk_number, sizeof disk_number, "%" PRIu64, disk_group < group ? disk_group : group);
     snprintf(probe_number, sizeof probe_number, "%" PRIu64, probe);
     snprintf(kept_number, sizeof kept_number, "%" PRIu64, link->kept_group);
-    const char *const texts[] = {"REPLCONF",  "ACK",   number,       "FSYNC",
-                                 disk_number, "PROBE", probe_number, kept_number};
-    master_link_say(link, texts, has_probe ? 8 : has_disk ? 5 : 3);
+    /* FSYNC counts for nothing; a master expects PROBE behind it. */
+    const char *const texts[] = {"REPLCONF", "ACK",   number,       "FSYNC",
+                                 "0",        "PROBE", probe_number, kept_number};
+    master_link_say(link, texts, has_probe ? 8 : 3);
 }
 
 static bool master_link_stream_is_ack_due(const struct master_link *link) {
@@ -445,11 +444,11 @@ static bool master_link_stream_is_ack_due(const struct master_link *link) {
 
 static void master_link_stream_on_ack_due(uv_timer_t *timer) {
     struct master_link *link = timer->data;
-    link->wake(link->context);
+    master_link_wake(link);
 }
 
 void master_link_acknowledge(struct master_link *link) {
-    if (link->state != LINK_STREAMING || link->output.size > 0) {
+    if (link->state != LINK_STREAMING || link->output.size > 0 || master_link_is_redis(link)) {
         return;
     }
     if (master_link_stream_is_ack_due(link)) {
@@ -462,7 +461,7 @@ void master_link_acknowledge(struct master_link *link) {
 }
 
 bool master_link_ask_handover(struct master_link *link) {
-    if (link->state != LINK_STREAMING) {
+    if (link->state != LINK_STREAMING || master_link_is_redis(link)) {
         return false;
     }
     master_link_say(link, (const char *const[]){"REPLCONF", "HANDOVER"}, 2);

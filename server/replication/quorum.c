@@ -1,7 +1,12 @@
-/* States, terms, opening; what is done in a tick. See quorum.h. */
+/* States, terms, opening; what is done in a tick; the start and the end. See quorum.h. */
 #include "server/replication/quorum_parts.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "server/system/log.h"
 
@@ -77,7 +82,7 @@ void quorum_take_term(struct quorum *quorum, const struct term *highest) {
 
 static void quorum_end_pull(struct quorum *quorum) {
     if (sync_of(quorum)->state == SYNC_PULLING) {
-        quorum->host.end_pull(quorum->host.context);
+        replicator_end_pull(replicator_of(quorum));
     }
 }
 
@@ -89,7 +94,7 @@ void quorum_promote(struct quorum *quorum) {
     quorum_move(quorum, QUORUM_PROMOTED);
     quorum_take_term(quorum, &none);
     /* Who still follows, as after a FAILOVER that was given up, is to come again and present itself. */
-    quorum->host.drop_replicas(quorum->host.context, "a new term begins");
+    replicator_drop_replicas(replicator_of(quorum), "a new term begins");
 }
 
 void quorum_take_greater_term(struct quorum *quorum, const struct term *promised) {
@@ -97,11 +102,11 @@ void quorum_take_greater_term(struct quorum *quorum, const struct term *promised
     quorum_end_pull(quorum);
     quorum_move(quorum, QUORUM_TOOK_TERM);
     if (was_open) {
-        quorum->host.close(quorum->host.context);
+        replicator_close_term(replicator_of(quorum));
         replication_begin_epoch(quorum->server);
     }
     quorum_take_term(quorum, promised);
-    quorum->host.drop_replicas(quorum->host.context, "a new term begins");
+    replicator_drop_replicas(replicator_of(quorum), "a new term begins");
 }
 
 void quorum_follow(struct quorum *quorum) {
@@ -128,13 +133,13 @@ static void quorum_pull(struct quorum *quorum, const struct quorum_peer *best) {
               best->said.position.group);
     replication_begin_epoch(quorum->server);
     quorum_move(quorum, QUORUM_PULLS);
-    quorum->host.pull(quorum->host.context, best->host, best->port);
+    replicator_pull(replicator_of(quorum), best->host, best->port);
 }
 
 static void quorum_open_term(struct quorum *quorum) {
     struct sync *sync = sync_of(quorum);
     uint64_t group = quorum_last_group(quorum);
-    if (!quorum->host.open(quorum->host.context, &sync->term)) {
+    if (!replicator_open_term(replicator_of(quorum), &sync->term)) {
         return; /* no memory: tried again with the next tick */
     }
     quorum_move(quorum, QUORUM_OPENED);
@@ -181,13 +186,13 @@ static void quorum_step_closed(struct quorum *quorum) {
 static void quorum_step_pulling(struct quorum *quorum) {
     struct term_position own = quorum_position(quorum);
     bool is_whole = term_position_compare(&own, &quorum->target) >= 0;
-    if (quorum->host.pull_advances(quorum->host.context)) {
+    if (replicator_pull_advances(replicator_of(quorum))) {
         quorum->pull_until_ms = now_ms(quorum) + PULL_MS;
     }
     if (!is_whole && now_ms(quorum) < quorum->pull_until_ms) {
         return;
     }
-    quorum->host.end_pull(quorum->host.context);
+    replicator_end_pull(replicator_of(quorum));
     if (!is_whole) {
         log_write(LOG_WARNING, "quorum: what is missing did not come of node=%016" PRIx64,
                   quorum->pulled_node);
@@ -230,7 +235,7 @@ void quorum_begin_tick(struct quorum *quorum) {
 static void quorum_on_timer(uv_timer_t *timer) {
     struct quorum *quorum = timer->data;
     quorum->timer_ms = INT64_MAX;
-    quorum->host.wake(quorum->host.context);
+    replicator_wake(replicator_of(quorum));
 }
 
 void quorum_end_tick(struct quorum *quorum) {
@@ -244,5 +249,130 @@ void quorum_end_tick(struct quorum *quorum) {
         uv_update_time(quorum->timer.loop);
         (void)uv_timer_start(&quorum->timer, quorum_on_timer, left_ms > 0 ? (uint64_t)left_ms : 1,
                              0);
+    }
+}
+
+/* ---- the start and the end ---- */
+
+struct quorum *quorum_create(struct server *server, uv_loop_t *loop, char *error) {
+    char path[PATH_MAX], absolute[PATH_MAX];
+    const struct settings *settings = &server->settings;
+    struct quorum *quorum = memory_allocate_zeroed(sizeof *quorum);
+    snprintf(path, sizeof path, "%s/%s", settings->dir, settings->appenddirname);
+    snprintf(error, DISK_ERROR_MAX, "out of memory");
+    if (quorum == NULL) {
+        return NULL;
+    }
+    quorum->server = server;
+    if (realpath(path, absolute) == NULL) {
+        snprintf(error, DISK_ERROR_MAX, "%.900s: %s", path, strerror(errno));
+        memory_free(quorum);
+        return NULL;
+    }
+    quorum->directory = memory_allocate(strlen(absolute) + 1);
+    if (quorum->directory != NULL) {
+        memcpy(quorum->directory, absolute, strlen(absolute) + 1);
+    }
+    quorum->timer.data = quorum;
+    quorum->timer_ms = INT64_MAX;
+    quorum->has_worker =
+        quorum->directory != NULL && uv_timer_init(loop, &quorum->timer) == 0 &&
+        worker_init(&quorum->worker, loop, WORKER_AS_THE_LOOP, quorum_on_saved, quorum);
+    if (!quorum->has_worker) {
+        memory_free(quorum->directory);
+        memory_free(quorum);
+        return NULL;
+    }
+    uv_unref((uv_handle_t *)&quorum->timer);
+    return quorum;
+}
+
+/* What it has may be less than what it has acknowledged: as far as the file says how it ended. */
+static bool quorum_has_lost(const struct quorum *quorum) {
+    switch (quorum->saved.left) {
+    case PROMISE_LEFT_CLEAN:
+        return quorum->saved.group != quorum_last_group(quorum);
+    case PROMISE_LEFT_DURABLE:
+        return false;
+    case PROMISE_LEFT_CRASHED:
+        return strcmp(quorum->saved.boot, quorum->boot) != 0;
+    case PROMISE_LEFTS:
+        break;
+    }
+    return true;
+}
+
+bool quorum_begin(struct quorum *quorum, char *error) {
+    struct sync *sync = sync_of(quorum);
+    const struct settings *settings = settings_of(quorum);
+    const struct term none = TERM_NONE;
+    struct term_position position = quorum_position(quorum);
+    promise_read_boot(quorum->boot);
+    enum promise_status status = promise_load(quorum->directory, &quorum->saved, error);
+    bool has_forgotten = position.group == 0;
+    if (status == PROMISE_DAMAGED || status == PROMISE_FAILED) {
+        return false;
+    }
+    if (status == PROMISE_MISSING) {
+        quorum->saved = (struct promise){.promised = none};
+        while (quorum->saved.node == 0) {
+            quorum->saved.node = quorum_random_number();
+        }
+    } else {
+        has_forgotten = has_forgotten || quorum_has_lost(quorum);
+    }
+    quorum->wanted = quorum->saved;
+    sync->node = quorum->saved.node;
+    sync->promised = quorum->saved.promised;
+    sync->promises_needed = election_promises_needed((uint32_t)settings->replication_nodes,
+                                                     (uint32_t)settings->sync_replicas) -
+                            1;
+    if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
+        quorum->held_until_ms = election_hold_end(now_ms(quorum), quorum->saved.lease_ms);
+    }
+    quorum_set_forgotten(quorum, has_forgotten);
+    if (!promise_save(quorum->directory, &quorum->wanted)) {
+        snprintf(error, DISK_ERROR_MAX, "%.900s/leaderboard.promise cannot be written: %s",
+                 quorum->directory, strerror(errno));
+        return false;
+    }
+    quorum->saved = quorum->wanted;
+    log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " promised=%s group=%" PRIu64 "%s", sync->node,
+              sync->promised.text, position.group, has_forgotten ? " may-have-forgotten=yes" : "");
+    if (replication_is_replica(replication_of(quorum))) {
+        quorum_move(quorum, QUORUM_BEGUN_AS_REPLICA);
+    } else {
+        quorum_move(quorum, QUORUM_BEGUN_AS_MASTER);
+        quorum_take_term(quorum, &none);
+    }
+    return true;
+}
+
+void quorum_stop(struct quorum *quorum) {
+    if (quorum != NULL && quorum->has_worker) {
+        uv_close((uv_handle_t *)&quorum->timer, NULL);
+        worker_deinit(&quorum->worker);
+        quorum->has_worker = false;
+    }
+}
+
+void quorum_end_cleanly(struct quorum *quorum, uint64_t group) {
+    if (quorum == NULL || sync_of(quorum)->state == SYNC_OFF || sync_of(quorum)->has_forgotten) {
+        return;
+    }
+    quorum->wanted.left = PROMISE_LEFT_CLEAN;
+    quorum->wanted.group = group;
+    if (!promise_save(quorum->directory, &quorum->wanted)) {
+        log_write(LOG_WARNING,
+                  "quorum: %s/leaderboard.promise cannot be written: the next start is as "
+                  "after a crash",
+                  quorum->directory);
+    }
+}
+
+void quorum_destroy(struct quorum *quorum) {
+    if (quorum != NULL) {
+        memory_free(quorum->directory);
+        memory_free(quorum);
     }
 }

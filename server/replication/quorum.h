@@ -34,33 +34,15 @@
 #include "server/replication/wire.h"
 #include "server/system/worker.h"
 
-/* What the rest of the machinery does for it. */
-struct quorum_host {
-    void *context;
-    void (*wake)(void *context);
-    /* Close all replicas: they come again. */
-    void (*drop_replicas)(void *context, const char *reason);
-    /* Take over what that server has; the role stays master. */
-    void (*pull)(void *context, const char *host, uint16_t port);
-    void (*end_pull)(void *context);
-    /* Has the pull got further since it was asked last? */
-    bool (*pull_advances)(void *context);
-    /* Begin the history of this id, behind the last group: the server changes its keys itself now. */
-    bool (*open)(void *context, const struct term *id); /* false: no memory, nothing changed */
-    /* It does not any more. */
-    void (*close)(void *context);
-};
-
 /* A node that has presented itself in this term. */
 struct quorum_peer {
-    struct sync_presented said;
+    struct sync_registration said;
     char host[REPLICATION_HOST_MAX + 1];
     uint16_t port;
 };
 
 struct quorum {
     struct server *server;
-    struct quorum_host host;
     struct worker worker; /* saves `saving` */
     bool has_worker;
     uv_timer_t timer;                     /* wakes the loop */
@@ -89,8 +71,7 @@ struct quorum {
 };
 
 /* sync-replicas is not 0, and the data directory is there. NULL: error (DISK_ERROR_MAX) says why. */
-MUST_CHECK struct quorum *quorum_create(struct server *server, uv_loop_t *loop,
-                                        const struct quorum_host *host, char *error);
+MUST_CHECK struct quorum *quorum_create(struct server *server, uv_loop_t *loop, char *error);
 /* The loop turns once more before quorum_destroy. */
 void quorum_stop(struct quorum *quorum);
 /* Persistence has stopped, and everything is on disk: the next start has forgotten nothing. */
@@ -111,8 +92,8 @@ void quorum_end_tick(struct quorum *quorum);
 /* ---- of a master ---- */
 
 /* REPLCONF PRESENT: answer it. */
-void quorum_take_present(struct quorum *quorum, struct replica *replica,
-                         const struct sync_presented *said, struct reply *reply);
+void quorum_register(struct quorum *quorum, struct replica *replica,
+                     const struct sync_registration *said, struct reply *reply);
 /* May it be sent groups? NULL: yes, else the error. */
 MUST_CHECK const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pulling,
                                                 const struct term *term);
@@ -124,7 +105,7 @@ void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t ac
 
 /* The link is new. */
 void quorum_begin_link(struct quorum *quorum);
-void quorum_describe(const struct quorum *quorum, struct sync_presented *said);
+void quorum_describe(const struct quorum *quorum, struct sync_registration *said);
 enum quorum_advice {
     QUORUM_GO_ON,   /* LB.SYNC */
     QUORUM_WAIT,    /* PRESENT again, soon */

@@ -1,20 +1,22 @@
 /* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py): promote, present,
  * take_term, prepare, promise, keep_promise, pull, open, take, fill, acknowledge, probe.
  *
- *     quorum.c           states; terms, opening, pulling; what is done in a tick
- *     quorum_begin.c     the start and the end
- *     quorum_promise.c   what this node has promised and has: the file of promises
- *     quorum_present.c   of a master: what others have promised
- *     quorum_gate.c      of an open master: acknowledgements, probes, the lease
- *     quorum_replica.c   of a replica */
+ *     quorum.c         states; terms, opening, pulling; what is done in a tick; the start and the end
+ *     quorum_node.c    of every node: what it has promised and has; of a replica: what it acknowledges
+ *     quorum_master.c  of a master: what others have promised; once it is open: the commit wait */
 #ifndef SERVER_QUORUM_PARTS_H
 #define SERVER_QUORUM_PARTS_H
 
 #include "server/replication/quorum.h"
+#include "server/replication/replicator.h"
 #include "server/system/clock.h"
 
 static inline struct replication *replication_of(const struct quorum *quorum) {
     return &quorum->server->replication;
+}
+
+static inline struct replicator *replicator_of(const struct quorum *quorum) {
+    return quorum->server->replication.replicator;
 }
 
 static inline struct sync *sync_of(const struct quorum *quorum) {
@@ -50,7 +52,7 @@ void quorum_take_term(struct quorum *quorum, const struct term *highest);
 /* Somebody has promised more than this master's term. */
 void quorum_take_greater_term(struct quorum *quorum, const struct term *promised);
 
-/* ---- quorum_promise.c ---- */
+/* ---- quorum_node.c ---- */
 
 /* Write `wanted` to disk, unless that is going on. Everything that counts looks at `saved`. */
 void quorum_save(struct quorum *quorum);
@@ -70,15 +72,13 @@ struct term_position quorum_position(const struct quorum *quorum);
 void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten);
 uint64_t quorum_random_number(void);
 
-/* ---- quorum_present.c ---- */
+/* ---- quorum_master.c ---- */
 
 /* What those that have forgotten nothing have; how many others have nothing at all. */
 uint32_t quorum_count_promises(const struct quorum *quorum,
                                struct term_position positions[ELECTION_NODES_MAX],
                                const struct quorum_peer **best, uint32_t *empty_count);
 void quorum_forget_peer(struct quorum *quorum, uint64_t node);
-
-/* ---- quorum_gate.c ---- */
 
 /* Behind a tick's commands: what is safe, and probes. */
 void quorum_step_open(struct quorum *quorum);

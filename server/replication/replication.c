@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/clients/server.h"
+#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 static const char no_id[] = "0000000000000000000000000000000000000000";
@@ -73,9 +74,9 @@ static void replication_begin_link(struct server *server) {
 
 void replication_init(struct server *server) {
     struct replication *replication = &server->replication;
-    struct replication_machine machine = replication->machine;
+    struct replicator *replicator = replication->replicator;
     memset(replication, 0, sizeof *replication);
-    replication->machine = machine;
+    replication->replicator = replicator;
     replication_make_id(server, replication->id);
     memcpy(replication->second_id, no_id, sizeof no_id);
     replication->is_whole = true;
@@ -102,12 +103,8 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     replication_begin_epoch(server);
     log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
               (unsigned)port, replication->id);
-    void (*begin)(void *context) = replication->failover.state == REPLICATION_FAILOVER_SHIFTS
-                                       ? replication->machine.shift
-                                       : replication->machine.follow;
-    if (begin != NULL) {
-        begin(replication->machine.context);
-    }
+    replicator_follow(replication->replicator,
+                      replication->failover.state == REPLICATION_FAILOVER_SHIFTS);
     return true;
 }
 
@@ -121,8 +118,7 @@ void replication_promote(struct server *server) {
     replication->role = REPLICATION_MASTER;
     replication->failover.asked_until_ms = 0;
     replication->link = REPLICATION_LINK_NONE;
-    replication->is_promoting = replication->machine.promote != NULL &&
-                                !replication->machine.promote(replication->machine.context);
+    replication->is_promoting = !replicator_promote(replication->replicator);
     if (replication->is_promoting) {
         log_write(LOG_NOTICE,
                   "role: master, as soon as what was received is applied group=%llu received=%llu",
@@ -136,7 +132,7 @@ void replication_promote(struct server *server) {
 void replication_finish_promotion(struct server *server) {
     struct replication *replication = &server->replication;
     if (replication->is_promoting) {
-        replication->machine.finish_promotion(replication->machine.context);
+        replicator_finish_promotion(replication->replicator);
     }
 }
 
@@ -172,15 +168,12 @@ void replication_change_id(struct server *server) {
     memcpy(replication->second_id, replication->id, sizeof replication->id);
     replication->second_until = replication->group;
     replication_make_id(server, replication->id);
-    if (replication->machine.history_changed != NULL) {
-        replication->machine.history_changed(replication->machine.context);
-    }
+    replicator_write_history(replication->replicator);
 }
 
 /* ---- replicas ---- */
 
-struct replica *replication_get_replica(struct server *server, struct session *session) {
-    (void)server;
+struct replica *replication_get_replica(struct session *session) {
     if (session->replica == NULL) {
         session->replica = memory_allocate(sizeof *session->replica);
         if (session->replica != NULL) {
@@ -230,22 +223,16 @@ void replication_remove_replica(struct server *server, struct session *session) 
     }
     if (replica->state != REPLICA_HANDSHAKE) {
         replication_unlink_replica(replication, replica);
-        if (replication->machine.leave != NULL) {
-            replication->machine.leave(replication->machine.context, replica);
-        }
+        replicator_leave(replication->replicator, replica);
     }
     session->replica = NULL;
     memory_free(replica);
 }
 
-void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
-                          uint64_t disk_group) {
+void replication_take_ack(struct server *server, struct replica *replica, uint64_t group) {
     replica->ack_at_ms = server->clock.monotonic_ms;
     if (group > replica->ack_group) {
         replica->ack_group = group;
-    }
-    if (disk_group > replica->ack_disk_group) {
-        replica->ack_disk_group = disk_group;
     }
     server->replication.has_acks = true;
 }
@@ -283,20 +270,11 @@ struct replica *replication_find_replica(const struct replication *replication, 
     return NULL;
 }
 
-void replication_ask_acks(struct server *server) {
-    struct replication_machine *machine = &server->replication.machine;
-    if (machine->ask_acks != NULL) {
-        machine->ask_acks(machine->context);
-    }
-}
-
-uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
-                                 bool is_on_disk) {
+uint32_t replication_count_acked(const struct replication *replication, uint64_t group) {
     uint32_t count = 0;
     for (const struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
-        uint64_t acked = is_on_disk ? replica->ack_disk_group : replica->ack_group;
-        count += replica->state == REPLICA_ONLINE && acked >= group;
+        count += replica->state == REPLICA_ONLINE && replica->ack_group >= group;
     }
     return count;
 }

@@ -1,8 +1,7 @@
 /* Replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
- * WAIT and the refusals need of them. The machinery (server/replication/) opens connections, copies and
- * applies, and keeps this struct up to date; commands read it, and tell the machinery through
- * `struct replication_machine` what is asked for. Without machinery (tests of handlers) both ends work,
- * and nothing is connected.
+ * WAIT and the refusals need of them. The replicator (replicator.h) opens connections, copies and applies,
+ * and keeps this struct up to date; commands read it, and tell the replicator what is asked for. Without one
+ * (tests of handlers, the module) both ends work, and nothing is connected.
  *
  *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
  *                                    | replication_follow: another master
@@ -21,6 +20,8 @@
 #include "protocol/buffer.h"
 #include "server/replication/sync.h"
 
+struct feed_place;
+struct replicator;
 struct reply;
 struct server;
 struct session;
@@ -71,7 +72,6 @@ struct replica {
         is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
     bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
     uint64_t ack_group;      /* in its memory */
-    uint64_t ack_disk_group; /* on its disk */
     int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
     uint64_t sent_group;     /* the last group handed to its connection */
     size_t
@@ -84,7 +84,7 @@ struct replica {
     bool is_probed;      /* it was sent a probe */
     int64_t
         answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
-    void *feed;      /* the machinery's; see replication_machine.leave */
+    struct feed_place *feed; /* the feed's; see replicator_leave */
 };
 
 /* FAILOVER, as master_failover_state names it. */
@@ -107,49 +107,10 @@ struct replication_wish {
     struct term term; /* that term */
 };
 
-/* What commands ask of the machinery. All calls are made on the engine's thread, between the effects of two
- * commands, and return at once; anything that takes time goes on in the loop. A NULL function is not called. */
-struct replication_machine {
-    void *context;
-    /* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
-     * received already of the old master stays. */
-    void (*follow)(void *context);
-    /* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true: that is done,
-     * and `group` is right: a new id begins behind it as soon as this returns. It is to be on disk before a write
-     * is answered. false: it goes on in steps, and replication_open follows. */
-    bool (*promote)(void *context);
-    /* The same, but for the rest at once: then replication_open was called. */
-    void (*finish_promotion)(void *context);
-    /* The session's replica is gone; free what `feed` points to. */
-    void (*leave)(void *context, struct replica *replica);
-    /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
-    void (*ask_acks)(void *context);
-    /* A replica: ask the master to hand over to this server (failover.h). false: it cannot be asked. */
-    bool (*ask_handover)(void *context);
-    /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
-     * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
-    void (*shift)(void *context);
-    /* REPLCONF PRESENT, and ACK ... PROBE (server/replication/quorum.h). */
-    void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
-                    struct reply *reply);
-    void (*acknowledge)(void *context, struct replica *replica, uint64_t acked, uint64_t probe);
-    /* The ids are new (after promote, and by replication_change_id). */
-    void (*history_changed)(void *context);
-    /* LB.SYNC: answer it, and send the session what it asks for. */
-    void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
-                 struct reply *reply);
-    /* REPLCONF ACK of a Redis: how many bytes of its stream it has. */
-    void (*acknowledge_bytes)(void *context, struct replica *replica, uint64_t offset);
-    /* CLIENT KILL TYPE master: drop the link, and connect anew. */
-    void (*drop)(void *context);
-    /* Following a Redis: INFO's lines about it, "name:value\r\n". */
-    void (*print_source)(void *context, struct buffer *out);
-};
-
 struct replication {
     enum replication_role role;
     enum replication_link link;
-    struct replication_machine machine;
+    struct replicator *replicator; /* NULL: there is none */
 
     /* ---- history ---- */
     char id[REPLICATION_ID_SIZE + 1];
@@ -261,7 +222,7 @@ static inline bool replication_is_up(const struct replication *replication) {
  * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
  * memory, nothing changed. */
 MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
-/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. Where much was
+/* Become a master: replicator_promote, then a new id; the old one stays as the second. No-op for a master. Where much was
  * received and not applied, that goes on in steps: replication.is_promoting. */
 void replication_promote(struct server *server);
 /* The machinery has applied what was received. */
@@ -285,25 +246,21 @@ void replication_change_id(struct server *server);
 /* ---- replicas ---- */
 
 /* The session's replica, made if it has none (REPLCONF). NULL: out of memory. */
-MUST_CHECK struct replica *replication_get_replica(struct server *server, struct session *session);
+MUST_CHECK struct replica *replication_get_replica(struct session *session);
 /* LB.SYNC: put it into the list, in that state. */
 void replication_add_replica(struct server *server, struct replica *replica,
                              enum replica_state state);
-/* The session ends, or is no replica any more: out of the list, machine.leave, freed. No-op without one. */
+/* The session ends, or is no replica any more: out of the list, replicator_leave, freed. No-op without one. */
 void replication_remove_replica(struct server *server, struct session *session);
 /* REPLCONF ACK. Never goes back. */
-void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
-                          uint64_t disk_group);
+void replication_take_ack(struct server *server, struct replica *replica, uint64_t group);
 /* Where it can be reached: what it has announced, or where its connection comes from. */
 void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
 /* The replica in the list that is reached there; NULL: there is none. */
 struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
                                          int64_t port);
-/* Ask those that are online how far they are. */
-void replication_ask_acks(struct server *server);
-/* How many replicas that are online have acknowledged this group in memory, or on disk. */
-uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
-                                 bool is_on_disk);
+/* How many replicas that are online have acknowledged this group. */
+uint32_t replication_count_acked(const struct replication *replication, uint64_t group);
 /* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
 uint32_t replication_count_good(const struct server *server);
 

@@ -8,7 +8,6 @@
 #include "server/durability/persistence.h"
 #include "server/migration/redis_follow.h"
 #include "server/migration/redis_position.h"
-#include "server/network/tls_context.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
@@ -25,6 +24,8 @@ enum {
 
 struct replicator {
     struct server *server;
+    void (*wake)(void *context);
+    void *context;
     struct feed *feed;
     struct master_link link;
     struct quorum *quorum;      /* NULL: sync-replicas 0, or nothing is loaded yet */
@@ -51,41 +52,34 @@ static void replicator_tell_quorum(struct replicator *replicator,
     }
 }
 
-static void replicator_wake_loop(void *context) {
-    struct replicator *replicator = context;
-    replicator->link.wake(replicator->link.context);
+void replicator_wake(struct replicator *replicator) {
+    replicator->wake(replicator->context);
 }
 
-static void replicator_drop_replicas(void *context, const char *reason) {
-    struct replicator *replicator = context;
+void replicator_drop_replicas(struct replicator *replicator, const char *reason) {
     feed_drop_replicas(replicator->feed, reason);
 }
 
-static void replicator_pull(void *context, const char *host, uint16_t port) {
-    struct replicator *replicator = context;
+void replicator_pull(struct replicator *replicator, const char *host, uint16_t port) {
     master_link_begin_pull(&replicator->link, host, port);
 }
 
-static void replicator_end_pull(void *context) {
-    struct replicator *replicator = context;
+void replicator_end_pull(struct replicator *replicator) {
     master_link_apply_rest(&replicator->link);
     master_link_stop(&replicator->link);
 }
 
-static bool replicator_pull_advances(void *context) {
-    struct replicator *replicator = context;
+bool replicator_pull_advances(struct replicator *replicator) {
     return master_link_advances(&replicator->link);
 }
 
-static void replicator_close_term(void *context) {
-    struct replicator *replicator = context;
+void replicator_close_term(struct replicator *replicator) {
     registry_set_passive(replicator->server->registry, true);
     persistence_set_following(replicator->server->persistence, true);
 }
 
 /* The history in the keys is the start mark: the first effects in the new term. */
-static bool replicator_open_term(void *context, const struct term *id) {
-    struct replicator *replicator = context;
+bool replicator_open_term(struct replicator *replicator, const struct term *id) {
     struct server *server = replicator->server;
     struct replication *replication = &server->replication;
     struct history before, history = {.second_until = persistence_last_group(server->persistence)};
@@ -107,25 +101,20 @@ static bool replicator_open_term(void *context, const struct term *id) {
 
 /* ---- what commands ask for ---- */
 
-static void replicator_follow_master(struct replicator *replicator, bool wants_failover) {
+void replicator_follow(struct replicator *replicator, bool is_failover) {
+    if (replicator == NULL) {
+        return;
+    }
     redis_follow_end(replicator->redis);
-    replicator->link.has_found_redis = false;
+    replicator->link.has_found_redis = replicator->link.has_found_leaderboard = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
     /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
     if (replicator->has_begun) {
         replicator_tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
-        master_link_begin(&replicator->link, wants_failover);
+        master_link_begin(&replicator->link, is_failover);
     }
-}
-
-static void replicator_follow(void *context) {
-    replicator_follow_master(context, false);
-}
-
-static void replicator_shift(void *context) {
-    replicator_follow_master(context, true);
 }
 
 /* Apply some of what was received as a replica. true: that is all, and the role is what it says. */
@@ -156,12 +145,11 @@ static bool replicator_promote_some(struct replicator *replicator, uint64_t budg
     return true;
 }
 
-static bool replicator_promote(void *context) {
-    struct replicator *replicator = context;
-    const struct server *server = replicator->server;
-    if (!replicator->has_begun) {
+bool replicator_promote(struct replicator *replicator) {
+    if (replicator == NULL || !replicator->has_begun) {
         return true; /* as if it had never been a replica */
     }
+    const struct server *server = replicator->server;
     master_link_stop(&replicator->link);
     replicator->link.has_found_redis = false;
     replicator->link.is_retrying = false;
@@ -170,9 +158,8 @@ static bool replicator_promote(void *context) {
     return replicator_promote_some(replicator, STEP_BUDGET_NS);
 }
 
-static void replicator_finish_promotion(void *context) {
+void replicator_finish_promotion(struct replicator *replicator) {
     enum { STEP_NS = 1000000, SLEEP_MS = 1 };
-    struct replicator *replicator = context;
     while (redis_follow_is_on(replicator->redis) &&
            !redis_follow_finish(replicator->redis, STEP_NS)) {
         persistence_make_room(replicator->server->persistence);
@@ -194,83 +181,86 @@ static bool replicator_go_on_promoting(struct replicator *replicator) {
     return !replicator->link.is_retrying && !persistence_is_full(server->persistence);
 }
 
-static void replicator_history_changed(void *context) {
-    struct replicator *replicator = context;
-    struct server *server = replicator->server;
-    if (!replicator->has_begun || !replication_may_change(&server->replication)) {
-        return;
+void replicator_write_history(struct replicator *replicator) {
+    if (replicator != NULL && replicator->has_begun &&
+        replication_may_change(&replicator->server->replication)) {
+        feed_open(replicator->feed);
+        feed_write_history(replicator->feed);
     }
-    feed_open(replicator->feed);
-    feed_write_history(replicator->feed);
 }
 
-static void replicator_sync_replica(void *context, struct replica *replica,
-                                    const struct replication_wish *wish, struct reply *reply) {
-    struct replicator *replicator = context;
-    feed_sync(replicator->feed, replica, wish, reply);
+void replicator_sync(struct replicator *replicator, struct replica *replica,
+                     const struct replication_wish *wish, struct reply *reply) {
+    if (replicator != NULL) {
+        feed_sync(replicator->feed, replica, wish, reply);
+    } else {
+        reply_error(reply, "ERR this server runs without a disk: it has no replicas");
+    }
 }
 
-static void replicator_present(void *context, struct replica *replica,
-                               const struct sync_presented *said, struct reply *reply) {
-    struct replicator *replicator = context;
-    if (replicator->quorum == NULL) {
+void replicator_leave(struct replicator *replicator, struct replica *replica) {
+    if (replicator != NULL) {
+        feed_leave(replicator->feed, replica);
+    }
+}
+
+void replicator_ask_acks(struct replicator *replicator) {
+    if (replicator != NULL) {
+        replicator->feed->wants_ping = true;
+    }
+}
+
+bool replicator_ask_handover(struct replicator *replicator) {
+    return replicator != NULL && master_link_ask_handover(&replicator->link);
+}
+
+void replicator_register(struct replicator *replicator, struct replica *replica,
+                         const struct sync_registration *said, struct reply *reply) {
+    if (replicator == NULL) {
+        reply_error(reply, "ERR PRESENT is not for here");
+    } else if (replicator->quorum == NULL) {
         reply_simple(reply, "OFF");
     } else {
-        quorum_take_present(replicator->quorum, replica, said, reply);
+        quorum_register(replicator->quorum, replica, said, reply);
     }
 }
 
-static void replicator_acknowledge(void *context, struct replica *replica, uint64_t acked,
-                                   uint64_t probe) {
-    struct replicator *replicator = context;
-    if (replicator->quorum != NULL) {
+void replicator_acknowledge(struct replicator *replicator, struct replica *replica, uint64_t acked,
+                            uint64_t probe) {
+    if (replicator != NULL && replicator->quorum != NULL) {
         quorum_take_ack(replicator->quorum, replica, acked, probe);
     }
 }
 
-static void replicator_acknowledge_bytes(void *context, struct replica *replica, uint64_t offset) {
-    struct replicator *replicator = context;
-    feed_take_bytes_ack(replicator->feed, replica, offset);
+void replicator_acknowledge_bytes(struct replicator *replicator, struct replica *replica,
+                                  uint64_t offset) {
+    if (replicator != NULL) {
+        feed_take_bytes_ack(replicator->feed, replica, offset);
+    }
 }
 
-static void replicator_leave(void *context, struct replica *replica) {
-    struct replicator *replicator = context;
-    feed_leave(replicator->feed, replica);
+void replicator_drop_link(struct replicator *replicator) {
+    if (replicator != NULL) {
+        master_link_drop(&replicator->link, "closed by CLIENT KILL");
+    }
 }
 
-static void replicator_ask_acks(void *context) {
-    struct replicator *replicator = context;
-    replicator->feed->wants_ping = true;
-}
-
-static bool replicator_ask_handover(void *context) {
-    struct replicator *replicator = context;
-    return master_link_ask_handover(&replicator->link);
-}
-
-static void replicator_drop(void *context) {
-    struct replicator *replicator = context;
-    redis_follow_drop(replicator->redis);
-    master_link_drop(&replicator->link, "closed by CLIENT KILL");
-}
-
-static void replicator_print_source(void *context, struct buffer *out) {
-    struct replicator *replicator = context;
-    redis_follow_print(replicator->redis, out);
+void replicator_print_source(struct replicator *replicator, struct buffer *out) {
+    if (replicator != NULL) {
+        redis_follow_print(replicator->redis, out);
+    }
 }
 
 /* The master is a Redis. What is applied of it are changes of this server's own, with groups of its own:
  * another history than that of a leaderboard master that was followed before. */
 static void replicator_follow_redis(struct replicator *replicator) {
     struct server *server = replicator->server;
-    SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
     replicator->link.has_found_redis = false;
-    master_link_stop(&replicator->link);
     persistence_set_following(server->persistence, false);
     replication_change_id(server);
     feed_write_history(replicator->feed);
     feed_reset(replicator->feed, "a Redis is followed");
-    redis_follow_begin(replicator->redis, tls);
+    redis_follow_begin(replicator->redis);
 }
 
 /* ---- the start ---- */
@@ -285,17 +275,7 @@ static void replicator_end_process(const char *error) {
 static void replicator_begin_quorum(struct replicator *replicator) {
     struct server *server = replicator->server;
     char error[DISK_ERROR_MAX];
-    const struct quorum_host host = {
-        .context = replicator,
-        .wake = replicator_wake_loop,
-        .drop_replicas = replicator_drop_replicas,
-        .pull = replicator_pull,
-        .end_pull = replicator_end_pull,
-        .pull_advances = replicator_pull_advances,
-        .open = replicator_open_term,
-        .close = replicator_close_term,
-    };
-    replicator->quorum = quorum_create(server, replicator->link.loop, &host, error);
+    replicator->quorum = quorum_create(server, replicator->link.loop, error);
     if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
         replicator_end_process(error);
     }
@@ -386,8 +366,8 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
-        if (redis_follow_has_found_leaderboard(replicator->redis)) {
-            replicator_follow(replicator);
+        if (replicator->link.has_found_leaderboard) {
+            replicator_follow(replicator, false);
         }
         return has_more;
     }
@@ -434,34 +414,19 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         return NULL;
     }
     replicator->server = server;
+    replicator->wake = wake;
+    replicator->context = context;
     /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
-    replicator->feed = feed_create(server, loop, wake, context);
-    replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
+    replicator->feed = feed_create(server, loop);
+    replicator->redis =
+        replicator->feed != NULL ? redis_follow_create(server, &replicator->link, loop) : NULL;
     if (replicator->redis == NULL) {
         feed_destroy(replicator->feed);
         memory_free(replicator);
         return NULL;
     }
     master_link_init(&replicator->link, server, loop);
-    replicator->link.wake = wake;
-    replicator->link.context = context;
-    server->replication.machine = (struct replication_machine){
-        .context = replicator,
-        .follow = replicator_follow,
-        .promote = replicator_promote,
-        .finish_promotion = replicator_finish_promotion,
-        .leave = replicator_leave,
-        .ask_acks = replicator_ask_acks,
-        .ask_handover = replicator_ask_handover,
-        .shift = replicator_shift,
-        .history_changed = replicator_history_changed,
-        .sync = replicator_sync_replica,
-        .drop = replicator_drop,
-        .present = replicator_present,
-        .acknowledge = replicator_acknowledge,
-        .acknowledge_bytes = replicator_acknowledge_bytes,
-        .print_source = replicator_print_source,
-    };
+    server->replication.replicator = replicator;
     registry_set_passive(server->registry, replication_is_replica(&server->replication));
     return replicator;
 }
@@ -469,7 +434,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
 void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
-        redis_follow_close(replicator->redis);
+        redis_follow_end(replicator->redis);
         feed_stop(replicator->feed);
         quorum_stop(replicator->quorum);
     }
@@ -483,7 +448,7 @@ void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group) 
 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
-        replicator->server->replication.machine = (struct replication_machine){.context = NULL};
+        replicator->server->replication.replicator = NULL;
         redis_follow_destroy(replicator->redis);
         feed_destroy(replicator->feed);
         quorum_destroy(replicator->quorum);

@@ -67,7 +67,7 @@ int64_t sync_held_ms(const struct sync *sync, int64_t now_ms);
     "(sync-replicas)"
 
 /* What a node that follows says of itself: REPLCONF PRESENT. */
-struct sync_presented {
+struct sync_registration {
     uint64_t node;
     struct term promised; /* on its disk */
     struct term_position position;

@@ -138,30 +138,27 @@ static const char *setting_docs_default_text(const struct setting *setting) {
     return setting->default_value != NULL ? setting->default_value : "none";
 }
 
-static void setting_docs_write_docs_table(FILE *file) {
-    fputs("| Setting | Default | While running |\n|---|---|---|\n", file);
+static void setting_docs_write_index(FILE *file) {
+    unsigned count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
-        const char *ticks = setting->default_value != NULL ? "`" : "";
-        fprintf(file, "| [%s](#%s) | %s%s%s | %s |\n", setting->name, setting->name, ticks,
-                setting_docs_default_text(setting), ticks, is_fixed ? "fixed" : "`CONFIG SET`");
+        if (setting_docs_is_first_of_section(setting)) {
+            const char *between = count == 0 ? "Sections: " : count % 4 == 0 ? ",\n" : ", ";
+            fprintf(file, "%s[%s](#%s)", between, setting->section->title, setting->name);
+            count++;
+        }
     }
-    fputc('\n', file);
+    fputs(".\n\n", file);
 }
 
 static void setting_docs_write_docs_setting(struct writer *writer, const struct setting *setting) {
-    bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
     char syntax[SETTING_SYNTAX_MAX];
-    fprintf(writer->file, "### %s\n\n```\n%s %s\n```\n\n", setting->name, setting->name,
+    fprintf(writer->file, "### %s\n`%s %s`", setting->name, setting->name,
             setting_print_syntax(setting, syntax));
-    setting_docs_put_text(writer, setting->summary);
-    fputc('\n', writer->file);
     if (setting->default_value != NULL) {
-        fprintf(writer->file, "Default: `%s`. ", setting->default_value);
+        fprintf(writer->file, ", default `%s`", setting->default_value);
     }
-    fputs(is_fixed ? "Cannot be changed while the server runs.\n"
-                   : "Can be changed while the server runs.\n",
-          writer->file);
+    fputs((setting->flags & SETTING_FIXED) != 0 ? ", fixed\n\n" : "\n\n", writer->file);
+    setting_docs_put_text(writer, setting->summary);
     fputc('\n', writer->file);
 }
 
@@ -200,9 +197,10 @@ void settings_write_docs(FILE *file) {
           "file's comments\n"
           "and order. `CONFIG GET layout` and `CONFIG GET board` reply one text with a line for "
           "each.\n"
+          "A setting marked *fixed* cannot be changed while the server runs.\n"
           "\n",
           file);
-    setting_docs_write_docs_table(file);
+    setting_docs_write_index(file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         if (setting_docs_is_first_of_section(setting)) {
             fprintf(file, "## %s\n\n", setting->section->title);

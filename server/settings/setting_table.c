@@ -15,8 +15,7 @@ static const struct setting_section network = {
 static const struct setting_section tls = {
     "TLS",
     "Encrypted connections: docs/tls.md shows how to make certificates and to change them. CONFIG "
-    "SET "
-    "of any of these reads the files again; clients that are connected stay connected.",
+    "SET of any of these reads the files again; clients that are connected stay connected.",
 };
 static const struct setting_section users = {
     "Users",
@@ -130,8 +129,8 @@ const struct setting setting_table[] = {
      "The addresses to listen on, 16 at most. Only this machine can reach 127.0.0.1 and ::1. To "
      "serve other machines, name the address of one of your own network cards; * is every IPv4 "
      "address, ::* every IPv6 address. A host's name stands for its first address.\n"
-     "A '-' in front of an address makes it optional: it is no error if this machine does not "
-     "have it.\n"
+     "A '-' in front of an address makes it optional: it is no error if this machine does not have "
+     "it.\n"
      "Anyone who can reach an open port can read and change every board: set requirepass before "
      "you open one."},
     {"port", &network, SETTING_FIXED, INTEGER(port, 0, 65535, ""), "6379", NULL,
@@ -148,24 +147,21 @@ const struct setting setting_table[] = {
      "127.0.0.1",
      "Listeners behind a balancer: the words of bind whose connections begin with a header of the "
      "PROXY protocol, version 1 or 2, and unixsocket. The client that the header names counts as "
-     "the "
-     "client, in CLIENT LIST, in the log, and for protected-mode. A connection without a header is "
-     "closed. \"\" means none. See docs/load-balancer.md."},
+     "the client, in CLIENT LIST, in the log, and for protected-mode. A connection without a "
+     "header is closed. \"\" means none. See docs/load-balancer.md."},
     {"proxy-protocol-from", &network, SETTING_FIXED, SUBNETS(proxies), "127.0.0.1 ::1",
      "10.0.0.0/24 fd00::/64",
      "The balancers, as addresses or networks: whoever else connects to a listener of "
-     "proxy-protocol "
-     "is refused, and logged, since a header can claim any address. On the unix socket its "
-     "permissions "
-     "decide."},
+     "proxy-protocol is refused, and logged, since a header can claim any address. On the unix "
+     "socket its permissions decide."},
     {"tcp-backlog", &network, SETTING_FIXED, INTEGER(tcp_backlog, 1, 65535, ""), "511", NULL,
      "How many connections may wait to be accepted. Linux limits it to net.core.somaxconn; raise "
      "both if many clients connect at the same moment."},
     {"timeout", &network, 0, INTEGER(timeout_s, 0, INT32_MAX, "seconds"), "0", NULL,
      "Close a client that has sent nothing for this many seconds. 0 never does."},
     {"tcp-keepalive", &network, 0, INTEGER(tcp_keepalive_s, 0, INT32_MAX, "seconds"), "300", NULL,
-     "After this many seconds without traffic the system sends TCP keep-alive probes, so that "
-     "dead connections are detected and routers do not drop idle ones. 0 sends none. A new value "
+     "After this many seconds without traffic the system sends TCP keep-alive probes, so that dead "
+     "connections are detected and routers do not drop idle ones. 0 sends none. A new value "
      "applies to clients that connect afterwards."},
     {"protected-mode", &network, 0, BOOLEAN(protected_mode), "yes", NULL,
      "While this is on and no password is set, clients from other machines are refused, whatever "
@@ -173,13 +169,24 @@ const struct setting setting_table[] = {
     {"requirepass", &network, SETTING_SECRET,
      TEXT(STRING, requirepass, 0, SETTING_STRING_MAX, "password"), "\"\"", "\"a long random text\"",
      "The password of the user named default, which clients must give with AUTH or HELLO before "
-     "anything else, unless they log in as another user. A client can "
-     "try many passwords per second, so choose a long random one: openssl rand -base64 32 prints "
-     "one. \"\" requires none. If this file contains a password, make it readable only by the "
-     "server's user."},
+     "anything else, unless they log in as another user. A client can try many passwords per "
+     "second, so choose a long random one: openssl rand -base64 32 prints one. \"\" requires none. "
+     "If this file contains a password, make it readable only by the server's user."},
     {"auth-timeout", &network, 0, INTEGER(auth_timeout_s, 0, INT32_MAX, "seconds"), "60", NULL,
-     "While requirepass is set: how long a client may stay connected without authenticating. "
-     "Until then it may hold at most 20 KB, input and replies together. 0 closes none."},
+     "While requirepass is set: how long a client may stay connected without authenticating. Until "
+     "then it may hold at most 20 KB, input and replies together. 0 closes none."},
+    {"auth-delay", &network, 0, INTEGER(auth_delay_ms, 0, 60000, "milliseconds"), "100", NULL,
+     "Against guessing: once an address has given auth-delay-after wrong passwords, its next AUTH "
+     "or HELLO with a password waits this long before it is looked at, and twice as long after "
+     "each further failure, up to auth-delay-max. Other addresses, and clients that are "
+     "authenticated, wait for nothing. A right password ends it for failures of the same user, ten "
+     "minutes without a failure for all. IPv6 addresses count by network (/64), all clients of "
+     "Unix sockets as one address. 0 never delays."},
+    {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
+     NULL, "The longest auth-delay, however many passwords were wrong."},
+    {"auth-delay-after", &network, 0, INTEGER(auth_delay_after, 1, 1000000, ""), "5", NULL,
+     "How many wrong passwords an address may give before auth-delay begins."},
+
     {"tls-port", &tls, SETTING_FIXED, INTEGER(tls_port, 0, 65535, ""), "0", "6380",
      "The TCP port that takes clients with TLS, at the addresses of bind. 0 means none. To take no "
      "others, set port to 0."},
@@ -190,8 +197,7 @@ const struct setting setting_table[] = {
     {"tls-key-file", &tls, 0, TEXT(STRING, tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
      "/etc/leaderboard/server.key",
      "The key that belongs to the certificate, in PEM. Only the server's user should be able to "
-     "read "
-     "it."},
+     "read it."},
     {"tls-key-file-pass", &tls, SETTING_SECRET,
      TEXT(STRING, tls_key_file_pass, 0, SETTING_STRING_MAX, "password"), "\"\"", "secret",
      "The password of the key file, if it is encrypted."},
@@ -203,14 +209,12 @@ const struct setting setting_table[] = {
      "A directory with such certificates, a file each, named as openssl rehash names them."},
     {"tls-auth-clients", &tls, 0, CHOICE(tls_auth_clients, tls_clients), "yes", NULL,
      "Must clients show a certificate that one of the authorities has signed? no: none is asked "
-     "for. "
-     "optional: one that is shown must be right. With yes and optional, tls-ca-cert-file or "
+     "for. optional: one that is shown must be right. With yes and optional, tls-ca-cert-file or "
      "tls-ca-cert-dir must be set."},
     {"tls-auth-clients-user", &tls, 0, CHOICE(tls_auth_clients_user, tls_users), "off", NULL,
      "CN: a client whose certificate names a user of this server (the common name, CN) is that "
-     "user, "
-     "without a password. With off, and for all other names, it has to authenticate as any other "
-     "client."},
+     "user, without a password. With off, and for all other names, it has to authenticate as any "
+     "other client."},
     {"tls-protocols", &tls, 0, TEXT(STRING, tls_protocols, 0, SETTING_STRING_MAX, "protocols"),
      "\"\"", "\"TLSv1.3\"",
      "Which versions clients may use, of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3, with blanks between "
@@ -226,8 +230,7 @@ const struct setting setting_table[] = {
      "Whose order of ciphers counts: yes: the server's; no: the client's."},
     {"tls-session-caching", &tls, 0, BOOLEAN(tls_session_caching), "yes", NULL,
      "May clients that connect again go on with their last session? That spares them and the "
-     "server "
-     "most of the handshake."},
+     "server most of the handshake."},
     {"tls-session-cache-size", &tls, 0, INTEGER(tls_session_cache_size, 0, INT32_MAX, ""), "20480",
      NULL,
      "How many sessions of TLSv1.2 are kept; 0: any number. Those of TLSv1.3 are with the "
@@ -235,36 +238,21 @@ const struct setting setting_table[] = {
     {"tls-session-cache-timeout", &tls, 0,
      INTEGER(tls_session_cache_timeout_s, 0, INT32_MAX, "seconds"), "300", NULL,
      "How long a session can be gone on with."},
-    {"auth-delay", &network, 0, INTEGER(auth_delay_ms, 0, 60000, "milliseconds"), "100", NULL,
-     "Against guessing: once an address has given auth-delay-after wrong passwords, its next AUTH "
-     "or "
-     "HELLO with a password waits this long before it is looked at, and twice as long after each "
-     "further failure, up to auth-delay-max. Other addresses, and clients that are authenticated, "
-     "wait for nothing. A right password ends it for failures of the same user, ten minutes "
-     "without "
-     "a failure for all. IPv6 addresses "
-     "count by network (/64), all clients of Unix sockets as one address. 0 never delays."},
-    {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
-     NULL, "The longest auth-delay, however many passwords were wrong."},
-    {"auth-delay-after", &network, 0, INTEGER(auth_delay_after, 1, 1000000, ""), "5", NULL,
-     "How many wrong passwords an address may give before auth-delay begins."},
 
     {"user", &users, SETTING_FIXED | SETTING_REPEATS | SETTING_IN_FILE,
      TEXT(USER, user_lines, 0, 0, "name [rule ...]"), NULL,
      "dashboard on >password %R~top:* +@read +@connection -@dangerous",
      "Define a user: a name, and rules as ACL SETUSER takes them. Up to 10000 lines, each with a "
-     "new "
-     "name; a line for the user named default replaces what requirepass says. Write a password as "
-     "its SHA-256 in hexadecimal behind #, or as text behind >. CONFIG REWRITE writes the users "
-     "that "
-     "there are, with hashes. Either this file has `user` lines or there is an aclfile, not both.\n"
+     "new name; a line for the user named default replaces what requirepass says. Write a password "
+     "as its SHA-256 in hexadecimal behind #, or as text behind >. CONFIG REWRITE writes the users "
+     "that there are, with hashes. Either this file has `user` lines or there is an aclfile, not "
+     "both.\n"
      "    user dashboard on #hash ~top:* -@all +@read +ping\n"
      "    user game on >password ~* &* +@all -@admin -@dangerous"},
     {"aclfile", &users, SETTING_FIXED, TEXT(STRING, aclfile, 0, SETTING_STRING_MAX, "path"), "\"\"",
      "/etc/leaderboard/users.acl",
      "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
-     "LOAD reads it again, ACL SAVE "
-     "writes it. \"\" means none."},
+     "LOAD reads it again, ACL SAVE writes it. \"\" means none."},
     {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, acl_pubsub_defaults),
      "resetchannels", NULL,
      "Which channels a new user may use before its rules name any: none (resetchannels) or all."},
@@ -274,20 +262,18 @@ const struct setting setting_table[] = {
     {"maxclients", &limits, 0, INTEGER(maxclients, 1, UINT32_MAX, ""), "10000", NULL,
      "How many clients may be connected at a time; others get an error and are closed. Every "
      "client takes one file descriptor. At start the server raises its descriptor limit as far as "
-     "the system allows; if that is not enough it lowers maxclients and logs the new value. "
-     "CONFIG SET refuses more clients than there are descriptors for."},
+     "the system allows; if that is not enough it lowers maxclients and logs the new value. CONFIG "
+     "SET refuses more clients than there are descriptors for."},
     {"io-threads", &limits, SETTING_FIXED, INTEGER(io_threads, 1, SETTING_IO_THREADS_MAX, ""), "1",
      NULL,
      "How many threads read requests and write replies. With 1, the thread that has the boards "
-     "also "
-     "does that. With 2 or more, that thread has no sockets, and so many others do: a server with "
-     "io-threads 2 uses up to three processors. Worth it where the log or top shows the server at "
-     "a "
-     "whole processor and clients do not pipeline."},
+     "also does that. With 2 or more, that thread has no sockets, and so many others do: a server "
+     "with io-threads 2 uses up to three processors. Worth it where the log or top shows the "
+     "server at a whole processor and clients do not pipeline."},
     {"maxmemory", &limits, 0, SIZE(maxmemory, 0, "size"), "0", "8gb",
-     "Once the server uses more memory than this, commands that may need more are rejected with "
-     "an error that begins with OOM. Reads and removals still work. 0 means no limit but the "
-     "system's memory."},
+     "Once the server uses more memory than this, commands that may need more are rejected with an "
+     "error that begins with OOM. Reads and removals still work. 0 means no limit but the system's "
+     "memory."},
     {"maxmemory-clients", &limits, 0, SIZE_OR_PERCENT(maxmemory_clients), "25%", "1gb",
      "The most memory that all clients together may use: unfinished input, queued transactions, "
      "watched keys, and unread replies. Above it the largest clients are closed, one after "
@@ -318,8 +304,8 @@ const struct setting setting_table[] = {
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "500", "250",
      "A command that would block all other clients for longer than this is rejected before it "
-     "begins, with an error that names both times, and changes nothing. The time is estimated "
-     "from the sizes of what the command touches; for EXEC, of all queued commands. SAVE, FLUSHDB, "
+     "begins, with an error that names both times, and changes nothing. The time is estimated from "
+     "the sizes of what the command touches; for EXEC, of all queued commands. SAVE, FLUSHDB, "
      "FLUSHALL and SHUTDOWN are never rejected. 0 rejects none, as in Redis.\n"
      "docs/long-commands.md lists what each command costs, and what to use instead."},
     {"daemonize", &general, SETTING_FIXED, BOOLEAN(daemonize), "no", NULL,
@@ -339,13 +325,10 @@ const struct setting setting_table[] = {
     {"shutdown-drain-timeout", &general, 0,
      INTEGER(shutdown_drain_timeout_s, 0, INT32_MAX, "seconds"), "0", "10",
      "How long SHUTDOWN and SIGTERM wait for balancers to send clients elsewhere. In that time "
-     "PING is "
-     "an error for connections made since then, such as a balancer's checks, and all else works. "
-     "It "
-     "ends early if no other client is connected. Then, and with 0 at once, the server accepts "
-     "nobody, "
-     "answers what it has received, and ends. SHUTDOWN NOW and a second signal skip the wait, "
-     "SHUTDOWN ABORT calls it off. See docs/load-balancer.md."},
+     "PING is an error for connections made since then, such as a balancer's checks, and all else "
+     "works. It ends early if no other client is connected. Then, and with 0 at once, the server "
+     "accepts nobody, answers what it has received, and ends. SHUTDOWN NOW and a second signal "
+     "skip the wait, SHUTDOWN ABORT calls it off. See docs/load-balancer.md."},
     {"log-format", &general, SETTING_FIXED, CHOICE(log_format, log_formats), "text", NULL,
      "text: time, level, message and name=value fields. json: each line is an object with these as "
      "members, the time in UTC to the millisecond."},
@@ -365,9 +348,8 @@ const struct setting setting_table[] = {
      "Log who did what an operator may have to account for, a line each with level audit: FLUSHALL "
      "FLUSHDB SHUTDOWN, CONFIG SET and REWRITE, changes of users, LB.FORGET LB.MOVE LB.BAN "
      "LB.UNBAN LB.SNAPSHOT, wrong passwords, and that maxmemory was reached. Passwords, values of "
-     "settings and "
-     "members are not logged. Of many lines of a kind in ten seconds some are left out, and "
-     "counted."},
+     "settings and members are not logged. Of many lines of a kind in ten seconds some are left "
+     "out, and counted."},
     {"rename-command", &general, SETTING_FIXED | SETTING_REPEATS | SETTING_IN_FILE,
      WORDS(RENAME, "NAME NEW|\"\""), NULL, "FLUSHALL \"\"",
      "Give a command another name, at most 128 bytes, or with \"\" none, so that no client can run "
@@ -375,12 +357,12 @@ const struct setting setting_table[] = {
      "commands."},
     {"databases", &general, SETTING_FIXED, ONLY("16", "the number of databases is fixed"), "16",
      NULL,
-     "The number of databases, selected by SELECT 0 to 15. It is fixed; the setting exists "
-     "because clients query it."},
+     "The number of databases, selected by SELECT 0 to 15. It is fixed; the setting exists because "
+     "clients query it."},
     {"slowlog-log-slower-than", &general, 0,
      INTEGER(slowlog_log_slower_than_us, -1, INT64_MAX, "microseconds"), "10000", NULL,
-     "Commands that run for at least this many microseconds are kept for SLOWLOG. The time is "
-     "that of the command alone, without waiting and sending. 0 logs every command, -1 none."},
+     "Commands that run for at least this many microseconds are kept for SLOWLOG. The time is that "
+     "of the command alone, without waiting and sending. 0 logs every command, -1 none."},
     {"slowlog-max-len", &general, 0, INTEGER(slowlog_max_len, 0, 1000000, ""), "128", NULL,
      "How many commands SLOWLOG keeps, the newest ones."},
     {"notify-keyspace-events", &general, 0, EVENTS(notify_keyspace_events), "\"\"", "KEA",
@@ -388,13 +370,11 @@ const struct setting setting_table[] = {
      "__keyevent@0__:event. g stands for events of any kind of key (del, expire, rename_to), z for "
      "those of boards (zadd, zrem), x for keys that expire, n for new keys, m for keys that a "
      "command that reads did not find, and A for all but n and m. Redis's other letters are "
-     "accepted. Nothing is "
-     "published without K or E."},
+     "accepted. Nothing is published without K or E."},
     {"notify-board-events", &general, 0, BOOLEAN(notify_board_events), "no", "yes",
      "Publish what happens to boards to channels of their own. __board@0__:daily gets \"rolled "
      "daily@2026-11-16\", with the archive's name, when daily rolls over, or \"rolled\" if there "
-     "is "
-     "no archive; and opened and closed. Those who subscribe to __top@0__:10:daily, __toplist@, "
+     "is no archive; and opened and closed. Those who subscribe to __top@0__:10:daily, __toplist@, "
      "__topmembers@ or __overtaken@ are told of changes of the first members: see push.md."},
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,
@@ -439,25 +419,20 @@ const struct setting setting_table[] = {
      TEXT(STRING, web_public, 0, SETTING_STRING_MAX, "\"pattern pattern ...\""), "\"\"",
      "\"daily week:* user:*\"",
      "Patterns of keys, in all databases, that anybody who reaches the web-port may see without a "
-     "password: boards, "
-     "and the hashes that web-data shows beside their members, of which only its fields are shown. "
-     "* "
-     "is all. What they may do is to read the page's boards, and nothing else; the server's "
-     "figures "
-     "are for users."},
+     "password: boards, and the hashes that web-data shows beside their members, of which only its "
+     "fields are shown. * is all. What they may do is to read the page's boards, and nothing else; "
+     "the server's figures are for users."},
     {"web-data", &page, SETTING_FIXED,
      TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",
-     "What the page shows beside members: the pattern of their hashes, in which the * stands "
-     "for the member, and the fields. The first field is shown as the member's name."},
+     "What the page shows beside members: the pattern of their hashes, in which the * stands for "
+     "the member, and the fields. The first field is shown as the member's name."},
     {"web-avatars", &page, SETTING_FIXED,
      TEXT(STRING, web_avatars, 0, SETTING_STRING_MAX, "\"field [origin ...]\""), "\"\"",
      "\"avatar https://cdn.example.com\"",
      "The field of web-data that names a member's picture, which the page then shows: a path on "
-     "the "
-     "page's own host, as a proxy may serve it, or an address at one of the origins, which "
-     "browsers "
-     "then load it from. Pictures from elsewhere are not loaded."},
+     "the page's own host, as a proxy may serve it, or an address at one of the origins, which "
+     "browsers then load it from. Pictures from elsewhere are not loaded."},
     {"web-hosts", &page, SETTING_FIXED,
      TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
      "\"boards.example.com\"",
@@ -479,13 +454,11 @@ const struct setting setting_table[] = {
     {"web-max-connections-per-address", &page, SETTING_FIXED,
      INTEGER(web_max_connections_per_address, 0, 20000, ""), "100", NULL,
      "How many of them one address may have; an IPv6 network of 64 bits is one address. Further "
-     "ones "
-     "get 429. This machine, and what web-proxies names, may have any number: there each client "
-     "that a proxy names has this limit. 0 means no limit."},
+     "ones get 429. This machine, and what web-proxies names, may have any number: there each "
+     "client that a proxy names has this limit. 0 means no limit."},
     {"web-proxies", &page, SETTING_FIXED, SUBNETS(web_proxies), "\"\"", "127.0.0.1 ::1",
      "Proxies in front of the web-port, as addresses or networks. The client of their requests is "
-     "the "
-     "last address in X-Forwarded-For that is none of them: for limits, wrong passwords, "
+     "the last address in X-Forwarded-For that is none of them: for limits, wrong passwords, "
      "protected-mode and logs. Nobody else's header is believed."},
     {"web-session-timeout", &page, SETTING_FIXED,
      INTEGER(web_session_timeout_s, 60, 31536000, "seconds"), "43200", NULL,
@@ -503,13 +476,13 @@ const struct setting setting_table[] = {
     {"appendonly", &durability, 0, BOOLEAN(appendonly), "no", NULL,
      "Write every change to a journal on disk, so that a crash loses nothing or next to nothing; "
      "appendfsync decides which. With no, a crash loses all changes since the last snapshot. "
-     "docs/durability.md helps to choose. The files are loaded at start with either value. "
-     "Setting yes on a running server writes a snapshot first; the journal's guarantees hold once "
-     "that is done."},
+     "docs/durability.md helps to choose. The files are loaded at start with either value. Setting "
+     "yes on a running server writes a snapshot first; the journal's guarantees hold once that is "
+     "done."},
     {"appendfsync", &durability, 0, CHOICE(appendfsync, appendfsyncs), "everysec", NULL,
      "When the journal is synced to disk. everysec: once a second; a power cut loses about a "
-     "second of changes, a crash of the server alone no answered write. always: before a change "
-     "is answered or read by anyone; no answered write is lost, and clients wait for the disk, "
+     "second of changes, a crash of the server alone no answered write. always: before a change is "
+     "answered or read by anyone; no answered write is lost, and clients wait for the disk, "
      "sharing each fsync. no: when the system decides, which may take half a minute."},
     {"auto-aof-rewrite-percentage", &durability, 0,
      INTEGER(auto_aof_rewrite_percentage, 0, INT32_MAX, ""), "100", NULL,
@@ -529,16 +502,16 @@ const struct setting setting_table[] = {
      "3600 1 300 100 60 10000", NULL,
      "With appendonly no: write a snapshot when, for any of the pairs, that many seconds have "
      "passed since the last one and that many changes were made (a command that changes a board "
-     "counts as one); and on an orderly shutdown. \"\" disables these snapshots, also on "
-     "shutdown; BGSAVE and SAVE still work. Several lines in a file add up; the first one "
-     "replaces the default. With appendonly yes the journal holds every change, and its growth "
-     "decides when a snapshot is due.\n"
+     "counts as one); and on an orderly shutdown. \"\" disables these snapshots, also on shutdown; "
+     "BGSAVE and SAVE still work. Several lines in a file add up; the first one replaces the "
+     "default. With appendonly yes the journal holds every change, and its growth decides when a "
+     "snapshot is due.\n"
      "    save 3600 1 300 100 60 10000"},
     {"stop-writes-on-bgsave-error", &durability, 0, BOOLEAN(stop_writes_on_bgsave_error), "yes",
      NULL,
      "After a snapshot of a save line has failed, reject changes with an error that begins with "
-     "MISCONF until one succeeds, so that the failure is noticed. Reads still work. If the "
-     "journal cannot be written, changes are rejected in any case."},
+     "MISCONF until one succeeds, so that the failure is noticed. Reads still work. If the journal "
+     "cannot be written, changes are rejected in any case."},
     {"replicaof", &replication, SETTING_FIXED, WORDS(REPLICAOF, "host port | no one"), "\"\"",
      "10.0.0.1 6379",
      "Be a replica of the server at this address: copy its boards, and follow its changes. The "
@@ -559,8 +532,7 @@ const struct setting setting_table[] = {
      NULL,
      "With tls-replication the master's certificate must name the host of replicaof, in its "
      "subjectAltName: a name as a DNS name, an address as an IP address. no: any certificate of "
-     "the "
-     "authority will do, as in Redis, also that of a client, whose owner could then answer in "
+     "the authority will do, as in Redis, also that of a client, whose owner could then answer in "
      "the master's place."},
     {"replica-read-only", &replication, 0, ONLY("yes", "a replica is an exact copy of its master"),
      "yes", NULL,
@@ -574,8 +546,7 @@ const struct setting setting_table[] = {
      "Sentinel promotes the replica with the lowest number first, and never one with 0."},
     {"replica-announced", &replication, 0, BOOLEAN(replica_announced), "yes", NULL,
      "no: Sentinel does not show this replica in SENTINEL REPLICAS. It can still promote it, "
-     "unless "
-     "replica-priority is 0."},
+     "unless replica-priority is 0."},
     {"replica-announce-ip", &replication, 0,
      TEXT(HOST, replica_announce_ip, 0, FILE_NAME_SIZE_MAX, "address"), "\"\"", "203.0.113.7",
      "The address that the master, Sentinel and clients are told for this replica. \"\": the one "
@@ -594,10 +565,8 @@ const struct setting setting_table[] = {
      "a while needs no full copy. With appendonly yes what the journal on disk holds serves, too."},
     {"replica-spool-size", &replication, 0, SIZE(replica_spool_size, 0, "size"), "16gb", NULL,
      "While a Redis is followed: how much of what it has sent may wait in a file in dir until it "
-     "is "
-     "applied. When there is no room for more, nothing more is received, and the log says so. 0 is "
-     "no "
-     "limit. It counts from the next REPLICAOF on."},
+     "is applied. When there is no room for more, nothing more is received, and the log says so. 0 "
+     "is no limit. It counts from the next REPLICAOF on."},
     {"repl-backlog-ttl", &replication, 0, INTEGER(repl_backlog_ttl_s, 0, INT32_MAX, "seconds"),
      "3600", NULL,
      "A master without replicas frees that memory after this many seconds. 0 never does; a replica "
@@ -614,17 +583,14 @@ const struct setting setting_table[] = {
     {"sync-replicas", &replication, SETTING_FIXED,
      INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""), "0", NULL,
      "Answer when so many replicas have the change, too, so that no failover loses a write that "
-     "was "
-     "answered: docs/replication.md explains how. Answers to readers wait for what they show. 0: "
-     "do "
-     "not wait. It needs replication-nodes and appendonly yes, and the same value on every "
+     "was answered: docs/replication.md explains how. Answers to readers wait for what they show. "
+     "0: do not wait. It needs replication-nodes and appendonly yes, and the same value on every "
      "server."},
     {"replication-nodes", &replication, SETTING_FIXED,
      INTEGER(replication_nodes, 0, SETTING_NODES_MAX, ""), "0", NULL,
      "With sync-replicas: how many servers there are, the master included. A promoted server opens "
      "when all but sync-replicas of them, itself included, have promised to follow no older "
-     "master. "
-     "The same on every server."},
+     "master. The same on every server."},
     {"sync-replicas-fsync", &replication, SETTING_FIXED, BOOLEAN(sync_replicas_fsync), "no", NULL,
      "yes: a replica has a change when it is on its disk, which needs appendfsync always. A server "
      "whose machine comes back from a crash then still counts. no: when it is written to its "
@@ -637,12 +603,12 @@ const struct setting setting_table[] = {
      "shows nothing outdated. Choose it below Sentinel's down-after-milliseconds, where it delays "
      "no failover. 0: no lease; then such a master may answer readers with what it has."},
     {"layout", &boards, SETTING_REPEATS,
-     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] "
-                   "[TIME bits US|MS|S|M|H|D [START t|END t] [LATEST]]"),
+     WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits "
+                   "US|MS|S|M|H|D [START t|END t] [LATEST]]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
-     "Define a layout. A layout divides a member's 64 bits between its score and the time at "
-     "which it reached it; docs/layouts.md explains the words and helps to choose widths. Up to "
-     "255 lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
+     "Define a layout. A layout divides a member's 64 bits between its score and the time at which "
+     "it reached it; docs/layouts.md explains the words and helps to choose widths. Up to 255 "
+     "lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
      "replies them, separated by line ends; boards keep the layout that they have.\n"
      "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
      "in seconds until 2088:\n"
@@ -661,23 +627,22 @@ const struct setting setting_table[] = {
     {"board", &boards, SETTING_REPEATS, WORDS(BOARD, "GLOB NAME " SETTING_OPTIONS), NULL,
      "race:* laps",
      "New boards whose key matches the pattern get the named layout and the options after it. Up "
-     "to 1024 lines; the first match wins, so put narrow patterns first. The layout may be "
-     "defined above or below. A board keeps the layout and the options that it was created with. "
-     "CONFIG SET board "
-     "takes all lines at once, as CONFIG GET replies them.\n"
+     "to 1024 lines; the first match wins, so put narrow patterns first. The layout may be defined "
+     "above or below. A board keeps the layout and the options that it was created with. CONFIG "
+     "SET board takes all lines at once, as CONFIG GET replies them.\n"
      "CAP n keeps the best n members: on a full board, a newcomer ranked below the last is "
-     "dropped. KEEP BEST keeps a member's best result: a write that is not strictly better "
-     "changes nothing, unless it is an increment. Both apply to every command, also of clients "
-     "that do not know these options. LIMIT n refuses newcomers on a full board instead. FREEZE, "
-     "OPENS and CLOSES refuse all writes: always, before a time, and from a time on.\n"
+     "dropped. KEEP BEST keeps a member's best result: a write that is not strictly better changes "
+     "nothing, unless it is an increment. Both apply to every command, also of clients that do not "
+     "know these options. LIMIT n refuses newcomers on a full board instead. FREEZE, OPENS and "
+     "CLOSES refuse all writes: always, before a time, and from a time on.\n"
      "PERIOD starts a board over with every hour, day, week (on Monday, or ON another weekday), "
      "month or year, or with EVERY n of them, counted FROM a date, AT an hour of the day other "
-     "than 0. TZ is how far the local clock is ahead of UTC, or a time zone's name: then "
-     "periods follow summer time. At the end of the period the board becomes an archive named "
-     "after the date on which the period began, such as top:eu@2026-11-16 (with .2 behind "
-     "it if a key has that name), and START of the board's times moves to the next period. ARCHIVE "
-     "n keeps an archive for n periods; without "
-     "it archives are kept forever. They are frozen, unless ARCHIVED is WRITABLE.\n"
+     "than 0. TZ is how far the local clock is ahead of UTC, or a time zone's name: then periods "
+     "follow summer time. At the end of the period the board becomes an archive named after the "
+     "date on which the period began, such as top:eu@2026-11-16 (with .2 behind it if a key has "
+     "that name), and START of the board's times moves to the next period. ARCHIVE n keeps an "
+     "archive for n periods; without it archives are kept forever. They are frozen, unless "
+     "ARCHIVED is WRITABLE.\n"
      "    board top:*  default CAP 1000\n"
      "    board race:* laps    CAP 100 KEEP BEST\n"
      "    board week:* default PERIOD WEEK TZ +08:00 ARCHIVE 8\n"
@@ -688,8 +653,7 @@ const struct setting setting_table[] = {
     {"default-layout", &boards, 0, TEXT(DEFAULT_LAYOUT, default_layout_name, 0, 0, "NAME"),
      "default", NULL,
      "The layout of new boards that match no board line: default, seconds and int64, which are "
-     "built "
-     "in, or the name of a layout line."},
+     "built in, or the name of a layout line."},
 
     {.name = NULL},
 };

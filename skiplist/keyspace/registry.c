@@ -23,7 +23,7 @@
 
 /* ---- one database ---- */
 
-static uint64_t registry_name_hash(const struct database *database, struct bytes name) {
+uint64_t registry_name_hash(const struct database *database, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
@@ -66,8 +66,7 @@ struct registry_key *registry_find_again(struct database *database, struct bytes
     return key;
 }
 
-/* Make room for one more key. false: no memory; no key has changed. */
-static bool registry_database_reserve(struct database *database, bool is_periodic) {
+bool registry_database_reserve(struct database *database, bool is_periodic) {
     uint64_t count = database->count + (uint64_t)1;
     if (database->flushed == NULL) {
         database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
@@ -88,9 +87,8 @@ static void registry_move_key(struct database *database, uint32_t from, uint32_t
     }
 }
 
-/* Add a key with its board, without an expiry; registry_database_reserve has made room. */
-static void registry_put(struct registry *registry, struct registry_key *key,
-                         enum registry_walk_state state) {
+void registry_put(struct registry *registry, struct registry_key *key,
+                  enum registry_walk_state state) {
     struct database *database = registry_database(registry, key->database);
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
@@ -350,9 +348,8 @@ void registry_move_value(struct registry *registry, struct registry_key *key,
     }
 }
 
-/* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
-static struct registry_key *registry_create_key(uint32_t database, struct registry_new_name name,
-                                                uint32_t kind, bool is_periodic) {
+struct registry_key *registry_create_key(uint32_t database, struct registry_new_name name,
+                                         uint32_t kind, bool is_periodic) {
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
     CHECK(size <= REGISTRY_NAME_MAX);
@@ -441,74 +438,11 @@ struct registry_key *registry_find(struct registry *registry, uint32_t database,
                : NULL;
 }
 
-/* Is the key usable as it is? Not if it has expired or its period is over. */
-static bool registry_is_current(const struct database *database, const struct registry_key *key,
-                                int64_t now_ms) {
-    return key != NULL && !registry_has_expired(database, key, now_ms) &&
-           !registry_is_over(key, now_ms);
-}
-
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms) {
     const struct database *in = registry_read(registry, database);
     const struct registry_key *key = registry_find_name(in, name);
     return registry_is_current(in, key, now_ms) ? key : NULL;
-}
-
-/* ---- prefetching ---- */
-
-void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
-                             struct registry_prefetch *state) {
-    const struct database *in = registry_read(registry, database);
-    *state = (struct registry_prefetch){
-        .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
-    if (in->recent != NULL && bytes_equal(registry_name(in->recent), name)) {
-        state->key = in->recent;
-        state->is_recent = true;
-        return;
-    }
-    state->hash = registry_name_hash(in, name);
-    map_prefetch(&in->map, state->hash);
-}
-
-void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state) {
-    const struct database *in = registry_read(registry, state->database);
-    struct map_find find;
-    uint32_t index;
-    if (state->is_recent) {
-        return;
-    }
-    map_find(&in->map, state->hash, &find);
-    if (map_find_next(&find, &index) && index < in->count) {
-        state->index = index;
-        prefetch_line(registry_list_at(&in->list, index));
-    }
-}
-
-void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
-    const struct database *in = registry_read(registry, state->database);
-    if (!state->is_recent && state->index != UINT32_MAX) {
-        state->key = registry_key_at(in, state->index);
-        prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
-    }
-}
-
-const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
-                                                 struct registry_prefetch *state) {
-    const struct database *in = registry_read(registry, state->database);
-    if (!state->is_recent && state->key != NULL &&
-        !bytes_equal(registry_name(state->key), state->name)) {
-        /* Another name with the same tag: rare enough to do a blocking look-up. */
-        state->key = registry_find_name(in, state->name);
-    }
-    return registry_is_current(in, state->key, now_ms) ? state->key : NULL;
-}
-
-void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
-    struct database *in = registry_database(registry, state->database);
-    if (state->key != NULL && state->gone_count == in->gone_count) {
-        in->recent = state->key;
-    }
 }
 
 uint64_t registry_next_seed(struct registry *registry) {
@@ -624,187 +558,6 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
     return key;
 }
 
-/* ---- reserved keys ---- */
-
-struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
-                                          struct registry_new_name name, uint32_t kind,
-                                          bool expires, bool is_periodic) {
-    struct database *database = registry_database(registry, number);
-    if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
-                     !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
-        !registry_database_reserve(database, is_periodic)) {
-        return NULL;
-    }
-    return registry_create_key(number, name, kind, is_periodic);
-}
-
-bool registry_reserve_place(struct registry *registry, uint32_t database, bool is_periodic) {
-    return registry_database_reserve(registry_database(registry, database), is_periodic);
-}
-
-void registry_put_quietly(struct registry *registry, struct registry_key *key) {
-    registry_put(registry, key, REGISTRY_WALK_DONE);
-}
-
-/* Remove an existing key of that name, without giving back what was reserved. */
-static void registry_clear_destination(struct registry *registry, const struct registry_key *key,
-                                       int64_t now_ms) {
-    struct database *database = registry_database(registry, key->database);
-    struct registry_key *old = registry_find_name(database, registry_name(key));
-    if (old == NULL) {
-        return;
-    }
-    registry->totals.expired += registry_has_expired(database, old, now_ms);
-    registry_take(registry, old);
-    registry_free_later(registry, old);
-    registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
-}
-
-void registry_put_reserved(struct registry *registry, struct registry_key *key,
-                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
-    struct database *database = registry_database(registry, key->database);
-    registry_clear_destination(registry, key, now_ms);
-    registry_put(registry, key, state);
-    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
-    }
-    registry_trim(database);
-    registry_tell(registry, key->database, registry_name(key));
-}
-
-static enum registry_status registry_put_owned_board(struct registry *registry, uint32_t database,
-                                                     struct bytes name, struct board *board,
-                                                     int64_t expire_at_ms, bool is_lasting,
-                                                     int64_t now_ms) {
-    bool is_periodic = rules_of(board_layout(board))->period.unit != PERIOD_NONE;
-    struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
-    if (key == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    key->is_lasting = is_lasting;
-    board_move_to(board, &key->board);
-    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
-    registry_emit_key(registry, EFFECT_FILL, key);
-    return REGISTRY_OK;
-}
-
-enum registry_status registry_put_board(struct registry *registry, uint32_t database,
-                                        struct bytes name, struct board *board, int64_t now_ms) {
-    return registry_put_board_until(registry, database, name, board, REGISTRY_NO_EXPIRY, false,
-                                    now_ms);
-}
-
-enum registry_status registry_put_board_until(struct registry *registry, uint32_t database,
-                                              struct bytes name, struct board *board,
-                                              int64_t expire_at_ms, bool is_lasting,
-                                              int64_t now_ms) {
-    const struct rules *rules = rules_of(board_layout(board));
-    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
-    return registry_settle(registry, database, name, now_ms)
-               ? registry_put_owned_board(registry, database, name, board, expire_at_ms, is_lasting,
-                                          now_ms)
-               : REGISTRY_OUT_OF_MEMORY;
-}
-
-enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
-                                       struct bytes name, struct hash *hash, int64_t expire_at_ms,
-                                       bool is_lasting, int64_t now_ms) {
-    if (!registry_settle(registry, database, name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, false);
-    if (key == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    key->is_lasting = is_lasting;
-    key->hash = *hash;
-    *hash = (struct hash){0};
-    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
-    registry_emit_key(registry, EFFECT_FILL, key);
-    return REGISTRY_OK;
-}
-
-bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
-                      const struct rules *rules) {
-    size_t size_max =
-        rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
-    uint32_t databases = rules != NULL ? REGISTRY_DATABASES : REGISTRY_ALL_DATABASES;
-    return database < databases && name.size >= 1 && name.size <= size_max &&
-           registry_find_name(registry_read(registry, database), name) == NULL;
-}
-
-enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
-                                         struct bytes name, struct board *board,
-                                         int64_t expire_at_ms) {
-    return registry_put_owned_board(registry, database, name, board, expire_at_ms, false,
-                                    INT64_MIN);
-}
-
-/* ---- expiry ---- */
-
-enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
-                                         int64_t expire_at_ms, bool is_lasting) {
-    struct expiry *heaps = registry_database(registry, key->database)->heaps;
-    struct expiry *before = &heaps[key->is_lasting];
-    struct expiry *after = &heaps[is_lasting];
-    bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
-    if (is_set && !expiry_reserve(after)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    if (key->expiry_place != EXPIRY_NOWHERE) {
-        expiry_remove(before, &key->expiry_place);
-    }
-    if (is_set) {
-        expiry_put(after, expire_at_ms, &key->expiry_place);
-    }
-    expiry_trim(before);
-    key->is_lasting = is_lasting;
-    registry_emit_key(registry, EFFECT_EXPIRE, key);
-    registry_tell(registry, key->database, registry_name(key));
-    return REGISTRY_OK;
-}
-
-static struct expiry_entry registry_first_to_expire(const struct registry *registry) {
-    return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
-                          registry_first(registry, HEAP_LASTING));
-}
-
-static struct registry_key *registry_key_of_place(uint32_t *place) {
-    void *key = (char *)place - offsetof(struct registry_key, expiry_place);
-    return key;
-}
-
-uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
-    uint32_t count = 0;
-    while (count < keys_max && !registry->is_still) {
-        struct expiry_entry first = registry_first_to_expire(registry);
-        if (first.place == NULL || first.time_ms > now_ms) {
-            break;
-        }
-        struct registry_key *key = registry_key_of_place(first.place);
-        struct registry_key *due = registry_is_over(key, first.time_ms)
-                                       ? key
-                                       : registry_find_due_base(registry, key, now_ms);
-        if (due == NULL) {
-            registry_expire(registry, key);
-        } else if (!registry_roll_key(registry, due, now_ms)) {
-            break;
-        }
-        count++;
-    }
-    return count;
-}
-
-int64_t registry_next_due(const struct registry *registry) {
-    struct expiry_entry first =
-        expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_first_to_expire(registry));
-    return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
-}
-
 /* ---- counts ---- */
 
 const struct registry_totals *registry_totals(const struct registry *registry) {
@@ -821,133 +574,4 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
 
 uint64_t registry_member_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->member_count;
-}
-
-uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
-    const struct expiry *heaps = registry_read(registry, database)->heaps;
-    return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
-}
-
-int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
-                                int64_t now_ms) {
-    const struct expiry *heaps = registry_read(registry, database)->heaps;
-    uint32_t count = registry_expiring_count(registry, database);
-    if (count == 0) {
-        return 0;
-    }
-    expiry_sum sum_ms = expiry_sum_ms(&heaps[HEAP_EXPIRY]) + expiry_sum_ms(&heaps[HEAP_LASTING]);
-    expiry_sum average = (sum_ms - (expiry_sum)now_ms * count) / count;
-    if (average <= 0) {
-        return 0;
-    }
-    return average < INT64_MAX ? (int64_t)average : INT64_MAX;
-}
-
-/* ---- validation ---- */
-
-static const char *registry_check_key(const struct registry *registry, uint32_t number,
-                                      uint32_t index) {
-    const struct database *database = registry_read(registry, number);
-    const struct registry_key *key = registry_key_at(database, index);
-    if (key->index != index || key->database != number) {
-        return "registry: a key does not stand where it thinks";
-    }
-    if (registry_find_name(database, registry_name(key)) != key) {
-        return "registry: a key is not found by its name";
-    }
-    if (key->expiry_place != EXPIRY_NOWHERE &&
-        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
-        return "registry: a key has no entry in the heap, or another one's";
-    }
-    if (registry->kinds[key->kind] == NULL) {
-        return "registry: a key is of no kind";
-    }
-    const char *wrong = registry_check_roll(database, key);
-    return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
-}
-
-static const char *registry_check_database(const struct registry *registry, uint32_t number,
-                                           uint64_t *boards) {
-    const struct database *database = registry_read(registry, number);
-    uint32_t expiring_count = 0;
-    uint32_t periodic_count = 0;
-    uint32_t own_count = 0;
-    uint64_t member_count = 0;
-    for (uint32_t i = 0; i < database->count; i++) {
-        const char *wrong = registry_check_key(registry, number, i);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        const struct registry_key *key = registry_key_at(database, i);
-        expiring_count += key->expiry_place != EXPIRY_NOWHERE;
-        periodic_count += key->is_periodic;
-        if (key->kind == REGISTRY_BOARD) {
-            own_count++;
-            member_count += board_count(&key->board);
-        }
-    }
-    *boards += own_count;
-    if (own_count != database->board_count || member_count != database->member_count) {
-        return "registry: boards or members are not counted right";
-    }
-    if (expiring_count != registry_expiring_count(registry, number) ||
-        periodic_count != database->heaps[HEAP_ROLLS].count) {
-        return "registry: a heap holds more than the keys";
-    }
-    if (map_count(&database->map) != database->count) {
-        return "registry: the map holds more or less than the keys";
-    }
-    const char *reason = NULL;
-    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
-        return "registry: a heap of durations has another offset";
-    }
-    bool is_valid = map_validate(&database->map, &reason);
-    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
-        is_valid = expiry_validate(&database->heaps[i], &reason);
-    }
-    return reason;
-}
-
-/* Count the boards among the keys that are not freed yet, and all of these keys. */
-static uint64_t registry_count_unfreed(const struct registry *registry, uint64_t *board_count) {
-    uint64_t count = 0;
-    const struct registry_key *partly_freed = registry->partly_freed;
-    if (partly_freed != NULL) {
-        *board_count += partly_freed->kind == REGISTRY_BOARD;
-        count++;
-    }
-    for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
-        *board_count += key->kind == REGISTRY_BOARD;
-        count++;
-    }
-    for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
-         flushed = flushed->next) {
-        for (uint32_t i = 0; i < flushed->database.count; i++) {
-            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
-        }
-        count += flushed->database.count;
-    }
-    return count;
-}
-
-static const char *registry_check(const struct registry *registry) {
-    uint64_t board_count = 0;
-    const char *wrong = registry_check_walk(registry);
-    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
-        wrong = registry_check_database(registry, i, &board_count);
-    }
-    if (wrong != NULL) {
-        return wrong;
-    }
-    if (registry_count_unfreed(registry, &board_count) != registry->totals.unfreed) {
-        return "registry: unfreed keys are not counted right";
-    }
-    return board_count == registry->rules.use_count
-               ? NULL
-               : "registry: rules have more or fewer users than there are boards";
-}
-
-bool registry_validate(const struct registry *registry, const char **reason) {
-    return rules_set_validate(&registry->rules, reason) &&
-           check_passed(registry_check(registry), reason);
 }

@@ -50,10 +50,10 @@ void registry_guest_release(struct registry *registry, const struct rules *rules
 
 bool registry_admit(struct registry *registry, struct registry_key *key) {
     bool is_periodic = key->is_periodic;
-    if (!registry_reserve_place(registry, 0, is_periodic)) {
+    if (!registry_database_reserve(registry_database(registry, 0), is_periodic)) {
         return false;
     }
-    registry_put_quietly(registry, key);
+    registry_put(registry, key, REGISTRY_WALK_DONE);
     registry->databases[0].recent = key;
     return true;
 }

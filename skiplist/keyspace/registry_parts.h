@@ -1,6 +1,10 @@
 /* Private to the registry: its internals.
  *
- *     registry.c          keys: finding, creating, removing, expiring
+ *     registry.c          keys: finding, creating, removing
+ *     registry_put.c      putting values that were made beside it
+ *     registry_expiry.c   expiring keys; durations
+ *     registry_prefetch.c finding keys in stages
+ *     registry_validate.c
  *     registry_free.c     deferred freeing of what is removed
  *     kind_board.c        boards as values of keys; changes of their members
  *     kind_hash.c         hashes as values of keys; changes of their fields
@@ -143,6 +147,7 @@ static inline struct registry_key *registry_key_at(const struct database *databa
     return *registry_list_at(&database->list, index);
 }
 
+uint64_t registry_name_hash(const struct database *database, struct bytes name);
 /* The hash under which the map has the key. */
 uint64_t registry_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
@@ -164,12 +169,16 @@ MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, 
 /* Move the value of a key, which is in its database, to another one of its kind, which is not yet. */
 void registry_move_value(struct registry *registry, struct registry_key *key,
                          struct registry_key *to);
-/* Make room in a database for one more key, and for its PERIOD. false: no memory. */
-MUST_CHECK bool registry_reserve_place(struct registry *registry, uint32_t database,
-                                       bool is_periodic);
-/* Insert a key with its value, for which there is room and whose name is free; nothing is
+/* Make room in a database for one more key, and for its PERIOD. false: no memory; no key has changed. */
+MUST_CHECK bool registry_database_reserve(struct database *database, bool is_periodic);
+/* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
+MUST_CHECK struct registry_key *registry_create_key(uint32_t database,
+                                                    struct registry_new_name name, uint32_t kind,
+                                                    bool is_periodic);
+/* Insert a key with its value and without an expiry. There is room, and its name is free. Nothing is
  * reported. */
-void registry_put_quietly(struct registry *registry, struct registry_key *key);
+void registry_put(struct registry *registry, struct registry_key *key,
+                  enum registry_walk_state state);
 /* Insert it with its value, replacing an existing key of its name, and report it. state: its state
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
@@ -247,6 +256,12 @@ static inline struct registry_tail *registry_tail(struct registry_key *key) {
 /* Is the period of the key's board over? */
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
     return key->is_periodic && rules_are_over(registry_rules(key), now_ms);
+}
+/* Is the key usable as it is? Not if there is none, if it has expired or if its period is over. */
+static inline bool registry_is_current(const struct database *database,
+                                       const struct registry_key *key, int64_t now_ms) {
+    return key != NULL && !registry_has_expired(database, key, now_ms) &&
+           !registry_is_over(key, now_ms);
 }
 
 #endif

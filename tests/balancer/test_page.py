@@ -8,7 +8,7 @@ import unittest
 import parts
 
 PAGE = (parts.ROOT / "docs" / "load-balancer.md").read_text()
-LANGUAGES = {"console": 4, "conf": 2, "haproxy": 5}
+LANGUAGES = {"console": 4, "conf": 2, "haproxy": 2}
 
 
 def blocks(language):

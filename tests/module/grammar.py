@@ -64,8 +64,8 @@ def parse(text):
 def read_page():
     """The syntax of every command, by name."""
     page = (ROOT / "docs" / "commands.md").read_text()
-    return {found.group(1): parse(found.group(2))
-            for found in re.finditer(r"^### (\S+)\n\n```\n\S+ ?(.*)\n```$", page, re.M)}
+    return {found.group(1): parse(found.group(2) or "")
+            for found in re.finditer(r"^### (\S+)\n(?:    \S+ (.*)\n)?", page, re.M)}
 
 
 class Grammar:

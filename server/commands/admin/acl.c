@@ -4,11 +4,9 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_file.h"
 #include "server/acl/acl_rules.h"
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
 #include "server/system/digest.h"
-#include "server/system/log.h"
 
 static int acl_shown_size(struct bytes text) {
     return (int)(text.size < 1024 ? text.size : 1024);
@@ -241,19 +239,8 @@ static const struct command acl_whoami = {
 
 /* ---- ACL CAT ---- */
 
-/* As containers that check their number of arguments themselves do in Redis. false: the error was
- * replied. */
-static bool acl_check_count(const struct call *call, uint32_t count_max) {
-    struct bytes word = call_arg(call, 1);
-    return call->request->count <= count_max ||
-           call_refuse_format(call,
-                              "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-                              "ACL HELP.",
-                              acl_shown_size(word), word.at);
-}
-
 static void cat_run(struct call *call) {
-    if (!acl_check_count(call, 3)) {
+    if (!call_check_count(call, 3, "ACL")) {
         return;
     }
     if (call->request->count == 2) {
@@ -302,7 +289,7 @@ static void log_run(struct call *call) {
     struct acl_log *log = &call->server->acl_log;
     struct reply *reply = call->reply;
     int64_t wanted = 10;
-    if (!acl_check_count(call, 3)) {
+    if (!call_check_count(call, 3, "ACL")) {
         return;
     }
     if (call->request->count == 3 && call_arg_is(call, 2, "RESET")) {
@@ -333,8 +320,8 @@ static void log_run(struct call *call) {
 static const struct command acl_log_command = {
     .name = "LOG",
     .syntax = "operation=[count:integer | RESET]",
-    .summary = "What was refused to whom, newest first: logins that failed, and requests without a "
-               "right",
+    .summary =
+        "What was refused to whom, newest first: logins that failed, and requests without a right",
     .complexity = "O(n) in the entries returned",
     .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
@@ -401,7 +388,7 @@ static void genpass_run(struct call *call) {
     enum { BITS_MAX = 4096 };
     char text[BITS_MAX / 4];
     int64_t bits = 256;
-    if (!acl_check_count(call, 3) ||
+    if (!call_check_count(call, 3, "ACL") ||
         (call->request->count == 3 && !call_parse_integer(call, call_arg(call, 2), &bits))) {
         return;
     }
@@ -430,11 +417,10 @@ static const struct command acl_genpass = {
 
 static bool acl_check_file(const struct call *call) {
     return call->server->acl_path != NULL ||
-           call_refuse(call,
-                       "ERR This Redis instance is not configured to use an ACL file. You may want "
-                       "to specify users via the ACL SETUSER command and then issue a CONFIG "
-                       "REWRITE (assuming you have a Redis configuration file set) in order to "
-                       "store users in the Redis configuration.");
+           call_refuse(call, "ERR This Redis instance is not configured to use an ACL file. You "
+                             "may want to specify users via the ACL SETUSER command and then issue "
+                             "a CONFIG REWRITE (assuming you have a Redis configuration file set) "
+                             "in order to store users in the Redis configuration.");
 }
 
 static void load_run(struct call *call) {
@@ -513,33 +499,16 @@ static const char *const help_lines[] = {
     NULL,
 };
 
-static const struct command acl_help = {
-    .name = "HELP",
-    .summary = "What the subcommands of ACL do",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command acl_help =
+    CALL_HELP("What the subcommands of ACL do", help_lines, COMMAND_LOADING);
 
 const struct command command_acl = {
     .name = "ACL",
     .summary = "Users, and what each of them may do",
     .complexity = "Depends on the subcommand",
     .subcommands =
-        (const struct command *const[]){
-            &acl_cat,
-            &acl_deluser,
-            &acl_dryrun,
-            &acl_genpass,
-            &acl_getuser,
-            &acl_help,
-            &acl_list,
-            &acl_load,
-            &acl_log_command,
-            &acl_save,
-            &acl_setuser,
-            &acl_users_command,
-            &acl_whoami,
-            NULL,
-        },
+        (const struct command *const[]){&acl_cat, &acl_deluser, &acl_dryrun, &acl_genpass,
+                                        &acl_getuser, &acl_help, &acl_list, &acl_load,
+                                        &acl_log_command, &acl_save, &acl_setuser,
+                                        &acl_users_command, &acl_whoami, NULL},
 };

@@ -3,10 +3,10 @@
  * A kill only marks the session; the loop closes it before running any more of its requests. */
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/waiting.h"
+#include "server/replication/replicator.h"
 
 /* ---- one line of CLIENT LIST ---- */
 
@@ -230,8 +230,8 @@ static int64_t client_kill_link(const struct call *call) {
     struct replication *replication = &call->server->replication;
     bool is_there =
         replication_is_replica(replication) && replication->link > REPLICATION_LINK_CONNECT;
-    if (is_there && replication->machine.drop != NULL) {
-        replication->machine.drop(replication->machine.context);
+    if (is_there) {
+        replicator_drop_link(replication->replicator);
     }
     return is_there;
 }
@@ -585,20 +585,14 @@ static const char *const help_lines[] = {
     NULL,
 };
 
-static const struct command client_help = {
-    .name = "HELP",
-    .summary = "What the subcommands do",
-    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command client_help =
+    CALL_HELP("What the subcommands do", help_lines, COMMAND_LOADING | COMMAND_NO_PAUSE);
 
 static const struct command *const client_subcommands[] = {
     &client_getname, &client_help,    &client_id,       &client_info,
     &client_kill,    &client_list,    &client_no_evict, &client_no_touch,
     &client_numbers, &client_pause,   &client_reply,    &client_setinfo,
-    &client_setname, &client_unblock, &client_unpause,  NULL,
-};
+    &client_setname, &client_unblock, &client_unpause,  NULL};
 const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",

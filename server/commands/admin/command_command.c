@@ -1,10 +1,7 @@
 /* COMMAND: the list of commands, the positions of their keys, and their syntax, all generated from
  * the entries. The formats are those of Redis 7.2; describe.c writes them. */
-#include "server/dispatch/command.h"
 #include "codec/glob.h"
-#include "codec/memory.h"
 #include "server/commands/admin/describe.h"
-#include "server/dispatch/call.h"
 #include "server/dispatch/category.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
@@ -168,13 +165,8 @@ static const struct command command_command_getkeys = {
     .flags = COMMAND_LOADING,
     .run = getkeys_run,
 };
-static const struct command command_command_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of COMMAND",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command command_command_help =
+    CALL_HELP("Lists the subcommands of COMMAND", help_lines, COMMAND_LOADING);
 static const struct command command_command_info = {
     .name = "INFO",
     .syntax = "[command-name...]",
@@ -191,15 +183,13 @@ static const struct command command_command_list = {
     .flags = COMMAND_LOADING,
     .run = list_run,
 };
-static const struct command *const command_command_subcommands[] = {
-    &command_command_count,
-    &command_command_docs,
-    &command_command_getkeys,
-    &command_command_help,
-    &command_command_info,
-    &command_command_list,
-    NULL,
-};
+static const struct command *const command_command_subcommands[] = {&command_command_count,
+                                                                    &command_command_docs,
+                                                                    &command_command_getkeys,
+                                                                    &command_command_help,
+                                                                    &command_command_info,
+                                                                    &command_command_list,
+                                                                    NULL};
 const struct command command_command = {
     .name = "COMMAND",
     .summary = "Arity, flags and keys of every command",

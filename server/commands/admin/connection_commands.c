@@ -23,9 +23,8 @@ static void auth_run(struct call *call) {
     }
     bool has_user = call->request->count == 3;
     if (!has_user && call->server->users.default_user->has_no_password) {
-        reply_error(call->reply,
-                    "ERR AUTH <password> called without any password configured for the default "
-                    "user. Are you sure your configuration is correct?");
+        reply_error(call->reply, "ERR AUTH <password> called without any password configured for "
+                                 "the default user. Are you sure your configuration is correct?");
         return;
     }
     if (connection_commands_authenticate(call, has_user ? call_arg(call, 1) : BYTES("default"),
@@ -146,7 +145,7 @@ const struct command command_hello = {
 
 static void ping_run(struct call *call) {
     if (call->request->count > 2) {
-        reply_error(call->reply, "ERR wrong number of arguments for 'ping' command");
+        call_refuse_arity(call);
     } else if (server_is_late(call->server, call->session)) {
         /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
          * more of the reply that it expects. */

@@ -1,7 +1,6 @@
 /* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.2. */
 #include "server/commands/admin/describe.h"
 
-#include "codec/memory.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"

@@ -4,7 +4,6 @@
 #define SERVER_COMMAND_DESCRIBE_H
 
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* Describes a command and its subcommands. Returns the number of elements or pairs written. */
 typedef uint64_t command_describe(struct call *call, uint32_t index);

@@ -10,9 +10,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/dispatch/command.h"
 #include "server/durability/persistence.h"
+#include "server/replication/replicator.h"
 #include "server/system/process.h"
 
 double info_percent(uint64_t part, uint64_t whole) {
@@ -343,9 +343,7 @@ static void info_print_link(struct info *info) {
     if (replication->error[0] != '\0') {
         info_put(info, "master_link_error:%s", replication->error);
     }
-    if (replication->machine.print_source != NULL) {
-        replication->machine.print_source(replication->machine.context, info->out);
-    }
+    replicator_print_source(replication->replicator, info->out);
     info_put_i64(info, "slave_priority", replication_priority(server));
     info_put(info, "slave_read_only:1");
     info_put(info, "replica_announced:%d", server->settings.replica_announced);

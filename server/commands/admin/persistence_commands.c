@@ -1,9 +1,12 @@
 /* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
  * BGREWRITEAOF write the same one, and each replies with Redis's text. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
+#include <stdio.h>
+
+#include "codec/timestamp.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
+#include "server/dispatch/shutdown.h"
+#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 
 static void persistence_commands_reply_status(const struct call *call,
@@ -85,11 +88,8 @@ const struct command command_save = {
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
-    .cost = &(const struct command_cost){.bound = COMMAND_NEVER_REFUSED,
-                                         .count = cost_count_memory,
-                                         .unit_ns = 450,
-                                         .unit = "member (48 bytes of memory)",
-                                         .instead = "`BGSAVE`"},
+    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_memory, 450, 0,
+                                             "member (48 bytes of memory)", "`BGSAVE`"),
     .run = save_run,
 };
 
@@ -106,4 +106,268 @@ const struct command command_lastsave = {
     .summary = "The unix time of the last snapshot, or of the server's start",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,
+};
+
+/* SHUTDOWN: retire, save everything, then ask the loop to end. If saving fails, the server continues;
+ * NOSAVE or FORCE ends it anyway. */
+struct shutdown_words {
+    bool is_save, is_nosave, is_now, is_force, is_abort;
+};
+
+static const struct option_row shutdown_rows[] = {
+    {"NOSAVE", OPTION_FLAG, offsetof(struct shutdown_words, is_nosave), NULL},
+    {"SAVE", OPTION_FLAG, offsetof(struct shutdown_words, is_save), NULL},
+    {"NOW", OPTION_FLAG, offsetof(struct shutdown_words, is_now), NULL},
+    {"FORCE", OPTION_FLAG, offsetof(struct shutdown_words, is_force), NULL},
+    {"ABORT", OPTION_FLAG, offsetof(struct shutdown_words, is_abort), NULL},
+    {0},
+};
+
+static bool persistence_commands_begin(struct call *call, const struct shutdown_words *words) {
+    const struct shutdown_options options = {
+        .ending = words->is_save     ? PERSISTENCE_END_SAVE
+                  : words->is_nosave ? PERSISTENCE_END_NOSAVE
+                                     : PERSISTENCE_END_AS_SET,
+        .is_now = words->is_now,
+        .is_force = words->is_force,
+    };
+    return shutdown_begin(call->server, &options);
+}
+
+/* No reply on success: the connection is closed in the end. */
+static void shutdown_run(struct call *call) {
+    struct server *server = call->server;
+    struct shutdown_words words = {0};
+    if (!options_read(call, 1, &words)) {
+        return;
+    }
+    if ((words.is_save && words.is_nosave) || (words.is_abort && call->request->count != 2)) {
+        call_syntax_error(call);
+    } else if (words.is_abort) {
+        if (shutdown_abort(server)) {
+            reply_ok(call->reply);
+        } else {
+            reply_error(call->reply, "ERR No shutdown in progress.");
+        }
+    } else if (!persistence_commands_begin(call, &words)) {
+        reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+    } else if (!server->is_shutdown_asked) {
+        call->session->awaits_end = true;
+        server->has_news = true;
+    }
+}
+
+const struct command command_shutdown = {
+    .name = "SHUTDOWN",
+    .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    .options = shutdown_rows,
+    .summary = "Write to disk what must be kept, then stop the server",
+    .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
+    .audit = AUDIT_SHUTDOWN,
+    .run = shutdown_run,
+};
+
+/* LB.SNAPSHOT: all boards of all databases as one file, streamed while commands keep running.
+ *
+ *     LB.SNAPSHOT  -->  $n <bytes>  $n <bytes>  ...  +END group=... time=... boards=... members=...
+ *
+ * The bytes are those of a base on disk (server/durability/snapshot_file.h), in bulks of any length,
+ * and the reply that is none ends them: +END, or an error after which they are worth nothing. The
+ * command is a job (server/clients/job.h) that reads persistence's stream as the client takes it. So
+ * little is held for a client that reads slowly, and nobody waits for it.
+ *
+ * One is sent at a time; some more may wait for it, or for a save. */
+enum {
+    PIECE_MAX = 128 * 1024,
+    /* Unsent output below which the next piece is read; of more, the network says when it is sent. */
+    UNSENT_MAX = 512 * 1024,
+    AT_ONCE_MAX = 4,     /* the one that is sent, and those that wait */
+    PATIENCE_MS = 60000, /* with a client that takes nothing */
+};
+
+struct sending {
+    struct job job;  /* first */
+    uint64_t number; /* larger than that of every one before it */
+    bool has_begun;  /* its stream is persistence's */
+    bool is_failed;
+    int64_t taken_at_ms; /* when the client took something last; monotonic */
+    char error[PERSISTENCE_ERROR_MAX];
+    char piece[PIECE_MAX];
+};
+
+static const struct sending *persistence_commands_sending_of(const struct job *job) {
+    return (const struct sending *)job;
+}
+
+static bool persistence_commands_is_client_slow(const struct job *job) {
+    return job->session->output.size + job->session->handed_size > UNSENT_MAX;
+}
+
+static bool persistence_commands_is_impatient(const struct server *server,
+                                              const struct sending *sending) {
+    return server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
+}
+
+static bool persistence_commands_is_ready(const struct server *server, const struct job *job);
+
+/* Whoever asked first is first, whatever turns the jobs take. */
+static bool persistence_commands_is_first(const struct server *server,
+                                          const struct sending *sending) {
+    for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
+        if (job->kind->is_ready == persistence_commands_is_ready &&
+            persistence_commands_sending_of(job)->number < sending->number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool persistence_commands_is_ready(const struct server *server, const struct job *job) {
+    const struct sending *sending = persistence_commands_sending_of(job);
+    if (!sending->has_begun) {
+        return persistence_may_stream(server->persistence) &&
+               persistence_commands_is_first(server, sending);
+    }
+    return persistence_commands_is_client_slow(job)
+               ? persistence_commands_is_impatient(server, sending)
+               : !persistence_stream_waits(server->persistence);
+}
+
+static void persistence_commands_fail(struct sending *sending, const char *error) {
+    sending->is_failed = true;
+    if (error != NULL) {
+        snprintf(sending->error, sizeof sending->error, "%s", error);
+    }
+}
+
+/* true: it is over. */
+static bool persistence_commands_snapshot_begin(struct server *server, struct sending *sending) {
+    sending->taken_at_ms = server->clock.monotonic_ms;
+    switch (persistence_begin_stream(server->persistence, FILE_FORMAT, sending->error)) {
+    case PERSISTENCE_OK:
+        sending->has_begun = true;
+        return false;
+    case PERSISTENCE_BUSY:
+        return false;
+    case PERSISTENCE_FAILED:
+        break;
+    }
+    persistence_commands_fail(sending, NULL);
+    return true;
+}
+
+static void persistence_commands_push(struct server *server, struct session *session,
+                                      struct bytes piece) {
+    struct buffer *output = server_output(server, session);
+    struct reply reply;
+    if (output != NULL) {
+        reply_init(&reply, output, session->protocol);
+        reply_bulk(&reply, piece);
+    }
+}
+
+static bool persistence_commands_step(struct server *server, struct job *job) {
+    struct sending *sending = (struct sending *)job;
+    size_t size = 0;
+    if (!sending->has_begun) {
+        return persistence_commands_snapshot_begin(server, sending);
+    }
+    if (persistence_commands_is_client_slow(job)) {
+        persistence_commands_fail(sending, "the backup's reader took nothing for a minute");
+        return true;
+    }
+    sending->taken_at_ms = server->clock.monotonic_ms;
+    switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
+                                    &size, sending->error)) {
+    case PERSISTENCE_STREAM_PIECE:
+        persistence_commands_push(server, job->session,
+                                  (struct bytes){.at = sending->piece, .size = size});
+        return false;
+    case PERSISTENCE_STREAM_WAITS:
+        return false;
+    case PERSISTENCE_STREAM_END:
+        return true;
+    case PERSISTENCE_STREAM_FAILED:
+        break;
+    }
+    persistence_commands_fail(sending, NULL);
+    return true;
+}
+
+static void persistence_commands_answer(struct server *server, struct job *job,
+                                        struct reply *reply) {
+    const struct sending *sending = persistence_commands_sending_of(job);
+    if (sending->is_failed) {
+        reply_error_format(reply, "ERR %s", sending->error);
+        return;
+    }
+    struct persistence_streamed streamed = persistence_streamed(server->persistence);
+    char time[TIMESTAMP_TEXT_MAX];
+    char text[160];
+    size_t time_size = timestamp_print(time, streamed.time_us);
+    snprintf(text, sizeof text, "END group=%llu time=%.*s boards=%llu members=%llu",
+             (unsigned long long)streamed.group, (int)time_size, time,
+             (unsigned long long)streamed.board_count, (unsigned long long)streamed.member_count);
+    reply_simple(reply, text);
+}
+
+static void persistence_commands_destroy(struct server *server, struct job *job) {
+    if (persistence_commands_sending_of(job)->has_begun) {
+        persistence_end_stream(server->persistence);
+    }
+    memory_free(job);
+}
+
+static const struct job_kind kind = {.is_ready = persistence_commands_is_ready,
+                                     .step = persistence_commands_step,
+                                     .answer = persistence_commands_answer,
+                                     .destroy = persistence_commands_destroy};
+
+static bool persistence_commands_has_room(const struct call *call, uint64_t *number) {
+    uint32_t count = 0;
+    *number = 0;
+    for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {
+        if (job->kind == &kind) {
+            uint64_t after = persistence_commands_sending_of(job)->number + 1;
+            *number = after > *number ? after : *number;
+            count++;
+        }
+    }
+    return count < AT_ONCE_MAX ||
+           call_refuse_format(call, "TRYAGAIN %d backups are being read or wait already",
+                              (int)AT_ONCE_MAX);
+}
+
+static void snapshot_run(struct call *call) {
+    uint64_t number;
+    if (call->server->persistence == NULL || call->session == NULL) {
+        (void)call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
+        return;
+    }
+    if (!jobs_have_room(call->server, call->reply) ||
+        !persistence_commands_has_room(call, &number)) {
+        return;
+    }
+    if (call->reply->is_silent) {
+        return; /* it could not be told from a whole one when it fails */
+    }
+    struct sending *sending = memory_allocate_zeroed(sizeof *sending);
+    if (sending == NULL) {
+        (void)call_out_of_memory(call);
+        return;
+    }
+    sending->number = number;
+    job_begin(call->server, call->session, &kind, false, &sending->job);
+    sending->job.streams = true;
+}
+
+const struct command command_lb_snapshot = {
+    .name = "LB.SNAPSHOT",
+    .summary = "All boards and hashes of all databases as a backup file, sent in many bulk "
+               "replies; `leaderboard-server --backup` reads it",
+    .complexity = "O(n) in the members of all boards, in steps between other commands",
+    .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
+    .audit = AUDIT_SNAPSHOT,
+    .run = snapshot_run,
 };

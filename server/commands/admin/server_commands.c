@@ -1,9 +1,7 @@
 /* The server as a whole: INFO TIME DBSIZE FLUSHDB FLUSHALL. */
-#include "server/clients/server.h"
 #include "server/commands/admin/info.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 static void info_run(struct call *call) {
     struct buffer text;
@@ -74,11 +72,8 @@ const struct command command_flushdb = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost){.bound = COMMAND_NEVER_REFUSED,
-                                         .count = cost_count_database,
-                                         .unit_ns = 30,
-                                         .unit = "key of the database",
-                                         .instead = "`DEL` of some keys at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_database, 30, 0,
+                                             "key of the database", "`DEL` of some keys at a time"),
     .variant = &(const bool){false},
     .run = flush_run,
 };
@@ -89,11 +84,117 @@ const struct command command_flushall = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost){.bound = COMMAND_NEVER_REFUSED,
-                                         .count = cost_count_databases,
-                                         .unit_ns = 30,
-                                         .unit = "key",
-                                         .instead = "`DEL` of some keys at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_databases, 30, 0,
+                                             "key", "`DEL` of some keys at a time"),
     .variant = &(const bool){true},
     .run = flush_run,
+};
+
+static void monitor_run(struct call *call) {
+    if (call->session->transaction.is_running) {
+        reply_error(call->reply, "ERR MONITOR isn't allowed for DENY BLOCKING client");
+        return;
+    }
+    server_set_monitor(call->server, call->session, true);
+    reply_ok(call->reply);
+}
+
+const struct command command_monitor = {
+    .name = "MONITOR",
+    .summary = "Stream every command that the server runs from now on",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = monitor_run,
+};
+
+/* SAMPLES is accepted but has no effect: the size of a board is known exactly. */
+static bool server_commands_check_samples(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return *(int64_t *)target >= 0 || call_syntax_error(call);
+}
+
+static const struct option_row usage_options[] = {
+    {"SAMPLES", OPTION_INTEGER, 0, server_commands_check_samples},
+    {0},
+};
+
+/* Not call_find_key: Redis counts neither a hit nor a miss here. */
+static void usage_run(struct call *call) {
+    int64_t samples;
+    if (!options_read(call, 3, &samples)) {
+        return;
+    }
+    const struct registry_key *key =
+        registry_find(call->registry, call->session->database, call_arg(call, 2), call->now_ms);
+    if (key == NULL) {
+        reply_null(call->reply);
+        return;
+    }
+    reply_integer(call->reply, (int64_t)registry_memory_size(call->registry, key));
+}
+
+static const struct command memory_usage = {
+    .name = "USAGE",
+    .syntax = "key [SAMPLES count:integer]",
+    .options = usage_options,
+    .summary = "Bytes that a key and its value take, exactly",
+    .flags = COMMAND_READ,
+    .key_access = "RO",
+    .run = usage_run,
+};
+
+static void server_commands_put_number(struct reply *reply, const char *name, double number) {
+    reply_bulk_text(reply, name);
+    reply_double(reply, number);
+}
+
+static void stats_run(struct call *call) {
+    struct reply *reply = call->reply;
+    struct info_memory memory = info_measure_memory(call->server);
+    uint64_t keys = 0;
+    (void)registry_roll_some(call->registry, call->now_ms);
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        keys += registry_count(call->registry, database);
+    }
+    uint64_t dataset = memory.used - memory.overhead;
+    reply_map(reply, 12);
+    reply_named_integer(reply, "peak.allocated", (int64_t)memory.peak);
+    reply_named_integer(reply, "total.allocated", (int64_t)memory.used);
+    reply_named_integer(reply, "startup.allocated", (int64_t)memory.startup);
+    reply_named_integer(reply, "clients.normal", (int64_t)memory.clients);
+    reply_named_integer(reply, "overhead.total", (int64_t)memory.overhead);
+    reply_named_integer(reply, "keys.count", (int64_t)keys);
+    reply_named_integer(reply, "keys.bytes-per-key", (int64_t)(keys > 0 ? dataset / keys : 0));
+    reply_named_integer(reply, "dataset.bytes", (int64_t)dataset);
+    server_commands_put_number(reply, "dataset.percentage", memory.dataset_percent);
+    server_commands_put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
+    server_commands_put_number(reply, "fragmentation", memory.fragmentation);
+    reply_named_integer(reply, "fragmentation.bytes",
+                        (int64_t)memory.resident - (int64_t)memory.used);
+}
+
+static const struct command memory_stats = {
+    .name = "STATS",
+    .summary = "What the server's memory is used for",
+    .complexity = "O(n) in the clients",
+    .run = stats_run,
+};
+
+static const char *const memory_help_lines[] = {
+    "STATS",
+    "    Return information about the memory usage of the server.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
+    "    figure is always exact.",
+    NULL,
+};
+
+static const struct command memory_help =
+    CALL_HELP("Lists the subcommands of MEMORY", memory_help_lines, COMMAND_LOADING);
+static const struct command *const memory_subcommands[] = {&memory_help, &memory_stats,
+                                                           &memory_usage, NULL};
+const struct command command_memory = {
+    .name = "MEMORY",
+    .summary = "What keys and the server take in memory",
+    .complexity = "Depends on subcommand.",
+    .subcommands = memory_subcommands,
 };

@@ -3,19 +3,15 @@
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/replication/replicator.h"
 
 static void sync_command_ask(const struct call *call, const struct replication_wish *wish) {
-    const struct replication_machine *machine = &call->server->replication.machine;
-    if (machine->sync == NULL || call->session == NULL) {
-        (void)call_refuse(call, "ERR this server runs without a disk: it has no replicas");
-        return;
-    }
-    struct replica *replica = replication_get_replica(call->server, call->session);
+    struct replica *replica = replication_get_replica(call->session);
     if (replica == NULL) {
         (void)call_out_of_memory(call);
-        return;
+    } else {
+        replicator_sync(call->server->replication.replicator, replica, wish, call->reply);
     }
-    machine->sync(machine->context, replica, wish, call->reply);
 }
 
 static void sync_run(struct call *call) {

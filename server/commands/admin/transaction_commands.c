@@ -5,9 +5,6 @@
  * EXEC runs the queue as one command of the tick: no other client's commands run in between, and
  * all of it uses one time. If a command fails, its error is replied in its position, and the others
  * still run. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/execute.h"
 
@@ -106,10 +103,9 @@ const struct command command_exec = {
     .complexity = "As the queued commands say; nothing else runs meanwhile",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
              COMMAND_RUNS_QUEUE,
-    .cost = &(const struct command_cost){.count = transaction_commands_count_queued,
-                                         .unit_ns = 700,
-                                         .unit = "queued command, in addition to its own row",
-                                         .instead = "transactions of a thousand commands"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, transaction_commands_count_queued,
+                                             700, 0, "queued command, in addition to its own row",
+                                             "transactions of a thousand commands"),
     .run = exec_run,
 };
 
@@ -158,11 +154,8 @@ const struct command command_watch = {
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_keys,
-                                         .unit_ns = 500,
-                                         .unit = "key",
-                                         .instead = "fewer keys"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key",
+                                             "fewer keys"),
     .run = watch_run,
 };
 

@@ -1,4 +1,7 @@
-/* HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN: reading fields. */
+/* Reading fields: HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN; and HSCAN: all fields of a
+ * hash, in steps. A field that stays in the hash during the whole scan is returned at least once,
+ * whatever else changes. */
+#include "server/commands/scanning.h"
 #include "server/dispatch/cost.h"
 
 /* The value of a field, or nil. hash may be NULL. */
@@ -46,11 +49,9 @@ const struct command command_hmget = {
     .complexity = "O(1) for each field",
     .flags = COMMAND_READ | COMMAND_FAST,
     .reads_hash = true,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_members,
-                                         .unit_ns = 300,
-                                         .unit = "requested field",
-                                         .instead = "several commands of a thousand each"},
+    .cost =
+        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0,
+                                         "requested field", "several commands of a thousand each"),
     .run = hmget_run,
 };
 
@@ -92,46 +93,23 @@ static void whole_run(struct call *call) {
     }
 }
 
-static const struct command_cost whole_cost = {.count = cost_count_whole,
-                                               .unit_ns = 60,
-                                               .unit = "field of the hash",
-                                               .instead = "`HSCAN`, or `HMGET` of what is needed"};
+static const struct command_cost whole_cost =
+    COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
+         "`HSCAN`, or `HMGET` of what is needed");
 
-const struct command command_hgetall = {
-    .name = "HGETALL",
-    .syntax = "key",
-    .summary = "Every field of a hash with its value",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true, .with_value = true},
-    .run = whole_run,
-};
+#define WHOLE_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key", .summary = what,                                            \
+        .complexity = "O(n) in the fields of the hash", .flags = COMMAND_READ, .reads_hash = true, \
+        .cost = &whole_cost, .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run       \
+    }
 
-const struct command command_hkeys = {
-    .name = "HKEYS",
-    .syntax = "key",
-    .summary = "The names of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true},
-    .run = whole_run,
-};
-
-const struct command command_hvals = {
-    .name = "HVALS",
-    .syntax = "key",
-    .summary = "The values of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_value = true},
-    .run = whole_run,
-};
+const struct command command_hgetall = WHOLE_ENTRY(
+    "HGETALL", "Every field of a hash with its value", .with_field = true, .with_value = true);
+const struct command command_hkeys =
+    WHOLE_ENTRY("HKEYS", "The names of all fields of a hash", .with_field = true);
+const struct command command_hvals =
+    WHOLE_ENTRY("HVALS", "The values of all fields of a hash", .with_value = true);
 
 /* ---- sizes ---- */
 
@@ -164,24 +142,51 @@ static void field_run(struct call *call) {
     reply_integer(call->reply, !is_there ? 0 : is_size ? (int64_t)value.size : 1);
 }
 
-const struct command command_hexists = {
-    .name = "HEXISTS",
-    .syntax = "key field",
-    .summary = "Whether a hash has a field: 1 or 0",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){false},
-    .run = field_run,
-};
+#define FIELD_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key field", .summary = what,                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .reads_hash = true,              \
+        .variant = &(const bool){__VA_ARGS__}, .run = field_run                                    \
+    }
 
-const struct command command_hstrlen = {
-    .name = "HSTRLEN",
-    .syntax = "key field",
-    .summary = "How many bytes the value of a field of a hash has",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){true},
-    .run = field_run,
+const struct command command_hexists =
+    FIELD_ENTRY("HEXISTS", "Whether a hash has a field: 1 or 0", false);
+const struct command command_hstrlen =
+    FIELD_ENTRY("HSTRLEN", "How many bytes the value of a field of a hash has", true);
+
+static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
+
+static void hash_get_visit(void *context, const struct hash_pair *pair) {
+    struct scanning *scanning = context;
+    if (scanning_takes(scanning, pair->field)) {
+        reply_bulk(&scanning->found, pair->field);
+        reply_bulk(&scanning->found, pair->value);
+        scanning->found_count += 2;
+    }
+}
+
+static void hscan_run(struct call *call) {
+    struct glob glob;
+    struct scanning scanning;
+    uint64_t cursor;
+    const struct hash *hash;
+    scanning_begin(&scanning, call, &glob);
+    if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
+        !call_find_hash(call, call_arg(call, 1), &hash) ||
+        (hash != NULL && !options_read(call, 3, &scanning))) {
+        return;
+    }
+    struct scan_limits limits = scanning_limits(&scanning);
+    cursor = hash != NULL ? hash_scan(hash, cursor, &limits, hash_get_visit, &scanning) : 0;
+    scanning_end(&scanning, call, cursor);
+}
+
+const struct command command_hscan = {
+    .name = "HSCAN",
+    .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
+    .options = hscan_options,
+    .summary = "Walk over all fields of a hash in small steps, in no order; COUNT is a hint",
+    .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole hash",
+    .flags = COMMAND_READ,
+    .run = hscan_run,
 };

@@ -1,5 +1,4 @@
 /* HRANDFIELD: fields drawn uniformly at random (server/commands/draw.h). */
-#include "codec/memory.h"
 #include "server/commands/draw.h"
 
 static const char with_values[] = "WITHVALUES";
@@ -114,10 +113,7 @@ const struct command command_hrandfield = {
     .complexity = "O(m) in the fields drawn, O(n) in the fields of the hash when m is large",
     .flags = COMMAND_READ,
     .reads_hash = true,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = hash_random_count_draws,
-                                         .unit_ns = 150,
-                                         .unit = "draw",
-                                         .instead = "fewer of them at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, hash_random_count_draws, 150, 0,
+                                             "draw", "fewer of them at a time"),
     .run = hrandfield_run,
 };

@@ -6,10 +6,6 @@
  * A source that is replaced meanwhile is copied from its beginning, and at the last attempt at once. In MULTI
  * a transaction's commands are not interrupted: there COPY is done at once. */
 #include "server/clients/job.h"
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/keyspace/registry_hash.h"
@@ -237,12 +233,9 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = copy_count,
-                                         .unit_ns = 100,
-                                         .grown_key = 2,
-                                         .unit = "in `MULTI`: member of the board; a field of a "
-                                                 "hash counts as 8",
-                                         .instead = "`COPY` outside of `MULTI`"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, copy_count, 100, 2,
+                                             "in `MULTI`: member of the board; a field of a "
+                                             "hash counts as 8",
+                                             "`COPY` outside of `MULTI`"),
     .run = copy_run,
 };

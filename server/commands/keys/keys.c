@@ -1,9 +1,5 @@
 /* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX.
  * A removed value is detached, and the tick frees it in steps. */
-#include "server/clients/server.h"
-#include "server/dispatch/call.h"
-#include "server/dispatch/call_notify.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
@@ -36,56 +32,34 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
-static const struct command_cost removing_cost = {.bound = COMMAND_BY_ARGUMENTS,
-                                                  .count = cost_count_keys,
-                                                  .unit_ns = 500,
-                                                  .unit = "key",
-                                                  .instead = "several commands of a thousand each"};
+static const struct command_cost removing_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0,
+                                                      "key", "several commands of a thousand each");
 
-const struct command command_del = {
-    .name = "DEL",
-    .syntax = "key...",
-    .summary = "Removes keys and their values",
-    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .cost = &removing_cost,
-    .run = del_run,
-};
-const struct command command_unlink = {
-    .name = "UNLINK",
-    .syntax = "key...",
-    .summary = "Removes keys and their values, as DEL does",
-    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost = &removing_cost,
-    .run = del_run,
-};
-static const struct command_cost finding_cost = {.bound = COMMAND_BY_ARGUMENTS,
-                                                 .count = cost_count_keys,
-                                                 .unit_ns = 300,
-                                                 .unit = "key",
-                                                 .instead = "several commands of a thousand each"};
+#define REMOVE_ENTRY(word, what, all_flags)                                                        \
+    {                                                                                              \
+        .name = word, .syntax = "key...", .summary = what,                                         \
+        .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",        \
+        .flags = all_flags, .cost = &removing_cost, .run = del_run                                 \
+    }
 
-const struct command command_exists = {
-    .name = "EXISTS",
-    .syntax = "key...",
-    .summary = "Counts how many of the given keys exist",
-    .complexity = "O(1) for each key",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .cost = &finding_cost,
-    .run = exists_run,
-};
-const struct command command_touch = {
-    .name = "TOUCH",
-    .syntax = "key...",
-    .summary = "Counts how many of the given keys exist; access times are not kept",
-    .complexity = "O(1) for each key",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .cost = &finding_cost,
-    .run = exists_run,
-};
+const struct command command_del =
+    REMOVE_ENTRY("DEL", "Removes keys and their values", COMMAND_WRITE);
+const struct command command_unlink = REMOVE_ENTRY(
+    "UNLINK", "Removes keys and their values, as DEL does", COMMAND_WRITE | COMMAND_FAST);
+static const struct command_cost finding_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0,
+                                                     "key", "several commands of a thousand each");
+
+#define COUNT_ENTRY(word, what)                                                                    \
+    {                                                                                              \
+        .name = word, .syntax = "key...", .summary = what, .complexity = "O(1) for each key",      \
+        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .cost = &finding_cost,           \
+        .run = exists_run                                                                          \
+    }
+
+const struct command command_exists =
+    COUNT_ENTRY("EXISTS", "Counts how many of the given keys exist");
+const struct command command_touch =
+    COUNT_ENTRY("TOUCH", "Counts how many of the given keys exist; access times are not kept");
 const struct command command_type = {
     .name = "TYPE",
     .syntax = "key",
@@ -125,11 +99,8 @@ static void rename_run(struct call *call) {
     }
 }
 
-static const struct command_cost renaming_cost = {.count = cost_count_whole,
-                                                  .unit_ns = 0,
-                                                  .grown_key = 2,
-                                                  .unit = "member or field",
-                                                  .instead = ""};
+static const struct command_cost renaming_cost =
+    COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
 
 const struct command command_rename = {
     .name = "RENAME",

@@ -1,7 +1,5 @@
 /* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 
 /* NULL: there is no such key, and nil is replied. */
 static const struct registry_key *object_find(struct call *call) {
@@ -56,26 +54,19 @@ static const struct command object_encoding = {
     .key_access = "RO",
     .run = encoding_run,
 };
-static const struct command object_freq = {
-    .name = "FREQ",
-    .syntax = "key",
-    .summary = "Replies an error: access frequencies are not tracked",
-    .flags = COMMAND_READ,
-    .key_access = "RO",
-    .variant = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
-               "Please note that when switching between policies at runtime LRU and LFU data "
-               "will take some time to adjust.",
-    .run = untracked_run,
-};
-static const struct command object_idletime = {
-    .name = "IDLETIME",
-    .syntax = "key",
-    .summary = "Replies an error: access times are not tracked",
-    .flags = COMMAND_READ,
-    .key_access = "RO",
-    .variant = "ERR Idle times are not tracked, as nothing is ever evicted",
-    .run = untracked_run,
-};
+#define UNTRACKED_ENTRY(word, what, own)                                                           \
+    {                                                                                              \
+        .name = word, .syntax = "key", .summary = what, .flags = COMMAND_READ, .key_access = "RO", \
+        .variant = own, .run = untracked_run                                                       \
+    }
+
+static const struct command object_freq = UNTRACKED_ENTRY(
+    "FREQ", "Replies an error: access frequencies are not tracked",
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+    "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+static const struct command object_idletime =
+    UNTRACKED_ENTRY("IDLETIME", "Replies an error: access times are not tracked",
+                    "ERR Idle times are not tracked, as nothing is ever evicted");
 static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",
@@ -84,16 +75,10 @@ static const struct command object_refcount = {
     .key_access = "RO",
     .run = refcount_run,
 };
-static const struct command object_help = {
-    .name = "HELP",
-    .summary = "Lists the subcommands of OBJECT",
-    .flags = COMMAND_LOADING,
-    .variant = help_lines,
-    .run = call_help,
-};
+static const struct command object_help =
+    CALL_HELP("Lists the subcommands of OBJECT", help_lines, COMMAND_LOADING);
 static const struct command *const object_subcommands[] = {
-    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL,
-};
+    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL};
 const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's value is kept",

@@ -12,16 +12,13 @@
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
 #include "codec/little.h"
-#include "server/clients/server.h"
 #include "server/commands/writing.h"
-#include "server/dispatch/call_notify.h"
 #include "server/dispatch/options.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/file_format.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
-#include "skiplist/keyspace/registry_hash.h"
 
 enum {
     FOOTER_SIZE = 10,
@@ -130,10 +127,8 @@ const struct command command_dump = {
         "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 60,
-                                         .unit = "member or field",
-                                         .instead = "a backup, which holds up nobody"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0,
+                                             "member or field", "a backup, which holds up nobody"),
     .run = dump_run,
 };
 
@@ -301,9 +296,8 @@ static bool restore_open_board(struct restoring *restoring, const struct rules *
         return restore_refuse_payload(restoring);
     }
     if (like != NULL && !layout_equal(&like->layout, &rules->layout)) {
-        return call_refuse(restoring->call,
-                           "ERR payload is of a board with another layout than LB.CREATE gave this "
-                           "one: DEL it first");
+        return call_refuse(restoring->call, "ERR payload is of a board with another layout than "
+                                            "LB.CREATE gave this one: DEL it first");
     }
     if (!restore_create_board(restoring, like != NULL ? like : rules)) {
         return false;
@@ -347,9 +341,8 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
                                    why);
     case RDB_HASH:
         if (restoring->call->server->is_guest) {
-            return call_refuse(restoring->call,
-                               "ERR payload is of a hash, not of a board: RESTORE, "
-                               "without LB., makes it a key again");
+            return call_refuse(restoring->call, "ERR payload is of a hash, not of a board: "
+                                                "RESTORE, without LB., makes it a key again");
         }
         rdb_value_begin_hash(&restoring->value);
         return true;
@@ -366,10 +359,10 @@ static bool restore_take_entry(struct restoring *restoring, const struct rdb_rea
     char why[RDB_VALUE_ERROR_MAX];
     if (reader->kind == RDB_HASH) {
         if (reader->field_expire_at_ms != RDB_NO_EXPIRY) {
-            return call_refuse_format(restoring->call,
-                                      "ERR field '%s' has an expiry, and only whole keys expire "
-                                      "here: HPERSIST it first",
-                                      bytes_show(reader->text).text);
+            return call_refuse_format(
+                restoring->call,
+                "ERR field '%s' has an expiry, and only whole keys expire here: HPERSIST it first",
+                bytes_show(reader->text).text);
         }
         return restore_check_value(
             restoring, rdb_value_put_field(&restoring->value, reader->text, reader->value), NULL);
@@ -453,9 +446,8 @@ static bool restore_read_board(struct restoring *restoring, struct effect_decode
     for (;;) {
         enum effect_record record = effect_decode(decoder);
         if (decoder->missing_zone != NULL) {
-            return call_refuse(restoring->call,
-                               "ERR payload is of a board with a PERIOD in a time zone that this "
-                               "machine does not know");
+            return call_refuse(restoring->call, "ERR payload is of a board with a PERIOD in a time "
+                                                "zone that this machine does not know");
         }
         if (is_closed && record != EFFECT_RECORD_END) {
             return restore_refuse_payload(restoring);
@@ -592,18 +584,13 @@ const struct command command_restore = {
     .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
               "[FREQ frequency:integer]",
     .options = restore_options,
-    .summary =
-        "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or a "
-        "board of the module",
-    .complexity =
-        "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
-        "not in order",
+    .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set, a hash or "
+               "a board of the module",
+    .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
+                  "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = restore_count_restored,
-                                         .unit_ns = 250,
-                                         .grown_key = 1,
-                                         .unit = "16 bytes of the value",
-                                         .instead = "an import of a dump file, before a start"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1,
+                                             "16 bytes of the value",
+                                             "an import of a dump file, before a start"),
     .run = restore_run,
 };

@@ -1,7 +1,5 @@
 /* Commands that find keys: KEYS SCAN RANDOMKEY. */
-#include "server/clients/server.h"
 #include "server/commands/scanning.h"
-#include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 
 struct name_list {
@@ -36,10 +34,8 @@ const struct command command_keys = {
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
     .flags = COMMAND_READ | COMMAND_NAMES,
-    .cost = &(const struct command_cost){.count = cost_count_database,
-                                         .unit_ns = 35,
-                                         .unit = "key of the database",
-                                         .instead = "`SCAN`"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_database, 35, 0,
+                                             "key of the database", "`SCAN`"),
     .run = keys_run,
 };
 
@@ -55,9 +51,8 @@ static void randomkey_run(struct call *call) {
 
 const struct command command_randomkey = {
     .name = "RANDOMKEY",
-    .summary =
-        "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
-        "and are not removed yet",
+    .summary = "Draws a key of the database evenly at random; nil where the next 16,384 keys have "
+               "expired and are not removed yet",
     .flags = COMMAND_READ | COMMAND_NAMES,
     .run = randomkey_run,
 };
@@ -99,12 +94,10 @@ const struct command command_scan = {
     .name = "SCAN",
     .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
     .options = scan_options,
-    .summary =
-        "Walks over the keys of the database in steps, from one cursor to the next; COUNT is a "
-        "hint, and a step may be empty",
-    .complexity =
-        "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
-        "n keys",
+    .summary = "Walks over the keys of the database in steps, from one cursor to the next; COUNT "
+               "is a hint, and a step may be empty",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk "
+                  "over n keys",
     .flags = COMMAND_READ | COMMAND_NAMES,
     .run = scan_run,
 };

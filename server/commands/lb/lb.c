@@ -2,7 +2,6 @@
 #include "server/commands/lb/lb.h"
 
 #include "server/acl/acl_check.h"
-#include "server/clients/server.h"
 
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {

@@ -2,9 +2,7 @@
  *
  *     LB.ADD board BEST AT 1571819021259 WITHRANK 200 1 zoe 100 * kim
  *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
-#include "server/clients/session.h"
 #include "server/commands/lb/lb_add_apply.h"
-#include "server/dispatch/cost.h"
 
 /* ---- parsing ---- */
 
@@ -215,11 +213,7 @@ const struct command command_lb_add = {
     .key_access = "RW access update",
     .member_arg = -1,
     .new_key = lb_add_new_key,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_pairs,
-                                         .unit_ns = 1200,
-                                         .grown_key = 1,
-                                         .unit = "member named",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_pairs, 1200, 1,
+                                             "member named", "several commands of a thousand each"),
     .run = lb_add_run,
 };

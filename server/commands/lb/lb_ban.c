@@ -1,12 +1,9 @@
 /* LB.BAN LB.UNBAN LB.BANS: members that are off the boards and may not return. */
 #include "server/acl/acl_check.h"
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
 #include "server/commands/ban.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/player.h"
 #include "server/commands/scanning.h"
-#include "server/dispatch/options.h"
 
 /* ---- LB.BAN: a ban, and an order that takes the member off the boards ---- */
 

@@ -1,8 +1,6 @@
 /* The hashes of members, by their keys. See lb_data.h.
  *
  * In Redis and Valkey the hashes are the host's, and server/module/host_data.c takes this file's place. */
-#include "codec/memory.h"
-#include "server/clients/session.h"
 #include "server/commands/lb/lb_data.h"
 #include "skiplist/keyspace/registry_hash.h"
 

@@ -9,8 +9,6 @@
 
 #include "server/commands/lb/lb.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
 enum { FIRST_MEMBER = 3 };
@@ -226,10 +224,8 @@ const struct command command_lb_get = {
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = lb_get_count_members,
-                                         .unit_ns = 300,
-                                         .unit = "requested member",
-                                         .instead = "several commands of a thousand each"},
+    .cost =
+        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0,
+                                         "requested member", "several commands of a thousand each"),
     .run = lb_get_run,
 };

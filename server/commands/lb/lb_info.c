@@ -1,8 +1,13 @@
-/* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
-#include "server/commands/lb/lb_info.h"
-
+/* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory.
+ * LB.LIST: all boards, in steps. */
+#include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
 #include "server/commands/lb/lb_record.h"
+#include "server/commands/scanning.h"
+#include "skiplist/keyspace/rules.h"
+
+/* Entries of a map that lb_info_put_options writes: the options, and the period. */
+enum { LB_OPTIONS = 8 };
 
 static void lb_info_put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
@@ -93,7 +98,7 @@ static void lb_info_put_given(const struct call *call, const char *name, int64_t
     }
 }
 
-void lb_put_options(const struct call *call, const struct rules *rules) {
+static void lb_info_put_options(const struct call *call, const struct rules *rules) {
     lb_info_put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
     lb_info_put_flag(call, "created", rules->is_created);
@@ -125,7 +130,9 @@ static bool lb_info_put_archive(const struct call *call, const struct registry_k
     return true;
 }
 
-void lb_put_archives(const struct call *call, const struct registry_key *key) {
+/* Another entry: "archives", the names of those that are there, the newest first. They are looked
+ * for under the names of the periods before the present one: a bounded number. */
+static void lb_info_put_archives(const struct call *call, const struct registry_key *key) {
     const struct rules *rules = registry_rules(key);
     char name[REGISTRY_NAME_MAX];
     reply_bulk_text(call->reply, "archives");
@@ -163,8 +170,8 @@ static void lb_info_run(struct call *call) {
     }
     reply_bulk_text(call->reply, "time");
     lb_info_put_time(call, layout);
-    lb_put_options(call, registry_rules(key));
-    lb_put_archives(call, key);
+    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_archives(call, key);
 }
 
 const struct command command_lb_info = {
@@ -174,4 +181,72 @@ const struct command command_lb_info = {
                "memory and its archives",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_info_run,
+};
+
+enum { BOARDS_MAX = 50 }; /* keys that a step visits at most */
+
+struct list {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    struct call aside;        /* its reply collects the boards */
+    uint64_t cursor;
+};
+
+static bool lb_info_read_cursor(const struct call *call, uint32_t index, void *target) {
+    struct list *list = target;
+    return call_parse_cursor(call, call_arg(call, index), &list->cursor);
+}
+
+static const struct option_row list_options[] = {
+    SCANNING_OPTIONS,
+    {"CURSOR", OPTION_READ, 0, lb_info_read_cursor},
+    {0},
+};
+
+/* ---- boards ---- */
+
+static void lb_info_visit(void *context, const struct registry_key *key) {
+    struct list *list = context;
+    const struct call *call = &list->aside;
+    char text[LAYOUT_TEXT_MAX];
+    if (key->kind != REGISTRY_BOARD || !scanning_takes(&list->scanning, registry_name(key))) {
+        return;
+    }
+    layout_print(board_layout(&key->board), text);
+    reply_map(call->reply, 4 + LB_OPTIONS);
+    reply_bulk_text(call->reply, "name");
+    reply_bulk(call->reply, registry_name(key));
+    reply_named_text(call->reply, "layout", text);
+    reply_named_integer(call->reply, "count", board_count(&key->board));
+    lb_info_put_options(call, registry_rules(key));
+    lb_info_put_archives(call, key);
+    list->scanning.found_count++;
+}
+
+static void lb_list_run(struct call *call) {
+    struct glob glob;
+    struct list list = {.aside = *call};
+    scanning_begin(&list.scanning, call, &glob);
+    if (!options_read(call, 1, &list)) {
+        return;
+    }
+    if (!acl_check_pattern(call, list.scanning.has_pattern ? list.scanning.pattern : BYTES("*"),
+                           false, ACL_READ)) {
+        return;
+    }
+    list.aside.reply = &list.scanning.found;
+    uint64_t cursor =
+        scanning_keys(&list.scanning, call, list.cursor, BOARDS_MAX, lb_info_visit, &list);
+    scanning_end(&list.scanning, call, cursor);
+}
+
+const struct command command_lb_list = {
+    .name = "LB.LIST",
+    .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
+    .options = list_options,
+    .summary = "Walk over the boards of the database in steps, each with its layout, options and "
+               "archives",
+    .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "
+                  "walk over n keys",
+    .flags = COMMAND_READ,
+    .run = lb_list_run,
 };

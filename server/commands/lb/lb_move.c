@@ -5,8 +5,6 @@
  *     weekly  300    -             300          300
  *
  * Each board changes as a whole. Where the sum does not fit, both stay as they were. */
-#include "server/clients/notify.h"
-#include "server/clients/server.h"
 #include "server/commands/ban.h"
 #include "server/commands/lb/player.h"
 

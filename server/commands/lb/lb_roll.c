@@ -8,10 +8,8 @@
  * the next write creates it again. With START or END it stays, as if created by LB.CREATE, because
  * its window is not stored anywhere else. */
 #include "codec/timestamp.h"
-#include "server/clients/session.h"
 #include "server/commands/lb/lb.h"
 #include "server/commands/writing.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };
@@ -128,10 +126,7 @@ const struct command command_lb_roll = {
         "Move a board's members to an archive, start over with an empty board, and count them",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access delete|OW update",
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 0,
-                                         .grown_key = 2,
-                                         .unit = "member of the board",
-                                         .instead = ""},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2,
+                                             "member of the board", ""),
     .run = lb_roll_run,
 };

@@ -7,7 +7,6 @@
  * takes them back. */
 #include <stdio.h>
 
-#include "server/clients/session.h"
 #include "server/commands/lb/lb_add_apply.h"
 
 enum {

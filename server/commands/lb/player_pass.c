@@ -2,7 +2,6 @@
  *
  * In Redis and Valkey the boards are the host's, and server/module/host_player.c takes this file's
  * place. */
-#include "server/clients/server.h"
 #include "server/commands/lb/player.h"
 
 enum { PASS_COUNT = 32 /* keys passed in a step */ };

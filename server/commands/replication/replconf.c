@@ -6,6 +6,7 @@
 #include "server/dispatch/command.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
+#include "server/replication/replicator.h"
 
 struct told {
     struct bytes ip;        /* at NULL: not told */
@@ -77,7 +78,7 @@ static bool replconf_read_pair(const struct call *call, uint32_t index, struct t
 }
 
 static bool replconf_keep(const struct call *call, const struct told *told) {
-    struct replica *replica = replication_get_replica(call->server, call->session);
+    struct replica *replica = replication_get_replica(call->session);
     if (replica == NULL) {
         return call_out_of_memory(call);
     }
@@ -98,30 +99,24 @@ static bool replconf_keep(const struct call *call, const struct told *told) {
 }
 
 /* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. ACK bytes ...: of a Redis. Others are
- * ignored, as in Redis. */
+ * ignored, as in Redis. What is behind FSYNC counts for nothing. */
 static void replconf_take_ack(const struct call *call) {
-    uint64_t group;
-    uint64_t disk_group = 0;
-    uint64_t probe, acked;
+    uint64_t group, probe, acked;
     uint32_t count = call->request->count;
-    const struct replication_machine *machine = &call->server->replication.machine;
-    bool has_disk = count >= 5 && call_arg_is(call, 3, "FSYNC");
-    if (session_is_replica(call->session) && call->session->replica->is_redis) {
-        if (count >= 3 && bytes_parse_u64(call_arg(call, 2), &group) &&
-            machine->acknowledge_bytes != NULL) {
-            machine->acknowledge_bytes(machine->context, call->session->replica, group);
-        }
+    struct replica *replica = call->session->replica;
+    struct replicator *replicator = call->server->replication.replicator;
+    if (!session_is_replica(call->session) || count < 3 ||
+        !bytes_parse_u64(call_arg(call, 2), &group)) {
         return;
     }
-    if (session_is_replica(call->session) && count >= 3 &&
-        bytes_parse_u64(call_arg(call, 2), &group) &&
-        (!has_disk || bytes_parse_u64(call_arg(call, 4), &disk_group))) {
-        replication_take_ack(call->server, call->session->replica, group, disk_group);
-        if (count >= 8 && call_arg_is(call, 5, "PROBE") &&
-            bytes_parse_u64(call_arg(call, 6), &probe) &&
-            bytes_parse_u64(call_arg(call, 7), &acked) && machine->acknowledge != NULL) {
-            machine->acknowledge(machine->context, call->session->replica, acked, probe);
-        }
+    if (replica->is_redis) {
+        replicator_acknowledge_bytes(replicator, replica, group);
+        return;
+    }
+    replication_take_ack(call->server, replica, group);
+    if (count >= 8 && call_arg_is(call, 5, "PROBE") && bytes_parse_u64(call_arg(call, 6), &probe) &&
+        bytes_parse_u64(call_arg(call, 7), &acked)) {
+        replicator_acknowledge(replicator, replica, acked, probe);
     }
 }
 
@@ -140,8 +135,7 @@ static bool replconf_read_node(struct bytes text, uint64_t *node) {
 
 /* PRESENT node promised id group forgotten (server/replication/quorum.h) */
 static void replconf_take_present(const struct call *call) {
-    const struct replication_machine *machine = &call->server->replication.machine;
-    struct sync_presented said;
+    struct sync_registration said;
     enum { COUNT = 7 };
     if (call->request->count != COUNT || !replconf_read_node(call_arg(call, 2), &said.node) ||
         !term_parse(call_arg(call, 3), &said.promised) ||
@@ -152,13 +146,13 @@ static void replconf_take_present(const struct call *call) {
         return;
     }
     said.has_forgotten = call_arg_is(call, 6, "1");
-    struct replica *replica = replication_get_replica(call->server, call->session);
+    struct replica *replica = replication_get_replica(call->session);
     if (replica == NULL) {
         (void)call_out_of_memory(call);
-    } else if (machine->present == NULL || session_is_replica(call->session)) {
+    } else if (session_is_replica(call->session)) {
         reply_error(call->reply, "ERR PRESENT is not for here");
     } else {
-        machine->present(machine->context, replica, &said, call->reply);
+        replicator_register(call->server->replication.replicator, replica, &said, call->reply);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/replication/replicator.h"
 
 /* Milliseconds; *due_ms is REGISTRY_NO_EXPIRY for 0. */
 static bool wait_read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
@@ -41,7 +42,7 @@ static void wait_run(struct call *call) {
     bool is_known =
         session->changed_group == 0 || session->changed_epoch == server->replication.epoch;
     uint32_t acked =
-        is_known ? replication_count_acked(&server->replication, session->changed_group, false) : 0;
+        is_known ? replication_count_acked(&server->replication, session->changed_group) : 0;
     if (acked >= count || !is_known || session->transaction.is_running) {
         reply_integer(call->reply, acked);
         return;
@@ -53,7 +54,7 @@ static void wait_run(struct call *call) {
         return;
     }
     server->has_news = true;
-    replication_ask_acks(server);
+    replicator_ask_acks(server->replication.replicator);
 }
 
 const struct command command_wait = {

@@ -10,8 +10,6 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset_reply.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
@@ -360,12 +358,8 @@ const struct command command_zadd = {
     .member_arg = 3,
     .member_step = 2,
     .score_arg = 2,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_pairs,
-                                         .unit_ns = 1000,
-                                         .grown_key = 1,
-                                         .unit = "pair",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_pairs, 1000, 1,
+                                             "pair", "several commands of a thousand each"),
     .run = zadd_run,
 };
 

@@ -8,9 +8,7 @@
  * the order that ZRANGE would give them on a board with the layout of the first key that exists. */
 #include <inttypes.h>
 
-#include "server/clients/server.h"
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
 enum {
@@ -309,12 +307,10 @@ const struct command command_zunion = {
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_combine_count_union,
-                                         .unit_ns = 300,
-                                         .unit = "member of all boards",
-                                         .instead = "store the result once: `ZINCRBY` both boards "
-                                                    "as points arrive, or `PERIOD` boards"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 0,
+                                             "member of all boards",
+                                             "store the result once: `ZINCRBY` both boards "
+                                             "as points arrive, or `PERIOD` boards"),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
@@ -327,13 +323,10 @@ const struct command command_zunionstore = {
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_combine_count_union,
-                                         .unit_ns = 300,
-                                         .grown_key = 1,
-                                         .unit = "member of all boards",
-                                         .instead = "store the result once: `ZINCRBY` both boards "
-                                                    "as points arrive, or `PERIOD` boards"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 1,
+                                             "member of all boards",
+                                             "store the result once: `ZINCRBY` both boards "
+                                             "as points arrive, or `PERIOD` boards"),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
@@ -347,12 +340,9 @@ const struct command command_zinter = {
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost =
-        &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = zset_combine_count_intersection,
-                                     .unit_ns = 250,
-                                     .unit = "member of the smallest board, for each board",
-                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
+                                             250, 0, "member of the smallest board, for each board",
+                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
@@ -365,13 +355,9 @@ const struct command command_zinterstore = {
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost =
-        &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = zset_combine_count_intersection,
-                                     .unit_ns = 300,
-                                     .grown_key = 1,
-                                     .unit = "member of the smallest board, for each board",
-                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
+                                             300, 1, "member of the smallest board, for each board",
+                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
@@ -383,11 +369,9 @@ const struct command command_zintercard = {
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_combine_count_intersection,
-                                         .unit_ns = 60,
-                                         .unit = "member of the smallest board, for each board",
-                                         .instead = "`LIMIT`, if it need not be exact"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
+                                             60, 0, "member of the smallest board, for each board",
+                                             "`LIMIT`, if it need not be exact"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
     .run = zset_combine_run,
 };
@@ -399,12 +383,9 @@ const struct command command_zdiff = {
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost =
-        &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = zset_combine_count_difference,
-                                     .unit_ns = 250,
-                                     .unit = "member of the first board, and look-up",
-                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 250,
+                                             0, "member of the first board, and look-up",
+                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };
@@ -417,13 +398,9 @@ const struct command command_zdiffstore = {
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost =
-        &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                     .count = zset_combine_count_difference,
-                                     .unit_ns = 300,
-                                     .grown_key = 1,
-                                     .unit = "member of the first board, and look-up",
-                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 300,
+                                             1, "member of the first board, and look-up",
+                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };

@@ -1,7 +1,6 @@
 /* ZRANDMEMBER: members drawn uniformly at random (server/commands/draw.h). */
-#include "codec/memory.h"
 #include "server/commands/draw.h"
-#include "server/commands/zset/zset_reply.h"
+#include "server/commands/zset/zset.h"
 
 static const char with_scores[] = "WITHSCORES";
 
@@ -123,10 +122,7 @@ const struct command command_zrandmember = {
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_random_count_draws,
-                                         .unit_ns = 180,
-                                         .unit = "draw",
-                                         .instead = "fewer of them at a time"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_random_count_draws, 180, 0,
+                                             "draw", "fewer of them at a time"),
     .run = zrandmember_run,
 };

@@ -1,11 +1,10 @@
-/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, and ZRANGESTORE.
+/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, ZRANGESTORE, and ranges by name.
  *
  *     ZREVRANGE board 0 9 WITHSCORES
  *       properties of the command's name -> options -> a span of ranks -> the reply, or a new board
  *
  * All of them select a span (by place or by score) and a direction to walk it. */
 #include "server/commands/zset/zset_store.h"
-#include "server/dispatch/cost.h"
 
 enum range_by {
     RANGE_UNSAID, /* ZRANGE, before its options are parsed */
@@ -146,11 +145,9 @@ static void zset_range_run(struct call *call) {
     }
 }
 
-static const struct command_cost paging_cost = {.count = zset_range_count_span,
-                                                .unit_ns = 20,
-                                                .unit = "member returned",
-                                                .instead =
-                                                    "pages of a few hundred, one after another"};
+static const struct command_cost paging_cost =
+    COST(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
+         "pages of a few hundred, one after another");
 
 const struct command command_zrange = {
     .name = "ZRANGE",
@@ -171,12 +168,8 @@ const struct command command_zrangestore = {
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_PRODUCT,
-                                         .count = zset_range_count_span,
-                                         .unit_ns = 130,
-                                         .grown_key = 1,
-                                         .unit = "member stored",
-                                         .instead = "`COPY`, if it is the whole board"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1,
+                                             "member stored", "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
     .run = zset_range_run,
 };
@@ -217,3 +210,29 @@ const struct command command_zrevrangebyscore = {
         &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
     .run = zset_range_run,
 };
+
+/* ---- by name ---- */
+
+/* These depend on Redis's order of equal scores by name. Here equal scores are ordered by who reached
+ * them first, so they reply with an error. */
+static void lex_run(struct call *call) {
+    zset_reply_no_lex(call, call->command->name);
+}
+
+#define LEX_ENTRY(word, arguments, ...)                                                            \
+    {                                                                                              \
+        .name = word, .syntax = arguments,                                                         \
+        .summary = "Replies an error: equal scores are ordered by time here, never by name",       \
+        .run = lex_run, __VA_ARGS__                                                                \
+    }
+
+const struct command command_zlexcount =
+    LEX_ENTRY("ZLEXCOUNT", "key min max", .flags = COMMAND_READ | COMMAND_FAST);
+const struct command command_zrangebylex =
+    LEX_ENTRY("ZRANGEBYLEX", "key min max offset_count=[LIMIT offset:integer count:integer]",
+              .flags = COMMAND_READ);
+const struct command command_zrevrangebylex =
+    LEX_ENTRY("ZREVRANGEBYLEX", "key max min offset_count=[LIMIT offset:integer count:integer]",
+              .flags = COMMAND_READ);
+const struct command command_zremrangebylex =
+    LEX_ENTRY("ZREMRANGEBYLEX", "key min max", .flags = COMMAND_WRITE, .key_access = "RW delete");

@@ -1,7 +1,5 @@
 /* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset.h"
-#include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
 
 __attribute__((always_inline)) static inline bool zset_remove_take(const struct call *call,
@@ -73,13 +71,10 @@ const struct command command_zrem = {
     .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,
-    .cost =
-        &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                     .count = cost_count_members,
-                                     .unit_ns = 350,
-                                     .unit = "member named",
-                                     .instead = "several commands of a thousand each; "
-                                                "`ZREMRANGEBYRANK` removes whole ranges at once"},
+    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 350, 0,
+                                             "member named",
+                                             "several commands of a thousand each; "
+                                             "`ZREMRANGEBYRANK` removes whole ranges at once"),
     .run = zrem_run,
 };
 

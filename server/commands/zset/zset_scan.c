@@ -86,9 +86,8 @@ const struct command command_zscan = {
     .name = "ZSCAN",
     .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
     .options = zscan_options,
-    .summary =
-        "Walk over all members of a board in small steps, in no order; COUNT is a hint, and a "
-        "board of up to 128 comes at once",
+    .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint, and "
+               "a board of up to 128 comes at once",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
     .flags = COMMAND_READ,
     .run = zscan_run,

@@ -1,6 +1,5 @@
-/* ZSCORE, ZMSCORE, ZCARD and ZCOUNT: scores by member, and member counts. */
-#include "server/commands/zset/zset_reply.h"
-#include "server/dispatch/cost.h"
+/* ZSCORE ZMSCORE ZCARD ZCOUNT, ZRANK ZREVRANK: scores and places by member, and member counts. */
+#include "server/commands/zset/zset.h"
 #include "skiplist/lookup.h"
 
 /* A member's score, or nil. board may be NULL. */
@@ -68,11 +67,9 @@ const struct command command_zmscore = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
-    .cost = &(const struct command_cost){.bound = COMMAND_BY_ARGUMENTS,
-                                         .count = cost_count_members,
-                                         .unit_ns = 150,
-                                         .unit = "requested member",
-                                         .instead = "several commands of a thousand each"},
+    .cost =
+        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0,
+                                         "requested member", "several commands of a thousand each"),
     .run = zmscore_run,
 };
 
@@ -110,3 +107,54 @@ const struct command command_zcount = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = zcount_run,
 };
+
+static void zset_score_reply_missing(const struct call *call, bool with_score) {
+    if (with_score) {
+        reply_null_array(call->reply);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void rank_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
+    bool with_score = call->request->count == 4;
+    if (call->request->count > 4) {
+        call_refuse_arity(call);
+        return;
+    }
+    if (with_score && !call_arg_is(call, 3, "WITHSCORE")) {
+        call_syntax_error(call);
+        return;
+    }
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
+    struct board_member member;
+    if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
+        zset_score_reply_missing(call, with_score);
+        return;
+    }
+    if (with_score) {
+        reply_array(call->reply, 2);
+    }
+    reply_integer(call->reply, zset_place(board, is_reverse, board_rank_of(board, &member)));
+    if (with_score) {
+        zset_reply_score(call, zset_lead(board),
+                         layout_ordinal(board_layout(board), member.key, 0));
+    }
+}
+
+#define RANK_ENTRY(word, what, ...)                                                                \
+    {                                                                                              \
+        .name = word, .syntax = "key member [WITHSCORE]", .summary = what,                         \
+        .complexity = "O(log n) in the members of the board",                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .member_arg = 2,                                     \
+        .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \
+    }
+
+const struct command command_zrank =
+    RANK_ENTRY("ZRANK", "A member's place, counted from 0 at the lowest score", false);
+const struct command command_zrevrank =
+    RANK_ENTRY("ZREVRANK", "A member's place, counted from 0 at the highest score", true);

@@ -1,7 +1,6 @@
 /* See zset_store.h. A board is filled in rank order, several leaves at a time. */
 #include "server/commands/zset/zset_store.h"
 
-#include "server/clients/server.h"
 #include "server/commands/writing.h"
 #include "skiplist/keyspace/rules.h"
 #include "skiplist/run.h"

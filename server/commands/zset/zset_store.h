@@ -8,7 +8,7 @@
 #define SERVER_COMMAND_ZSET_STORE_H
 
 #include "server/commands/zset/combine.h"
-#include "server/commands/zset/zset_reply.h"
+#include "server/commands/zset/zset.h"
 
 /* Store the tally: values in the lead field, with their times; other fields 0. Replies with the
  * number of members, or with an error that names the member whose value or time does not fit the

@@ -3,8 +3,7 @@
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "server/clients/latency.h"
-#include "server/clients/slowlog.h"
+#include "server/clients/slow.h"
 #include "server/clients/stats.h"
 
 static void add(struct slowlog *slowlog, uint32_t length_max, uint64_t elapsed_us) {

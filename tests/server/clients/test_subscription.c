@@ -52,7 +52,7 @@ static unsigned client_of(const struct twin *twin, const struct session *session
     return 0;
 }
 
-static void receive(void *context, struct session *session, struct bytes pattern) {
+static void receive(void *context, void *session, struct bytes pattern) {
     struct receipts *receipts = context;
     unsigned client = client_of(receipts->twin, session);
     (*(pattern.at != NULL ? &receipts->by_pattern[client] : &receipts->plain[client]))++;

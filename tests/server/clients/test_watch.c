@@ -219,7 +219,7 @@ SERVER_TEST(a_write_touches_the_key_that_it_changes_and_no_other) {
             }
             assert_valid(&h->server.watches);
             assert_int_equal(s->watches.is_stale, change->is_change);
-            assert_int_equal(s->watches.count, change->is_change ? 0 : 2);
+            assert_int_equal(watch_count(&s->watches), change->is_change ? 0 : 2);
             expect_exec(h, s, change->is_change ? NIL : DONE);
         }
     }
@@ -410,11 +410,11 @@ SERVER_TEST(watches_add_up_and_all_of_them_count) {
     struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH a", OK);
     harness_expect(h, s, "WATCH b c b", OK);
-    assert_int_equal(s->watches.count, 3);
+    assert_int_equal(watch_count(&s->watches), 3);
     harness_run(h, other, "ZADD c 1 x");
     /* The list is stale already, so further keys are not watched. */
     harness_expect(h, s, "WATCH d", OK);
-    assert_int_equal(s->watches.count, 0);
+    assert_int_equal(watch_count(&s->watches), 0);
     expect_exec(h, s, NIL);
 }
 
@@ -606,9 +606,9 @@ static void compare(struct model *model) {
             count += model->are_watched[i][name];
         }
         clients += count > 0;
-        assert_int_equal(model->lists[i].count, count);
+        assert_int_equal(watch_count(&model->lists[i]), count);
         assert_int_equal(model->lists[i].is_stale, model->are_stale[i]);
-        assert_int_equal(model->lists[i].memory_size > 0, count > 0);
+        assert_int_equal(model->lists[i].keys.memory_size > 0, count > 0);
     }
     for (int name = 0; name < NAMES; name++) {
         bool is_watched = false;
@@ -668,7 +668,7 @@ TEST(random_watches_and_changes_are_as_a_plain_list_has_them) {
     uint64_t live_before = memory_live_count();
     struct model *model = memory_allocate_zeroed(sizeof *model);
     assert_non_null(model);
-    model->watches.hash_seed = random_next(&random);
+    model->watches.keys.hash_seed = random_next(&random);
     for (int step = 0; step < 50000; step++) {
         uint64_t list = random_below(&random, LISTS);
         uint64_t name = random_below(&random, NAMES);
@@ -695,8 +695,8 @@ TEST(random_watches_and_changes_are_as_a_plain_list_has_them) {
         watch_clear(&model->watches, &model->lists[i]);
     }
     watch_deinit(&model->watches);
-    assert_null(model->watches.keys.links);
-    assert_null(model->watches.pairs.links);
+    assert_null(model->watches.keys.topics[SUBSCRIPTION_KEY].links);
+    assert_null(model->watches.keys.pairs.links);
     memory_free(model);
     assert_int_equal(memory_live_count(), live_before);
 }
@@ -707,7 +707,7 @@ SERVER_TEST(names_of_any_bytes_and_none_are_watched) {
     struct bytes args[5] = {BYTES("WATCH")};
     memcpy(args + 1, names, sizeof names);
     assert_string_equal(harness_run_args(h, s, args, 5), OK);
-    assert_int_equal(s->watches.count, 4);
+    assert_int_equal(watch_count(&s->watches), 4);
     const struct bytes zadd[] = {BYTES("ZADD"), BYTES("\0\0"), BYTES("1"), BYTES("m")};
     assert_string_equal(harness_run_args(h, other, zadd, 4), ":1\r\n");
     expect_exec(h, s, NIL);
@@ -734,20 +734,20 @@ SERVER_TEST(a_watch_without_memory_changes_nothing) {
             harness_execute(&h->server, s, &request, &reply);
             memory_fail_at(0);
             is_done = h->reply.at[0] == '+';
-            assert_int_equal(s->watches.count, is_done ? 4 : watched);
+            assert_int_equal(watch_count(&s->watches), is_done ? 4 : watched);
             assert_int_equal(watch_key_count(&h->server.watches),
                              is_done ? 5 : 2 + (uint32_t)watched);
             assert_valid(&h->server.watches);
             harness_expect(h, s, "UNWATCH", OK);
         }
     }
-    assert_int_equal(other->watches.count, 2);
+    assert_int_equal(watch_count(&other->watches), 2);
 }
 
 TEST(many_clients_watch_many_keys) {
     enum { CLIENTS = 200, KEYS = 500 };
     uint64_t live_before = memory_live_count();
-    struct watches watches = {.hash_seed = 5};
+    struct watches watches = {.keys.hash_seed = 5};
     struct watch_list *lists = memory_allocate_zeroed(CLIENTS * sizeof *lists);
     assert_non_null(lists);
     for (int round = 0; round < 2; round++) {
@@ -756,7 +756,7 @@ TEST(many_clients_watch_many_keys) {
                 assert_true(watch_add(&watches, &lists[i], 0, name_of(key), false));
             }
         }
-        assert_int_equal(watches.pairs.count, CLIENTS * KEYS);
+        assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS);
         assert_int_equal(watch_key_count(&watches), KEYS);
     }
     assert_valid(&watches);
@@ -764,16 +764,16 @@ TEST(many_clients_watch_many_keys) {
     assert_int_equal(watches.client_count, 0);
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(lists[i].is_stale);
-        assert_int_equal(lists[i].count, 0);
+        assert_int_equal(watch_count(&lists[i]), 0);
     }
     /* The detached watches are freed in steps and belong to no client meanwhile. */
-    assert_int_equal(watches.pairs.count, CLIENTS * KEYS - 64);
+    assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS - 64);
     /* The changed key has left already: no later change meets its watches. */
     assert_int_equal(watch_key_count(&watches), KEYS - 1);
     lists[7].is_stale = false;
     assert_true(watch_add(&watches, &lists[7], 0, name_of(4), false));
     assert_true(watch_free_step(&watches, 1000));
-    assert_int_equal(watches.pairs.count, CLIENTS * KEYS - 64 + 1 - 2 - 1000);
+    assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS - 64 + 1 - 2 - 1000);
     assert_valid(&watches);
     watch_touch(&watches, 0, name_of(5));
     assert_false(lists[7].is_stale);
@@ -789,14 +789,14 @@ TEST(many_clients_watch_many_keys) {
 /* Setting and dropping watches in a loop also frees the detached ones. */
 TEST(watches_left_behind_do_not_pile_up) {
     enum { KEYS = 1000, ROUNDS = 50 };
-    struct watches watches = {.hash_seed = 5};
+    struct watches watches = {.keys.hash_seed = 5};
     struct watch_list list = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (uint64_t key = 0; key < KEYS; key++) {
             assert_true(watch_add(&watches, &list, 0, name_of(key), false));
         }
         watch_clear(&watches, &list);
-        assert_in_range(watches.pairs.count, KEYS - 64, KEYS);
+        assert_in_range(watches.keys.pairs.count, KEYS - 64, KEYS);
     }
     watch_deinit(&watches);
     assert_int_equal(watch_key_count(&watches), 0);

@@ -1,4 +1,4 @@
-#include "server/dispatch/absent.h"
+#include "server/dispatch/category.h"
 
 #include "server/dispatch/command.h"
 #include "tests/support/harness.h"

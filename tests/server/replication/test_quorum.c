@@ -1,6 +1,7 @@
 /* The quorum's beginning: without memory, and with what a file of promises says. What it does then is tried
  * by tests/model, tests/quorum and tests/integration/replication_memory.c. */
 #include "server/replication/quorum.h"
+#include "server/replication/replicator.h"
 
 #include "server/system/disk.h"
 #include "tests/support/loop_server.h"
@@ -16,16 +17,21 @@ static void wake(void *context) {
     woken++;
 }
 
-static const struct quorum_host host = {.wake = wake};
+static struct replicator *replicator;
 
 static int set_up(void **state) {
     (void)state;
     loop_begin_kept(&looped, SETTINGS);
+    replicator = replicator_create(looped.server, &looped.loop, wake, NULL);
+    assert_non_null(replicator);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
+    replicator_stop(replicator);
+    loop_turn(&looped);
+    replicator_destroy(replicator);
     loop_end(&looped);
     return 0;
 }
@@ -46,7 +52,7 @@ IN_FIXTURE(without_memory_there_is_none_and_nothing_is_left) {
     while (quorum == NULL) {
         error[0] = '\0';
         memory_fail_at(refused_count + 1);
-        quorum = quorum_create(looped.server, &looped.loop, &host, error);
+        quorum = quorum_create(looped.server, &looped.loop, error);
         memory_fail_at(0);
         if (quorum == NULL) {
             assert_string_equal(error, "out of memory");
@@ -62,9 +68,9 @@ IN_FIXTURE(without_memory_there_is_none_and_nothing_is_left) {
 /* What it says before it may save is what is on disk, and a start saves. */
 IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
     char error[DISK_ERROR_MAX];
-    struct sync_presented first, second;
+    struct sync_registration first, second;
     struct sync *sync = &looped.server->replication.sync;
-    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, error);
     assert_non_null(quorum);
     assert_true(quorum_begin(quorum, error));
     quorum_describe(quorum, &first);
@@ -79,7 +85,7 @@ IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
     struct term promised = sync->promised;
     end_quorum(quorum);
     sync->state = SYNC_OFF;
-    quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    quorum = quorum_create(looped.server, &looped.loop, error);
     assert_non_null(quorum);
     assert_true(quorum_begin(quorum, error));
     quorum_describe(quorum, &second);
@@ -98,7 +104,7 @@ IN_FIXTURE(a_damaged_file_ends_the_start) {
     assert_non_null(file);
     fputs("leaderboard.promise 1\nnode 0\n", file);
     assert_int_equal(fclose(file), 0);
-    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, error);
     assert_non_null(quorum);
     assert_false(quorum_begin(quorum, error));
     assert_non_null(strstr(error, "leaderboard.promise"));
@@ -122,7 +128,7 @@ static void write_group(void) {
 /* It follows a master that is open in TERM, and has promised that. */
 static struct quorum *begin_following(void) {
     char error[DISK_ERROR_MAX], reason[REPLICATION_ERROR_MAX];
-    struct quorum *quorum = quorum_create(looped.server, &looped.loop, &host, error);
+    struct quorum *quorum = quorum_create(looped.server, &looped.loop, error);
     assert_non_null(quorum);
     looped.server->replication.role = REPLICATION_REPLICA;
     assert_true(quorum_begin(quorum, error));

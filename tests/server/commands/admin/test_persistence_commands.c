@@ -5,6 +5,7 @@
 #include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 #include "tests/support/harness.h"
+#include "tests/support/noted_replicator.h"
 
 /* ---- the fake ---- */
 

@@ -4,6 +4,8 @@
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
 #include "tests/support/harness.h"
+#include "tests/support/noted_replicator.h"
+
 static int begin(void **state) {
     *state = harness_create("");
     return 0;
@@ -18,6 +20,10 @@ static int end(void **state) {
     struct replication *r = &h->server.replication;                                                \
     struct session *s = harness_connect(h);                                                        \
     (void)r
+
+#define WITH_REPLICATOR                                                                            \
+    struct replicator replicator = {.server = &h->server};                                         \
+    r->replicator = &replicator
 
 /* A client that has become an online replica. */
 static struct session *connect_replica(struct harness *h, uint16_t port, enum replica_state state) {
@@ -208,7 +214,6 @@ REPLICATION_TEST(info_and_role_list_the_replicas) {
     harness_expect(h, s, "ROLE",
                    "*3\r\n$6\r\nmaster\r\n:0\r\n*1\r\n*3\r\n$9\r\n127.0.0.1\r\n$4\r\n7001\r\n"
                    "$1\r\n5\r\n");
-    assert_int_equal(first->replica->ack_disk_group, 4);
     assert_string_equal(harness_run(h, first, "REPLCONF ACK 3"), ""); /* never back */
     assert_int_equal(first->replica->ack_group, 5);
     harness_disconnect(h, first);
@@ -279,9 +284,8 @@ REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
     harness_expect(h, s, "REPLCONF ACK 5", "+QUEUED\r\n");
     harness_expect(h, s, "EXEC", "*1\r\n+OK\r\n");
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
-    static const char *const wrong[] = {"REPLCONF ACK", "REPLCONF ACK x", "REPLCONF ACK -1",
-                                        "REPLCONF ACK 7 FSYNC x"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const wrong[] = {"REPLCONF ACK", "REPLCONF ACK x", "REPLCONF ACK -1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_string_equal(harness_run(h, replica, wrong[i]), "");
     }
     assert_int_equal(replica->replica->ack_group, 0);
@@ -517,11 +521,6 @@ REPLICATION_TEST(failover_does_not_wait_for_the_disk_of_the_old_master) {
 
 /* ---- Sentinel ---- */
 
-static bool ask_nobody(void *context) {
-    ++*(int *)context;
-    return true;
-}
-
 static struct session *connect_sentinel(struct harness *h) {
     struct session *sentinel = harness_connect(h);
     harness_expect(h, sentinel, "CLIENT SETNAME sentinel-0123abcd-cmd", "+OK\r\n");
@@ -554,14 +553,13 @@ REPLICATION_TEST(failover_under_a_sentinel_is_for_the_sentinel_to_order) {
 
 REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is_there) {
     BEGIN;
-    int count = 0;
+    WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
-    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     r->link = REPLICATION_LINK_CONNECTED;
     r->heard_at_ms = h->server.clock.monotonic_ms;
     harness_expect(h, sentinel, "SLAVEOF NO ONE", "+OK\r\n");
-    assert_int_equal(count, 1);
+    assert_string_equal(replicator.calls, "follow handover ");
     assert_int_equal(r->role, REPLICATION_REPLICA);
     assert_string_equal(h->server.settings.replicaof_host == NULL ? "" : "set", "");
     h->wall_us += 999000;
@@ -578,9 +576,8 @@ REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is
 
 REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_once) {
     BEGIN;
-    int count = 0;
+    WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
-    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
     for (int i = 0; i < 3; i++) {
         harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
         r->link = i == 1 ? REPLICATION_LINK_CONNECT : REPLICATION_LINK_CONNECTED;
@@ -588,15 +585,14 @@ REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_onc
         harness_expect(h, i == 0 ? s : sentinel, "SLAVEOF NO ONE", "+OK\r\n");
         assert_int_equal(r->role, REPLICATION_MASTER);
     }
-    assert_int_equal(count, 0);
+    assert_null(strstr(replicator.calls, "handover"));
 }
 
 /* The link is lost, or another master is named, before the master has handed over. */
 REPLICATION_TEST(what_was_passed_on_ends_with_the_link) {
     BEGIN;
-    int count = 0;
+    WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
-    r->machine = (struct replication_machine){.context = &count, .ask_handover = ask_nobody};
     for (int i = 0; i < 2; i++) {
         harness_expect(h, s, i == 0 ? "REPLICAOF 127.0.0.1 7001" : "REPLICAOF 127.0.0.1 7002",
                        "+OK\r\n");
@@ -676,22 +672,16 @@ REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
     assert_true(replica->is_killed);
 }
 
-static void count_call(void *context) {
-    ++*(int *)context;
-}
-
 REPLICATION_TEST(killing_the_master_drops_the_link_to_it) {
     BEGIN;
-    int drops = 0;
-    r->machine.context = &drops;
-    r->machine.drop = count_call;
+    WITH_REPLICATOR;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
     r->link = REPLICATION_LINK_CONNECTED;
     harness_expect(h, s, "CLIENT KILL TYPE master ID 7", ":0\r\n");
-    assert_int_equal(drops, 0);
+    assert_string_equal(replicator.calls, "follow ");
     harness_expect(h, s, "CLIENT KILL TYPE master", ":1\r\n");
-    assert_int_equal(drops, 1);
+    assert_string_equal(replicator.calls, "follow drop ");
 }
 
 REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
@@ -705,84 +695,30 @@ REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
                      &h->server.settings.output_limits[SETTING_OUTPUT_NORMAL]);
 }
 
-/* ---- what commands ask of the machinery ---- */
+/* ---- what commands ask of the replicator ---- */
 
-struct calls {
-    char text[256];
-};
-static void note(void *context, const char *word) {
-    struct calls *calls = context;
-    size_t size = strlen(calls->text);
-    snprintf(calls->text + size, sizeof calls->text - size, "%s ", word);
-}
-static void on_follow(void *context) {
-    note(context, "follow");
-}
-static bool on_promote(void *context) {
-    note(context, "promote");
-    return true;
-}
-/* What was received is still to be applied. */
-static bool on_long_promote(void *context) {
-    note(context, "promote");
-    return false;
-}
-static struct server *finishing;
-static void on_finish(void *context) {
-    note(context, "finish");
-    replication_open(finishing);
-}
-static void on_shift(void *context) {
-    note(context, "shift");
-}
-static void on_ask(void *context) {
-    note(context, "ask");
-}
-static void on_history(void *context) {
-    note(context, "history");
-}
-static void on_leave(void *context, struct replica *replica) {
-    assert_int_equal(replica->port, 7001);
-    note(context, "leave");
-}
-
-REPLICATION_TEST(the_machinery_is_told_in_order) {
+REPLICATION_TEST(the_replicator_is_told_in_order) {
     BEGIN;
-    struct calls calls = {.text = ""};
-    r->machine = (struct replication_machine){
-        .context = &calls,
-        .follow = on_follow,
-        .promote = on_promote,
-        .shift = on_shift,
-        .ask_acks = on_ask,
-        .history_changed = on_history,
-        .leave = on_leave,
-    };
+    WITH_REPLICATOR;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002",
                    "+OK Already connected to specified master\r\n");
     harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
-    assert_string_equal(calls.text, "follow promote history ");
-    calls.text[0] = '\0';
+    assert_string_equal(replicator.calls, "follow promote history ");
+    replicator.calls[0] = '\0';
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     failover_step(&h->server, false);
     failover_end(&h->server, false);
     harness_disconnect(h, replica);
-    assert_string_equal(calls.text, "ask shift promote history leave ");
+    assert_string_equal(replicator.calls, "ask shift promote history leave ");
 }
 
 /* The role is the new one at once; the boards are not there until all is applied. */
 REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
     BEGIN;
-    struct calls calls = {.text = ""};
-    r->machine = (struct replication_machine){
-        .context = &calls,
-        .follow = on_follow,
-        .promote = on_long_promote,
-        .finish_promotion = on_finish,
-        .history_changed = on_history,
-    };
+    WITH_REPLICATOR;
+    replicator.is_slow = true;
     static const char loading[] = "-LOADING What was received from the master is being applied\r\n";
     char id[REPLICATION_ID_SIZE + 1];
     memcpy(id, r->id, sizeof id);
@@ -797,18 +733,17 @@ REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
     harness_expect(h, s, "PING", "+PONG\r\n");
     harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
     harness_expect(h, s, "FAILOVER", "-ERR FAILOVER is not valid when server is a replica.\r\n");
-    assert_string_equal(calls.text, "follow promote ");
+    assert_string_equal(replicator.calls, "follow promote ");
     /* Sent back: a replica as before. */
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
     assert_false(r->is_promoting);
     harness_expect(h, s, "ZADD b 1 m",
                    "-READONLY You can't write against a read only replica.\r\n");
     harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
-    calls.text[0] = '\0';
-    finishing = &h->server;
+    replicator.calls[0] = '\0';
     replication_finish_promotion(&h->server);
     replication_finish_promotion(&h->server);
-    assert_string_equal(calls.text, "finish history ");
+    assert_string_equal(replicator.calls, "finish history ");
     assert_string_equal(r->second_id, id);
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
     harness_expect(h, s, "ZADD b 1 m", ":1\r\n");

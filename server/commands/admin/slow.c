@@ -1,0 +1,251 @@
+/* SLOWLOG: the most recent slow commands, newest first. LATENCY: events that took long, and
+ * histograms of commands. */
+#include "server/commands/admin/describe.h"
+
+static void slow_reply_entry(struct call *call, const struct slowlog_entry *entry) {
+    reply_array(call->reply, 6);
+    reply_integer(call->reply, (int64_t)entry->id);
+    reply_integer(call->reply, entry->unix_time_s);
+    reply_integer(call->reply, (int64_t)entry->elapsed_us);
+    reply_array(call->reply, entry->arg_count);
+    for (uint32_t i = 0; i < entry->arg_count; i++) {
+        reply_bulk(call->reply, (struct bytes){.at = entry->args[i], .size = entry->arg_sizes[i]});
+    }
+    reply_bulk_text(call->reply, entry->client_address);
+    reply_bulk_text(call->reply, entry->client_name);
+}
+
+/* false: the error was replied. */
+static bool slow_parse_count(struct call *call, uint32_t *count) {
+    int64_t asked;
+    if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
+        return call_refuse(call, "ERR count should be greater than or equal to -1");
+    }
+    *count = asked == -1 || asked > UINT32_MAX ? UINT32_MAX : (uint32_t)asked;
+    return true;
+}
+
+static void get_run(struct call *call) {
+    const struct slowlog *slowlog = &call->server->slowlog;
+    uint32_t count = 10;
+    if (!call_check_count(call, 3, "SLOWLOG") ||
+        (call->request->count == 3 && !slow_parse_count(call, &count))) {
+        return;
+    }
+    count = count < slowlog->count ? count : slowlog->count;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        slow_reply_entry(call, slowlog_newest(slowlog, i));
+    }
+}
+
+static const struct command slowlog_get = {
+    .name = "GET",
+    .syntax = "[count:integer]",
+    .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
+    .complexity = "O(n) in the entries returned",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = get_run,
+};
+
+static void len_run(struct call *call) {
+    reply_integer(call->reply, call->server->slowlog.count);
+}
+
+static const struct command slowlog_len = {
+    .name = "LEN",
+    .summary = "Counts the entries of the slow log",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = len_run,
+};
+
+static void reset_run(struct call *call) {
+    slowlog_reset(&call->server->slowlog);
+    reply_ok(call->reply);
+}
+
+static const struct command slowlog_reset_command = {
+    .name = "RESET",
+    .summary = "Empties the slow log",
+    .complexity = "O(n) in the entries",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = reset_run,
+};
+
+static const char *const slowlog_help_lines[] = {
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+    NULL,
+};
+
+static const struct command slowlog_help =
+    CALL_HELP("Lists the subcommands of SLOWLOG", slowlog_help_lines, COMMAND_LOADING);
+static const struct command *const slowlog_subcommands[] = {
+    &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL};
+const struct command command_slowlog = {
+    .name = "SLOWLOG",
+    .summary = "Commands that took longer than slowlog-log-slower-than",
+    .complexity = "Depends on subcommand.",
+    .subcommands = slowlog_subcommands,
+};
+
+/* ---- events ---- */
+
+static void latest_run(struct call *call) {
+    const struct latency *latency = &call->server->latency;
+    reply_array(call->reply, latency->event_count);
+    for (uint32_t i = 0; i < latency->event_count; i++) {
+        const struct latency_event *event = &latency->events[i];
+        uint32_t newest = (event->next + LATENCY_HISTORY_MAX - 1) % LATENCY_HISTORY_MAX;
+        reply_array(call->reply, 4);
+        reply_bulk_text(call->reply, event->name);
+        reply_integer(call->reply, event->history[newest].unix_time_s);
+        reply_integer(call->reply, event->history[newest].latency_ms);
+        reply_integer(call->reply, event->longest_ms);
+    }
+}
+
+static const struct command latency_latest = {
+    .name = "LATEST",
+    .summary = "The newest and the longest spike of every event",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = latest_run,
+};
+
+static void history_run(struct call *call) {
+    const struct latency_event *event = latency_find(&call->server->latency, call_arg(call, 2));
+    uint32_t count = event != NULL ? event->count : 0;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = (event->next + LATENCY_HISTORY_MAX - count + i) % LATENCY_HISTORY_MAX;
+        reply_array(call->reply, 2);
+        reply_integer(call->reply, event->history[at].unix_time_s);
+        reply_integer(call->reply, event->history[at].latency_ms);
+    }
+}
+
+static const struct command latency_history = {
+    .name = "HISTORY",
+    .syntax = "event",
+    .summary = "Times and milliseconds of an event's spikes, oldest first",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = history_run,
+};
+
+static void latency_reset_run(struct call *call) {
+    struct latency *latency = &call->server->latency;
+    int64_t forgotten = 0;
+    if (call->request->count == 2) {
+        forgotten = latency_reset_all(latency);
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        forgotten += latency_reset(latency, call_arg(call, i));
+    }
+    reply_integer(call->reply, forgotten);
+}
+
+static const struct command latency_reset_command = {
+    .name = "RESET",
+    .syntax = "[event...]",
+    .summary = "Discards the spikes of the given events, or of all",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = latency_reset_run,
+};
+
+/* ---- HISTOGRAM ---- */
+
+static uint64_t slow_count_calls(const struct stats_command *stats) {
+    uint64_t calls = 0;
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        calls += stats->calls.buckets[i];
+    }
+    return calls;
+}
+
+/* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
+static void slow_reply_buckets(struct call *call, const struct stats_command *stats) {
+    uint64_t seen = 0;
+    uint64_t pair_count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        if (stats->calls.buckets[i] > 0) {
+            seen += stats->calls.buckets[i];
+            reply_integer(call->reply, (int64_t)1 << i);
+            reply_integer(call->reply, (int64_t)seen);
+            pair_count++;
+        }
+    }
+    reply_map_end(call->reply, mark, pair_count);
+}
+
+/* Returns the number of pairs written: 0 if the command was never called. */
+static uint64_t slow_reply_histogram(struct call *call, uint32_t index) {
+    const struct stats_command *stats = &call->server->stats.commands[index];
+    uint64_t calls = slow_count_calls(stats);
+    if (calls == 0) {
+        return 0;
+    }
+    reply_bulk_text(call->reply, command_full_name(index));
+    reply_map(call->reply, 2);
+    reply_named_integer(call->reply, "calls", (int64_t)calls);
+    reply_bulk_text(call->reply, "histogram_usec");
+    slow_reply_buckets(call, stats);
+    return 1;
+}
+
+/* A container includes its subcommands, whose numbers follow its own. */
+static uint64_t slow_describe_histograms(struct call *call, uint32_t index) {
+    uint64_t pair_count = slow_reply_histogram(call, index);
+    const struct command *const *subcommand = command_by_index(index)->subcommands;
+    for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
+        pair_count += slow_reply_histogram(call, ++index);
+    }
+    return pair_count;
+}
+
+static void histogram_run(struct call *call) {
+    command_describe_each(call, slow_describe_histograms, true);
+}
+
+static const struct command latency_histogram = {
+    .name = "HISTOGRAM",
+    .syntax = "[command...]",
+    .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
+    .complexity = "O(n) in the commands",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = histogram_run,
+};
+
+static const char *const latency_help_lines[] = {
+    "HISTORY <event>",
+    "    Return time-latency samples for the <event> class.",
+    "LATEST",
+    "    Return the latest latency samples for all events.",
+    "RESET [<event> ...]",
+    "    Reset latency data of one or more <event> classes.",
+    "    (default: reset all data for all event classes)",
+    "HISTOGRAM [COMMAND ...]",
+    ("    Return a cumulative distribution of latencies in the format of a histogram for the "
+     "specified command names."),
+    "    If no commands are specified then all histograms are replied.",
+    NULL,
+};
+
+static const struct command latency_help =
+    CALL_HELP("Lists the subcommands of LATENCY", latency_help_lines, COMMAND_LOADING);
+static const struct command *const latency_subcommands[] = {
+    &latency_help,   &latency_histogram,     &latency_history,
+    &latency_latest, &latency_reset_command, NULL};
+const struct command command_latency = {
+    .name = "LATENCY",
+    .summary = "Spikes past latency-monitor-threshold, and how long commands take",
+    .complexity = "Depends on subcommand.",
+    .subcommands = latency_subcommands,
+};

@@ -1,0 +1,309 @@
+/* See working_set.h.
+ *
+ * A registry_key belongs to the host_value, also while it is in the set; but what the registry has removed or
+ * replaced is the registry's, which frees it. */
+#include "server/module/working_set.h"
+
+#include "server/module/host_period.h"
+#include "skiplist/keyspace/registry_guest.h"
+
+void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
+                       bool applies) {
+    module.database = (uint32_t)host_GetSelectedDb(ctx);
+    set->ctx = ctx;
+    set->keys = set->keys_inline;
+    set->count = 0;
+    set->capacity = WORKING_SET_INLINE;
+    set->writes = writes;
+    set->applies = applies;
+    set->is_lent = false;
+    set->boards = NULL;
+    module.context = ctx; /* for working_set_is_elsewhere, also where a timer has begun it */
+}
+
+static bool working_set_reserve(struct working_set *set) {
+    if (set->count < set->capacity) {
+        return true;
+    }
+    uint32_t capacity = set->capacity * 2;
+    bool is_inline = set->keys == set->keys_inline;
+    struct working_key *keys = memory_resize(is_inline ? NULL : set->keys, capacity * sizeof *keys);
+    if (keys == NULL) {
+        return false;
+    }
+    if (is_inline) {
+        memcpy(keys, set->keys_inline, sizeof set->keys_inline);
+    }
+    set->keys = keys;
+    set->capacity = capacity;
+    return true;
+}
+
+/* The board's key under the name by which it was found. NULL: no memory. */
+static struct registry_key *working_set_name_board(struct host_value *value, struct bytes name) {
+    if (!bytes_equal(registry_name(value->key), name)) {
+        struct registry_key *named =
+            registry_guest_rename(module.server.registry, value->key, name);
+        if (named == NULL) {
+            return NULL;
+        }
+        value->key = named;
+    }
+    return value->key;
+}
+
+/* Stands for a key of another type. */
+static struct registry_key *working_set_create_placeholder(struct bytes name) {
+    return registry_guest_create(module.server.registry, name, REGISTRY_HASH, NULL);
+}
+
+/* Another key comes: the one that was lent is put where both can be. */
+static bool working_set_admit_lent(struct working_set *set) {
+    if (!set->is_lent) {
+        return true;
+    }
+    set->is_lent = false;
+    registry_guest_take_back(module.server.registry);
+    bool is_admitted = registry_admit(module.server.registry, set->keys[0].key);
+    if (!is_admitted) {
+        set->keys[0].key = NULL;
+    }
+    return is_admitted;
+}
+
+static bool working_set_take(struct working_set *set, struct working_key *entry) {
+    entry->value = host_value_of(entry->opened);
+    if (entry->value == NULL && host_KeyType(entry->opened) == HOST_KEY_EMPTY) {
+        return true;
+    }
+    entry->key = entry->value != NULL ? working_set_name_board(entry->value, entry->text)
+                                      : working_set_create_placeholder(entry->text);
+    set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
+                   !entry->key->is_periodic;
+    if (set->is_lent) {
+        registry_guest_lend(module.server.registry, entry->key);
+        return true;
+    }
+    return entry->key != NULL && registry_admit(module.server.registry, entry->key);
+}
+
+/* If this is an archive's name, the name of its board (the same as registry_roll.c finds). */
+static bool working_set_find_base(struct bytes name, struct bytes *base) {
+    size_t size_max = name.size < REGISTRY_SUFFIX_MAX ? name.size : REGISTRY_SUFFIX_MAX;
+    for (size_t size = 1; size <= size_max; size++) {
+        if (name.at[name.size - size] == '@') {
+            *base = (struct bytes){.at = name.at, .size = name.size - size};
+            return base->size > 0;
+        }
+    }
+    return false;
+}
+
+static void working_set_release_name(const struct working_set *set, struct host_string *name,
+                                     bool is_own_name) {
+    if (is_own_name) {
+        host_FreeString(set->ctx, name);
+    }
+}
+
+static bool working_set_put_as(struct working_set *set, struct host_string *name, struct bytes text,
+                               bool is_own_name);
+
+static bool working_set_put_own(struct working_set *set, struct bytes text) {
+    struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
+    return working_set_put_as(set, name, host_bytes(name), true);
+}
+
+/* An archive may only come to be now, because its board is due. */
+static bool working_set_put_base(struct working_set *set, struct bytes name) {
+    struct bytes base;
+    return set->applies || !working_set_find_base(name, &base) || working_set_put_own(set, base);
+}
+
+bool working_set_put(struct working_set *set, struct host_string *name, struct bytes text) {
+    return working_set_put_base(set, text) && working_set_put_as(set, name, text, false);
+}
+
+bool working_set_put_named(struct working_set *set, struct bytes name) {
+    return working_set_put_base(set, name) && working_set_put_own(set, name);
+}
+
+/* is_own_name: the name is freed with the set. */
+static bool working_set_put_as(struct working_set *set, struct host_string *name, struct bytes text,
+                               bool is_own_name) {
+    if (text.size == 0 || text.size > REGISTRY_NAME_MAX) {
+        working_set_release_name(set, name, is_own_name);
+        return true; /* the handler refuses it, or finds nothing */
+    }
+    if (set->count > 0 && registry_guest_find(module.server.registry, text) != NULL) {
+        working_set_release_name(set, name, is_own_name);
+        return true;
+    }
+    if (!working_set_admit_lent(set) || !working_set_reserve(set)) {
+        working_set_release_name(set, name, is_own_name);
+        return false;
+    }
+    struct working_key *entry = &set->keys[set->count++];
+    *entry = (struct working_key){.name = name, .is_own_name = is_own_name, .text = text};
+    entry->opened = host_OpenKey(set->ctx, name, set->writes ? HOST_READ | HOST_WRITE : HOST_READ);
+    if (entry->opened == NULL) {
+        return true; /* reading: there is none */
+    }
+    bool is_put = working_set_take(set, entry);
+    if (!is_put) {
+        if (entry->value == NULL && entry->key != NULL) {
+            memory_free(entry->key);
+        }
+        entry->key = NULL;
+    }
+    if (entry->key != NULL && entry->key->is_periodic &&
+        (set->applies || !host_may_change(set->ctx))) {
+        registry_guest_hold_rolls(module.server.registry);
+    }
+    return is_put;
+}
+
+bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name) {
+    struct host_named named = host_open_named(module.context, name);
+    bool is_there = named.key != NULL && host_KeyType(named.key) != HOST_KEY_EMPTY;
+    (void)context;
+    (void)database;
+    host_close_named(module.context, named);
+    return is_there;
+}
+
+bool working_set_has(const struct working_set *set, struct bytes name) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (bytes_equal(set->keys[i].text, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void working_set_close_lent(struct working_set *set) {
+    if (set->is_lent) {
+        host_CloseKey(set->keys[0].opened);
+        set->keys[0].opened = NULL;
+    }
+}
+
+const struct board *working_set_first_board(const struct working_set *set) {
+    bool has_board = set->count > 0 && set->keys[0].value != NULL && set->keys[0].key != NULL;
+    return has_board ? &set->keys[0].key->board : NULL;
+}
+
+void working_set_note(struct working_set *set, const struct effect *effect) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct working_key *entry = &set->keys[i];
+        if (set->count == 1 || bytes_equal(entry->text, effect->name)) {
+            entry->is_changed = true;
+            entry->is_replaced |= effect->kind == EFFECT_REMOVE || effect->kind == EFFECT_RENAME;
+            return;
+        }
+    }
+}
+
+/* ---- the end ---- */
+
+/* Give the host a new value for an open key. */
+static void working_set_give(const struct working_set *set, struct host_key *opened,
+                             struct registry_key *key, int64_t expire_at_ms) {
+    struct host_value *value = host_value_create(key);
+    CHECK(value != NULL); /* the host ends the process when it has no memory, and so does this */
+    host_ModuleTypeSetValue(opened, module.type, value);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+        host_SetAbsExpire(opened, expire_at_ms);
+    }
+    host_period_note(key, host_GetSelectedDb(set->ctx));
+}
+
+static struct host_key *working_set_reopen(struct working_set *set, struct working_key *entry) {
+    if (entry->opened == NULL || !set->writes) {
+        host_close(entry->opened);
+        entry->opened = host_OpenKey(set->ctx, entry->name, HOST_READ | HOST_WRITE);
+    }
+    return entry->opened;
+}
+
+/* The key that the host has no longer: what was in the set belongs to the registry. */
+static void working_set_remove_key(struct working_set *set, struct working_key *entry) {
+    if (entry->value != NULL) {
+        entry->value->key = NULL;
+    }
+    host_DeleteKey(working_set_reopen(set, entry));
+}
+
+static void working_set_leave(struct working_set *set, struct working_key *entry) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *now = registry_guest_find(registry, entry->text);
+    int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
+    if (now != NULL) {
+        registry_dismiss(registry, now);
+    }
+    if (now == entry->key) {
+        if (now != NULL && entry->value == NULL) {
+            memory_free(now); /* the placeholder */
+        } else if (now != NULL && entry->is_changed) {
+            host_period_note(now, host_GetSelectedDb(set->ctx));
+        }
+    } else if (now == NULL) {
+        if (entry->key != NULL) {
+            working_set_remove_key(set, entry);
+        }
+    } else if (entry->value != NULL && !entry->is_replaced) {
+        entry->value->key = now; /* the same board at another address */
+        host_period_note(now, host_GetSelectedDb(set->ctx));
+    } else {
+        if (entry->value != NULL) {
+            entry->value->key = NULL;
+        }
+        working_set_give(set, working_set_reopen(set, entry), now, expire_at_ms);
+        entry->is_changed = true;
+    }
+}
+
+/* Archives. */
+static void working_set_give_new_keys(struct working_set *set) {
+    struct registry *registry = module.server.registry;
+    struct registry_key *key;
+    while ((key = registry_guest_first(registry)) != NULL) {
+        struct bytes text = registry_name(key);
+        struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
+        struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
+        int64_t expire_at_ms = registry_expiry(registry, key);
+        registry_dismiss(registry, key);
+        working_set_give(set, opened, key, expire_at_ms);
+        host_CloseKey(opened);
+        host_SignalModifiedKey(set->ctx, name);
+        host_FreeString(set->ctx, name);
+    }
+}
+
+void working_set_end(struct working_set *set) {
+    bool is_lent = set->is_lent;
+    if (is_lent) {
+        registry_guest_take_back(module.server.registry);
+    }
+    registry_guest_settle(module.server.registry);
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct working_key *entry = &set->keys[i];
+        if (!is_lent) {
+            working_set_leave(set, entry);
+        }
+        host_close(entry->opened);
+        if (entry->is_changed) {
+            host_SignalModifiedKey(set->ctx, entry->name);
+            if (module.waiting_count > 0) {
+                host_SignalKeyAsReady(set->ctx, entry->name);
+            }
+        }
+        working_set_release_name(set, entry->name, entry->is_own_name);
+    }
+    if (registry_guest_first(module.server.registry) != NULL) {
+        working_set_give_new_keys(set);
+    }
+    if (set->keys != set->keys_inline) {
+        memory_free(set->keys);
+    }
+}

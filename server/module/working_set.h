@@ -1,0 +1,69 @@
+/* The keys of one command, taken out of the host's keyspace and put into the registry, where handlers find
+ * them.
+ *
+ *     working_set_begin --> working_set_put ... --> handler --> working_set_end
+ *
+ * At the end the host gets what has changed: new keys, removed keys, boards in place of others, and
+ * archives of boards that have rolled over. A key of the host's own types is in the set as an empty hash,
+ * so that handlers answer WRONGTYPE, and replace it where Redis would. */
+#ifndef SERVER_MODULE_WORKING_SET_H
+#define SERVER_MODULE_WORKING_SET_H
+
+#include "server/module/host_value.h"
+#include "skiplist/keyspace/effect.h"
+
+struct working_key {
+    struct host_string *name; /* borrowed from the command, or */
+    bool is_own_name;         /* freed with the set */
+    struct bytes text;        /* of the name */
+    struct host_key *opened;
+    struct host_value *value; /* NULL: the host has no board there */
+    struct registry_key *key; /* in the set when it began; NULL: none */
+    bool is_changed;
+    bool is_replaced; /* the key that was there is removed, whatever is there now */
+};
+
+enum { WORKING_SET_INLINE = 8 };
+
+struct working_set {
+    struct host_context *ctx;
+    struct working_key *keys;
+    uint32_t count, capacity;
+    bool writes;
+    bool applies;
+    bool is_lent;                 /* the only key, a board that is read: registry_guest_lend */
+    struct registry_key **boards; /* by key, while copies stand for them; NULL: none do */
+    struct working_key keys_inline[WORKING_SET_INLINE];
+};
+
+/* applies: the effects of a master, which has rolled boards over itself. */
+void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
+                       bool applies);
+/* Put a key into the set, unless it is there; text: of its name. false: no memory. */
+MUST_CHECK bool working_set_put(struct working_set *set, struct host_string *name,
+                                struct bytes text);
+/* The same for a name that is no argument. */
+MUST_CHECK bool working_set_put_named(struct working_set *set, struct bytes name);
+/* Is a key of this name in the set, or its place? */
+bool working_set_has(const struct working_set *set, struct bytes name);
+/* registry_is_elsewhere: does the host have a key of this name in the database that is selected? */
+bool working_set_is_elsewhere(void *context, uint32_t database, struct bytes name);
+/* Close a key that is only lent: a board that nobody changes needs no open key. */
+void working_set_close_lent(struct working_set *set);
+/* The board of the first key; NULL: it has none. */
+const struct board *working_set_first_board(const struct working_set *set);
+/* Note a change, as effects report it. */
+void working_set_note(struct working_set *set, const struct effect *effect);
+/* Give everything back to the host. */
+void working_set_end(struct working_set *set);
+
+/* ---- copies, for changes that may turn out to be impossible: working_set_copies.c ---- */
+
+/* Put copies in the place of the boards. false: no memory, nothing changed. */
+MUST_CHECK bool working_set_copy(struct working_set *set);
+/* The copies are the boards from now on; without copies, nothing. */
+void working_set_keep_copies(struct working_set *set);
+/* Everything is as it was before; without copies, nothing. */
+void working_set_drop_copies(struct working_set *set);
+
+#endif

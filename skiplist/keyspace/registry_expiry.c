@@ -1,0 +1,155 @@
+/* Expiry: points in time, and durations.
+ *
+ * Durations shift all at once when the clock is corrected, by the offset of their heaps. Whoever records effects knows
+ * them as points in time, so each is told then: in steps, by a scan in hash order, since the order of keys in lists
+ * changes meanwhile. What is set, renamed or copied during the scan tells its expiry itself. */
+#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_roll.h"
+
+enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+                                         int64_t expire_at_ms, bool is_lasting) {
+    struct expiry *heaps = registry_database(registry, key->database)->heaps;
+    struct expiry *before = &heaps[key->is_lasting];
+    struct expiry *after = &heaps[is_lasting];
+    bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
+    if (is_set && !expiry_reserve(after)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        expiry_remove(before, &key->expiry_place);
+    }
+    if (is_set) {
+        expiry_put(after, expire_at_ms, &key->expiry_place);
+    }
+    expiry_trim(before);
+    key->is_lasting = is_lasting;
+    registry_emit_key(registry, EFFECT_EXPIRE, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return REGISTRY_OK;
+}
+
+static struct expiry_entry registry_expiry_first(const struct registry *registry) {
+    return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
+                          registry_first(registry, HEAP_LASTING));
+}
+
+static struct registry_key *registry_expiry_key(uint32_t *place) {
+    void *key = (char *)place - offsetof(struct registry_key, expiry_place);
+    return key;
+}
+
+uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+    uint32_t count = 0;
+    while (count < keys_max && !registry->is_still) {
+        struct expiry_entry first = registry_expiry_first(registry);
+        if (first.place == NULL || first.time_ms > now_ms) {
+            break;
+        }
+        struct registry_key *key = registry_expiry_key(first.place);
+        struct registry_key *due = registry_is_over(key, first.time_ms)
+                                       ? key
+                                       : registry_find_due_base(registry, key, now_ms);
+        if (due == NULL) {
+            registry_expire(registry, key);
+        } else if (!registry_roll_key(registry, due, now_ms)) {
+            break;
+        }
+        count++;
+    }
+    return count;
+}
+
+int64_t registry_next_due(const struct registry *registry) {
+    struct expiry_entry first =
+        expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_expiry_first(registry));
+    return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
+}
+
+uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
+    return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
+}
+
+int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
+                                int64_t now_ms) {
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
+    uint32_t count = registry_expiring_count(registry, database);
+    if (count == 0) {
+        return 0;
+    }
+    expiry_sum sum_ms = expiry_sum_ms(&heaps[HEAP_EXPIRY]) + expiry_sum_ms(&heaps[HEAP_LASTING]);
+    expiry_sum average = (sum_ms - (expiry_sum)now_ms * count) / count;
+    if (average <= 0) {
+        return 0;
+    }
+    return average < INT64_MAX ? (int64_t)average : INT64_MAX;
+}
+
+/* ---- durations ---- */
+
+void registry_shift_durations(struct registry *registry, int64_t offset_ms) {
+    registry->offset_ms = offset_ms;
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
+    }
+}
+
+void registry_set_offset(struct registry *registry, int64_t offset_ms) {
+    if (registry->is_passive || registry->is_offset_held) {
+        registry->is_offset_held = registry->is_passive;
+        registry->offset_passed_ms = offset_ms - registry->offset_ms;
+        return;
+    }
+    int64_t shift_ms = offset_ms - registry->offset_passed_ms - registry->offset_ms;
+    if (shift_ms > -REGISTRY_SHIFT_MS && shift_ms < REGISTRY_SHIFT_MS) {
+        return;
+    }
+    registry_shift_durations(registry, registry->offset_ms + shift_ms);
+    registry->telling = (struct registry_telling){.is_going = true};
+}
+
+static void registry_expiry_tell(void *context, const struct registry_key *key) {
+    struct registry *registry = context;
+    if (key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
+        registry_emit_key(registry, EFFECT_EXPIRE,
+                          registry_key_at(registry_database(registry, key->database), key->index));
+    }
+}
+
+/* One step in a database that has durations. */
+static void registry_expiry_tell_some(struct registry *registry, uint32_t names_max) {
+    enum { NAME_WORK = 1000 };
+    struct registry_telling *telling = &registry->telling;
+    const struct scan_limits limits = {.count = names_max, .work_max = names_max * NAME_WORK};
+    telling->cursor = registry_scan(registry, telling->database, telling->cursor, &limits,
+                                    INT64_MIN, registry_expiry_tell, registry);
+    telling->database += telling->cursor == 0;
+}
+
+bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
+    struct registry_telling *telling = &registry->telling;
+    while (telling->is_going) {
+        if (telling->database == REGISTRY_ALL_DATABASES || registry->listeners == NULL) {
+            telling->is_going = false;
+        } else if (registry->databases[telling->database].heaps[HEAP_LASTING].count == 0) {
+            telling->cursor = 0;
+            telling->database++;
+        } else {
+            registry_expiry_tell_some(registry, names_max);
+            break;
+        }
+    }
+    return telling->is_going;
+}
+
+void registry_set_passive(struct registry *registry, bool is_passive) {
+    enum { STEP = 256 };
+    while (is_passive && registry_tell_durations(registry, STEP)) {}
+    registry->is_passive = is_passive;
+    registry->is_still = registry->is_passive || registry->is_held;
+}
+
+void registry_set_held(struct registry *registry, bool is_held) {
+    registry->is_held = is_held;
+    registry->is_still = registry->is_passive || registry->is_held;
+}

@@ -1,0 +1,111 @@
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_roll.h"
+
+static const char *registry_validate_key(const struct registry *registry, uint32_t number,
+                                         uint32_t index) {
+    const struct database *database = registry_read(registry, number);
+    const struct registry_key *key = registry_key_at(database, index);
+    if (key->index != index || key->database != number) {
+        return "registry: a key does not stand where it thinks";
+    }
+    if (registry_find_name(database, registry_name(key)) != key) {
+        return "registry: a key is not found by its name";
+    }
+    if (key->expiry_place != EXPIRY_NOWHERE &&
+        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
+        return "registry: a key has no entry in the heap, or another one's";
+    }
+    if (registry->kinds[key->kind] == NULL) {
+        return "registry: a key is of no kind";
+    }
+    const char *wrong = registry_check_roll(database, key);
+    return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
+}
+
+static const char *registry_validate_database(const struct registry *registry, uint32_t number,
+                                              uint64_t *boards) {
+    const struct database *database = registry_read(registry, number);
+    uint32_t expiring_count = 0;
+    uint32_t periodic_count = 0;
+    uint32_t own_count = 0;
+    uint64_t member_count = 0;
+    for (uint32_t i = 0; i < database->count; i++) {
+        const char *wrong = registry_validate_key(registry, number, i);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        const struct registry_key *key = registry_key_at(database, i);
+        expiring_count += key->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += key->is_periodic;
+        if (key->kind == REGISTRY_BOARD) {
+            own_count++;
+            member_count += board_count(&key->board);
+        }
+    }
+    *boards += own_count;
+    if (own_count != database->board_count || member_count != database->member_count) {
+        return "registry: boards or members are not counted right";
+    }
+    if (expiring_count != registry_expiring_count(registry, number) ||
+        periodic_count != database->heaps[HEAP_ROLLS].count) {
+        return "registry: a heap holds more than the keys";
+    }
+    if (map_count(&database->map) != database->count) {
+        return "registry: the map holds more or less than the keys";
+    }
+    const char *reason = NULL;
+    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
+        return "registry: a heap of durations has another offset";
+    }
+    bool is_valid = map_validate(&database->map, &reason);
+    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
+        is_valid = expiry_validate(&database->heaps[i], &reason);
+    }
+    return reason;
+}
+
+/* Count the boards among the keys that are not freed yet, and all of these keys. */
+static uint64_t registry_validate_unfreed(const struct registry *registry, uint64_t *board_count) {
+    uint64_t count = 0;
+    const struct registry_key *partly_freed = registry->partly_freed;
+    if (partly_freed != NULL) {
+        *board_count += partly_freed->kind == REGISTRY_BOARD;
+        count++;
+    }
+    for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
+        *board_count += key->kind == REGISTRY_BOARD;
+        count++;
+    }
+    for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
+         flushed = flushed->next) {
+        for (uint32_t i = 0; i < flushed->database.count; i++) {
+            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
+        }
+        count += flushed->database.count;
+    }
+    return count;
+}
+
+static const char *registry_validate_all(const struct registry *registry) {
+    uint64_t board_count = 0;
+    const char *wrong = registry_check_walk(registry);
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
+        wrong = registry_validate_database(registry, i, &board_count);
+    }
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
+        return "registry: unfreed keys are not counted right";
+    }
+    return board_count == registry->rules.use_count
+               ? NULL
+               : "registry: rules have more or fewer users than there are boards";
+}
+
+bool registry_validate(const struct registry *registry, const char **reason) {
+    return rules_set_validate(&registry->rules, reason) &&
+           check_passed(registry_validate_all(registry), reason);
+}
