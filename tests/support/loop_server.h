@@ -77,4 +77,15 @@ void loop_expect_nothing(struct loop_server *looped, int client);
 /* The server closes it and sends nothing before. */
 void loop_expect_end(struct loop_server *looped, int client);
 
+/* A test with a server that keeps nothing. */
+#define LOOP_SERVER_TEST(name, settings)                                                           \
+    static void name##_in(struct loop_server *f);                                                  \
+    TEST(name) {                                                                                   \
+        struct loop_server looped;                                                                 \
+        loop_begin(&looped, settings);                                                             \
+        name##_in(&looped);                                                                        \
+        loop_end(&looped);                                                                         \
+    }                                                                                              \
+    static void name##_in(struct loop_server *f)
+
 #endif

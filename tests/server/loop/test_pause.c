@@ -93,47 +93,41 @@ TEST(what_was_due_in_a_pause_happens_at_its_end_without_a_request) {
     loop_end(&f);
 }
 
-TEST(who_waits_for_a_board_that_opens_is_served_behind_the_pause) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f);
-    int bob = loop_connect(&f);
+LOOP_SERVER_TEST(who_waits_for_a_board_that_opens_is_served_behind_the_pause, NULL) {
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
     loop_send(ann, "ZADD b 1 x\r\nLB.ALTER b OPENS 1767225602000\r\n"); /* in two seconds */
-    loop_expect(&f, ann, ":1\r\n+OK\r\n");
+    loop_expect(f, ann, ":1\r\n+OK\r\n");
     loop_send(bob, "BZPOPMIN a 0\r\n");
-    loop_turn_some(&f);
-    loop_ask(&f, ann, "RENAME b a\r\nCLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n+OK\r\n");
+    loop_turn_some(f);
+    loop_ask(f, ann, "RENAME b a\r\nCLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n+OK\r\n");
     for (int second = 0; second < 4; second++) {
-        loop_second(&f);
-        loop_turn_some(&f);
+        loop_second(f);
+        loop_turn_some(f);
     }
-    loop_expect_nothing(&f, bob);
-    loop_ask(&f, ann, "CLIENT UNPAUSE\r\n", "+OK\r\n");
-    loop_expect(&f, bob, "*3\r\n$1\r\na\r\n$1\r\nx\r\n$1\r\n1\r\n");
-    loop_end(&f);
+    loop_expect_nothing(f, bob);
+    loop_ask(f, ann, "CLIENT UNPAUSE\r\n", "+OK\r\n");
+    loop_expect(f, bob, "*3\r\n$1\r\na\r\n$1\r\nx\r\n$1\r\n1\r\n");
 }
 
-TEST(a_client_that_a_pause_holds_counts_as_blocked) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f);
-    int bob = loop_connect(&f);
-    int eve = loop_connect(&f);
-    loop_ask(&f, ann, "CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
+LOOP_SERVER_TEST(a_client_that_a_pause_holds_counts_as_blocked, NULL) {
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    int eve = loop_connect(f);
+    loop_ask(f, ann, "CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
     loop_send(bob, "ZADD b 1 m\r\nZADD b 1 n\r\n");
     loop_send(eve, "ZADD b 1 o\r\n");
-    loop_turn_some(&f);
-    assert_non_null(strstr(reply_of(&f, ann, "INFO clients\r\n"), "\r\nblocked_clients:2\r\n"));
-    const char *list = reply_of(&f, ann, "CLIENT LIST ID 2\r\n");
+    loop_turn_some(f);
+    assert_non_null(strstr(reply_of(f, ann, "INFO clients\r\n"), "\r\nblocked_clients:2\r\n"));
+    const char *list = reply_of(f, ann, "CLIENT LIST ID 2\r\n");
     assert_non_null(strstr(list, " flags=bU "));
-    assert_non_null(strstr(reply_of(&f, ann, "CLIENT LIST ID 1\r\n"), " flags=U "));
-    loop_close(&f, eve);
-    loop_ask(&f, ann, "CLIENT KILL ID 3\r\n", ":1\r\n");
-    loop_turn_some(&f);
-    assert_int_equal(f.server->postponed_count, 1);
-    loop_ask(&f, ann, "CLIENT UNPAUSE\r\n", "+OK\r\n");
-    loop_expect(&f, bob, ":1\r\n:1\r\n");
-    assert_non_null(strstr(reply_of(&f, ann, "INFO clients\r\n"), "\r\nblocked_clients:0\r\n"));
-    assert_non_null(strstr(reply_of(&f, ann, "CLIENT LIST ID 2\r\n"), " flags=U "));
-    loop_end(&f);
+    assert_non_null(strstr(reply_of(f, ann, "CLIENT LIST ID 1\r\n"), " flags=U "));
+    loop_close(f, eve);
+    loop_ask(f, ann, "CLIENT KILL ID 3\r\n", ":1\r\n");
+    loop_turn_some(f);
+    assert_int_equal(f->server->postponed_count, 1);
+    loop_ask(f, ann, "CLIENT UNPAUSE\r\n", "+OK\r\n");
+    loop_expect(f, bob, ":1\r\n:1\r\n");
+    assert_non_null(strstr(reply_of(f, ann, "INFO clients\r\n"), "\r\nblocked_clients:0\r\n"));
+    assert_non_null(strstr(reply_of(f, ann, "CLIENT LIST ID 2\r\n"), " flags=U "));
 }

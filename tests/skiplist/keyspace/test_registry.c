@@ -99,8 +99,17 @@ static bool is_short(void) {
 
 /* ---- creating and removing keys ---- */
 
-TEST(a_key_is_found_in_its_database_alone) {
-    struct registry *registry = create_registry();
+/* A test with an empty registry. */
+#define REGISTRY_TEST(name)                                                                        \
+    static void name##_in(struct registry *registry);                                              \
+    TEST(name) {                                                                                   \
+        struct registry *registry = create_registry();                                             \
+        name##_in(registry);                                                                       \
+        registry_destroy(registry);                                                                \
+    }                                                                                              \
+    static void name##_in(struct registry *registry)
+
+REGISTRY_TEST(a_key_is_found_in_its_database_alone) {
     rules_calls = 0;
     struct registry_key *key = create_key(registry, 3, "daily", 0);
     assert_int_equal(rules_calls, 1);
@@ -123,11 +132,9 @@ TEST(a_key_is_found_in_its_database_alone) {
     assert_int_equal(registry_count(registry, 3), 1);
     assert_int_equal(registry_count(registry, 2), 0);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(names_hold_any_byte_and_64_kib) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(names_hold_any_byte_and_64_kib) {
     static char name[REGISTRY_KEY_MAX];
     bool is_new;
     struct bytes names[] = {
@@ -144,11 +151,9 @@ TEST(names_hold_any_byte_and_64_kib) {
                          names[i].size);
     }
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(other_keys_stay_where_they_are_when_one_goes) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(other_keys_stay_where_they_are_when_one_goes) {
     struct registry_key *keys[200];
     char name[32];
     for (int i = 0; i < 200; i++) {
@@ -163,13 +168,11 @@ TEST(other_keys_stay_where_they_are_when_one_goes) {
         assert_true(bytes_equal(registry_name(keys[i]), bytes_from_text(name)));
     }
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- deferred freeing ---- */
 
-TEST(removing_takes_no_memory_and_frees_no_board) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(removing_takes_no_memory_and_frees_no_board) {
     struct registry_key *key = create_key(registry, 0, "big", 0);
     assert_true(fill_key(registry, key, 1, 5000));
     create_key(registry, 0, "other", 0);
@@ -181,11 +184,9 @@ TEST(removing_takes_no_memory_and_frees_no_board) {
     assert_true(memory_live_count() + 5 > live_before);
     assert_int_equal(registry_totals(registry)->unfreed, 1);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(removed_boards_are_freed_in_bounded_steps) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(removed_boards_are_freed_in_bounded_steps) {
     struct registry_key *key = create_key(registry, 0, "big", 0);
     assert_true(fill_key(registry, key, 1, 20000));
     registry_remove(registry, key);
@@ -204,11 +205,9 @@ TEST(removed_boards_are_freed_in_bounded_steps) {
     assert_int_equal(registry_totals(registry)->unfreed, 0);
     assert_int_equal(registry_totals(registry)->freed, 1);
     assert_false(registry_free_step(registry, 100));
-    registry_destroy(registry);
 }
 
-TEST(flushing_touches_no_key) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(flushing_touches_no_key) {
     enum { KEYS = 5000 };
     for (int i = 0; i < KEYS; i++) {
         struct registry_key *key = create_key(registry, 5, formatted("key:%d", i), 0);
@@ -243,7 +242,6 @@ TEST(flushing_touches_no_key) {
         assert_int_equal(registry_count(registry, i), 0);
     }
     assert_int_equal(registry_totals(registry)->unfreed, keys);
-    registry_destroy(registry);
 }
 
 TEST(destroying_leaves_nothing_whatever_is_half_freed) {
@@ -269,8 +267,7 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
 
 /* ---- expiry ---- */
 
-TEST(a_key_goes_at_its_millisecond) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_key_goes_at_its_millisecond) {
     struct registry_key *key = create_key(registry, 0, "a", 0);
     assert_int_equal(registry_set_expiry(registry, key, 1000, false), REGISTRY_OK);
     assert_int_equal(registry_expiry(registry, key), 1000);
@@ -287,13 +284,11 @@ TEST(a_key_goes_at_its_millisecond) {
     key = create_key(registry, 0, "a", 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* A master that becomes a replica holds the times that its replicas were told, whatever clock it follows;
  * and so when it is a master again. */
-TEST(durations_shift_with_the_clock_but_not_while_passive) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(durations_shift_with_the_clock_but_not_while_passive) {
     struct registry_key *timed = create_key(registry, 0, "timed", 0);
     struct registry_key *lasting = create_key(registry, 0, "lasting", 0);
     registry_set_offset(registry, 100000);
@@ -316,11 +311,9 @@ TEST(durations_shift_with_the_clock_but_not_while_passive) {
     assert_int_equal(registry_expiry(registry, lasting), 9000);
     assert_int_equal(registry_expiry(registry, later), 5000);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(an_expiry_can_be_changed_and_taken_back) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(an_expiry_can_be_changed_and_taken_back) {
     struct registry_key *a = create_key(registry, 0, "a", 0);
     struct registry_key *b = create_key(registry, 0, "b", 0);
     assert_int_equal(registry_set_expiry(registry, a, 1000, false), REGISTRY_OK);
@@ -338,7 +331,6 @@ TEST(an_expiry_can_be_changed_and_taken_back) {
     assert_non_null(find_key(registry, 0, "b", -6));
     assert_null(find_key(registry, 0, "b", -5));
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 static int compare_times(const void *a, const void *b) {
@@ -347,9 +339,8 @@ static int compare_times(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-TEST(keys_expire_in_the_order_of_their_times) {
+REGISTRY_TEST(keys_expire_in_the_order_of_their_times) {
     struct random random = random_begin(__func__);
-    struct registry *registry = create_registry();
     enum { KEYS = 2000 };
     static int64_t times[KEYS];
     for (int i = 0; i < KEYS; i++) {
@@ -369,11 +360,9 @@ TEST(keys_expire_in_the_order_of_their_times) {
     }
     assert_int_equal(registry_totals(registry)->expired, KEYS);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(expiring_stops_at_the_number_of_keys_asked_for) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(expiring_stops_at_the_number_of_keys_asked_for) {
     for (int i = 0; i < 100; i++) {
         struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
@@ -383,11 +372,9 @@ TEST(expiring_stops_at_the_number_of_keys_asked_for) {
     assert_int_equal(registry_next_due(registry), 50);
     assert_int_equal(registry_expire_due(registry, 79, 50), 30);
     assert_int_equal(registry_count(registry, 0), 20);
-    registry_destroy(registry);
 }
 
-TEST(the_average_is_of_the_milliseconds_left) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(the_average_is_of_the_milliseconds_left) {
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
     struct registry_key *a = create_key(registry, 0, "a", 0);
     struct registry_key *b = create_key(registry, 0, "b", 0);
@@ -404,13 +391,11 @@ TEST(the_average_is_of_the_milliseconds_left) {
     assert_int_equal(registry_average_ttl_ms(registry, 0, 1), INT64_MAX - 1);
     assert_int_equal(registry_average_ttl_ms(registry, 0, -1000), INT64_MAX);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- renaming and copying ---- */
 
-TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     struct registry_key *key = create_key(registry, 0, "from", 0);
     assert_true(fill_key(registry, key, 42, 1000));
     assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
@@ -434,11 +419,9 @@ TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     assert_int_equal(registry_next_due(registry), 5000);
     assert_int_equal(registry_totals(registry)->unfreed, 0);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_key_renamed_onto_itself_stays) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_key_renamed_onto_itself_stays) {
     struct registry_key *key = create_key(registry, 1, "same", 0);
     assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_true(fill_key(registry, key, 7, 3));
@@ -454,7 +437,6 @@ TEST(a_key_renamed_onto_itself_stays) {
     assert_null(find_key(registry, 1, "same", 0));
     assert_int_equal(board_mark(&find_key(registry, 2, "same", 0)->board), 7);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 TEST(what_stood_at_the_destination_is_removed) {
@@ -482,8 +464,7 @@ TEST(what_stood_at_the_destination_is_removed) {
     }
 }
 
-TEST(a_copy_is_a_board_of_its_own) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_copy_is_a_board_of_its_own) {
     struct registry_key *key = create_key(registry, 0, "other", 0);
     assert_true(fill_key(registry, key, 7, 100));
     assert_int_equal(registry_set_expiry(registry, key, 900, false), REGISTRY_OK);
@@ -497,13 +478,11 @@ TEST(a_copy_is_a_board_of_its_own) {
     free_everything(registry);
     assert_int_equal(board_mark(&copy->board), 7);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- drawing ---- */
 
-TEST(a_board_is_put_in_place_of_what_stood_there) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_board_is_put_in_place_of_what_stood_there) {
     struct registry_key *old = create_key(registry, 2, "daily", 0);
     assert_true(fill_key(registry, old, 1, 5));
     assert_int_equal(registry_set_expiry(registry, old, 5000, false), REGISTRY_OK);
@@ -528,11 +507,9 @@ TEST(a_board_is_put_in_place_of_what_stood_there) {
     assert_int_equal(registry_expiring_count(registry, 2), 0);
     assert_int_equal(registry_totals(registry)->unfreed, 1);
     free_everything(registry);
-    registry_destroy(registry);
 }
 
-TEST(every_key_is_drawn_equally_often) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(every_key_is_drawn_equally_often) {
     assert_null(registry_random(registry, 0, 0, 0));
     enum { KEYS = 100, DRAWS = 1 << 16 };
     for (int i = 0; i < KEYS; i++) {
@@ -546,12 +523,10 @@ TEST(every_key_is_drawn_equally_often) {
     for (int i = 0; i < KEYS; i++) {
         assert_in_range(drawn[i], DRAWS / KEYS, DRAWS / KEYS + 1);
     }
-    registry_destroy(registry);
 }
 
-TEST(an_expired_key_is_never_drawn) {
+REGISTRY_TEST(an_expired_key_is_never_drawn) {
     struct random random = random_begin(__func__);
-    struct registry *registry = create_registry();
     for (int i = 0; i < 200; i++) {
         struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 0);
         assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000, false),
@@ -566,7 +541,6 @@ TEST(an_expired_key_is_never_drawn) {
     assert_int_equal(registry_count(registry, 0), 0);
     assert_int_equal(registry_totals(registry)->expired, 200);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- scanning ---- */
@@ -1225,8 +1199,7 @@ static void note_change(void *context, uint32_t database, struct bytes name) {
         told[0] = '\0';                                                                            \
     } while (false)
 
-TEST(every_change_of_a_key_is_told_once_it_is_made) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(every_change_of_a_key_is_told_once_it_is_made) {
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
     expect_told("");
@@ -1256,11 +1229,9 @@ TEST(every_change_of_a_key_is_told_once_it_is_made) {
     (void)create_key(registry, 5, "e", 1);
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), 2);
     expect_told("3:* 5:* ");
-    registry_destroy(registry);
 }
 
-TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
     enum { KEYS = 16384, KEPT = 777 };
     for (int i = 0; i < KEYS; i++) {
         struct registry_key *key = create_key(registry, 0, formatted("key:%d", i), 1);
@@ -1275,11 +1246,9 @@ TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
     }
     /* Expired keys are removed later, except a few. */
     assert_in_range(registry_totals(registry)->expired, 1, 16 * 64);
-    registry_destroy(registry);
 }
 
-TEST(what_comes_of_its_own_time_is_told) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(what_comes_of_its_own_time_is_told) {
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
     assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
@@ -1290,11 +1259,9 @@ TEST(what_comes_of_its_own_time_is_told) {
     expect_told("0:a ");
     assert_null(registry_random(registry, 0, 7, 60));
     expect_told("0:b ");
-    registry_destroy(registry);
 }
 
-TEST(what_changes_nothing_is_not_told) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(what_changes_nothing_is_not_told) {
     struct registry_key *key = create_key(registry, 0, "a", 1);
     registry_set_listener(registry, note_change, told);
     registry_take_back(registry, create_key(registry, 0, "new", 1));
@@ -1306,7 +1273,6 @@ TEST(what_changes_nothing_is_not_told) {
     registry_set_listener(registry, NULL, NULL);
     registry_remove(registry, key);
     expect_told("");
-    registry_destroy(registry);
 }
 
 TEST_MAIN(set_up_layouts, NULL)

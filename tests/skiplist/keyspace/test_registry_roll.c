@@ -117,8 +117,17 @@ static struct registry_key *create_key(struct registry *registry, const char *na
 
 /* ---- sentences ---- */
 
-TEST(a_written_board_becomes_its_archive_and_is_gone) {
-    struct registry *registry = create_registry();
+/* A test with an empty registry. */
+#define REGISTRY_TEST(name)                                                                        \
+    static void name##_in(struct registry *registry);                                              \
+    TEST(name) {                                                                                   \
+        struct registry *registry = create_registry();                                             \
+        name##_in(registry);                                                                       \
+        registry_destroy(registry);                                                                \
+    }                                                                                              \
+    static void name##_in(struct registry *registry)
+
+REGISTRY_TEST(a_written_board_becomes_its_archive_and_is_gone) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = write_key(registry, "daily", 3, now_ms);
@@ -139,11 +148,9 @@ TEST(a_written_board_becomes_its_archive_and_is_gone) {
     key = write_key(registry, "daily", 1, end_ms);
     assert_true(registry_rules(key)->period_start_ms == end_ms);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_created_board_stays_and_is_empty) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_created_board_stays_and_is_empty) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     int64_t end_ms = ms("2026-11-23T00:00:00Z");
     struct registry_key *key = create_key(registry, "week", WEEKS, now_ms);
@@ -157,11 +164,9 @@ TEST(a_created_board_stays_and_is_empty) {
     assert_false(archived->is_created);
     assert_int_equal(archived->period.unit, PERIOD_NONE);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(an_archive_is_the_board_with_its_times_and_its_order) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(an_archive_is_the_board_with_its_times_and_its_order) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct rules rules = kinds[DAYS];
     bool is_new;
@@ -185,11 +190,9 @@ TEST(an_archive_is_the_board_with_its_times_and_its_order) {
         assert_int_equal(board_at(&archive->board, rank).member.at[0], 'e' - (int)rank);
         assert_int_equal(board_at(&archive->board, rank).key, 77);
     }
-    registry_destroy(registry);
 }
 
-TEST(an_empty_board_leaves_no_archive) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(an_empty_board_leaves_no_archive) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
     for (int day = 1; day < 5; day++) {
@@ -206,12 +209,10 @@ TEST(an_empty_board_leaves_no_archive) {
     assert_valid(registry);
     while (registry_free_step(registry, 100)) {}
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* Large boards and their remains move as they are. */
-TEST(a_large_board_goes_over_at_once) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_large_board_goes_over_at_once) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct registry_key *key = write_key(registry, "d", 9000, now_ms);
     registry_remove_range(registry, key, 100, 5000);
@@ -222,11 +223,9 @@ TEST(a_large_board_goes_over_at_once) {
     assert_valid(registry);
     while (registry_free_step(registry, 100)) {}
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(archives_live_for_their_number_of_periods) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(archives_live_for_their_number_of_periods) {
     int64_t week_ms = 7 * INT64_C(86400000);
     int64_t begin_ms = ms("2026-11-16T00:00:00Z");
     create_key(registry, "week", WEEKS, begin_ms); /* ARCHIVE 2 */
@@ -255,12 +254,10 @@ TEST(archives_live_for_their_number_of_periods) {
     registry_expire_due(registry, now_ms, UINT32_MAX);
     assert_int_equal(registry_count(registry, 0), 2);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
+REGISTRY_TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     static char name_text[REGISTRY_NAME_MAX];
-    struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     struct rules rules = kinds[DAYS];
     struct board board;
@@ -295,11 +292,9 @@ TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
                      REGISTRY_OK);
     assert_non_null(registry_find(registry, 0, name, now_ms));
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(without_archives_the_members_are_gone) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(without_archives_the_members_are_gone) {
     int64_t now_ms = ms("2026-11-16T00:00:00Z");
     int64_t end_ms = ms("2026-12-01T00:00:00-03:30");
     write_key(registry, "m", 3, now_ms);
@@ -312,7 +307,6 @@ TEST(without_archives_the_members_are_gone) {
     assert_valid(registry);
     while (registry_free_step(registry, 100)) {}
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 static struct registry_key *create_plain(struct registry *registry, const char *name,
@@ -325,8 +319,7 @@ static struct registry_key *create_plain(struct registry *registry, const char *
     return key;
 }
 
-TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     write_key(registry, "daily", 3, now_ms);
@@ -347,11 +340,9 @@ TEST(what_has_the_archives_name_stays_and_the_archive_gets_a_number) {
     assert_true(registry_expiry(registry, find(registry, "daily@2026-11-16.4", later_ms)) ==
                 REGISTRY_NO_EXPIRY);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(names_that_somebody_has_taken_on_purpose_do_not_hold_up_the_end) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(names_that_somebody_has_taken_on_purpose_do_not_hold_up_the_end) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     write_key(registry, "daily", 3, now_ms);
@@ -363,12 +354,10 @@ TEST(names_that_somebody_has_taken_on_purpose_do_not_hold_up_the_end) {
     assert_int_equal(registry_count(registry, 0), 3000);
     assert_int_equal(registry_member_count(registry, 0), 2999 + 3);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* The same period again, after the clock was set back. */
-TEST(no_archive_replaces_an_earlier_one) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(no_archive_replaces_an_earlier_one) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = create_key(registry, "daily", DAYS, now_ms);
@@ -382,11 +371,9 @@ TEST(no_archive_replaces_an_earlier_one) {
     assert_int_equal(count_of(registry, "daily@2026-11-16.2", now_ms), 2);
     assert_int_equal(count_of(registry, "daily@2026-11-16.3", now_ms), 3);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(several_periods_without_anybody_are_one_roll) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(several_periods_without_anybody_are_one_roll) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
     assert_true(fill(registry, key, 0, 3));
@@ -396,7 +383,6 @@ TEST(several_periods_without_anybody_are_one_roll) {
     assert_int_equal(count_of(registry, "day@2026-11-16", later_ms), 3);
     assert_true(registry_rules(find(registry, "day", later_ms))->period_start_ms ==
                 ms("2026-12-24T00:00:00+08:00"));
-    registry_destroy(registry);
 }
 
 TEST(an_expiry_and_a_period_come_in_their_order) {
@@ -425,8 +411,7 @@ TEST(an_expiry_and_a_period_come_in_their_order) {
 }
 
 /* The expiry belongs to the key: it stays if the key stays, and is removed with it. */
-TEST(an_expiry_does_not_go_over_to_the_archive) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(an_expiry_does_not_go_over_to_the_archive) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *created = create_key(registry, "x", DAYS, now_ms);
@@ -441,11 +426,9 @@ TEST(an_expiry_does_not_go_over_to_the_archive) {
     assert_int_equal(count_of(registry, "x@2026-11-16", end_ms + 5000), 3);
     assert_int_equal(count_of(registry, "d@2026-11-16", end_ms + 5000), 3);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_renamed_board_rolls_under_its_new_name) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_renamed_board_rolls_under_its_new_name) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = create_key(registry, "a", DAYS, now_ms);
@@ -460,7 +443,6 @@ TEST(a_renamed_board_rolls_under_its_new_name) {
     assert_non_null(registry_find(registry, 5, BYTES("copy"), end_ms));
     assert_non_null(registry_find(registry, 5, BYTES("copy@2026-11-16"), end_ms));
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 TEST(renaming_over_a_board_that_is_due_leaves_its_archive) {
@@ -488,8 +470,7 @@ TEST(renaming_over_a_board_that_is_due_leaves_its_archive) {
     }
 }
 
-TEST(keys_that_are_removed_or_flushed_do_not_roll) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     for (int i = 0; i < 1000; i++) {
         write_key(registry, formatted("d%d", i), 2, now_ms);
@@ -504,11 +485,9 @@ TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     while (registry_free_step(registry, 100)) {}
     assert_int_equal(registry_roll_due(registry, now_ms + 86400000, UINT32_MAX), 1);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     enum { BOARDS = 10000 };
@@ -532,20 +511,16 @@ TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
     }
     assert_int_equal(registry_count(registry, 0), BOARDS);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_key_drawn_is_one_that_is_there) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_key_drawn_is_one_that_is_there) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     write_key(registry, "day", 3, now_ms);
     const struct registry_key *drawn = registry_random(registry, 0, 5, now_ms + 86400000);
     assert_true(bytes_equal(registry_name(drawn), BYTES("day@2026-11-16")));
-    registry_destroy(registry);
 }
 
-TEST(the_longest_names_have_archives) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(the_longest_names_have_archives) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     static char name[REGISTRY_KEY_MAX + 11];
     bool is_new;
@@ -558,11 +533,9 @@ TEST(the_longest_names_have_archives) {
     struct bytes archive = {name, sizeof name};
     assert_non_null(registry_find(registry, 0, archive, now_ms + 86400000));
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_clock_that_steps_back_undoes_nothing) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_clock_that_steps_back_undoes_nothing) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     write_key(registry, "day", 3, now_ms);
@@ -574,13 +547,11 @@ TEST(a_clock_that_steps_back_undoes_nothing) {
     assert_int_equal(registry_roll_due(registry, now_ms, 10), 0);
     assert_int_equal(count_of(registry, "day", now_ms), 2);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- manual rollover ---- */
 
-TEST(rolling_by_hand_is_at_any_time) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(rolling_by_hand_is_at_any_time) {
     struct registry_key *key = write_key(registry, "plain", 3, 1000);
     assert_int_equal(registry_roll(registry, key, BYTES("old"), NULL, REGISTRY_NO_EXPIRY, 1000),
                      REGISTRY_OK);
@@ -612,11 +583,9 @@ TEST(rolling_by_hand_is_at_any_time) {
     assert_int_equal(count_of(registry, "before", 1000), 3);
     assert_int_equal(registry_totals(registry)->rolled, 0);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
-TEST(rolling_by_hand_leaves_the_period_as_it_is) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(rolling_by_hand_leaves_the_period_as_it_is) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
@@ -629,7 +598,6 @@ TEST(rolling_by_hand_leaves_the_period_as_it_is) {
     assert_int_equal(count_of(registry, "noon", end_ms), 5);
     assert_int_equal(registry_rules(find(registry, "noon", end_ms))->period.unit, PERIOD_NONE);
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* ---- listeners ---- */
@@ -645,8 +613,7 @@ static void note_told(void *context, uint32_t database, struct bytes name) {
              name.at);
 }
 
-TEST(both_names_have_changed) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(both_names_have_changed) {
     struct told told = {.text = ""};
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     write_key(registry, "day", 3, now_ms);
@@ -660,7 +627,6 @@ TEST(both_names_have_changed) {
     assert_int_equal(registry_roll(registry, key, BYTES("x"), NULL, REGISTRY_NO_EXPIRY, now_ms),
                      REGISTRY_OK);
     assert_string_equal(told.text, "0:x 0:day@2026-11-16 ");
-    registry_destroy(registry);
 }
 
 /* A name owned by a listener, which frees it when the key has changed. */
@@ -843,8 +809,7 @@ TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
 
 /* A command sees one state: what could not be rolled over is not rolled over by its next
  * look-up. */
-TEST(a_look_up_that_has_failed_fails_for_the_millisecond) {
-    struct registry *registry = create_registry();
+REGISTRY_TEST(a_look_up_that_has_failed_fails_for_the_millisecond) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     bool is_new;
@@ -857,7 +822,6 @@ TEST(a_look_up_that_has_failed_fails_for_the_millisecond) {
     assert_null(registry_find_or_create(registry, 0, BYTES("day"), end_ms, &is_new));
     assert_non_null(find(registry, "day@2026-11-16", end_ms + 1));
     assert_valid(registry);
-    registry_destroy(registry);
 }
 
 /* A million periodic boards should cost little more than others. */

@@ -403,8 +403,17 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
     return key;
 }
 
-TEST(every_board_is_walked_once_from_its_best_member) {
-    struct registry *registry = workload_create_registry(1);
+/* A test with an empty registry. */
+#define REGISTRY_TEST(name)                                                                        \
+    static void name##_in(struct registry *registry);                                              \
+    TEST(name) {                                                                                   \
+        struct registry *registry = workload_create_registry(1);                                   \
+        name##_in(registry);                                                                       \
+        registry_destroy(registry);                                                                \
+    }                                                                                              \
+    static void name##_in(struct registry *registry)
+
+REGISTRY_TEST(every_board_is_walked_once_from_its_best_member) {
     struct registry_walk_piece piece;
     struct board_entry entries[3];
     struct registry_key *key = write_key(registry, "p", 7);
@@ -422,11 +431,9 @@ TEST(every_board_is_walked_once_from_its_best_member) {
     assert_false(registry_walk_next(registry, entries, 3, &piece));
     registry_walk_end(registry);
     assert_false(registry_walk_next(registry, entries, 3, &piece));
-    registry_destroy(registry);
 }
 
-TEST(an_empty_board_is_one_piece_without_entries) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(an_empty_board_is_one_piece_without_entries) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     write_key(registry, "p", 0);
@@ -437,11 +444,9 @@ TEST(an_empty_board_is_one_piece_without_entries) {
     assert_int_equal(piece.count, 0);
     assert_false(registry_walk_next(registry, &entry, 1, &piece));
     registry_walk_end(registry);
-    registry_destroy(registry);
 }
 
-TEST(what_comes_to_be_during_a_walk_is_done) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(what_comes_to_be_during_a_walk_is_done) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     write_key(registry, "p", 2);
@@ -454,7 +459,6 @@ TEST(what_comes_to_be_during_a_walk_is_done) {
     }
     assert_false(registry_walk_next(registry, &entry, 1, &piece));
     registry_walk_end(registry);
-    registry_destroy(registry);
 }
 
 /* Roll over after some pieces of the walk. The archive, if any, has the walk state of the board. */
@@ -494,8 +498,7 @@ TEST(a_board_that_begins_anew_is_done_whatever_it_was) {
     }
 }
 
-TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 2);
@@ -510,11 +513,9 @@ TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     assert_true(piece.is_last);
     assert_true(bytes_equal(entry.member, BYTES("m1")));
     registry_walk_end(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_copy_is_ahead_unless_the_board_is_done) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(a_copy_is_ahead_unless_the_board_is_done) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 2);
@@ -540,11 +541,9 @@ TEST(a_copy_is_ahead_unless_the_board_is_done) {
         }
     }
     registry_walk_end(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_reopened_board_begins_anew) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(a_reopened_board_begins_anew) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 5);
@@ -558,11 +557,9 @@ TEST(a_reopened_board_begins_anew) {
     assert_false(piece.is_first);
     assert_true(bytes_equal(entry.member, BYTES("m2")));
     registry_walk_end(registry);
-    registry_destroy(registry);
 }
 
-TEST(a_walk_needs_no_memory) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST(a_walk_needs_no_memory) {
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 500);
@@ -576,5 +573,4 @@ TEST(a_walk_needs_no_memory) {
     while (registry_walk_next(registry, &entry, 1, &piece)) {}
     registry_walk_end(registry);
     assert_int_equal(memory_requests(), requests);
-    registry_destroy(registry);
 }

@@ -107,54 +107,43 @@ static void wait_for_no_job(struct loop_server *f) {
     }
 }
 
-TEST(later_requests_wait_and_other_clients_do_not) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f), bob = loop_connect(&f);
-    make_boards(&f, ann);
+LOOP_SERVER_TEST(later_requests_wait_and_other_clients_do_not, NULL) {
+    int ann = loop_connect(f), bob = loop_connect(f);
+    make_boards(f, ann);
     loop_send(ann, "LB.WHERE ann MATCH b:1\r\nECHO later\r\n");
-    wait_for_search(&f);
-    loop_ask(&f, bob, "PING\r\n", "+PONG\r\n");
-    loop_expect_prefix(&f, ann, "*1\r\n*2\r\n$3\r\nb:1\r\n");
+    wait_for_search(f);
+    loop_ask(f, bob, "PING\r\n", "+PONG\r\n");
+    loop_expect_prefix(f, ann, "*1\r\n*2\r\n$3\r\nb:1\r\n");
     loop_send(ann, "ECHO last\r\n");
-    loop_expect_prefix(&f, ann, "$4\r\nlast");
-    assert_int_equal(f.server->jobs.count, 0);
-    loop_end(&f);
+    loop_expect_prefix(f, ann, "$4\r\nlast");
+    assert_int_equal(f->server->jobs.count, 0);
 }
 
-TEST(a_client_that_leaves_ends_its_search) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f), bob = loop_connect(&f), eve = loop_connect(&f);
-    make_boards(&f, eve);
+LOOP_SERVER_TEST(a_client_that_leaves_ends_its_search, NULL) {
+    int ann = loop_connect(f), bob = loop_connect(f), eve = loop_connect(f);
+    make_boards(f, eve);
     loop_send(ann, "LB.WHERE ann\r\n");
-    wait_for_search(&f);
-    loop_close(&f, ann);
-    wait_for_no_job(&f);
+    wait_for_search(f);
+    loop_close(f, ann);
+    wait_for_no_job(f);
     loop_send(bob, "CLIENT SETNAME bob\r\nLB.WHERE ann\r\n");
-    wait_for_search(&f);
-    loop_ask(&f, eve, "CLIENT KILL TYPE normal SKIPME yes\r\n", ":1\r\n");
-    wait_for_no_job(&f);
-    loop_end(&f);
+    wait_for_search(f);
+    loop_ask(f, eve, "CLIENT KILL TYPE normal SKIPME yes\r\n", ":1\r\n");
+    wait_for_no_job(f);
 }
 
-TEST(a_client_that_sends_no_more_is_answered) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f);
-    make_boards(&f, ann);
+LOOP_SERVER_TEST(a_client_that_sends_no_more_is_answered, NULL) {
+    int ann = loop_connect(f);
+    make_boards(f, ann);
     loop_send(ann, "LB.WHERE nobody\r\nPING\r\n");
     shutdown(ann, SHUT_WR);
-    loop_expect(&f, ann, "*0\r\n+PONG\r\n");
-    loop_expect_end(&f, ann);
-    loop_end(&f);
+    loop_expect(f, ann, "*0\r\n+PONG\r\n");
+    loop_expect_end(f, ann);
 }
 
-TEST(no_more_searches_run_than_are_allowed) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int eve = loop_connect(&f);
-    make_boards(&f, eve);
+LOOP_SERVER_TEST(no_more_searches_run_than_are_allowed, NULL) {
+    int eve = loop_connect(f);
+    make_boards(f, eve);
     /* By sessions without sockets: nothing turns the loop meanwhile. */
     struct session sessions[JOBS_MAX + 1];
     struct buffer out;
@@ -166,29 +155,25 @@ TEST(no_more_searches_run_than_are_allowed) {
         session_init(&sessions[i], 1000 + (uint64_t)i, 0);
         sessions[i].is_unlimited = true;
         reply_init(&reply, &out, 2);
-        execute_request(f.server, &sessions[i], command_find_request(&request), &request, &reply);
+        execute_request(f->server, &sessions[i], command_find_request(&request), &request, &reply);
         assert_true(i == JOBS_MAX || sessions[i].job != NULL);
     }
     assert_int_equal(reply.error_count, 1);
     assert_memory_equal(out.at, "-TRYAGAIN ", 10);
     for (int i = 0; i < JOBS_MAX; i++) {
-        job_leave(f.server, &sessions[i]);
+        job_leave(f->server, &sessions[i]);
         assert_null(sessions[i].job);
         session_deinit(&sessions[i]);
     }
     session_deinit(&sessions[JOBS_MAX]);
-    assert_int_equal(f.server->jobs.count, 0);
+    assert_int_equal(f->server->jobs.count, 0);
     buffer_deinit(&out);
-    loop_end(&f);
 }
 
-TEST(shutdown_ends_a_search) {
-    struct loop_server f;
-    loop_begin(&f, NULL);
-    int ann = loop_connect(&f);
-    make_boards(&f, ann);
+LOOP_SERVER_TEST(shutdown_ends_a_search, NULL) {
+    int ann = loop_connect(f);
+    make_boards(f, ann);
     loop_send(ann, "LB.WHERE ann\r\n");
-    wait_for_search(&f);
-    loop_stop(&f);
-    loop_end(&f);
+    wait_for_search(f);
+    loop_stop(f);
 }
