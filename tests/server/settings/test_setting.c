@@ -151,67 +151,53 @@ static void assert_save_points(const struct settings *settings, const char *expe
 /* ---- Defaults ---- */
 
 TEST_WITH(the_defaults_are_those_of_the_documentation, set_up, tear_down) {
+    static const char *const defaults[][2] = {
+        {"bind", "127.0.0.1 -::1"},
+        {"port", "6379"},
+        {"unixsocket", ""},
+        {"unixsocketperm", "0"},
+        {"tcp-backlog", "511"},
+        {"timeout", "0"},
+        {"tcp-keepalive", "300"},
+        {"maxclients", "10000"},
+        {"protected-mode", "yes"},
+        {"requirepass", ""},
+        {"maxmemory", "0"},
+        {"maxmemory-policy", "noeviction"},
+        {"proto-max-bulk-len", "67108864"},
+        {"client-query-buffer-limit", "268435456"},
+        {"client-output-buffer-limit",
+         "normal 268435456 67108864 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
+        {"daemonize", "no"},
+        {"pidfile", ""},
+        {"logfile", ""},
+        {"loglevel", "notice"},
+        {"slowlog-log-slower-than", "10000"},
+        {"slowlog-max-len", "128"},
+        {"latency-monitor-threshold", "0"},
+        {"latency-tracking", "yes"},
+        {"databases", "16"},
+        {"appenddirname", "appendonlydir"},
+        {"appendonly", "no"},
+        {"appendfsync", "everysec"},
+        {"auto-aof-rewrite-percentage", "100"},
+        {"auto-aof-rewrite-min-size", "67108864"},
+        {"save", "3600 1 300 100 60 10000"},
+        {"stop-writes-on-bgsave-error", "yes"},
+        {"default-layout", "default"},
+    };
     const struct settings *settings = &((struct fixture *)*state)->settings;
+    for (size_t i = 0; i < COUNT_OF(defaults); i++) {
+        if (strcmp(value_of(settings, defaults[i][0]), defaults[i][1]) != 0) {
+            fail_msg("%s: expected %s, is %s", defaults[i][0], defaults[i][1],
+                     value_of(settings, defaults[i][0]));
+        }
+    }
     assert_int_equal(settings->bind_count, 2);
-    assert_string_equal(settings->bind[0], "127.0.0.1");
-    assert_string_equal(settings->bind[1], "-::1");
-    assert_int_equal(settings->port, 6379);
-    assert_null(settings->unixsocket);
-    assert_int_equal(settings->unixsocketperm, 0);
-    assert_int_equal(settings->tcp_backlog, 511);
-    assert_int_equal(settings->timeout_s, 0);
-    assert_int_equal(settings->tcp_keepalive_s, 300);
-    assert_int_equal(settings->maxclients, 10000);
-    assert_true(settings->protected_mode);
-    assert_null(settings->requirepass);
-    assert_int_equal(settings->maxmemory, 0);
-    assert_int_equal(settings->proto_max_bulk_len, 64 * 1024 * 1024);
-    assert_int_equal(settings->client_query_buffer_limit, 256 * 1024 * 1024);
-    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].hard_bytes, 256 * 1024 * 1024);
-    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].soft_bytes, 64 * 1024 * 1024);
-    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].soft_seconds, 60);
-    assert_false(settings->daemonize);
-    assert_null(settings->pidfile);
-    assert_null(settings->logfile);
-    assert_int_equal(settings->loglevel, LOG_NOTICE);
-    assert_int_equal(settings->slowlog_log_slower_than_us, 10000);
-    assert_int_equal(settings->slowlog_max_len, 128);
-    assert_int_equal(settings->latency_monitor_threshold_ms, 0);
-    assert_true(settings->latency_tracking);
     assert_string_equal(settings->dir, "./");
-    assert_string_equal(settings->appenddirname, "appendonlydir");
-    assert_false(settings->appendonly);
-    assert_int_equal(settings->appendfsync, SETTING_APPENDFSYNC_EVERYSEC);
-    assert_int_equal(settings->auto_aof_rewrite_percentage, 100);
-    assert_int_equal(settings->auto_aof_rewrite_min_size, 64 * 1024 * 1024);
-    assert_save_points(settings, "3600/1 300/100 60/10000 ");
-    assert_true(settings->stop_writes_on_bgsave_error);
     assert_int_equal(settings->layout_count, 1);
     assert_int_equal(settings->rule_count, 0);
-    assert_string_equal(settings->default_layout_name, "default");
     assert_null(settings->file_path);
-}
-
-TEST_WITH(what_clients_ask_for_is_answered, set_up, tear_down) {
-    const struct settings *settings = &((struct fixture *)*state)->settings;
-    assert_string_equal(value_of(settings, "save"), "3600 1 300 100 60 10000");
-    assert_string_equal(value_of(settings, "appendonly"), "no");
-    assert_string_equal(value_of(settings, "appendfsync"), "everysec");
-    assert_string_equal(value_of(settings, "appenddirname"), "appendonlydir");
-    assert_string_equal(value_of(settings, "auto-aof-rewrite-percentage"), "100");
-    assert_string_equal(value_of(settings, "auto-aof-rewrite-min-size"), "67108864");
-    assert_string_equal(value_of(settings, "stop-writes-on-bgsave-error"), "yes");
-    assert_string_equal(value_of(settings, "databases"), "16");
-    assert_string_equal(value_of(settings, "maxmemory-policy"), "noeviction");
-    assert_string_equal(value_of(settings, "maxmemory"), "0");
-    assert_string_equal(value_of(settings, "proto-max-bulk-len"), "67108864");
-    assert_string_equal(value_of(settings, "client-output-buffer-limit"),
-                        "normal 268435456 67108864 60 slave 268435456 67108864 60 pubsub "
-                        "33554432 8388608 60");
-    assert_string_equal(value_of(settings, "bind"), "127.0.0.1 -::1");
-    assert_string_equal(value_of(settings, "requirepass"), "");
-    assert_string_equal(value_of(settings, "loglevel"), "notice");
-    assert_string_equal(value_of(settings, "default-layout"), "default");
 }
 
 TEST_WITH(every_entry_of_the_table_is_complete, set_up, tear_down) {
