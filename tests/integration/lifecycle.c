@@ -328,15 +328,6 @@ TEST(keys_expire_though_nobody_reads_them) {
     wire_check(&wire, "FLUSHALL", "OK");
 }
 
-TEST(an_expired_board_begins_anew) {
-    wire_check(&wire, "ZADD b 5 zoe", ":1");
-    wire_check(&wire, "PEXPIRE b 1", ":1");
-    process_sleep_ms(20);
-    wire_check(&wire, "ZINCRBY b 1 zoe", "1");
-    wire_check(&wire, "TTL b", ":-1");
-    wire_check(&wire, "DEL b", ":1");
-}
-
 /* Others get their answers while a big board goes; the longest wait is printed. */
 TEST(big_removals_do_not_hold_up_the_others) {
     static const char *const removals[] = {

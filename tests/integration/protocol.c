@@ -45,11 +45,6 @@ static void let_server_read(void) {
     wire_check(&witness, "PING", "PONG");
 }
 
-static void check_raw(const char *request, const char *reply) {
-    wire_send_text(&wire, request);
-    wire_expect(&wire, reply);
-}
-
 #define IN_TURN(name) TEST_WITH(name, connect_empty, disconnect)
 
 /* ---- the request's bytes ---- */
@@ -82,17 +77,6 @@ IN_TURN(the_script_byte_by_byte_gives_the_same_replies) {
         }
         wire_expect(&wire, script_replies);
     }
-}
-
-IN_TURN(inline_commands_have_quotes_and_spaces) {
-    check_raw("PING\r\n", "+PONG\r\n");
-    check_raw("ping\n", "+PONG\r\n");
-    check_raw("  PING   hello  \r\n", "$5\r\nhello\r\n");
-    check_raw("ECHO \"a b\\\"\\r\\n\\t\\x00z\"\r\n", "");
-    wire_expect_bytes(&wire, "$9\r\na b\"\r\n\t\0z\r\n", 15);
-    check_raw("ECHO 'it\\'s'\r\n", "$4\r\nit's\r\n");
-    check_raw("ZADD b 1 \"two words\"\r\n", ":1\r\n");
-    check_raw("ZRANGE b 0 -1\r\n", "*1\r\n$9\r\ntwo words\r\n");
 }
 
 IN_TURN(a_pipeline_of_100000_commands_is_answered_in_order) {
@@ -451,45 +435,6 @@ IN_TURN(a_line_without_end_is_answered_and_closed) {
     check_broken(line, sizeof line, "-ERR Protocol error: too big mbulk count string\r\n");
     memcpy(line, "*1\r\n$", 5);
     check_broken(line, sizeof line, "-ERR Protocol error: too big bulk count string\r\n");
-}
-
-IN_TURN(limits_of_requests_are_kept) {
-    if (server.is_redis) {
-        skip(); /* its limits are larger */
-    }
-    check_broken("*1048577\r\n", 10, "-ERR Protocol error: invalid multibulk length\r\n");
-    check_broken("*1\r\n$67108865\r\n", 15, "-ERR Protocol error: invalid bulk length\r\n");
-}
-
-IN_TURN(members_and_keys_have_a_longest_size) {
-    if (server.is_redis) {
-        skip();
-    }
-    enum { LONGEST = 65536 };
-    static char name[LONGEST + 1];
-    memset(name, 'n', sizeof name);
-    for (size_t size = LONGEST; size <= LONGEST + 1; size++) {
-        const char *by_member[] = {"ZADD", "b", "1", name}, *by_key[] = {"ZADD", name, "1", "m"};
-        size_t member_sizes[] = {4, 1, 1, size}, key_sizes[] = {4, size, 1, 1};
-        struct text request = {.at = NULL};
-        text_command_words(&request, by_member, member_sizes, 4);
-        text_command_words(&request, by_key, key_sizes, 4);
-        wire_send(&wire, request.at, request.size);
-        text_free(&request);
-        for (int i = 0; i < 2; i++) {
-            const char *reply = wire_reply(&wire);
-            assert_int_equal(strncmp(reply, size <= LONGEST ? ":1" : "-ERR ", 2), 0);
-        }
-    }
-    wire_check(&wire, "DBSIZE", ":2");
-    const char *empty[] = {"ZADD", "b", "1", ""};
-    size_t empty_sizes[] = {4, 1, 1, 0};
-    struct text request = {.at = NULL};
-    text_command_words(&request, empty, empty_sizes, 4);
-    wire_send(&wire, request.at, request.size);
-    text_free(&request);
-    assert_int_equal(strncmp(wire_reply(&wire), "-ERR ", 5), 0);
-    wire_check(&wire, "ZCARD b", ":1");
 }
 
 IN_TURN(http_clients_are_closed) {
