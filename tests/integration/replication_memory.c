@@ -19,6 +19,7 @@
 
 enum {
     LIMIT_MS = 60000,
+    SECOND_MS = 200, /* real time for a second of the server inside */
     REPLY_MAX = 4096,
     STRIDE_SHORT = 6,
     STRIDE = 1,
@@ -61,7 +62,7 @@ static void accept_all(struct world *world) {
 static void turn(struct world *world) {
     accept_all(world);
     loop_turn(&world->inside);
-    if (process_now_ms() - world->second_ms >= 1000) {
+    if (process_now_ms() - world->second_ms >= SECOND_MS) {
         world->second_ms = process_now_ms();
         loop_second(&world->inside);
     }
