@@ -60,13 +60,24 @@ static struct harness *begin(const char *channels, struct session **s, struct se
     return h;
 }
 
+/* A test with a server, a client of it and one that listens. */
+#define FOLLOW_TEST(name, settings)                                                                \
+    static void name##_in(struct harness *h, struct session *s, struct session *listener);         \
+    TEST(name) {                                                                                   \
+        struct session *s, *listener;                                                              \
+        struct harness *h = begin(settings, &s, &listener);                                        \
+        name##_in(h, s, listener);                                                                 \
+        harness_destroy(h);                                                                        \
+    }                                                                                              \
+    static void name##_in(__attribute__((unused)) struct harness *h,                               \
+                          __attribute__((unused)) struct session *s,                               \
+                          __attribute__((unused)) struct session *listener)
+
 /* ---- sentences ---- */
 
 /* A pattern matches the channels of boards that the user may not read. */
-TEST(messages_reach_only_those_who_may_read_the_board) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__toplist@0__:1:a __toplist@0__:1:b", &s, &listener);
+FOLLOW_TEST(messages_reach_only_those_who_may_read_the_board,
+            "__toplist@0__:1:a __toplist@0__:1:b") {
     struct session *dash = harness_connect(h);
     harness_run(h, s, "ACL SETUSER dash on nopass %R~a %W~b &__toplist* +@all");
     harness_run(h, dash, "AUTH dash x");
@@ -88,7 +99,6 @@ TEST(messages_reach_only_those_who_may_read_the_board) {
     pass(h, 200);
     assert_int_equal(dash->output.size, 0);
     assert_string_equal(received(listener), "__toplist@0__:1:a [[\"m\",\"2\"]]\n");
-    harness_destroy(h);
 }
 
 TEST(the_first_n_are_told_when_they_change_and_only_then) {
@@ -121,10 +131,7 @@ TEST(the_first_n_are_told_when_they_change_and_only_then) {
     harness_destroy(h);
 }
 
-TEST(changes_within_100_ms_are_told_together) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__toplist@0__:1:k", &s, &listener);
+FOLLOW_TEST(changes_within_100_ms_are_told_together, "__toplist@0__:1:k") {
     harness_run(h, s, "ZADD k 1 a");
     step(h);
     assert_string_equal(received(listener), "__toplist@0__:1:k [[\"a\",\"1\"]]\n");
@@ -138,24 +145,17 @@ TEST(changes_within_100_ms_are_told_together) {
     assert_string_equal(received(listener), "__toplist@0__:1:k [[\"a\",\"100\"]]\n");
     pass(h, 100);
     assert_true(follow_wait_ms(&h->server) == INT64_MAX);
-    harness_destroy(h);
 }
 
-TEST(names_in_a_list_are_escaped) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__toplist@0__:1:k", &s, &listener);
+FOLLOW_TEST(names_in_a_list_are_escaped, "__toplist@0__:1:k") {
     harness_run(h, s, "ZADD k 1 \"a\\\"\\\\\\n\"");
     step(h);
     assert_string_equal(received(listener),
                         "__toplist@0__:1:k [[\"a\\u0022\\u005c\\u000a\",\"1\"]]\n");
-    harness_destroy(h);
 }
 
-TEST(a_list_that_does_not_fit_in_a_message_is_told_without_it) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__toplist@0__:100:k __topmembers@0__:100:k", &s, &listener);
+FOLLOW_TEST(a_list_that_does_not_fit_in_a_message_is_told_without_it,
+            "__toplist@0__:100:k __topmembers@0__:100:k") {
     static char name[BOARD_MEMBER_MAX];
     memset(name, 'x', sizeof name);
     for (int i = 0; i < 20; i++) {
@@ -168,13 +168,9 @@ TEST(a_list_that_does_not_fit_in_a_message_is_told_without_it) {
     step(h);
     assert_string_equal(received(listener), "__toplist@0__:100:k changed\n");
     assert_int_equal(h->server.follows.roster_size, 0);
-    harness_destroy(h);
 }
 
-TEST(a_board_opens_and_closes_by_the_clock) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__board@0__:k", &s, &listener);
+FOLLOW_TEST(a_board_opens_and_closes_by_the_clock, "__board@0__:k") {
     harness_expect(h, s, "LB.CREATE k OPENS 2026-01-01T00:00:10Z CLOSES 2026-01-01T00:00:20Z",
                    "+OK\r\n");
     step(h);
@@ -201,13 +197,9 @@ TEST(a_board_opens_and_closes_by_the_clock) {
     assert_true(follow_wait_ms(&h->server) < 200);
     pass(h, 200);
     assert_true(follow_wait_ms(&h->server) == INT64_MAX);
-    harness_destroy(h);
 }
 
-TEST(a_member_that_is_placed_lower_by_others_was_overtaken) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__overtaken@0__:3:a:b:zoe", &s, &listener);
+FOLLOW_TEST(a_member_that_is_placed_lower_by_others_was_overtaken, "__overtaken@0__:3:a:b:zoe") {
     harness_run(h, s, "ZADD a:b 30 ann 20 zoe 10 kim");
     pass(h, 100);
     harness_run(h, s, "ZADD a:b 25 kim");
@@ -224,26 +216,18 @@ TEST(a_member_that_is_placed_lower_by_others_was_overtaken) {
     harness_run(h, s, "ZADD a:b 5 zoe 100 leo");
     pass(h, 100);
     assert_string_equal(received(listener), "");
-    harness_destroy(h);
 }
 
-TEST(nothing_is_told_while_the_setting_is_off_nor_later) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__top@0__:2:k __board@0__:k", &s, &listener);
+FOLLOW_TEST(nothing_is_told_while_the_setting_is_off_nor_later, "__top@0__:2:k __board@0__:k") {
     harness_run(h, s, "CONFIG SET notify-board-events no");
     harness_run(h, s, "ZADD k 1 a");
     pass(h, 100);
     harness_run(h, s, "CONFIG SET notify-board-events yes");
     pass(h, 100);
     assert_string_equal(received(listener), "");
-    harness_destroy(h);
 }
 
-TEST(patterns_receive_but_only_channels_follow) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("__top@0__:2:k", &s, &listener);
+FOLLOW_TEST(patterns_receive_but_only_channels_follow, "__top@0__:2:k") {
     harness_run(h, s, "PSUBSCRIBE __top@*");
     buffer_clear(&s->output);
     assert_int_equal(h->server.follows.boards.count, 1);
@@ -252,13 +236,9 @@ TEST(patterns_receive_but_only_channels_follow) {
     assert_int_equal(h->server.follows.boards.count, 0);
     harness_disconnect(h, listener);
     check(h);
-    harness_destroy(h);
 }
 
-TEST(channels_that_no_board_can_have_are_refused) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("x", &s, &listener);
+FOLLOW_TEST(channels_that_no_board_can_have_are_refused, "x") {
     static const char *const wrong[] = {
         "__top@0__:0:k",         "__top@0__:101:k",       "__top@0__:k",
         "__top@16__:1:k",        "__toplist@0__:1:",      "__topmembers@:1:k",
@@ -272,13 +252,9 @@ TEST(channels_that_no_board_can_have_are_refused) {
         harness_expect_prefix(h, s, line, "-ERR channels of ");
         assert_false(subscription_list_is_used(&s->subscriptions));
     }
-    harness_destroy(h);
 }
 
-TEST(one_client_follows_no_more_than_so_many) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("x", &s, &listener);
+FOLLOW_TEST(one_client_follows_no_more_than_so_many, "x") {
     for (int i = 0; i < FOLLOW_PER_CLIENT_MAX; i++) {
         harness_run_format(h, s, "SUBSCRIBE __overtaken@0__:1:k:m%d", i);
     }
@@ -294,7 +270,6 @@ TEST(one_client_follows_no_more_than_so_many) {
     while (follow_step(&h->server)) {
         check(h);
     }
-    harness_destroy(h);
 }
 
 /* ---- beside the twin ---- */
@@ -535,10 +510,7 @@ TEST(whatever_changes_a_board_what_was_told_is_what_there_is) {
 
 /* ---- memory ---- */
 
-TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("x", &s, &listener);
+FOLLOW_TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost, "x") {
     static const char line[] = "SUBSCRIBE __board@0__:k __topmembers@0__:2:k __overtaken@0__:1:k:a";
     harness_run(h, listener, "ZADD k 1 a 2 b");
     harness_run(h, listener, "RESET");
@@ -555,5 +527,4 @@ TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost) {
         }
     }
     assert_int_equal(h->server.follows.channel_count, 3);
-    harness_destroy(h);
 }

@@ -20,24 +20,30 @@ static struct harness *begin(const char *settings, struct session **s, struct se
     return h;
 }
 
+/* A test with a server, a client of it and one that listens. */
+#define NOTIFY_TEST(name, settings)                                                                \
+    static void name##_in(struct harness *h, struct session *s, struct session *listener);         \
+    TEST(name) {                                                                                   \
+        struct session *s, *listener;                                                              \
+        struct harness *h = begin(settings, &s, &listener);                                        \
+        name##_in(h, s, listener);                                                                 \
+        harness_destroy(h);                                                                        \
+    }                                                                                              \
+    static void name##_in(__attribute__((unused)) struct harness *h,                               \
+                          __attribute__((unused)) struct session *s,                               \
+                          __attribute__((unused)) struct session *listener)
+
 #define EVENT(name, size)                                                                          \
     "*3\r\n$7\r\nmessage\r\n$16\r\n__keyspace@0__:k\r\n$" #size "\r\n" name "\r\n"
 #define EVENTS "notify-keyspace-events KEAn\n"
 
-TEST(nothing_is_sent_by_default) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin(NULL, &s, &listener);
+NOTIFY_TEST(nothing_is_sent_by_default, NULL) {
     harness_run(h, s, "ZADD k 1 a");
     harness_run(h, s, "DEL k");
     assert_string_equal(received(listener), "");
-    harness_destroy(h);
 }
 
-TEST(a_key_that_expires_is_told_once_however_that_is_found_out) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin(EVENTS, &s, &listener);
+NOTIFY_TEST(a_key_that_expires_is_told_once_however_that_is_found_out, EVENTS) {
     for (int i = 0; i < 2; i++) {
         harness_run(h, s, "ZADD k 1 a");
         harness_run(h, s, "PEXPIRE k 5");
@@ -55,13 +61,9 @@ TEST(a_key_that_expires_is_told_once_however_that_is_found_out) {
         harness_expect(h, s, "ZCARD k", ":0\r\n");
         assert_string_equal(received(listener), "");
     }
-    harness_destroy(h);
 }
 
-TEST(boards_have_the_events_of_sorted_sets) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin(EVENTS, &s, &listener);
+NOTIFY_TEST(boards_have_the_events_of_sorted_sets, EVENTS) {
     harness_run(h, s, "LB.ADD k 5 m");
     assert_string_equal(received(listener), EVENT("new", 3) EVENT("zadd", 4));
     harness_run(h, s, "LB.ADD k INCR 5 m");
@@ -73,25 +75,17 @@ TEST(boards_have_the_events_of_sorted_sets) {
     harness_run(h, s, "LB.ADD k 5 m");
     harness_run(h, s, "ZREM k m");
     assert_string_equal(received(listener), EVENT("zadd", 4) EVENT("zrem", 4));
-    harness_destroy(h);
 }
 
-TEST(whoever_waited_causes_the_events_of_a_pop) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin(EVENTS, &s, &listener);
+NOTIFY_TEST(whoever_waited_causes_the_events_of_a_pop, EVENTS) {
     struct session *waiter = harness_connect(h);
     harness_expect(h, waiter, "BZPOPMAX k 0", "");
     harness_run(h, s, "ZADD k 1 a");
     assert_string_equal(received(listener),
                         EVENT("new", 3) EVENT("zadd", 4) EVENT("zpopmax", 7) EVENT("del", 3));
-    harness_destroy(h);
 }
 
-TEST(keys_of_any_size_have_events) {
-    struct session *s;
-    struct session *listener;
-    struct harness *h = begin("notify-keyspace-events KEAmn\n", &s, &listener);
+NOTIFY_TEST(keys_of_any_size_have_events, "notify-keyspace-events KEAmn\n") {
     static char name[REGISTRY_KEY_MAX + 1];
     memset(name, 'x', sizeof name);
     struct bytes add[] = {
@@ -103,7 +97,6 @@ TEST(keys_of_any_size_have_events) {
     assert_in_range(listener->output.size, REGISTRY_KEY_MAX, REGISTRY_KEY_MAX + 100);
     assert_string_equal(harness_run_args(h, s, card, 2), ":0\r\n");
     assert_in_range(listener->output.size, 2 * REGISTRY_KEY_MAX, 2 * REGISTRY_KEY_MAX + 200);
-    harness_destroy(h);
 }
 
 /* The archive's name comes with it, however it is found out that the period is over. */
