@@ -95,7 +95,7 @@ static void execute_refuse_exec(struct server *server, struct session *session,
         text += 4;
     }
     reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
-    if (server->monitor_count > 0) {
+    if (server->sessions.monitor_count > 0) {
         monitor_feed(server, session, request, execute_secrets_of(exec));
     }
 }
@@ -358,7 +358,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
         execute_note_slow(server, session, command, request, elapsed_ns);
     }
-    if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
+    if (server->sessions.monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
         monitor_feed(server, session, request, execute_secrets_of(command));
     }
     if (command->audit != AUDIT_NONE) {

@@ -54,7 +54,7 @@ static void host_job_free_waiter(struct host_context *ctx, void *context) {
     struct waiter *waiter = context;
     (void)ctx;
     if (waiter != NULL) {
-        client_memory_forget(&module.server.client_memory, &waiter->session);
+        client_memory_forget(&module.server.sessions.memory, &waiter->session);
         buffer_deinit(&waiter->output);
         memory_free(waiter);
     }
@@ -91,7 +91,7 @@ static void host_job_block(struct host_context *ctx) {
     session_init(&waiter->session, module.session.id, module.server.clock.monotonic_ms);
     waiter->session.protocol = module.session.protocol;
     buffer_init(&waiter->output, 0);
-    client_memory_forget(&module.server.client_memory, &module.session);
+    client_memory_forget(&module.server.sessions.memory, &module.session);
     waiter->session.job = job;
     waiter->session.job_size = module.session.job_size;
     module.session.job = NULL;

@@ -338,7 +338,7 @@ const char *replication_read_refusal(const struct server *server) {
 }
 
 bool replication_serves_as_master(const struct server *server) {
-    bool is_up = !server->durability.is_loading && !server->retiring.is_begun;
+    bool is_up = !server->durability.is_loading && !server->ending.retiring.is_begun;
     return is_up && !replication_is_replica(&server->replication) &&
            replication_write_refusal(server) == NULL &&
            !sync_is_lease_over(&server->replication.sync, clock_read_ms(&server->clock));

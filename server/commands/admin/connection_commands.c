@@ -22,7 +22,7 @@ static void auth_run(struct call *call) {
         return;
     }
     bool has_user = call->request->count == 3;
-    if (!has_user && call->server->users.default_user->has_no_password) {
+    if (!has_user && call->server->acl.users.default_user->has_no_password) {
         reply_error(call->reply, "ERR AUTH <password> called without any password configured for "
                                  "the default user. Are you sure your configuration is correct?");
         return;

@@ -90,7 +90,7 @@ const struct command command_save = {
 };
 
 static void lastsave_run(struct call *call) {
-    struct persistence_info info = {.last_save_s = call->server->started_at_s};
+    struct persistence_info info = {.last_save_s = call->server->about.started_at_s};
     if (call->server->persistence != NULL) {
         persistence_describe(call->server->persistence, &info);
     }
@@ -147,7 +147,7 @@ static void shutdown_run(struct call *call) {
         }
     } else if (!persistence_commands_begin(call, &words)) {
         reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
-    } else if (!server->is_shutdown_asked) {
+    } else if (!server->ending.is_asked) {
         call->session->awaits_end = true;
         server->has_news = true;
     }

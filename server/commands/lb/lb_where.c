@@ -37,7 +37,7 @@ static void lb_where_act(struct server *server, struct player_walk *walk,
     walk->done_count++;
     if (walk->job.session != NULL) {
         walk->job.session->job_size = walk->records.capacity;
-        client_memory_count(&server->client_memory, walk->job.session);
+        client_memory_count(&server->sessions.memory, walk->job.session);
     }
 }
 

@@ -20,13 +20,13 @@ static int connect_replica(struct loop_server *f, const char *port) {
     loop_send(client, port);
     loop_send(client, "\r\n");
     loop_expect(f, client, "+OK\r\n");
-    replication_add_replica(f->server, f->server->session_last->replica, REPLICA_ONLINE);
+    replication_add_replica(f->server, f->server->sessions.last->replica, REPLICA_ONLINE);
     return client;
 }
 
 /* The last connected client's session has written up to this group. */
 static void note_written(struct loop_server *f, uint64_t group) {
-    f->server->session_last->changed_group = group;
+    f->server->sessions.last->changed_group = group;
     replication_of(f)->group = group;
 }
 
@@ -114,7 +114,7 @@ TEST(a_client_may_leave_while_it_waits_for_replicas) {
     loop_send(ann, "WAIT 1 0\r\n");
     loop_turn_some(&f);
     loop_close(&f, ann);
-    while (f.server->session_count > 0) {
+    while (f.server->sessions.count > 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     assert_int_equal(f.server->waits.replica_waiter_count, 0);

@@ -309,8 +309,9 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     if (is_saved) {
-        f.server->pause = SERVER_PAUSE_WRITE; /* the order waits, and is in the snapshot */
-        f.server->pause_until_ms = INT64_MAX;
+        f.server->client_pause.kind =
+            SERVER_PAUSE_WRITE; /* the order waits, and is in the snapshot */
+        f.server->client_pause.until_ms = INT64_MAX;
         ask(&f, "SAVE\r\n", "+OK\r\n");
     }
     loop_stop(&f);
