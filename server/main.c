@@ -14,7 +14,7 @@
 
 #include "server/acl/acl_file.h"
 #include "server/commands/admin/info.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
@@ -510,7 +510,7 @@ static bool main_start_replication(void) {
 static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
-    program.server.jobs.resume = player_resume;
+    program.server.jobs.resume = board_task_resume;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;

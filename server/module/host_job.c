@@ -1,6 +1,6 @@
 /* Jobs. See host_run.h. */
 #include "server/clients/job.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
@@ -182,10 +182,10 @@ void host_job_stop(void) {
             host_UnblockClient(waiter->blocked, waiter);
         }
     }
-    jobs_end_orders(&module.server);
+    jobs_end_durable(&module.server);
 }
 
 void host_job_init(void) {
-    module.server.jobs.resume = player_resume;
+    module.server.jobs.resume = board_task_resume;
     module.server.jobs.is_resumed = true; /* until there is something */
 }

@@ -154,7 +154,7 @@ void replication_open(struct server *server) {
 void replication_begin_epoch(struct server *server) {
     server->replication.epoch++;
     wait_begin_epoch(&server->waits);
-    jobs_end_orders(server);
+    jobs_end_durable(server);
     server->jobs.is_resumed = false;
 }
 

@@ -1,7 +1,7 @@
 /* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
  * server becomes a replica. Replicas are connections that the tests put into the list. */
 #include "codec/memory.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
@@ -156,7 +156,7 @@ TEST(an_order_stays_when_its_server_becomes_a_replica_and_resumes_when_it_is_mas
     struct text request = {.at = NULL};
     struct text reply = {.at = NULL};
     loop_begin(&f, NULL);
-    f.server->jobs.resume = player_resume;
+    f.server->jobs.resume = board_task_resume;
     int ann = loop_connect(&f);
     int bob = loop_connect(&f);
     for (int i = 0; i < BOARDS; i++) {
