@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "server/clients/follow.h"
 #include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/key_spec.h"

@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/clients/audit.h"
 #include "server/clients/server.h"
 
 /* ---- addresses ---- */

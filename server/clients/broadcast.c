@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "server/clients/follow.h"
 #include "server/clients/server.h"
 
 struct message {

@@ -15,11 +15,7 @@
 #ifndef SERVER_JOB_H
 #define SERVER_JOB_H
 
-#include "protocol/reply.h"
-
-struct job;
-struct server;
-struct session;
+#include "server/clients/server.h"
 
 enum { JOBS_MAX = 64 }; /* that clients may begin */
 
@@ -50,15 +46,6 @@ struct job {
     uint64_t epoch; /* in which it began: replication_answer_epoch */
     bool is_silent; /* CLIENT REPLY OFF or SKIP */
     bool streams;   /* its reply is sent in pieces from its beginning on */
-};
-
-struct jobs {
-    struct job *first, *last;
-    uint32_t count;
-    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and where
-     * this server may change the keys. NULL: none. */
-    void (*resume)(struct server *server);
-    bool is_resumed; /* cleared by replication_begin_epoch */
 };
 
 /* May a client begin a job? false: the error was replied. */

@@ -6,23 +6,69 @@
 #include "server/acl/acl_log.h"
 #include "server/acl/acl_user.h"
 #include "server/acl/auth_guard.h"
-#include "server/clients/audit.h"
-#include "server/clients/follow.h"
-#include "server/clients/job.h"
 #include "server/clients/session.h"
 #include "server/clients/slow.h"
 #include "server/clients/stats.h"
+#include "server/clients/wait.h"
 #include "server/durability/state.h"
 #include "server/replication/replication.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/version.h"
+#include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Each holds back what those before it do. BOARDS: all whose replies can depend on the boards. */
 enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_BOARDS, SERVER_PAUSE_ALL };
 
+struct followed_board;
+struct job;
 struct persistence;
+
+/* Commands that run in steps (job.h). */
+struct jobs {
+    struct job *first, *last;
+    uint32_t count;
+    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and where
+     * this server may change the keys. NULL: none. */
+    void (*resume)(struct server *server);
+    bool is_resumed; /* cleared by replication_begin_epoch */
+};
+
+/* Boards that somebody follows (follow.h). */
+enum follow_queue { FOLLOW_DUE, FOLLOW_RESTS, FOLLOW_QUEUES };
+/* All that is followed. Zero-initialised except hash_seed. */
+struct follows {
+    struct link_table boards; /* by database and name */
+    uint64_t hash_seed;
+    struct followed_board *first[FOLLOW_QUEUES], *last[FOLLOW_QUEUES];
+    struct expiry guards; /* when boards open and close: one entry for each board */
+    uint32_t channel_count;
+    size_t roster_size; /* memory of the lists of members that were told last */
+};
+
+/* What the audit log is about (audit.h). */
+enum audit_class {
+    AUDIT_NONE,
+    AUDIT_FLUSH,
+    AUDIT_SHUTDOWN,
+    AUDIT_CONFIG, /* of CONFIG SET the names of the settings are logged */
+    AUDIT_USERS,  /* of ACL: the name of the user that is changed is logged */
+    AUDIT_PLAYERS,
+    AUDIT_ROLE,     /* who is to be the master */
+    AUDIT_SNAPSHOT, /* all boards leave the server */
+    AUDIT_AUTH,
+    AUDIT_MAXMEMORY,
+    AUDIT_CLASSES,
+};
+struct audit_window {
+    int64_t end_ms;   /* monotonic; 0: none */
+    uint32_t written; /* lines in this window, of what was refused */
+    uint64_t left_out;
+};
+struct audit {
+    struct audit_window windows[AUDIT_CLASSES];
+};
 
 /* The time between SHUTDOWN and the end in which balancers are to notice (shutdown-drain-timeout). */
 struct server_retiring {

@@ -1,4 +1,6 @@
 /* The work done once per tick, and when the next one is. See tick.h. */
+#include "server/clients/follow.h"
+#include "server/clients/job.h"
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/waiting.h"

@@ -1,4 +1,5 @@
 /* Running the queue, and the commands that run in steps. See tick_parts.h. */
+#include "server/clients/job.h"
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/command.h"

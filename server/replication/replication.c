@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "server/clients/job.h"
 #include "server/clients/server.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"

@@ -1,6 +1,7 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/acl/acl_file.h"
+#include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/commands/table.h"
 #include "server/dispatch/waiting.h"

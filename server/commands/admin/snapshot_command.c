@@ -9,6 +9,7 @@
  *
  * One is sent at a time; some more may wait for it, or for a save. */
 #include "codec/timestamp.h"
+#include "server/clients/job.h"
 #include "server/clients/server.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"

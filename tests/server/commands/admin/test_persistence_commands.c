@@ -1,5 +1,6 @@
 /* BGSAVE BGREWRITEAOF SAVE LASTSAVE SHUTDOWN and INFO's Persistence section, by bytes in and bytes
  * out. A fake replaces persistence.c: it returns what a test wants, and records its calls. */
+#include "server/clients/job.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/file_format.h"

@@ -1,4 +1,5 @@
 /* LB.WHERE, sentence by sentence; and what all commands that run in steps have in common. */
+#include "server/clients/job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/shadow.h"
