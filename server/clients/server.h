@@ -1,5 +1,12 @@
 /* The state of one server, without its sockets: everything besides the boards that handlers may
- * access. The event loop (connection.c, tick.c, main.c) keeps its own state around it. */
+ * access. The event loop (server/loop) and main.c keep their own state around it.
+ *
+ * How this room works: a session is one client's state (session.h). What it has queued since MULTI is
+ * its transaction; the channels it listens to, the keys it watches and those it waits for are
+ * subscriptions (subscription.h, watch.h, wait.h); a command of its own that takes long is a job
+ * (job.h). The registry reports each change of a key to server_life.c, which marks the watches, the
+ * waits and the boards that somebody follows (follow.h). What a client is to get without having
+ * asked for it goes to server_push, and the loop sends it. */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
@@ -135,8 +142,8 @@ struct server {
     uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
     /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
     bool has_news;
-    bool
-        owes_gates; /* answers wait for no more than what replicas are sent in this tick: dispatch/gate.h */
+    /* answers wait for no more than what replicas are sent in this tick: dispatch/gate.h */
+    bool owes_gates;
     bool is_embedded; /* in another host, which keeps hashes of its own: here are only boards */
     struct durability_state durability;
     struct replication replication;
@@ -193,10 +200,6 @@ static inline bool server_is_authenticated(const struct server *server,
 void server_take_certificate(struct server *server, struct session *session, struct bytes name);
 /* Should a balancer send clients here? NULL: yes; otherwise why not: "loading", "draining". */
 const char *server_unready_reason(const struct server *server);
-/* Has this client connected while the server retires? Then its PING says that it does. */
-static inline bool server_is_late(const struct server *server, const struct session *session) {
-    return server->ending.retiring.is_begun && session->id >= server->ending.retiring.from_id;
-}
 /* For clients that wait when their server becomes a replica. */
 #define SERVER_UNBLOCKED_ERROR                                                                     \
     "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
