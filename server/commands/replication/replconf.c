@@ -1,9 +1,7 @@
 /* REPLCONF: what a replica tells its master about itself. */
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"

@@ -16,7 +16,7 @@ static struct loop_server *begin(const char *settings) {
 
 static void end(struct loop_server *f) {
     const char *reason = "";
-    assert_true(auth_guard_validate(&f->server->auth_guard, &reason));
+    assert_true(auth_guard_validate(&f->server->acl.guard, &reason));
     loop_end(f);
     free(f);
 }
@@ -82,10 +82,10 @@ TEST(a_right_password_waits_as_long_and_ends_it) {
 static bool guess_with_own_login(struct loop_server *f, int client, const char *guess) {
     loop_send(client, "AUTH eve mine\r\n");
     loop_expect(f, client, "+OK\r\n");
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     loop_send(client, guess);
     loop_turn_some(f);
-    bool is_answered = f->server->auth_guard.failure_count > before;
+    bool is_answered = f->server->acl.guard.failure_count > before;
     pass(f, 5050);
     loop_expect(f, client, WRONG);
     return is_answered;
@@ -160,10 +160,10 @@ TEST(many_connections_do_not_guess_much_faster) {
         loop_send(clients[i], "AUTH wrong\r\n");
     }
     loop_turn_some(f);
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     pass(f, 1050);
     loop_turn_some(f);
-    assert_int_equal(f->server->auth_guard.failure_count - before, AUTH_GUARD_ABREAST);
+    assert_int_equal(f->server->acl.guard.failure_count - before, AUTH_GUARD_ABREAST);
     pass(f, 4000);
     for (int i = 0; i < CLIENTS; i++) {
         loop_expect(f, clients[i], WRONG);
@@ -185,10 +185,10 @@ TEST(who_leaves_while_waiting_leaves_nothing_behind) {
     static const int order[] = {1, 0, 2};
     for (int i = 0; i < 3; i++) {
         struct loop_wait wait = {0};
-        uint32_t left = f->server->session_count - 1;
+        uint32_t left = f->server->sessions.count - 1;
         loop_close(f, clients[order[i]]);
         pass(f, i == 2 ? 150 : 1);
-        while (f->server->session_count > left) {
+        while (f->server->sessions.count > left) {
             pass(f, 150);
             assert_true(loop_turn_and_wait(f, &wait));
         }
@@ -208,11 +208,11 @@ TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at) {
     loop_expect(f, client, "+OK\r\n");
     pass(f, 150);
     loop_expect(f, client, "+QUEUED\r\n");
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     loop_send(client, "EXEC\r\n");
     loop_expect(f, client,
                 "*1\r\n-ERR too many wrong passwords: authenticate outside of MULTI\r\n");
-    assert_int_equal(f->server->auth_guard.failure_count, before);
+    assert_int_equal(f->server->acl.guard.failure_count, before);
     end(f);
 }
 

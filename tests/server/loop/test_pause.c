@@ -135,7 +135,7 @@ TEST(a_client_that_a_pause_holds_counts_as_blocked) {
     loop_send(ann, "CLIENT KILL ID 3\r\n");
     loop_expect(&f, ann, ":1\r\n");
     loop_turn_some(&f);
-    assert_int_equal(f.server->postponed_count, 1);
+    assert_int_equal(f.server->sessions.postponed_count, 1);
     loop_send(ann, "CLIENT UNPAUSE\r\n");
     loop_expect(&f, ann, "+OK\r\n");
     loop_expect(&f, bob, ":1\r\n:1\r\n");
