@@ -17,145 +17,24 @@
  *
  * A save while the journal is on: the journal continues in a new file (rotating), then boards are
  * walked; when the base is complete, the manifest names it and the new file. */
-#include "server/durability/persistence.h"
+#include "server/durability/persistence_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "server/durability/file_format.h"
-#include "server/durability/journal.h"
-#include "server/durability/loading.h"
-#include "server/durability/received.h"
-#include "server/durability/snapshot.h"
-#include "server/durability/stream.h"
-#include "server/durability/unwritten.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
-#include "skiplist/keyspace/effect_listener.h"
 
 enum {
 #ifdef SERVER_TINY
-    LOAD_BUDGET_NS = 0,
     WALK_BUDGET_NS = 0,
 #else
-    LOAD_BUDGET_NS = 2000000,
     WALK_BUDGET_NS = 200000,
 #endif
     TICK_SIZE_MAX = 4 * 1024 * 1024, /* of effects; a running command may exceed it */
     RETRY_MS = 5000,
-    PROGRESS_MS = 1000,
-    REFUSAL_MAX = 256,
 };
-
-enum state {
-    /* what the journal guarantees */
-    LOADING,
-    OFF,
-    STARTING, /* buffered until the base before it is on disk; replies do not wait yet */
-    ON,
-    BROKEN,     /* the file is closed, for it cannot be relied on */
-    RESTARTING, /* as STARTING, but replies wait */
-    STOPPED,    /* nothing more may be answered: see error */
-    /* how far a save is */
-    IDLE,
-    ROTATING, /* the journal continues in a new file */
-    DUE,      /* the walk begins at the end of this tick */
-    WALKING,
-    ENDING,   /* the rest is written */
-    ADOPTING, /* what a master has sent becomes the base */
-};
-
-enum event {
-    LOADED,         /* with appendonly no */
-    LOADED_JOURNAL, /* and the journal's file is open */
-    FATAL,
-    JOURNAL_GONE,   /* lost, though not fatally */
-    JOURNAL_WANTED, /* after the boards that have just been walked */
-    JOURNAL_UNWANTED,
-    BASE_DONE,   /* the base that the journal waits for */
-    BASE_FAILED, /* the same */
-    SAVE_ASKED,
-    SAVE_ASKED_WITH_JOURNAL,
-    ROTATED,
-    WALK_BEGUN,
-    WALKED,
-    SAVED,
-    SAVE_FAILED,
-    ADOPTION_ASKED,
-    ADOPTED,
-    ADOPTION_FAILED,
-    FILES_REPLACED, /* by what was adopted, with a journal behind it */
-};
-
-struct persistence {
-    const struct settings *settings; /* these four are from the host */
-    struct registry *registry;
-    struct clock *clock;
-    struct durability_state *state;
-    uv_loop_t *loop; /* NULL until persistence_start */
-    void (*changed)(void *context);
-    void *context;
-    struct effect_listener listener;
-    enum state journaling, saving;
-    struct store store; /* directory -1: none is open */
-    struct store_state
-        files;         /* the store's, as the loop knows it: a thread may be changing that one */
-    bool had_manifest; /* the store, before what is being saved: a thread may be making one */
-    bool is_reserved;  /* the store was opened by persistence_prepare_settings, undecided */
-    struct journal journal;
-    struct unwritten unwritten;
-    uint32_t unwritten_stall; /* the journal's stall_count that it is of; 0: none */
-    struct snapshot snapshot;
-    bool is_streaming; /* what is being saved goes to a client */
-    bool is_streamed;  /* the last one is whole in its pipe */
-    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
-    unsigned stream_format;
-    struct stream stream;
-    /* Ends the process that reads it; NULL: there is none. */
-    void (*end_reader)(void *context);
-    void *reader_context;
-    struct received *received; /* NULL: nothing is received from a master */
-    bool is_applying;          /* the registry changes as a master's group says */
-    bool is_walk_held;
-    persistence_close_group *close_group; /* NULL: there is nothing to do */
-    void *close_context;
-    bool is_following; /* all changes are a master's groups */
-    bool has_gap; /* there was a time in which changes were not numbered: persistence_take_gap */
-    struct loading *loading;       /* NULL once it is done */
-    struct loading *ended_loading; /* its memory, until the loop has closed its handle */
-    uint64_t loading_begin_us;
-    int64_t loading_start_s; /* unix time, like save_end_s; fields ending in _ms are monotonic */
-    int64_t progress_ms;
-    bool is_blocking;                   /* within a call that waits: changed must not be called */
-    bool has_news;                      /* changed is to be called afterwards */
-    bool is_save_ok;                    /* the last snapshot succeeded */
-    uint64_t changes_before;            /* state->change_count when the last snapshot began */
-    uint64_t changes_saved;             /* and when the last successful one began */
-    uint64_t jumps_before, jumps_saved; /* the same for clock->jump_count */
-    int64_t save_begin_ms, save_end_ms, save_end_s, attempt_ms, save_seconds;
-    uint64_t save_count;
-    uint64_t base_size, journal_size_at_base;
-    uint64_t tick_begin_size; /* journal_gathered_size when this tick began */
-    char refusal[REFUSAL_MAX];
-    char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
-};
-
-static double persistence_seconds_since(uint64_t begin_us) {
-    return (double)(clock_monotonic_us() - begin_us) / 1e6;
-}
-
-static enum setting_appendfsync persistence_policy_of(const struct persistence *persistence) {
-    return (enum setting_appendfsync)persistence->settings->appendfsync;
-}
-
-static bool persistence_is_on(const struct persistence *persistence) {
-    return persistence->journal.state == JOURNAL_WRITES;
-}
-
-static bool persistence_is_saving(const struct persistence *persistence) {
-    return persistence->saving != IDLE;
-}
 
 /* Does the journal wait for its file? */
 static bool persistence_is_awaiting_base(const struct persistence *persistence) {
@@ -169,9 +48,6 @@ static bool persistence_is_gating(const struct persistence *persistence) {
 }
 
 /* ---- transitions ---- */
-
-static void persistence_move(struct persistence *persistence, enum state *machine,
-                             enum event event);
 
 static void persistence_begin_journal(struct persistence *persistence) {
     journal_begin(&persistence->journal);
@@ -228,8 +104,7 @@ static void persistence_note_failed(struct persistence *persistence) {
     }
 }
 
-/* No thread has the store. */
-static void persistence_note_files(struct persistence *persistence) {
+void persistence_note_files(struct persistence *persistence) {
     persistence->files = persistence->store.state;
 }
 
@@ -349,9 +224,7 @@ const char *persistence_transition(uint32_t index) {
     return index < TRANSITIONS ? transitions[index].text : NULL;
 }
 
-/* machine: journaling or saving. */
-static void persistence_move(struct persistence *persistence, enum state *machine,
-                             enum event event) {
+void persistence_move(struct persistence *persistence, enum state *machine, enum event event) {
     const struct transition *row = transitions;
     while (row->from != *machine || row->event != event) {
         row++;
@@ -365,20 +238,17 @@ static void persistence_move(struct persistence *persistence, enum state *machin
     }
 }
 
-/* From now on threads may change what the store says of its files. */
-static void persistence_begin_saving(struct persistence *persistence, enum event event) {
+void persistence_begin_saving(struct persistence *persistence, enum event event) {
     persistence->had_manifest = persistence->store.has_manifest;
     persistence_move(persistence, &persistence->saving, event);
 }
 
-static bool persistence_has_manifest(const struct persistence *persistence) {
+bool persistence_has_manifest(const struct persistence *persistence) {
     return persistence_is_saving(persistence) ? persistence->had_manifest
                                               : persistence->store.has_manifest;
 }
 
-/* The process must end before anything more is answered. */
-__attribute__((format(printf, 2, 3))) static void
-persistence_stop_at_once(struct persistence *persistence, const char *format, ...) {
+void persistence_stop_at_once(struct persistence *persistence, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(persistence->error, sizeof persistence->error, format, arguments);
@@ -392,7 +262,6 @@ const char *persistence_fatal_error(const struct persistence *persistence) {
 
 /* ---- passing effects on ---- */
 
-static void persistence_settle(struct persistence *persistence);
 static const char *persistence_find_refusal(struct persistence *persistence);
 
 /* Within a command: wait until the buffers have room for more effects. A journal that waits for its
@@ -598,9 +467,7 @@ static bool persistence_handle_received(struct persistence *persistence) {
     return true;
 }
 
-/* Handle what the journal and the snapshot report, the only place that does. Not within a command,
- * except where it waits for a base (persistence_make_room_for_effects). */
-static void persistence_settle(struct persistence *persistence) {
+void persistence_settle(struct persistence *persistence) {
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
@@ -612,9 +479,7 @@ static void persistence_settle(struct persistence *persistence) {
     }
 }
 
-/* Let replies be sent, and pass effects to the modules that need them now. Not within a command:
- * changed may close the command's own client when only part of its effects are recorded. */
-static void persistence_publish(struct persistence *persistence) {
+void persistence_publish(struct persistence *persistence) {
     persistence_settle(persistence);
     if (persistence->has_news && !persistence->is_blocking) {
         persistence->has_news = false;
@@ -623,8 +488,7 @@ static void persistence_publish(struct persistence *persistence) {
     }
 }
 
-/* A thread is done. */
-static void persistence_on_progress(void *context) {
+void persistence_on_progress(void *context) {
     struct persistence *persistence = context;
     persistence->has_news = true;
     if (!persistence->is_blocking) {
@@ -634,12 +498,8 @@ static void persistence_on_progress(void *context) {
 
 /* ---- saving ---- */
 
-static bool persistence_has_store(const struct persistence *persistence) {
-    return persistence->store.directory >= 0;
-}
-
-static bool persistence_open_store(struct persistence *persistence, const struct settings *settings,
-                                   char *error) {
+bool persistence_open_store(struct persistence *persistence, const struct settings *settings,
+                            char *error) {
     return persistence_has_store(persistence) ||
            store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
                       error) == STORE_OK;
@@ -686,14 +546,13 @@ static bool persistence_open_snapshot(struct persistence *persistence) {
     return true;
 }
 
-/* Not while a thread has the store. */
-static void persistence_follow_keep(struct store *store, const struct settings *settings) {
+void persistence_follow_keep(struct store *store, const struct settings *settings) {
     enum { DAY_SECONDS = 24 * 60 * 60 };
     store->keep = (struct store_keep){.seconds = settings->appendonly_keep_days * DAY_SECONDS,
                                       .size_max = settings->appendonly_keep_size};
 }
 
-static void persistence_begin_walk(struct persistence *persistence) {
+void persistence_begin_walk(struct persistence *persistence) {
     if (!persistence_open_snapshot(persistence)) {
         log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
         persistence_move(persistence, &persistence->saving, SAVE_FAILED);
@@ -726,147 +585,7 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
     return PERSISTENCE_OK;
 }
 
-/* ---- streaming ---- */
-
-bool persistence_may_stream(const struct persistence *persistence) {
-    return persistence->saving == IDLE && !persistence->has_reader &&
-           persistence->stream.state == STREAM_UNUSED;
-}
-
-enum persistence_status persistence_begin_stream(struct persistence *persistence, unsigned format,
-                                                 char *error) {
-    persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
-        return PERSISTENCE_FAILED;
-    }
-    if (!persistence_may_stream(persistence)) {
-        return PERSISTENCE_BUSY;
-    }
-    if (!stream_open(&persistence->stream, persistence->loop)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a pipe: %s", strerror(errno));
-        return PERSISTENCE_FAILED;
-    }
-    persistence->has_reader = true;
-    persistence->stream_format = format;
-    persistence->is_streaming = true;
-    persistence->is_streamed = false;
-    persistence->end_reader = NULL;
-    persistence->snapshot.is_overrun = false;
-    persistence_begin_saving(persistence, SAVE_ASKED);
-    return PERSISTENCE_OK;
-}
-
-static void persistence_explain_stream(const struct persistence *persistence, char *error) {
-    const struct snapshot *snapshot = &persistence->snapshot;
-    const char *what = snapshot->is_overrun
-                           ? "the backup was read more slowly than boards changed: try again with "
-                             "a higher rate, or when less is written"
-                           : "the backup was given up: see the server's log";
-    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
-}
-
-static bool persistence_is_stream_lost(const struct persistence *persistence) {
-    return persistence->stream.state != STREAM_OPEN || persistence->snapshot.is_overrun ||
-           (!persistence->is_streaming && !persistence->is_streamed);
-}
-
-enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
-                                                size_t room, size_t *size, char *error) {
-    enum stream_status status = persistence_is_stream_lost(persistence)
-                                    ? STREAM_FAILED
-                                    : stream_read(&persistence->stream, at, room, size);
-    switch (status) {
-    case STREAM_PIECE:
-        return PERSISTENCE_STREAM_PIECE;
-    case STREAM_WAITS:
-        return PERSISTENCE_STREAM_WAITS;
-    case STREAM_END:
-        if (persistence->is_streamed) {
-            return PERSISTENCE_STREAM_END;
-        }
-        break;
-    case STREAM_FAILED:
-        break;
-    }
-    persistence_explain_stream(persistence, error);
-    return PERSISTENCE_STREAM_FAILED;
-}
-
-int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
-                             void *context) {
-    if (persistence->stream.state != STREAM_OPEN) {
-        errno = EPIPE;
-        return -1;
-    }
-    persistence->end_reader = end_reader;
-    persistence->reader_context = context;
-    return stream_share(&persistence->stream);
-}
-
-enum persistence_stream persistence_look_stream(const struct persistence *persistence,
-                                                char *error) {
-    if (persistence_is_stream_lost(persistence)) {
-        persistence_explain_stream(persistence, error);
-        return PERSISTENCE_STREAM_FAILED;
-    }
-    return persistence->is_streamed ? PERSISTENCE_STREAM_END : PERSISTENCE_STREAM_WAITS;
-}
-
-bool persistence_stream_waits(const struct persistence *persistence) {
-    return persistence->stream.is_waiting && persistence->stream.state == STREAM_OPEN &&
-           (persistence->is_streaming || persistence->is_streamed) &&
-           !persistence->snapshot.is_failed;
-}
-
-struct persistence_streamed persistence_streamed(const struct persistence *persistence) {
-    const struct snapshot_footer *footer = &persistence->snapshot.footer;
-    return (struct persistence_streamed){.group = footer->sequence,
-                                         .time_us = (int64_t)footer->time_us,
-                                         .board_count = footer->board_count,
-                                         .member_count = footer->member_count};
-}
-
-uint64_t persistence_stream_group(const struct persistence *persistence) {
-    bool is_walked =
-        persistence->is_streamed || (persistence->is_streaming && persistence->saving == ENDING);
-    return is_walked ? persistence->snapshot.footer.sequence : 0;
-}
-
-static void persistence_close_stream(struct persistence *persistence) {
-    stream_close(&persistence->stream);
-    if (persistence->is_streaming) {
-        /* Its descriptor would keep the thread that writes from seeing that nobody reads. */
-        if (persistence->end_reader != NULL) {
-            persistence->end_reader(persistence->reader_context);
-        }
-        snapshot_give_up(
-            &persistence->snapshot); /* in state DUE, persistence_begin_walk finds it closed */
-        persistence->has_news = true;
-    }
-}
-
-void persistence_end_stream(struct persistence *persistence) {
-    persistence->has_reader = false;
-    persistence_close_stream(persistence);
-}
-
-/* Before something that cannot wait for a stream's reader. */
-static void persistence_abort_stream(struct persistence *persistence) {
-    if (!persistence->is_streaming) {
-        return;
-    }
-    persistence_close_stream(persistence);
-    persistence->is_blocking = true;
-    while (persistence->is_streaming) {
-        if (persistence->saving == DUE) {
-            persistence_begin_walk(persistence);
-        }
-        worker_wait(&persistence->snapshot.worker);
-        persistence_settle(persistence);
-    }
-    persistence->is_blocking = false;
-}
+/* ---- saving at once ---- */
 
 static void persistence_finish_rotation(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
@@ -880,8 +599,7 @@ static void persistence_finish_rotation(struct persistence *persistence) {
     }
 }
 
-/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
-static void persistence_finish_adoption(struct persistence *persistence) {
+void persistence_finish_adoption(struct persistence *persistence) {
     struct received *received = persistence->received;
     if (!received->worker.is_busy) {
         received_adopt(received, received->has_journal);
@@ -976,221 +694,6 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         return PERSISTENCE_FAILED;
     }
     return PERSISTENCE_OK;
-}
-
-/* ---- loading ---- */
-
-static void persistence_print_progress(struct persistence *persistence) {
-    const struct loading *loading = persistence->loading;
-    struct persistence_info info;
-    persistence_describe(persistence, &info);
-    double seconds = persistence_seconds_since(persistence->loading_begin_us);
-    log_write(
-        LOG_NOTICE, "loading: %.1f%% members=%llu effects=%llu members/s=%.0f remaining=%llds",
-        info.loading_percent, (unsigned long long)loading->member_count,
-        (unsigned long long)loading->effect_count,
-        seconds > 0 ? (double)loading->member_count / seconds : 0.0, (long long)info.loading_eta_s);
-}
-
-static void persistence_print_torn(const struct persistence *persistence) {
-    const struct loading *loading = persistence->loading;
-    const struct journal_torn *torn = &loading->journal.torn;
-    if (torn->size > 0) {
-        log_write(LOG_WARNING,
-                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
-                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
-                  "of the machine leaves that: what is lost had not been synced",
-                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
-    }
-}
-
-/* Create a new journal after everything loaded; it replaces the journals that end earlier. */
-static bool persistence_make_journal(struct persistence *persistence, char *error) {
-    struct store *store = &persistence->store;
-    struct journal_file file;
-    struct store_state state = store->state;
-    uint64_t first = persistence->journal.group + 1;
-    if (persistence->loading->journal.next_sequence != first) {
-        /* The base contains all of the old journals. They must go: a torn tail in one of them would
-         * be damage once the new journal follows it. */
-        state.journal_count = 0;
-    }
-    if (state.journal_count == STORE_JOURNALS_MAX) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "the manifest names too many journals");
-        return false;
-    }
-    uint64_t number = store_take_number(store);
-    state.journals[state.journal_count++] =
-        (struct store_journal){.number = number, .first_sequence = first};
-    struct store_state before = store->state;
-    if (!journal_file_create(&file, store->directory, store_name(STORE_JOURNAL, number).text,
-                             first)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a journal in %s: %s", store->path,
-                 strerror(errno));
-        return false;
-    }
-    if (store_set(store, &state) != STORE_SET) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s", store->path,
-                 strerror(errno));
-        journal_file_close(&file);
-        return false;
-    }
-    (void)store_remove_old(store, &before);
-    journal_take_file(&persistence->journal, &file);
-    return true;
-}
-
-/* Continue after the last whole group. A new journal is needed if the current one ends before the
- * base does (its tail was torn, and the base is younger), because its groups would have a gap; and
- * if it is of an earlier version, once its tail is cut. */
-static bool persistence_continue_journal(struct persistence *persistence, char *error) {
-    const struct loading *loading = persistence->loading;
-    struct store *store = &persistence->store;
-    uint32_t count = store->state.journal_count;
-    if (count == 0 || loading->journal.next_sequence != persistence->journal.group + 1) {
-        return persistence_make_journal(persistence, error);
-    }
-    struct journal_file file;
-    const struct store_name name =
-        store_name(STORE_JOURNAL, store->state.journals[count - 1].number);
-    if (!journal_file_continue(&file, store->directory, name.text, loading->journal.id,
-                               loading->journal.offset)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
-                 name.text, strerror(errno));
-        return false;
-    }
-    if (loading->journal.format < FILE_FORMAT) {
-        journal_file_close(&file);
-        return persistence_make_journal(persistence, error);
-    }
-    journal_take_file(&persistence->journal, &file);
-    return true;
-}
-
-static void persistence_update_time(const struct persistence *persistence) {
-    clock_update(persistence->clock);
-    registry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
-}
-
-/* Stamps continue after the last one on disk, or (--reset-clock) from the machine's clock. Must run
- * before the server makes its first stamp. */
-static void persistence_set_clock(struct persistence *persistence) {
-    struct clock *clock = persistence->clock;
-    int64_t floor_us = (int64_t)persistence->loading->time_us;
-    clock_raise(clock, floor_us);
-    persistence_update_time(persistence);
-    if (persistence->clock->is_to_be_reset) {
-        log_write(LOG_WARNING,
-                  "clock: reset to the machine's clock, as asked (--reset-clock) back_seconds=%.3f",
-                  (double)clock->lead_us / 1e6);
-        clock_reset(clock);
-        persistence_update_time(persistence);
-    } else if (clock->state == CLOCK_AHEAD) {
-        log_write(LOG_WARNING,
-                  "clock: the last stamp on disk is ahead of the machine's clock: the server's "
-                  "time goes on from there at its own rate lead_seconds=%.3f " CLOCK_RESET_ADVICE,
-                  (double)clock->lead_us / 1e6);
-    }
-}
-
-/* After a clock reset: no board may be in a period that has not begun. */
-static void persistence_roll_ahead(struct persistence *persistence) {
-    if (persistence->clock->is_to_be_reset) {
-        persistence->clock->is_to_be_reset = false;
-        uint32_t count = registry_roll_ahead(persistence->registry, persistence->clock->now_ms);
-        if (count > 0) {
-            log_write(LOG_WARNING,
-                      "clock: boards were in periods that have not begun: they begin anew in the "
-                      "present one, and their members are in the archives boards=%u",
-                      count);
-        }
-    }
-}
-
-static bool persistence_begin_service(struct persistence *persistence, char *error) {
-    const struct loading *loading = persistence->loading;
-    struct journal *journal = &persistence->journal;
-    persistence_set_clock(persistence);
-    journal->group = loading->sequence;
-    journal->ended_group = loading->sequence;
-    journal->written_group = loading->sequence;
-    journal->synced_group = loading->sequence;
-    persistence->changes_saved = persistence->state->change_count;
-    persistence->base_size = loading->base.window.file_size;
-    if (persistence->settings->appendonly) {
-        journal->policy_next = persistence_policy_of(persistence);
-        if (!persistence_continue_journal(persistence, error)) {
-            return false;
-        }
-        journal->file_size_sum = loading->size_total - persistence->base_size;
-        persistence_note_files(persistence);
-    }
-    persistence_move(persistence, &persistence->journaling,
-                     persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
-    return true;
-}
-
-static void persistence_end_loading(struct persistence *persistence) {
-    struct loading *loading = persistence->loading;
-    loading_deinit(loading);
-    persistence->loading = NULL;
-    persistence->ended_loading = loading; /* the loop still has its handle */
-}
-
-/* false: error says why. */
-static bool persistence_finish_loading(struct persistence *persistence, char *error) {
-    const struct loading *loading = persistence->loading;
-    double seconds = persistence_seconds_since(persistence->loading_begin_us);
-    persistence_print_torn(persistence);
-    if (!persistence_begin_service(persistence, error)) {
-        return false;
-    }
-    if (loading->size_total > 0) {
-        double divisor = seconds > 0 ? seconds : 1e-6;
-        log_write(LOG_NOTICE,
-                  "loaded boards=%" PRIu64 " members=%" PRIu64 " effects=%" PRIu64
-                  " groups=%" PRIu64 " bytes=%" PRIu64
-                  " seconds=%.2f members/s=%.0f effects/s=%.0f",
-                  loading->board_count, loading->member_count, loading->effect_count,
-                  loading->group_count, loading->size_total, seconds,
-                  (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
-    }
-    persistence_end_loading(persistence);
-    persistence->state->is_loading = false;
-    persistence_publish(persistence);
-    persistence_roll_ahead(persistence);
-    return true;
-}
-
-/* The server must not run with only a part of the boards. */
-static void persistence_refuse_to_start(struct persistence *persistence, const char *error) {
-    log_write(LOG_WARNING, "cannot start: %s", error);
-    persistence_stop_at_once(persistence, "%s", error);
-    persistence_publish(persistence);
-}
-
-/* true: there is more to do at once. */
-static bool persistence_step_loading(struct persistence *persistence) {
-    char error[PERSISTENCE_ERROR_MAX];
-    int64_t now_ms = persistence->clock->monotonic_ms;
-    switch (loading_step(persistence->loading, LOAD_BUDGET_NS)) {
-    case LOADING_MORE:
-        if (now_ms - persistence->progress_ms >= PROGRESS_MS) {
-            persistence->progress_ms = now_ms;
-            persistence_print_progress(persistence);
-        }
-        return true;
-    case LOADING_WAITS:
-        return false;
-    case LOADING_DONE:
-        if (!persistence_finish_loading(persistence, error)) {
-            persistence_refuse_to_start(persistence, error);
-        }
-        return true;
-    case LOADING_FAILED:
-        persistence_refuse_to_start(persistence, persistence->loading->error);
-    }
-    return false;
 }
 
 /* ---- the tick ---- */
@@ -1392,110 +895,6 @@ void persistence_set_close_group(struct persistence *persistence, persistence_cl
     persistence->close_context = context;
 }
 
-static void persistence_explain_out_of_memory(char *error) {
-    snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
-}
-
-enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
-    persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
-        return PERSISTENCE_FAILED;
-    }
-    if (persistence->received != NULL &&
-        (persistence->received->state != RECEIVED_NONE || persistence->received->is_clearing)) {
-        return PERSISTENCE_BUSY;
-    }
-    if (!persistence_open_store(persistence, persistence->settings, error)) {
-        return PERSISTENCE_FAILED;
-    }
-    if (!persistence_has_manifest(persistence)) {
-        if (persistence_is_saving(persistence)) {
-            return PERSISTENCE_BUSY;
-        }
-        if (!store_begin(&persistence->store)) {
-            snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s",
-                     persistence->store.path, strerror(errno));
-            return PERSISTENCE_FAILED;
-        }
-    }
-    if (persistence->received == NULL) {
-        persistence->received =
-            received_create(persistence->loop, persistence_on_progress, persistence);
-    }
-    if (persistence->received == NULL ||
-        !received_begin(persistence->received, &persistence->store, persistence->registry)) {
-        persistence_explain_out_of_memory(error);
-        return PERSISTENCE_FAILED;
-    }
-    return PERSISTENCE_OK;
-}
-
-void persistence_receive(struct persistence *persistence, const char *at, size_t size) {
-    received_add(persistence->received, at, size);
-}
-
-bool persistence_receive_is_full(const struct persistence *persistence) {
-    return persistence->received != NULL && received_is_full(persistence->received);
-}
-
-void persistence_end_receive(struct persistence *persistence) {
-    received_end(persistence->received);
-}
-
-/* Let it take the place of everything. Not while the files are in use. */
-static void persistence_adopt_received(struct persistence *persistence) {
-    struct received *received = persistence->received;
-    persistence_settle(persistence);
-    if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
-        return;
-    }
-    if (persistence->journaling == ON && !journal_is_idle(&persistence->journal)) {
-        return; /* its threads wake the loop */
-    }
-    persistence_follow_keep(&persistence->store, persistence->settings);
-    persistence_begin_saving(persistence, ADOPTION_ASKED);
-    received_adopt(received,
-                   persistence->settings->appendonly || persistence->journaling == BROKEN);
-}
-
-bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
-    if (persistence->received == NULL) {
-        return false;
-    }
-    bool has_more = received_step(persistence->received, budget_ns);
-    if (persistence->received->state == RECEIVED_LOADED) {
-        persistence_adopt_received(persistence);
-    }
-    return has_more;
-}
-
-enum received_state persistence_received_state(const struct persistence *persistence,
-                                               const char **error) {
-    if (persistence->received == NULL) {
-        return RECEIVED_NONE;
-    }
-    *error = persistence->received->error;
-    return persistence->received->state;
-}
-
-uint64_t persistence_received_loaded_size(const struct persistence *persistence) {
-    return persistence->received != NULL ? received_loaded_size(persistence->received) : 0;
-}
-
-void persistence_abandon_receive(struct persistence *persistence) {
-    if (persistence->received == NULL || persistence->received->state == RECEIVED_NONE) {
-        return;
-    }
-    persistence->is_blocking = true;
-    while (persistence->saving == ADOPTING) {
-        persistence_finish_adoption(persistence);
-        persistence_settle(persistence);
-    }
-    persistence->is_blocking = false;
-    received_clear(persistence->received);
-}
-
 /* ---- replies that wait ---- */
 
 uint64_t persistence_last_group(const struct persistence *persistence) {
@@ -1574,36 +973,6 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
     return persistence;
 }
 
-static bool persistence_start_loading(struct persistence *persistence, char *error) {
-    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
-    if (loading == NULL) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
-        return false;
-    }
-    loading->registry = persistence->registry;
-    loading->store = &persistence->store;
-    loading->changed = persistence_on_progress;
-    loading->context = persistence;
-    persistence->loading = loading;
-    persistence->loading_begin_us = clock_monotonic_us();
-    persistence->loading_start_s = persistence->clock->now_ms / 1000;
-    persistence->progress_ms = persistence->clock->monotonic_ms;
-    persistence->state->is_loading = true;
-    if (!loading_init(loading, persistence->loop)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot start a thread");
-        return false;
-    }
-    if (loading->size_total > 0) {
-        log_write(LOG_NOTICE, "loading: begun bytes=%llu", (unsigned long long)loading->size_total);
-    }
-    /* If there is nothing to load, it is done already. */
-    if (loading->size_total == 0 && !loading_run(loading)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", loading->error);
-        return false;
-    }
-    return true;
-}
-
 bool persistence_start(struct persistence *persistence, const struct persistence_host *host,
                        uv_loop_t *loop, void (*changed)(void *context), void *context,
                        char *error) {
@@ -1674,20 +1043,6 @@ void persistence_destroy(struct persistence *persistence) {
 }
 
 /* ---- describing ---- */
-
-static void persistence_describe_loading(const struct persistence *persistence,
-                                         struct persistence_info *info) {
-    const struct loading *loading = persistence->loading;
-    double seconds = persistence_seconds_since(persistence->loading_begin_us);
-    double part =
-        loading->size_total > 0 ? (double)loading->size_done / (double)loading->size_total : 0.0;
-    info->loading_start_s = persistence->loading_start_s;
-    info->loading_total_size = loading->size_total;
-    info->loading_loaded_size = loading->size_done;
-    info->loading_members = loading->member_count;
-    info->loading_percent = part * 100.0;
-    info->loading_eta_s = part > 0.0 ? (int64_t)(seconds * (1.0 - part) / part) + 1 : -1;
-}
 
 static void persistence_describe_journal(const struct persistence *persistence,
                                          struct persistence_info *info) {

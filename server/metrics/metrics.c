@@ -549,7 +549,7 @@ static const struct family families[] = {
     {"leaderboard_sync_promises_needed", GAUGE, "So many must have, before it opens",
      VALUE(replication.sync.promises_needed)},
     {"leaderboard_sync_may_have_forgotten", GAUGE,
-     "1: this server may have forgotten what it acknowledged, and does not count until it is "
+     "1: this server has lost durability, and does not count until it is "
      "filled",
      VALUE(replication.sync.has_forgotten)},
     {.title = "Ticks: a slow host or a slow server"},

@@ -208,5 +208,3 @@ TEST(what_is_written_is_read_back) {
         assert_true(json_take(&reader, ']') && json_is_over(&reader));
     }
 }
-
-TEST_MAIN(NULL, NULL)

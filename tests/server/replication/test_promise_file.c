@@ -40,8 +40,7 @@ static void assert_same(const struct promise *a, const struct promise *b) {
     assert_string_equal(a_text, b_text);
 }
 
-static void what_is_saved_is_loaded(void **state) {
-    (void)state;
+TEST_WITH(what_is_saved_is_loaded, set_up, tear_down) {
     struct promise saved = some_promise(), loaded;
     assert_int_equal(promise_load(directory, &loaded, error), PROMISE_MISSING);
     for (int left = 0; left < PROMISE_LEFTS; left++) {
@@ -53,8 +52,7 @@ static void what_is_saved_is_loaded(void **state) {
     }
 }
 
-static void every_changed_byte_and_every_cut_is_found(void **state) {
-    (void)state;
+TEST(every_changed_byte_and_every_cut_is_found) {
     char text[PROMISE_TEXT_MAX];
     struct promise promise = some_promise(), parsed;
     size_t size = promise_print(&promise, text);
@@ -71,16 +69,14 @@ static void every_changed_byte_and_every_cut_is_found(void **state) {
     assert_false(promise_parse((struct bytes){.at = text, .size = size + 1}, &parsed));
 }
 
-static void a_damaged_file_is_named(void **state) {
-    (void)state;
+TEST_WITH(a_damaged_file_is_named, set_up, tear_down) {
     struct promise promise;
     file_write(directory_join(directory, "leaderboard.promise"), "leaderboard promise 1\n", 22);
     assert_int_equal(promise_load(directory, &promise, error), PROMISE_DAMAGED);
     assert_non_null(strstr(error, "leaderboard.promise"));
 }
 
-static void a_boot_has_its_size_and_stays(void **state) {
-    (void)state;
+TEST(a_boot_has_its_size_and_stays) {
     char first[PROMISE_BOOT_SIZE + 1], second[PROMISE_BOOT_SIZE + 1];
     promise_read_boot(first);
     promise_read_boot(second);
@@ -89,8 +85,7 @@ static void a_boot_has_its_size_and_stays(void **state) {
 }
 
 /* Whichever call of the disk fails: the file is the old one or the new one, and whole. */
-static void a_failing_disk_leaves_the_old_or_the_new_promise(void **state) {
-    (void)state;
+TEST_WITH(a_failing_disk_leaves_the_old_or_the_new_promise, set_up, tear_down) {
     struct promise old = some_promise(), loaded;
     struct promise next = old;
     next.promised.text[11] = 'b';
@@ -108,16 +103,4 @@ static void a_failing_disk_leaves_the_old_or_the_new_promise(void **state) {
             assert_true(!is_over || is_saved);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, set_up, tear_down),
-        cmocka_unit_test(every_changed_byte_and_every_cut_is_found),
-        cmocka_unit_test_setup_teardown(a_damaged_file_is_named, set_up, tear_down),
-        cmocka_unit_test(a_boot_has_its_size_and_stays),
-        cmocka_unit_test_setup_teardown(a_failing_disk_leaves_the_old_or_the_new_promise, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,5 +76,3 @@ TEST(a_search_ends_with_the_first_error_of_its_last_round) {
     put_error("WRONGTYPE this key is a hash");
     check_refused(404, "\"not_found\"");
 }
-
-TEST_MAIN(NULL, NULL)

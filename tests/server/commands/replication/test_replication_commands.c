@@ -3,9 +3,8 @@
 #include "server/dispatch/waiting.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
-#include "server/replication/replicator.h"
 #include "tests/support/harness.h"
-#include "tests/support/test.h"
+#include "tests/support/noted_replicator.h"
 
 static int begin(void **state) {
     *state = harness_create("");
@@ -21,80 +20,6 @@ static int end(void **state) {
     struct replication *r = &h->server.replication;                                                \
     struct session *s = harness_connect(h);                                                        \
     (void)r
-
-/* ---- the replicator: this one notes what it is asked for ---- */
-
-struct replicator {
-    struct server *server;
-    char calls[256];
-    bool is_slow; /* what was received is still to be applied at a promotion */
-};
-
-static void note(struct replicator *replicator, const char *word) {
-    if (replicator != NULL) {
-        size_t size = strlen(replicator->calls);
-        snprintf(replicator->calls + size, sizeof replicator->calls - size, "%s ", word);
-    }
-}
-void replicator_follow(struct replicator *replicator, bool is_failover) {
-    note(replicator, is_failover ? "shift" : "follow");
-}
-bool replicator_promote(struct replicator *replicator) {
-    note(replicator, "promote");
-    return replicator == NULL || !replicator->is_slow;
-}
-void replicator_finish_promotion(struct replicator *replicator) {
-    note(replicator, "finish");
-    replication_open(replicator->server);
-}
-void replicator_write_history(struct replicator *replicator) {
-    note(replicator, "history");
-}
-void replicator_leave(struct replicator *replicator, struct replica *replica) {
-    assert_true(replicator == NULL || replica->port == 7001);
-    note(replicator, "leave");
-}
-void replicator_ask_acks(struct replicator *replicator) {
-    note(replicator, "ask");
-}
-bool replicator_ask_handover(struct replicator *replicator) {
-    note(replicator, "handover");
-    return replicator != NULL;
-}
-void replicator_drop_link(struct replicator *replicator) {
-    note(replicator, "drop");
-}
-void replicator_print_source(struct replicator *replicator, struct buffer *out) {
-    (void)replicator;
-    (void)out;
-}
-void replicator_acknowledge(struct replicator *replicator, struct replica *replica, uint64_t acked,
-                            uint64_t probe) {
-    (void)replicator;
-    (void)replica;
-    (void)acked;
-    (void)probe;
-}
-void replicator_acknowledge_bytes(struct replicator *replicator, struct replica *replica,
-                                  uint64_t offset) {
-    (void)replicator;
-    (void)replica;
-    (void)offset;
-}
-void replicator_sync(struct replicator *replicator, struct replica *replica,
-                     const struct replication_wish *wish, struct reply *reply) {
-    (void)replicator;
-    (void)replica;
-    (void)wish;
-    reply_ok(reply);
-}
-void replicator_register(struct replicator *replicator, struct replica *replica,
-                         const struct sync_registration *said, struct reply *reply) {
-    (void)replicator;
-    (void)replica;
-    (void)said;
-    reply_ok(reply);
-}
 
 #define WITH_REPLICATOR                                                                            \
     struct replicator replicator = {.server = &h->server};                                         \
@@ -161,9 +86,7 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
         {"REPLICAOF 127.0.0.1", "-ERR wrong number of arguments for 'replicaof' command\r\n"},
         {"SLAVEOF a 1 b", "-ERR wrong number of arguments for 'slaveof' command\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     assert_int_equal(r->role, REPLICATION_MASTER);
     assert_null(h->server.settings.replicaof_host);
     char line[400] = "REPLICAOF ";
@@ -341,9 +264,7 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
         {"REPLCONF rdb-filter-only functions",
          "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     const int formats[] = {-1, 0, FILE_FORMAT_STREAMED - 1, FILE_FORMAT - 2, FILE_FORMAT + 2};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         char line[64];
@@ -543,9 +464,7 @@ REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
         {"FAILOVER FORCE FORCE", "-ERR syntax error\r\n"},
         {"FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     struct session *replica = connect_replica(h, 7001, REPLICA_COPIES);
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7002",
                    "-ERR FAILOVER target HOST and PORT is not a replica.\r\n");
@@ -836,5 +755,3 @@ REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
     harness_expect(h, s, "ZADD b 1 m", ":1\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,0 +1,277 @@
+/* The start: what the files hold is loaded, then the clock, the numbers of groups and the journal go on behind it. See
+ * persistence.h. */
+#include "server/durability/persistence_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "server/durability/file_format.h"
+#include "server/system/log.h"
+
+enum {
+#ifdef SERVER_TINY
+    LOAD_BUDGET_NS = 0,
+#else
+    LOAD_BUDGET_NS = 2000000,
+#endif
+    PROGRESS_MS = 1000,
+};
+
+static void persistence_load_print_progress(struct persistence *persistence) {
+    const struct loading *loading = persistence->loading;
+    struct persistence_info info;
+    persistence_describe(persistence, &info);
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
+    log_write(
+        LOG_NOTICE, "loading: %.1f%% members=%llu effects=%llu members/s=%.0f remaining=%llds",
+        info.loading_percent, (unsigned long long)loading->member_count,
+        (unsigned long long)loading->effect_count,
+        seconds > 0 ? (double)loading->member_count / seconds : 0.0, (long long)info.loading_eta_s);
+}
+
+static void persistence_load_print_torn(const struct persistence *persistence) {
+    const struct loading *loading = persistence->loading;
+    const struct journal_torn *torn = &loading->journal.torn;
+    if (torn->size > 0) {
+        log_write(LOG_WARNING,
+                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
+                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
+                  "of the machine leaves that: what is lost had not been synced",
+                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
+    }
+}
+
+/* Create a new journal after everything loaded; it replaces the journals that end earlier. */
+static bool persistence_load_make_journal(struct persistence *persistence, char *error) {
+    struct store *store = &persistence->store;
+    struct journal_file file;
+    struct store_state state = store->state;
+    uint64_t first = persistence->journal.group + 1;
+    if (persistence->loading->journal.next_sequence != first) {
+        /* The base contains all of the old journals. They must go: a torn tail in one of them would
+         * be damage once the new journal follows it. */
+        state.journal_count = 0;
+    }
+    if (state.journal_count == STORE_JOURNALS_MAX) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "the manifest names too many journals");
+        return false;
+    }
+    uint64_t number = store_take_number(store);
+    state.journals[state.journal_count++] =
+        (struct store_journal){.number = number, .first_sequence = first};
+    struct store_state before = store->state;
+    if (!journal_file_create(&file, store->directory, store_name(STORE_JOURNAL, number).text,
+                             first)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a journal in %s: %s", store->path,
+                 strerror(errno));
+        return false;
+    }
+    if (store_set(store, &state) != STORE_SET) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s", store->path,
+                 strerror(errno));
+        journal_file_close(&file);
+        return false;
+    }
+    (void)store_remove_old(store, &before);
+    journal_take_file(&persistence->journal, &file);
+    return true;
+}
+
+/* Continue after the last whole group. A new journal is needed if the current one ends before the
+ * base does (its tail was torn, and the base is younger), because its groups would have a gap; and
+ * if it is of an earlier version, once its tail is cut. */
+static bool persistence_load_continue_journal(struct persistence *persistence, char *error) {
+    const struct loading *loading = persistence->loading;
+    struct store *store = &persistence->store;
+    uint32_t count = store->state.journal_count;
+    if (count == 0 || loading->journal.next_sequence != persistence->journal.group + 1) {
+        return persistence_load_make_journal(persistence, error);
+    }
+    struct journal_file file;
+    const struct store_name name =
+        store_name(STORE_JOURNAL, store->state.journals[count - 1].number);
+    if (!journal_file_continue(&file, store->directory, name.text, loading->journal.id,
+                               loading->journal.offset)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
+                 name.text, strerror(errno));
+        return false;
+    }
+    if (loading->journal.format < FILE_FORMAT) {
+        journal_file_close(&file);
+        return persistence_load_make_journal(persistence, error);
+    }
+    journal_take_file(&persistence->journal, &file);
+    return true;
+}
+
+static void persistence_load_update_time(const struct persistence *persistence) {
+    clock_update(persistence->clock);
+    registry_set_offset(persistence->registry, clock_offset_ms(persistence->clock));
+}
+
+/* Stamps continue after the last one on disk, or (--reset-clock) from the machine's clock. Must run
+ * before the server makes its first stamp. */
+static void persistence_load_set_clock(struct persistence *persistence) {
+    struct clock *clock = persistence->clock;
+    int64_t floor_us = (int64_t)persistence->loading->time_us;
+    clock_raise(clock, floor_us);
+    persistence_load_update_time(persistence);
+    if (persistence->clock->is_to_be_reset) {
+        log_write(LOG_WARNING,
+                  "clock: reset to the machine's clock, as asked (--reset-clock) back_seconds=%.3f",
+                  (double)clock->lead_us / 1e6);
+        clock_reset(clock);
+        persistence_load_update_time(persistence);
+    } else if (clock->state == CLOCK_AHEAD) {
+        log_write(LOG_WARNING,
+                  "clock: the last stamp on disk is ahead of the machine's clock: the server's "
+                  "time goes on from there at its own rate lead_seconds=%.3f " CLOCK_RESET_ADVICE,
+                  (double)clock->lead_us / 1e6);
+    }
+}
+
+/* After a clock reset: no board may be in a period that has not begun. */
+static void persistence_load_roll_ahead(struct persistence *persistence) {
+    if (persistence->clock->is_to_be_reset) {
+        persistence->clock->is_to_be_reset = false;
+        uint32_t count = registry_roll_ahead(persistence->registry, persistence->clock->now_ms);
+        if (count > 0) {
+            log_write(LOG_WARNING,
+                      "clock: boards were in periods that have not begun: they begin anew in the "
+                      "present one, and their members are in the archives boards=%u",
+                      count);
+        }
+    }
+}
+
+static bool persistence_load_begin_service(struct persistence *persistence, char *error) {
+    const struct loading *loading = persistence->loading;
+    struct journal *journal = &persistence->journal;
+    persistence_load_set_clock(persistence);
+    journal->group = loading->sequence;
+    journal->ended_group = loading->sequence;
+    journal->written_group = loading->sequence;
+    journal->synced_group = loading->sequence;
+    persistence->changes_saved = persistence->state->change_count;
+    persistence->base_size = loading->base.window.file_size;
+    if (persistence->settings->appendonly) {
+        journal->policy_next = persistence_policy_of(persistence);
+        if (!persistence_load_continue_journal(persistence, error)) {
+            return false;
+        }
+        journal->file_size_sum = loading->size_total - persistence->base_size;
+        persistence_note_files(persistence);
+    }
+    persistence_move(persistence, &persistence->journaling,
+                     persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
+    return true;
+}
+
+void persistence_end_loading(struct persistence *persistence) {
+    struct loading *loading = persistence->loading;
+    loading_deinit(loading);
+    persistence->loading = NULL;
+    persistence->ended_loading = loading; /* the loop still has its handle */
+}
+
+/* false: error says why. */
+bool persistence_finish_loading(struct persistence *persistence, char *error) {
+    const struct loading *loading = persistence->loading;
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
+    persistence_load_print_torn(persistence);
+    if (!persistence_load_begin_service(persistence, error)) {
+        return false;
+    }
+    if (loading->size_total > 0) {
+        double divisor = seconds > 0 ? seconds : 1e-6;
+        log_write(LOG_NOTICE,
+                  "loaded boards=%" PRIu64 " members=%" PRIu64 " effects=%" PRIu64
+                  " groups=%" PRIu64 " bytes=%" PRIu64
+                  " seconds=%.2f members/s=%.0f effects/s=%.0f",
+                  loading->board_count, loading->member_count, loading->effect_count,
+                  loading->group_count, loading->size_total, seconds,
+                  (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
+    }
+    persistence_end_loading(persistence);
+    persistence->state->is_loading = false;
+    persistence_publish(persistence);
+    persistence_load_roll_ahead(persistence);
+    return true;
+}
+
+/* The server must not run with only a part of the boards. */
+static void persistence_load_refuse_to_start(struct persistence *persistence, const char *error) {
+    log_write(LOG_WARNING, "cannot start: %s", error);
+    persistence_stop_at_once(persistence, "%s", error);
+    persistence_publish(persistence);
+}
+
+/* true: there is more to do at once. */
+bool persistence_step_loading(struct persistence *persistence) {
+    char error[PERSISTENCE_ERROR_MAX];
+    int64_t now_ms = persistence->clock->monotonic_ms;
+    switch (loading_step(persistence->loading, LOAD_BUDGET_NS)) {
+    case LOADING_MORE:
+        if (now_ms - persistence->progress_ms >= PROGRESS_MS) {
+            persistence->progress_ms = now_ms;
+            persistence_load_print_progress(persistence);
+        }
+        return true;
+    case LOADING_WAITS:
+        return false;
+    case LOADING_DONE:
+        if (!persistence_finish_loading(persistence, error)) {
+            persistence_load_refuse_to_start(persistence, error);
+        }
+        return true;
+    case LOADING_FAILED:
+        persistence_load_refuse_to_start(persistence, persistence->loading->error);
+    }
+    return false;
+}
+
+/* ---- the interface ---- */
+
+bool persistence_start_loading(struct persistence *persistence, char *error) {
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    if (loading == NULL) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
+        return false;
+    }
+    loading->registry = persistence->registry;
+    loading->store = &persistence->store;
+    loading->changed = persistence_on_progress;
+    loading->context = persistence;
+    persistence->loading = loading;
+    persistence->loading_begin_us = clock_monotonic_us();
+    persistence->loading_start_s = persistence->clock->now_ms / 1000;
+    persistence->progress_ms = persistence->clock->monotonic_ms;
+    persistence->state->is_loading = true;
+    if (!loading_init(loading, persistence->loop)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot start a thread");
+        return false;
+    }
+    if (loading->size_total > 0) {
+        log_write(LOG_NOTICE, "loading: begun bytes=%llu", (unsigned long long)loading->size_total);
+    }
+    /* If there is nothing to load, it is done already. */
+    if (loading->size_total == 0 && !loading_run(loading)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", loading->error);
+        return false;
+    }
+    return true;
+}
+
+void persistence_describe_loading(const struct persistence *persistence,
+                                  struct persistence_info *info) {
+    const struct loading *loading = persistence->loading;
+    double seconds = persistence_seconds_since(persistence->loading_begin_us);
+    double part =
+        loading->size_total > 0 ? (double)loading->size_done / (double)loading->size_total : 0.0;
+    info->loading_start_s = persistence->loading_start_s;
+    info->loading_total_size = loading->size_total;
+    info->loading_loaded_size = loading->size_done;
+    info->loading_members = loading->member_count;
+    info->loading_percent = part * 100.0;
+    info->loading_eta_s = part > 0.0 ? (int64_t)(seconds * (1.0 - part) / part) + 1 : -1;
+}
