@@ -32,7 +32,6 @@
 #include "server/system/process.h"
 #include "server/system/service.h"
 #include "server/system/surroundings.h"
-#include "server/tools/import_rdb.h"
 #include "server/tools/tools.h"
 #include "server/web/web.h"
 
