@@ -70,14 +70,14 @@ struct replica {
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
     bool
         is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
-    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
-    uint64_t ack_group;      /* in its memory */
-    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
-    uint64_t sent_group;     /* the last group handed to its connection */
+    bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;  /* in its memory */
+    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group; /* the last group handed to its connection */
     size_t
         fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
     bool is_failed; /* the machinery has given it up: its session is being closed */
-    /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
+    /* sync-replicas: its node; 0: it has not registered, and does not count. */
     uint64_t node;
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
     uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
@@ -103,7 +103,7 @@ struct replication_wish {
     bool wants_failover;
     bool is_redis;    /* PSYNC, SYNC */
     bool is_old;      /* SYNC: nothing is answered before the copy */
-    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
+    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has voted for */
     struct term term; /* that term */
 };
 
