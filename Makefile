@@ -182,11 +182,8 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@$(RUN_SHORT) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS) --alone tests/torture/run
-	@echo "once more with io-threads 2:"
-	@LEADERBOARD_TEST_IO_THREADS=2 $(RUN_SHORT) $(IO_THREADED)
-	@echo "once more in redis-server, with the module:"
-	@$(SHADOW) $(RUN_SHORT) $(SHADOWED)
+	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED) \
+	    --with $(SHADOW) $(SHADOWED) --alone tests/torture/run
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test

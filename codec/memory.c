@@ -201,6 +201,17 @@ void *memory_allocate_zeroed(size_t size) {
     return memory_allocate_by(size, memory_get_zeroed);
 }
 
+char *memory_copy_text(const char *at, size_t size) {
+    char *copy = memory_allocate(size + 1);
+    if (copy != NULL) {
+        if (size > 0) {
+            memcpy(copy, at, size);
+        }
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
 void *memory_resize(void *at, size_t size) {
     CHECK(size > 0);
     if (at == NULL) {

@@ -26,6 +26,8 @@ MUST_CHECK void *memory_allocate(size_t size);
 MUST_CHECK void *memory_allocate_lasting(size_t size);
 /* memory_allocate, zeroed. Large sizes come from fresh pages, so nothing is touched up front. */
 MUST_CHECK void *memory_allocate_zeroed(size_t size);
+/* A copy of a text, with a terminator behind it. */
+MUST_CHECK char *memory_copy_text(const char *at, size_t size);
 /* Grow or shrink. NULL: out of memory, and the old allocation is unchanged. at may be NULL. */
 MUST_CHECK void *memory_resize(void *at, size_t size);
 /* at may be NULL. */

@@ -113,3 +113,7 @@ void buffer_append(struct buffer *buffer, const void *at, size_t size) {
         buffer_commit(buffer, size);
     }
 }
+
+void buffer_put(void *buffer, const char *at, size_t size) {
+    buffer_append(buffer, at, size);
+}

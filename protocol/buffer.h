@@ -43,5 +43,7 @@ static inline void buffer_commit(struct buffer *buffer, size_t size) {
 }
 
 void buffer_append(struct buffer *buffer, const void *at, size_t size);
+/* The same for those who know it only as their output (codec/json.h). */
+void buffer_put(void *buffer, const char *at, size_t size);
 
 #endif

@@ -115,14 +115,16 @@ static void docs_main_write_command(const struct command *container,
 
 typedef void write_each(const struct command *container, const struct command *command);
 
-/* Every command of a group that can be sent; for a container, its subcommands. */
+/* Every command of a group that can be sent; for a container, its subcommands. HELP is the same
+ * for all of them, and not among them. */
 static void docs_main_for_each_of_group(const char *group, write_each *write) {
     const struct command *container = NULL;
     for (uint32_t index = 0; index < command_count(); index++) {
         const struct command *command = command_by_index(index);
         bool is_subcommand = command_is_subcommand(index);
         container = is_subcommand ? container : command;
-        if (command->run != NULL && strcmp(command->group, group) == 0) {
+        if (command->run != NULL && strcmp(command->group, group) == 0 &&
+            strcmp(command->name, "HELP") != 0) {
             write(is_subcommand ? container : NULL, command);
         }
     }
@@ -137,7 +139,7 @@ static void docs_main_write_commands(void) {
         "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n"
         "Each entry has the syntax (none: the command takes no arguments), what the command does,\n"
         "its complexity and its flags. All are in the server since %s, unless the entry says\n"
-        "otherwise.\n\n",
+        "otherwise. Each command with subcommands also has HELP, which lists them.\n\n",
         first_version);
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         fputs(i == 0 ? "Groups: " : i % 4 == 0 ? ",\n" : ", ", stdout);
@@ -203,19 +205,14 @@ static void docs_main_write_steps(void) {
         "\n"
         "## On a server that follows\n"
         "\n"
-        "- A replica applies a master's changes in steps of less than a millisecond, whatever "
-        "command made "
-        "them. So does a\n"
-        "  replica that becomes master, with what it has received.\n"
-        "- A server that follows a Redis or the module "
+        "A replica applies a master's changes in steps of less than a millisecond, whatever "
+        "command "
+        "made them, also when it becomes\n"
+        "master. A server that follows a Redis or the module "
         "([moving-from-redis.md](moving-from-redis.md#without-a-stop)) applies each\n"
-        "  command, and each `MULTI` with its `EXEC`, in one go: readers never see a part of one. "
-        "So one that "
-        "touches a million\n"
-        "  members holds its clients for as long as the table says: a `ZUNIONSTORE` of 665,000 "
-        "members took "
-        "290 ms. What it costs\n"
-        "  at the source, it costs here.\n"
+        "command, and each `MULTI` with its `EXEC`, in one go: what it costs at the source, it "
+        "costs here. A `ZUNIONSTORE` of 665,000\n"
+        "members held its clients for 290 ms.\n"
         "\n",
         stdout);
 }

@@ -180,6 +180,19 @@ static bool acl_rules_is_absent_name(struct bytes name) {
     return !acl_rules_has_space(name) && absent_is_known(name);
 }
 
+/* A command or subcommand by its name. */
+static enum acl_status acl_rules_apply_named(struct acl_selector *selector, struct bytes rule,
+                                             struct bytes name, bool is_allowed) {
+    uint32_t command = command_find_original(name);
+    if (command == COMMAND_NONE && !acl_rules_is_absent_name(name)) {
+        return ACL_UNKNOWN_NAME;
+    }
+    if (command != COMMAND_NONE) {
+        acl_rules_set_command(selector, command, is_allowed);
+    }
+    return acl_rules_keep_rule(selector, rule, 0);
+}
+
 /* "+config|get", "+select|0": cut at the last bar. */
 static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, struct bytes rule,
                                                struct bytes name, const char *bar) {
@@ -202,14 +215,7 @@ static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, st
     if (command_by_index(command)->subcommands == NULL) {
         return acl_rules_allow_first_arg(selector, rule, command, arg);
     }
-    uint32_t subcommand = command_find_original(name);
-    if (subcommand == COMMAND_NONE && !acl_rules_is_absent_name(name)) {
-        return ACL_UNKNOWN_NAME;
-    }
-    if (subcommand != COMMAND_NONE) {
-        acl_rules_set_command(selector, subcommand, true);
-    }
-    return acl_rules_keep_rule(selector, rule, 0);
+    return acl_rules_apply_named(selector, rule, name, true);
 }
 
 static enum acl_status acl_rules_apply_command(struct acl_selector *selector, struct bytes rule) {
@@ -227,14 +233,7 @@ static enum acl_status acl_rules_apply_command(struct acl_selector *selector, st
     if (is_allowed && bar != NULL) {
         return acl_rules_apply_divided(selector, rule, name, bar);
     }
-    uint32_t command = command_find_original(name);
-    if (command == COMMAND_NONE && !acl_rules_is_absent_name(name)) {
-        return ACL_UNKNOWN_NAME;
-    }
-    if (command != COMMAND_NONE) {
-        acl_rules_set_command(selector, command, is_allowed);
-    }
-    return acl_rules_keep_rule(selector, rule, 0);
+    return acl_rules_apply_named(selector, rule, name, is_allowed);
 }
 
 /* ---- keys and channels ---- */

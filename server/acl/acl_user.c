@@ -54,14 +54,10 @@ bool acl_list_add(struct acl_list *list, struct bytes text, uint32_t value) {
         list->at = grown;
         list->capacity = capacity;
     }
-    char *copy = memory_allocate(text.size + 1);
+    char *copy = memory_copy_text(text.at, text.size);
     if (copy == NULL) {
         return false;
     }
-    if (text.size > 0) {
-        memcpy(copy, text.at, text.size);
-    }
-    copy[text.size] = '\0';
     list->at[list->count++] = (struct acl_text){
         .text = {.at = copy, .size = text.size},
         .hash = acl_user_hash_of(text),
@@ -267,20 +263,9 @@ static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_s
 
 /* ---- a user ---- */
 
-static char *acl_user_copy_name(struct bytes name) {
-    char *copy = memory_allocate(name.size + 1);
-    if (copy != NULL) {
-        if (name.size > 0) {
-            memcpy(copy, name.at, name.size);
-        }
-        copy[name.size] = '\0';
-    }
-    return copy;
-}
-
 static struct acl_user *acl_user_create_bare(struct bytes name) {
     struct acl_user *user = memory_allocate_zeroed(sizeof *user);
-    char *copy = user != NULL ? acl_user_copy_name(name) : NULL;
+    char *copy = user != NULL ? memory_copy_text(name.at, name.size) : NULL;
     if (copy == NULL) {
         memory_free(user);
         return NULL;

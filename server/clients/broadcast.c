@@ -20,7 +20,8 @@ static bool broadcast_may_receive(const struct message *message, const struct se
            acl_user_may_read(session->user, message->board);
 }
 
-static void broadcast_send_to(void *context, struct session *session, struct bytes pattern) {
+static void broadcast_send_to(void *context, void *owner, struct bytes pattern) {
+    struct session *session = owner;
     struct message *message = context;
     if (!broadcast_may_receive(message, session)) {
         return;

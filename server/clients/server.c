@@ -92,7 +92,7 @@ bool server_init(struct server *server, uint32_t command_count) {
     registry_set_expired_listener(server->registry, server_on_key_expired);
     registry_set_rolled_listener(server->registry, server_on_board_rolled);
     server->auth_guard.seed = server->hash_seed;
-    server->watches.hash_seed = server->hash_seed;
+    server->watches.keys.hash_seed = server->hash_seed;
     server->subscriptions.hash_seed = server->hash_seed;
     server->waits.keys.hash_seed = server->hash_seed;
     follow_init(server);
@@ -131,11 +131,8 @@ void server_add_session(struct server *server, struct session *session) {
     server_reset_user(server, session);
     session->previous = server->session_last;
     session->next = NULL;
-    if (server->session_last != NULL) {
-        server->session_last->next = session;
-    } else {
-        server->session_first = session;
-    }
+    *(server->session_last != NULL ? &server->session_last->next : &server->session_first) =
+        session;
     server->session_last = session;
     server->session_count++;
     session_table_put(&server->sessions_by_id, session);
@@ -160,16 +157,9 @@ void server_remove_session(struct server *server, struct session *session) {
         session_unlink(&server->killed_first, session, SESSION_KILLED);
         server->killed_count--;
     }
-    if (session->previous != NULL) {
-        session->previous->next = session->next;
-    } else {
-        server->session_first = session->next;
-    }
-    if (session->next != NULL) {
-        session->next->previous = session->previous;
-    } else {
-        server->session_last = session->previous;
-    }
+    *(session->previous != NULL ? &session->previous->next : &server->session_first) =
+        session->next;
+    *(session->next != NULL ? &session->next->previous : &server->session_last) = session->previous;
     session->next = NULL;
     session->previous = NULL;
     server->session_count--;

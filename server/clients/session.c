@@ -77,12 +77,10 @@ bool session_set_text(char **name, struct bytes text) {
         session_forget(name);
         return true;
     }
-    char *copy = memory_allocate(text.size + 1);
+    char *copy = memory_copy_text(text.at, text.size);
     if (copy == NULL) {
         return false;
     }
-    memcpy(copy, text.at, text.size);
-    copy[text.size] = '\0';
     memory_free(*name);
     *name = copy;
     return true;

@@ -30,10 +30,11 @@ enum session_reply_mode {
 /* Lists of sessions. A session is in each list at most once. */
 enum session_list {
     SESSION_MONITORS,
-    SESSION_KILLED,  /* killed but not yet removed */
-    SESSION_WAITERS, /* that wait, for a key or for replicas */
-    SESSION_PUSHED,  /* with output that is not the reply to a request of its own */
-    SESSION_BY_SIZE, /* one size class of struct client_memory */
+    SESSION_KILLED,         /* killed but not yet removed */
+    SESSION_WAITERS,        /* that wait, for a key or for replicas */
+    SESSION_PUSHED,         /* with output that is not the reply to a request of its own */
+    SESSION_BY_SIZE,        /* one size class of struct client_memory */
+    SESSION_AUTHENTICATING, /* that wait until their password is looked at */
     SESSION_LISTS,
 };
 struct session_link {
@@ -143,13 +144,13 @@ MUST_CHECK bool session_is_name(struct bytes text);
  * watches, subscribes to or waits for. */
 static inline size_t session_held_size(const struct session *session) {
     return session->query_buffer_size + session->transaction.memory_size +
-           session->watches.memory_size + session->subscriptions.memory_size +
+           session->watches.keys.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size;
 }
 /* All memory of the client. Buffers count with their capacity. */
 static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
-           session->watches.memory_size + session->subscriptions.memory_size +
+           session->watches.keys.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
            session->kept.capacity + session->handed_size + session->job_size +
            (session->replica != NULL ? sizeof *session->replica : 0);

@@ -22,6 +22,7 @@ struct topic {
     struct subscription *first, *last;
     struct topic *marked_next, *marked_previous;
     bool is_marked;
+    bool is_retired;     /* no longer in its table, and all its subscriptions are left */
     void *follow;        /* of the observer; or NULL */
     uint32_t plain_size; /* of a pattern: bytes at its begin that stand for themselves */
     uint32_t name_size;
@@ -37,7 +38,7 @@ struct subscription {
 };
 
 struct subscriber {
-    struct session *session; /* NULL: left */
+    void *owner; /* NULL: left */
     struct subscription *first, *last;
     size_t memory_size;
     struct subscriber *next_left;
@@ -81,7 +82,9 @@ static void subscription_remove_topic(struct subscriptions *all, struct topic *t
     if (topic->follow != NULL) {
         all->observer.remove(all->observer.context, topic->follow);
     }
-    link_table_take(&all->topics[topic->kind], &topic->link);
+    if (!topic->is_retired) {
+        link_table_take(&all->topics[topic->kind], &topic->link);
+    }
     memory_free(topic);
 }
 
@@ -218,12 +221,11 @@ static struct subscription *subscription_add_subscription(struct subscriptions *
 /* ---- lists ---- */
 
 static struct subscriber *subscription_ensure_subscriber(struct subscription_list *list,
-                                                         struct session *session,
-                                                         enum subscription_kind kind) {
+                                                         void *owner, enum subscription_kind kind) {
     if (list->subscribers[kind] == NULL) {
         list->subscribers[kind] = memory_allocate_zeroed(sizeof(struct subscriber));
         if (list->subscribers[kind] != NULL) {
-            list->subscribers[kind]->session = session;
+            list->subscribers[kind]->owner = owner;
         }
     }
     return list->subscribers[kind];
@@ -246,10 +248,10 @@ static void subscription_count(struct subscriptions *all, struct subscription_li
     list->subscribers[topic->kind]->memory_size += subscription_size(topic);
 }
 
-bool subscription_add(struct subscriptions *all, struct subscription_list *list,
-                      struct session *session, enum subscription_kind kind, struct bytes name) {
+bool subscription_add(struct subscriptions *all, struct subscription_list *list, void *owner,
+                      enum subscription_kind kind, struct bytes name) {
     (void)subscription_free_step(all, FREED_BY_A_NEW_ONE);
-    struct subscriber *subscriber = subscription_ensure_subscriber(list, session, kind);
+    struct subscriber *subscriber = subscription_ensure_subscriber(list, owner, kind);
     struct topic *topic = subscription_find_topic(all, kind, name);
     if (subscriber == NULL) {
         return false;
@@ -300,7 +302,7 @@ void subscription_cut(struct subscriptions *all, struct subscription_list *list,
     }
 }
 
-void subscription_clear(struct subscriptions *all, struct subscription_list *list,
+void subscription_leave(struct subscriptions *all, struct subscription_list *list,
                         enum subscription_kind kind) {
     struct subscriber *subscriber = list->subscribers[kind];
     if (subscriber == NULL) {
@@ -311,18 +313,24 @@ void subscription_clear(struct subscriptions *all, struct subscription_list *lis
     list->observed_count = kind == SUBSCRIPTION_CHANNEL ? 0 : list->observed_count;
     list->memory_size -= subscriber->memory_size;
     all->client_count -= !subscription_list_is_used(list);
-    subscriber->session = NULL;
+    subscriber->owner = NULL;
     subscriber->next_left = all->left;
     all->left = subscriber;
-    (void)subscription_free_step(all, FREED_AT_ONCE);
+}
+
+void subscription_clear(struct subscriptions *all, struct subscription_list *list,
+                        enum subscription_kind kind) {
+    if (list->subscribers[kind] != NULL) {
+        subscription_leave(all, list, kind);
+        (void)subscription_free_step(all, FREED_AT_ONCE);
+    }
 }
 
 bool subscription_free_step(struct subscriptions *all, uint32_t work_max) {
     for (uint32_t work = 0; work < work_max && all->left != NULL; work++) {
         struct subscriber *subscriber = all->left;
-        if (subscriber->first != NULL) {
-            subscription_free(all, subscriber->first);
-        } else {
+        subscription_free(all, subscriber->first);
+        if (subscriber->first == NULL) {
             all->left = subscriber->next_left;
             memory_free(subscriber);
         }
@@ -348,7 +356,7 @@ void subscription_each(const struct subscription_list *list, enum subscription_k
 
 /* The first from this subscription on that is not left; or NULL. */
 static const struct subscription *subscription_skip_left(const struct subscription *subscription) {
-    while (subscription != NULL && subscription->subscriber->session == NULL) {
+    while (subscription != NULL && subscription->subscriber->owner == NULL) {
         subscription = subscription->topic_next;
     }
     return subscription;
@@ -397,7 +405,7 @@ static void subscription_visit_topic(const struct topic *topic, struct bytes pat
                                      subscription_receive *visit, void *context) {
     const struct subscription *subscription = subscription_skip_left(topic->first);
     for (; subscription != NULL; subscription = subscription_skip_left(subscription->topic_next)) {
-        visit(context, subscription->subscriber->session, pattern);
+        visit(context, subscription->subscriber->owner, pattern);
     }
 }
 
@@ -446,12 +454,12 @@ bool subscription_mark(struct subscriptions *all, enum subscription_kind kind, s
     return topic != NULL;
 }
 
-struct session *subscription_marked(struct subscriptions *all, struct bytes *name) {
+void *subscription_marked(struct subscriptions *all, struct bytes *name) {
     while (all->marked_first != NULL) {
         const struct subscription *subscription = subscription_skip_left(all->marked_first->first);
         if (subscription != NULL) {
             *name = subscription_topic_name(all->marked_first);
-            return subscription->subscriber->session;
+            return subscription->subscriber->owner;
         }
         subscription_unmark_topic(all, all->marked_first);
     }
@@ -460,6 +468,35 @@ struct session *subscription_marked(struct subscriptions *all, struct bytes *nam
 
 void subscription_unmark(struct subscriptions *all) {
     subscription_unmark_topic(all, all->marked_first);
+}
+
+/* ---- retiring ---- */
+
+void subscription_retire(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
+                         subscription_retired *visit, void *context) {
+    struct topic *topic = subscription_find_topic(all, kind, name);
+    if (topic == NULL) {
+        return;
+    }
+    link_table_take(&all->topics[kind], &topic->link);
+    topic->is_retired = true;
+    const struct subscription *subscription = subscription_skip_left(topic->first);
+    for (; subscription != NULL; subscription = subscription_skip_left(subscription->topic_next)) {
+        visit(context, subscription->subscriber->owner);
+    }
+}
+
+const struct subscription *subscription_newest(const struct subscription_list *list,
+                                               enum subscription_kind kind) {
+    return list->subscribers[kind] != NULL ? list->subscribers[kind]->last : NULL;
+}
+
+const struct subscription *subscription_older(const struct subscription *subscription) {
+    return subscription->own_previous;
+}
+
+struct bytes subscription_name(const struct subscription *subscription) {
+    return subscription_topic_name(subscription->topic);
 }
 
 /* ---- validation ---- */
@@ -512,7 +549,9 @@ bool subscription_validate(const struct subscriptions *all, const char **reason)
         return false;
     }
     for (uint32_t i = 0; i < all->pairs.count && wrong == NULL; i++) {
-        wrong = subscription_check(all, (const struct subscription *)all->pairs.links[i]);
+        const struct subscription *each = (const struct subscription *)all->pairs.links[i];
+        wrong = subscription_check(all, each);
+        total += each->topic->is_retired;
     }
     if (wrong == NULL && total != all->pairs.count) {
         wrong = "subscription: topics and pairs do not agree";

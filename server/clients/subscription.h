@@ -1,5 +1,5 @@
 /* Subscriptions of clients to channels and patterns (SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE), or to the
- * keys that they wait for (wait.h).
+ * keys that they wait for (wait.h) or watch (watch.h).
  *
  *     topic  channel "news" ---- subscription ---- subscription     one for each client and topic
  *                                     |                 |
@@ -15,9 +15,10 @@
 
 #include "codec/bytes.h"
 #include "server/clients/link_table.h"
+#include "skiplist/keyspace/registry.h"
 
-struct session;
 struct subscriber;
+struct subscription;
 struct topic;
 
 enum subscription_kind {
@@ -25,7 +26,8 @@ enum subscription_kind {
     SUBSCRIPTION_PATTERN,
     SUBSCRIPTION_SHARD, /* channels of SSUBSCRIBE, apart from the others */
     SUBSCRIPTION_KINDS,
-    SUBSCRIPTION_KEY = SUBSCRIPTION_CHANNEL, /* of wait.h, which has a struct of its own */
+    SUBSCRIPTION_KEY =
+        SUBSCRIPTION_CHANNEL, /* of waits and watches, which have their own structs */
 };
 
 enum { SUBSCRIPTION_NAME_MAX = 65536 }; /* bytes of a channel's name */
@@ -66,18 +68,19 @@ static inline bool subscription_list_is_used(const struct subscription_list *lis
 /* All lists must be clear. */
 void subscription_deinit(struct subscriptions *all);
 
-/* Subscribe the session, whose list this is. No-op if it already is. A pattern has at most
- * GLOB_PATTERN_MAX bytes. false: out of memory; nothing changed. */
+/* Subscribe the owner of this list, a session or a watch_list. No-op if it already is. A pattern has
+ * at most GLOB_PATTERN_MAX bytes. false: out of memory; nothing changed. */
 MUST_CHECK bool subscription_add(struct subscriptions *all, struct subscription_list *list,
-                                 struct session *session, enum subscription_kind kind,
-                                 struct bytes name);
+                                 void *owner, enum subscription_kind kind, struct bytes name);
 /* No-op if it is not subscribed. */
 void subscription_remove(struct subscriptions *all, struct subscription_list *list,
                          enum subscription_kind kind, struct bytes name);
 /* Remove the newest until count_left of a kind are left. */
 void subscription_cut(struct subscriptions *all, struct subscription_list *list,
                       enum subscription_kind kind, uint32_t count_left);
-/* Remove all of one kind. */
+/* Remove all of one kind. subscription_leave: none is freed at once. */
+void subscription_leave(struct subscriptions *all, struct subscription_list *list,
+                        enum subscription_kind kind);
 void subscription_clear(struct subscriptions *all, struct subscription_list *list,
                         enum subscription_kind kind);
 /* Free up to work_max subscriptions of cleared lists. false: none are left. Each subscription_add
@@ -100,7 +103,7 @@ uint32_t subscription_subscriber_count(const struct subscriptions *all, enum sub
 /* Visit those who receive a message to this channel: its subscribers of this kind, and unless it is
  * a shard channel, those of every pattern that matches it. pattern.at is NULL for the former. visit
  * must not change subscriptions. */
-typedef void subscription_receive(void *context, struct session *session, struct bytes pattern);
+typedef void subscription_receive(void *context, void *owner, struct bytes pattern);
 void subscription_each_receiver(const struct subscriptions *all, enum subscription_kind kind,
                                 struct bytes channel, subscription_receive *visit, void *context);
 
@@ -108,9 +111,42 @@ void subscription_each_receiver(const struct subscriptions *all, enum subscripti
 bool subscription_mark(struct subscriptions *all, enum subscription_kind kind, struct bytes name);
 /* The first marked topic, its name, which is valid as long as it has a subscriber, and the oldest of
  * its subscribers. NULL: there is no topic. */
-struct session *subscription_marked(struct subscriptions *all, struct bytes *name);
+void *subscription_marked(struct subscriptions *all, struct bytes *name);
 /* Take the mark off the first marked topic. */
 void subscription_unmark(struct subscriptions *all);
+
+/* Visit the owners of a topic, each of which must leave it (subscription_leave), and forget it: who
+ * subscribes to this name later meets none of the subscriptions that are yet to be freed. */
+typedef void subscription_retired(void *context, void *owner);
+void subscription_retire(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
+                         subscription_retired *visit, void *context);
+
+/* A list's newest subscription, and the one before another; NULL: there is none. */
+const struct subscription *subscription_newest(const struct subscription_list *list,
+                                               enum subscription_kind kind);
+const struct subscription *subscription_older(const struct subscription *subscription);
+/* Its topic's name. */
+struct bytes subscription_name(const struct subscription *subscription);
+
+/* A key as a topic's name: the number of its database and its name. */
+struct subscription_key {
+    char at[1 + REGISTRY_NAME_MAX];
+};
+static inline struct bytes subscription_put_key(struct subscription_key *key, uint32_t database,
+                                                struct bytes name) {
+    CHECK(database < REGISTRY_DATABASES && name.size <= REGISTRY_NAME_MAX);
+    key->at[0] = (char)database;
+    if (name.size > 0) {
+        memcpy(key->at + 1, name.at, name.size);
+    }
+    return (struct bytes){.at = key->at, .size = 1 + name.size};
+}
+/* Take the database from the front of such a name. */
+static inline uint32_t subscription_take_database(struct bytes *name) {
+    uint32_t database = (unsigned char)name->at[0];
+    *name = (struct bytes){.at = name->at + 1, .size = name->size - 1};
+    return database;
+}
 
 MUST_CHECK bool subscription_validate(const struct subscriptions *all, const char **reason);
 

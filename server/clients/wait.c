@@ -6,27 +6,14 @@
 
 #include "server/clients/session.h"
 
-struct topic_text {
-    char at[1 + REGISTRY_NAME_MAX];
-};
-
-static struct bytes wait_put_name(struct topic_text *text, uint32_t database, struct bytes name) {
-    CHECK(database < REGISTRY_DATABASES && name.size <= REGISTRY_NAME_MAX);
-    text->at[0] = (char)database;
-    if (name.size > 0) {
-        memcpy(text->at + 1, name.at, name.size);
-    }
-    return (struct bytes){.at = text->at, .size = 1 + name.size};
-}
-
 /* There are no keys with longer names. */
 static bool wait_add_keys(struct waits *waits, struct session *session, uint32_t database,
                           const struct bytes *names, uint32_t name_count) {
-    struct topic_text text;
+    struct subscription_key text;
     for (uint32_t i = 0; i < name_count; i++) {
         if (names[i].size <= REGISTRY_NAME_MAX &&
             !subscription_add(&waits->keys, &session->wait.keys, session, SUBSCRIPTION_KEY,
-                              wait_put_name(&text, database, names[i]))) {
+                              subscription_put_key(&text, database, names[i]))) {
             return false;
         }
     }
@@ -89,15 +76,15 @@ void wait_deinit(struct waits *waits) {
 }
 
 bool wait_touch(struct waits *waits, uint32_t database, struct bytes name) {
-    struct topic_text text;
-    return subscription_mark(&waits->keys, SUBSCRIPTION_KEY, wait_put_name(&text, database, name));
+    struct subscription_key text;
+    return subscription_mark(&waits->keys, SUBSCRIPTION_KEY,
+                             subscription_put_key(&text, database, name));
 }
 
 struct session *wait_first(struct waits *waits, uint32_t *database, struct bytes *name) {
     struct session *session = subscription_marked(&waits->keys, name);
     if (session != NULL) {
-        *database = (unsigned char)name->at[0];
-        *name = (struct bytes){.at = name->at + 1, .size = name->size - 1};
+        *database = subscription_take_database(name);
     }
     return session;
 }

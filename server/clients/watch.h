@@ -4,41 +4,32 @@
  *                                     |         |
  *     watch list                   client 7  client 9      what one client watches
  *
- * A change to a key makes the list of every client that watches it stale. As in Redis, a stale list
- * no longer watches anything. So a change costs one step for each watch of that key, once. A change
- * to an unwatched key costs one look-up, or none if nothing is watched. A list that drops its
- * watches detaches them; some are freed at once, the others by watch_free_step.
+ * A client that watches is a subscriber of keys (subscription.h). A change to a key makes the list
+ * of every client that watches it stale. As in Redis, a stale list no longer watches anything. So a
+ * change costs one step for each watch of that key, once. A change to an unwatched key costs one
+ * look-up, or none if nothing is watched.
  *
- * Invariants: a stale list is empty; a watched key has at least one watch, possibly a detached
- * one. */
+ * Invariant: a stale list is empty. */
 #ifndef SERVER_WATCH_H
 #define SERVER_WATCH_H
 
-#include "codec/bytes.h"
-#include "server/clients/link_table.h"
+#include "server/clients/subscription.h"
 #include "skiplist/keyspace/registry.h"
 
-struct watcher;
-
-/* All watches of a server. Zero-initialised except hash_seed. */
+/* All watches of a server. Zero-initialised except keys.hash_seed. */
 struct watches {
-    struct link_table keys;  /* by database and name */
-    struct link_table pairs; /* watches, by client and key: a client watches a key at most once */
-    uint64_t hash_seed;
+    struct subscriptions keys;
     struct watch_list *first; /* non-empty lists, unordered */
     uint32_t client_count;    /* length of that list */
-    struct watcher *left;     /* detached watchers whose watches are yet to be freed */
 };
 
 /* What one client watches. Zero-initialised: nothing. */
 struct watch_list {
-    struct watcher *watcher; /* owns the watches; NULL: none */
-    uint32_t count;
+    struct subscription_list keys;
     /* Bit n: a key of database n existed when it was watched. While the list is not stale that key
      * still exists, so flushing the database changes it. */
     uint16_t held_databases;
     bool is_stale;                 /* a watched key has changed */
-    size_t memory_size;            /* approximate memory of its watches */
     struct watch_list *next, **at; /* among the non-empty lists; at: what points to it */
 };
 
@@ -48,27 +39,36 @@ struct watch_mark {
     uint16_t held_databases;
 };
 
-/* All lists must be clear. */
-void watch_deinit(struct watches *watches);
+static inline uint32_t watch_count(const struct watch_list *list) {
+    return list->keys.counts[SUBSCRIPTION_KEY];
+}
 
 /* Watch a key that exists (is_held) or not. No-op if the list already watches it. The list must not
  * be stale. false: out of memory; nothing changed. */
 MUST_CHECK bool watch_add(struct watches *watches, struct watch_list *list, uint32_t database,
                           struct bytes name, bool is_held);
 static inline struct watch_mark watch_mark(const struct watch_list *list) {
-    return (struct watch_mark){.count = list->count, .held_databases = list->held_databases};
+    return (struct watch_mark){.count = watch_count(list), .held_databases = list->held_databases};
 }
 /* Remove immediately all watches added since the mark. */
 void watch_cut(struct watches *watches, struct watch_list *list, struct watch_mark mark);
 /* Remove all watches and clear is_stale. */
 void watch_clear(struct watches *watches, struct watch_list *list);
 
-/* Free up to work_max detached watches, the last detached first. Returns false when none are left.
- * Each watch_add frees two as well, so that they cannot pile up. */
-bool watch_free_step(struct watches *watches, uint32_t work_max);
+/* Free up to work_max watches of emptied lists. false: none are left. Each watch_add frees two as
+ * well, so that they cannot pile up. */
+static inline bool watch_free_step(struct watches *watches, uint32_t work_max) {
+    return subscription_free_step(&watches->keys, work_max);
+}
+/* All lists must be clear. */
+static inline void watch_deinit(struct watches *watches) {
+    subscription_deinit(&watches->keys);
+}
 
-/* Number of distinct watched keys. */
-uint32_t watch_key_count(const struct watches *watches);
+/* Number of distinct watched keys, with those whose watches are yet to be freed. */
+static inline uint32_t watch_key_count(const struct watches *watches) {
+    return watches->keys.topics[SUBSCRIPTION_KEY].count;
+}
 
 /* Report that a key has changed. */
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name);
@@ -79,7 +79,7 @@ void watch_touch_all(struct watches *watches, uint32_t database);
  * whose period is over, and notify its listener. */
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms);
 
-/* Check both tables against the watches. reason: the first violated invariant. */
+/* reason: the first violated invariant. */
 MUST_CHECK bool watch_validate(const struct watches *watches, const char **reason);
 
 #endif

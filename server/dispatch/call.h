@@ -24,6 +24,21 @@ struct call {
     int64_t now_ms;             /* now_us in milliseconds, rounded down */
 };
 
+/* Of this request, at the server's time. ahead is NULL. */
+static inline struct call call_begin(struct server *server, struct session *session,
+                                     const struct command *command, const struct request *request,
+                                     struct reply *reply) {
+    return (struct call){
+        .request = request,
+        .command = command,
+        .reply = reply,
+        .registry = server->registry,
+        .session = session,
+        .server = server,
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+}
 static inline struct bytes call_arg(const struct call *call, uint32_t index) {
     return call->request->args[index];
 }

@@ -69,7 +69,7 @@ void client_line_print(const struct session *session, int64_t monotonic_ms, stru
         (long long)((monotonic_ms - session->created_at_ms) / 1000),
         (long long)((monotonic_ms - session->active_at_ms) / 1000), flags, session->database,
         counts[SUBSCRIPTION_CHANNEL], counts[SUBSCRIPTION_PATTERN], counts[SUBSCRIPTION_SHARD],
-        transaction->is_open ? (long long)transaction->count : -1, session->watches.count,
+        transaction->is_open ? (long long)transaction->count : -1, watch_count(&session->watches),
         session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
         output->size, queued > 0, queued, memory, output->size > 0 ? "rw" : "r", command,
         (int)session->user->name.size, session->user->name.at, session->protocol,

@@ -198,16 +198,7 @@ uint64_t cost_estimate_ns(struct server *server, struct session *session,
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, session->protocol);
     reply.is_silent = true;
-    struct call call = {
-        .request = request,
-        .command = command,
-        .reply = &reply,
-        .registry = server->registry,
-        .session = session,
-        .server = server,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    struct call call = call_begin(server, session, command, request, &reply);
     uint64_t time_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
                            ? cost_estimate_exec(&call)
                            : cost_time_of(command, cost_count_units(&call, NULL));

@@ -346,17 +346,8 @@ static void execute_run(struct server *server, struct session *session, uint32_t
                         struct reply *reply) {
     uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands overwrite it */
     uint64_t errors_before = reply->error_count;
-    struct call call = {
-        .request = request,
-        .command = command,
-        .reply = reply,
-        .registry = server->registry,
-        .session = session,
-        .server = server,
-        .ahead = server->ahead,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    struct call call = call_begin(server, session, command, request, reply);
+    call.ahead = server->ahead;
     command->run(&call);
     uint64_t end_ticks = clock_ticks();
     uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);

@@ -8,7 +8,7 @@
  *
  * While it retires, for shutdown-drain-timeout, everything works, and the health is red: PING is an
  * error for clients that have connected since (server_is_late). The loop ends this time: earlier, if
- * nobody else is connected (tick.c). */
+ * nobody else is connected (tick_stop.c). */
 #ifndef SERVER_SHUTDOWN_H
 #define SERVER_SHUTDOWN_H
 

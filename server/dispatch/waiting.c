@@ -47,15 +47,7 @@ static void waiting_serve_session(struct server *server, struct session *session
                     acl_deny(server, session, command, &request, ACL_DENIED_KEY, 0, false, text));
         return;
     }
-    const struct call call = {
-        .command = session->wait.command,
-        .reply = &reply,
-        .registry = server->registry,
-        .session = session,
-        .server = server,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    const struct call call = call_begin(server, session, session->wait.command, NULL, &reply);
     session->active_at_ms = server->clock.monotonic_ms;
     server_begin_reply(session);
     session->wait.command->serve(&call, key);
@@ -144,8 +136,8 @@ bool waiting_unblock(struct server *server, struct session *session, bool is_err
         if (is_error) {
             reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
         } else if (state == WAIT_FOR_REPLICAS) {
-            reply_integer(
-                &reply, replication_count_acked(&server->replication, session->wait.group));
+            reply_integer(&reply,
+                          replication_count_acked(&server->replication, session->wait.group));
         } else {
             reply_null_array(&reply);
         }

@@ -91,15 +91,8 @@ void connection_open_gate(struct connection *connection, uint64_t group) {
 
 static void connection_leave_auth_wait(struct connection *connection) {
     struct tick *tick = connection->tick;
-    struct connection *previous = connection->auth_previous;
-    struct connection *next = connection->auth_next;
-    *(previous != NULL ? &previous->auth_next : &tick->auth_first) = next;
-    if (next != NULL) {
-        next->auth_previous = previous;
-    }
+    session_unlink(&tick->auth_first, &connection->session, SESSION_AUTHENTICATING);
     connection->is_auth_waiting = false;
-    connection->auth_previous = NULL;
-    connection->auth_next = NULL;
     auth_guard_end_wait(&tick->server->auth_guard, auth_guard_address(connection->session.address));
 }
 
@@ -150,11 +143,7 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
     if (tick->auth_first == NULL || connection->auth_due_ms < tick->auth_due_ms) {
         tick->auth_due_ms = connection->auth_due_ms;
     }
-    connection->auth_next = tick->auth_first;
-    if (tick->auth_first != NULL) {
-        tick->auth_first->auth_previous = connection;
-    }
-    tick->auth_first = connection;
+    session_link(&tick->auth_first, &connection->session, SESSION_AUTHENTICATING);
     connection->is_auth_waiting = true;
     return true;
 }
@@ -165,16 +154,16 @@ void connection_end_auth_waits(struct tick *tick) {
         return;
     }
     tick->auth_due_ms = INT64_MAX;
-    struct connection *connection = tick->auth_first;
-    while (connection != NULL) {
-        struct connection *next = connection->auth_next;
+    struct session *session = tick->auth_first;
+    while (session != NULL) {
+        struct connection *connection = connection_of(session);
+        session = session->links[SESSION_AUTHENTICATING].next;
         if (connection->auth_due_ms <= now_ms || tick->is_draining) {
             connection_leave_auth_wait(connection);
             connection_resume(connection);
         } else if (connection->auth_due_ms < tick->auth_due_ms) {
             tick->auth_due_ms = connection->auth_due_ms;
         }
-        connection = next;
     }
 }
 
@@ -265,8 +254,9 @@ static void connection_tell_close(struct connection *connection) {
     }
 }
 
-bool connection_end(struct connection *connection) {
-    struct transport_message message = {.transport = &connection->transport, .is_ending = true};
+/* A message that also says what else the transport is to know. false: no memory. */
+static bool connection_tell_all(struct connection *connection, struct transport_message message) {
+    message.transport = &connection->transport;
     connection_fill_message(connection, &message);
     bool is_told = connection_send_message(&message);
     if (is_told) {
@@ -275,15 +265,8 @@ bool connection_end(struct connection *connection) {
     return is_told;
 }
 
-/* false: no memory. */
-static bool connection_tell_open(struct connection *connection) {
-    struct transport_message message = {.transport = &connection->transport, .is_opened = true};
-    connection_fill_message(connection, &message);
-    bool is_told = connection_send_message(&message);
-    if (is_told) {
-        connection_note_told(connection);
-    }
-    return is_told;
+bool connection_end(struct connection *connection) {
+    return connection_tell_all(connection, (struct transport_message){.is_ending = true});
 }
 
 /* ---- open and close ---- */
@@ -407,7 +390,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
     connection_count_input(connection);
     server_add_session(server, session);
     session->is_close_after_reply = text != NULL; /* from the first message on */
-    if (!connection_tell_open(connection)) {
+    if (!connection_tell_all(connection, (struct transport_message){.is_opened = true})) {
         server_remove_session(server, session);
         session_deinit(session);
         tls_context_release(connection->transport.tls_context);
@@ -424,8 +407,8 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
 }
 
 static void connection_free_if_unused(struct connection *connection) {
-    if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty &&
-        !connection->is_pushed) {
+    if (connection->is_transport_closed && connection->entry_count == 0 &&
+        !connection->is_in[TICK_DIRTY] && !connection->is_in[TICK_PUSHED]) {
         memory_free(connection);
     }
 }

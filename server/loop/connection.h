@@ -37,15 +37,15 @@ struct connection_gate {
 struct connection {
     struct session session; /* first: every session of the loop is embedded in a connection */
     struct tick *tick;
-    struct connection *dirty_next, *pushed_next;
-    uint32_t queued;      /* requests in the queue yet to run */
-    uint32_t entry_count; /* queue entries that refer to it, including void ones */
-    uint32_t done;        /* requests that have run and of which the transport was not yet told */
+    struct connection *next[TICK_LISTS]; /* in the tick's lists */
+    uint32_t queued;                     /* requests in the queue yet to run */
+    uint32_t entry_count;                /* queue entries that refer to it, including void ones */
+    uint32_t done; /* requests that have run and of which the transport was not yet told */
     /* While the client waits for a key, the transport is to read on, and so to find out whether the
      * client is there: so many of the requests that were held back count as done already. */
     uint32_t done_ahead;
     enum connection_hold hold;
-    bool is_dirty, is_pushed; /* in the tick's lists */
+    bool is_in[TICK_LISTS];
     bool is_tls;
     bool is_shaking;      /* the handshake of TLS is not over */
     bool is_auth_waiting; /* in the tick's list of those */
@@ -60,8 +60,7 @@ struct connection {
     uint64_t written_seen;   /* its written_total when the engine last looked */
     struct transaction held; /* requests that were held back, in order */
     struct connection_gate gate;
-    int64_t auth_due_ms; /* when its password may be looked at; 0: it waits for nothing */
-    struct connection *auth_previous, *auth_next; /* list of those that wait for that */
+    int64_t auth_due_ms;         /* when its password may be looked at; 0: it waits for nothing */
     int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
     char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */
     struct transport transport;

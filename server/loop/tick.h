@@ -24,6 +24,13 @@
 
 struct connection;
 
+/* Lists of connections. */
+enum tick_list {
+    TICK_DIRTY,  /* to be finished at the end of the tick */
+    TICK_PUSHED, /* with output that they did not ask for */
+    TICK_LISTS,
+};
+
 enum { TICK_BUFFERS_MAX = 64 }; /* empty output buffers kept for the next replies */
 
 struct tick {
@@ -52,12 +59,13 @@ struct tick {
     struct queue_entry group[LOOKAHEAD_GROUP]; /* copies, where a group is of several batches */
     const struct queue_entry *running;         /* NULL: none */
     uint64_t done_total;
-    struct connection *dirty_first, *dirty_last;   /* to be finished at the end of the tick */
-    struct connection *pushed_first, *pushed_last; /* with output that they did not ask for */
-    struct connection *gated_first;                /* connections whose output waits (gate.h) */
-    uint64_t gate_epoch;                           /* of the answers in it that may leave */
-    struct connection *auth_first;                 /* connections that wait to authenticate */
-    int64_t auth_due_ms;                           /* when the first of them may; monotonic */
+    struct {
+        struct connection *first, *last;
+    } lists[TICK_LISTS];
+    struct connection *gated_first; /* connections whose output waits (gate.h) */
+    uint64_t gate_epoch;            /* of the answers in it that may leave */
+    struct session *auth_first;     /* SESSION_AUTHENTICATING */
+    int64_t auth_due_ms;            /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* sum of their capacities */
     uint32_t buffer_count;
@@ -82,8 +90,9 @@ struct tick {
     /* The listening sockets, or NULL. From tick_init on they are the first network's. */
     struct acceptor *acceptor;
     const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
-    /* The machinery of replication: called in every tick before the first command, before the tick's
-     * group is complete, and when it is (true: there is more to do at once), and once a second. NULL: none. */
+    /* The machinery of replication: called in every tick before the first command, before the
+     * tick's group is complete, and when it is (true: there is more to do at once), and once a
+     * second. NULL: none. */
     struct replicator *replicator;
     bool (*replicate_begin)(struct replicator *replicator);
     void (*replicate_close)(struct replicator *replicator);
@@ -97,8 +106,8 @@ struct tick {
     void *context;
 };
 
-/* *tick is zero-initialised except acceptor, tls, stop_listening and context. false: out of memory, or
- * libuv failed. */
+/* *tick is zero-initialised except acceptor, tls, stop_listening and context. false: out of memory,
+ * or libuv failed. */
 MUST_CHECK bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server);
 /* Call after the loop has ended and its handles are closed. */
 void tick_deinit(struct tick *tick);

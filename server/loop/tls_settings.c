@@ -26,12 +26,6 @@ static struct tls_context_options tls_settings_options_of(const struct settings 
     };
 }
 
-static struct ssl_ctx_st *tls_settings_create(const struct settings *settings, const char **failed,
-                                              char *reason) {
-    const struct tls_context_options options = tls_settings_options_of(settings);
-    return tls_context_create(&options, failed, reason);
-}
-
 /* Could the link to a master be made (tls-replication)? It makes a context of its own when it is. */
 static bool tls_settings_check_link(const struct settings *settings, const char **failed,
                                     char *reason) {
@@ -44,14 +38,23 @@ static bool tls_settings_check_link(const struct settings *settings, const char 
     return context != NULL;
 }
 
+/* Make the context that the settings describe, if there is a tls-port. false: it cannot be made. */
+static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_st **context,
+                                const char **failed, char *reason) {
+    const struct tls_context_options options = tls_settings_options_of(settings);
+    if (!tls_settings_check_link(settings, failed, reason)) {
+        return false;
+    }
+    if (settings->tls_port != 0) {
+        *context = tls_context_create(&options, failed, reason);
+    }
+    return settings->tls_port == 0 || *context != NULL;
+}
+
 bool tls_settings_open(struct tls_settings *tls, const struct settings *settings, char *error) {
     char reason[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    bool is_fine = tls_settings_check_link(settings, &failed, reason);
-    if (is_fine && settings->tls_port != 0) {
-        tls->context = tls_settings_create(settings, &failed, reason);
-        is_fine = tls->context != NULL;
-    }
+    bool is_fine = tls_settings_create(settings, &tls->context, &failed, reason);
     if (!is_fine) {
         snprintf(error, SETTING_ERROR_MAX, "%s: %s", failed, reason);
     }
@@ -68,12 +71,7 @@ const char *tls_settings_prepare(void *tls, const struct settings *wanted, char 
     struct tls_settings *settings = tls;
     char error[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    bool is_fine = tls_settings_check_link(wanted, &failed, error);
-    if (is_fine && wanted->tls_port != 0) {
-        settings->prepared = tls_settings_create(wanted, &failed, error);
-        is_fine = settings->prepared != NULL;
-    }
-    if (is_fine) {
+    if (tls_settings_create(wanted, &settings->prepared, &failed, error)) {
         return NULL;
     }
     snprintf(reason, SETTING_ERROR_MAX, "Unable to update TLS configuration. %s", error);

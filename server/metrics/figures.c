@@ -56,7 +56,8 @@ static void figures_take_replicas(const struct server *server,
         shown->is_online = replica->state == REPLICA_ONLINE;
         shown->lag_groups =
             figures->group > replica->ack_group ? figures->group - replica->ack_group : 0;
-        shown->lag_ms = server->clock.monotonic_ms - replica->ack_at_ms;
+        int64_t lag_ms = server->clock.monotonic_ms - replica->ack_at_ms;
+        shown->lag_ms = lag_ms > 0 ? lag_ms : 0;
     }
 }
 

@@ -1,7 +1,7 @@
 /* The table of metrics, and how it is printed. See metrics.h.
  *
- * A family is one row: its name, what it is, and where its values come from: a field of the figures, or
- * a function that writes the samples, one for each value of a label.
+ * A family is one row: its name, what it is, and where its values come from: a field of the figures, or of each
+ * command, database, replica or thread, or a function that writes the samples.
  *
  *     family                          OpenMetrics                     Prometheus
  *     counter leaderboard_x           # TYPE leaderboard_x counter    # TYPE leaderboard_x_total counter
@@ -26,18 +26,28 @@ struct page {
     const struct family *family; /* being printed */
 };
 
+/* One sample, or one for each of these, where it is the label. */
+enum per { PER_SERVER, PER_COMMAND, PER_DATABASE, PER_REPLICA, PER_THREAD };
+static const char *const label_of[] = {
+    [PER_COMMAND] = "command",
+    [PER_DATABASE] = "database",
+    [PER_REPLICA] = "replica",
+    [PER_THREAD] = "thread",
+};
+
 struct family {
-    const char *name;
+    const char *name; /* NULL: a heading of the docs */
     enum kind kind;
-    const char *unit; /* "seconds", "bytes"; "": none */
     const char *help;
-    const char *labels; /* for the docs: "`command`"; "": none */
-    /* Either a field ... */
+    const char *title;
+    /* Either a field, of the figures or of each of these ... */
     size_t offset;
     enum field_type { FIELD_NONE, FIELD_U64, FIELD_I64, FIELD_U32, FIELD_BOOL } type;
     uint32_t per_unit; /* so many of the field's units are one of the metric's: 1000000 for us */
+    enum per per;
     /* ... or a function. */
     void (*write)(struct page *page);
+    const char *labels; /* that it writes, for the docs: "`command`" */
 };
 
 /* ---- printing ---- */
@@ -74,20 +84,26 @@ static void metrics_put_value(struct page *page, bool is_negative, uint64_t valu
                 (unsigned long long)rest);
 }
 
-/* A sample of the family being printed: "leaderboard_keys{database="0"} 7". label NULL: none. */
-static void metrics_put_sample(struct page *page, const char *label, const char *text,
-                               uint64_t value, uint32_t per_unit) {
+static void metrics_put_name(struct page *page, const char *label, const char *text) {
     const struct family *family = page->family;
     metrics_put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
     if (label != NULL) {
         metrics_put(page, "{%s=\"%s\"}", label, text);
     }
+}
+
+/* A sample of the family being printed: "leaderboard_keys{database="0"} 7". label NULL: none. */
+static void metrics_put_sample(struct page *page, const char *label, const char *text,
+                               uint64_t value, uint32_t per_unit) {
+    metrics_put_name(page, label, text);
     metrics_put_value(page, false, value, per_unit);
 }
 
-static void metrics_put_field(struct page *page) {
+/* The family's field of an object, as a sample. */
+static void metrics_put_field(struct page *page, const void *object, const char *text) {
     const struct family *family = page->family;
-    const char *at = (const char *)page->figures + family->offset;
+    const char *at = (const char *)object + family->offset;
+    const char *label = label_of[family->per];
     uint64_t u64 = 0;
     int64_t i64 = 0;
     uint32_t u32 = 0;
@@ -109,8 +125,64 @@ static void metrics_put_field(struct page *page) {
     case FIELD_NONE:
         break;
     }
-    metrics_put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
+    metrics_put_name(page, label, text);
     metrics_put_value(page, i64 < 0, u64, family->per_unit);
+}
+
+static void metrics_put_commands(struct page *page) {
+    for (uint32_t i = 0; i < page->figures->stats.command_count; i++) {
+        const struct stats_command *command = &page->figures->commands[i];
+        if (command->calls.count > 0 || command->rejected_calls > 0) {
+            metrics_put_field(page, command, command_full_name(i));
+        }
+    }
+}
+
+/* Those that have keys, and the first. */
+static void metrics_put_databases(struct page *page) {
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        const struct figures_database *database = &page->figures->databases[i];
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        if (i == 0 || database->keys > 0) {
+            metrics_put_field(page, database, name);
+        }
+    }
+}
+
+static void metrics_put_replicas(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    for (uint32_t i = 0; i < figures->shown; i++) {
+        metrics_put_field(page, &figures->shown_replicas[i], figures->shown_replicas[i].address);
+    }
+}
+
+static void metrics_put_threads(struct page *page) {
+    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        metrics_put_field(page, &page->figures->stats.networks[i], name);
+    }
+}
+
+static void metrics_put_fields(struct page *page) {
+    switch (page->family->per) {
+    case PER_SERVER:
+        metrics_put_field(page, page->figures, NULL);
+        break;
+    case PER_COMMAND:
+        metrics_put_commands(page);
+        break;
+    case PER_DATABASE:
+        metrics_put_databases(page);
+        break;
+    case PER_REPLICA:
+        metrics_put_replicas(page);
+        break;
+    case PER_THREAD:
+        metrics_put_threads(page);
+        break;
+    }
 }
 
 enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */
@@ -159,27 +231,6 @@ static void metrics_write_commands(struct page *page) {
     }
 }
 
-/* A counter of each command that was asked for; offset: of it in struct stats_command. */
-static void metrics_write_of_commands(struct page *page, size_t offset) {
-    const struct figures *figures = page->figures;
-    for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-        const struct stats_command *command = &figures->commands[i];
-        if (command->calls.count > 0 || command->rejected_calls > 0) {
-            uint64_t value;
-            memcpy(&value, (const char *)command + offset, sizeof value);
-            metrics_put_sample(page, "command", command_full_name(i), value, 1);
-        }
-    }
-}
-
-static void metrics_write_failures(struct page *page) {
-    metrics_write_of_commands(page, offsetof(struct stats_command, failed_calls));
-}
-
-static void metrics_write_rejections(struct page *page) {
-    metrics_write_of_commands(page, offsetof(struct stats_command, rejected_calls));
-}
-
 /* A prefix is the first word of an error, which the server chose; what would end a label's value
  * early is shown as '_'. */
 static void metrics_write_errors(struct page *page) {
@@ -193,56 +244,6 @@ static void metrics_write_errors(struct page *page) {
             }
         }
         metrics_put_sample(page, "prefix", prefix, stats->errors[i].count, 1);
-    }
-}
-
-static bool metrics_is_used(const struct figures_database *database, uint32_t index) {
-    return index == 0 || database->keys > 0;
-}
-
-/* One of the counts of every database that has keys, and of the first. */
-static void metrics_write_databases(struct page *page,
-                                    uint64_t (*count)(const struct figures_database *database)) {
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        const struct figures_database *database = &page->figures->databases[i];
-        char name[16];
-        if (metrics_is_used(database, i)) {
-            snprintf(name, sizeof name, "%u", i);
-            metrics_put_sample(page, "database", name, count(database), 1);
-        }
-    }
-}
-
-static uint64_t metrics_keys_of(const struct figures_database *database) {
-    return database->keys;
-}
-static uint64_t metrics_boards_of(const struct figures_database *database) {
-    return database->boards;
-}
-static uint64_t metrics_members_of(const struct figures_database *database) {
-    return database->members;
-}
-static uint64_t metrics_expiring_of(const struct figures_database *database) {
-    return database->expiring;
-}
-static void metrics_write_keys(struct page *page) {
-    metrics_write_databases(page, metrics_keys_of);
-}
-static void metrics_write_boards(struct page *page) {
-    metrics_write_databases(page, metrics_boards_of);
-}
-static void metrics_write_members(struct page *page) {
-    metrics_write_databases(page, metrics_members_of);
-}
-static void metrics_write_expiring(struct page *page) {
-    metrics_write_databases(page, metrics_expiring_of);
-}
-
-static void metrics_write_thread_clients(struct page *page) {
-    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "%u", i);
-        metrics_put_sample(page, "thread", name, page->figures->stats.networks[i].client_count, 1);
     }
 }
 
@@ -286,31 +287,6 @@ static void metrics_write_save_seconds(struct page *page) {
     const struct persistence_info *kept = &page->figures->kept;
     if (kept->last_save_seconds >= 0) {
         metrics_put_sample(page, NULL, NULL, (uint64_t)kept->last_save_seconds, 1);
-    }
-}
-
-static void metrics_write_replica_online(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    for (uint32_t i = 0; i < figures->shown; i++) {
-        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
-                           figures->shown_replicas[i].is_online, 1);
-    }
-}
-
-static void metrics_write_replica_groups(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    for (uint32_t i = 0; i < figures->shown; i++) {
-        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
-                           figures->shown_replicas[i].lag_groups, 1);
-    }
-}
-
-static void metrics_write_replica_seconds(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    for (uint32_t i = 0; i < figures->shown; i++) {
-        int64_t lag_ms = figures->shown_replicas[i].lag_ms;
-        metrics_put_sample(page, "replica", figures->shown_replicas[i].address,
-                           lag_ms > 0 ? (uint64_t)lag_ms : 0, 1000);
     }
 }
 
@@ -375,299 +351,259 @@ static void metrics_write_process_cpu(struct page *page) {
 
 /* ---- the table ---- */
 
-#define AT(field) ((struct figures *)0)->field
-#define TYPE_OF(field)                                                                             \
-    _Generic(AT(field), uint64_t                                                                   \
+#define TYPE_OF(object, field)                                                                     \
+    _Generic(((object *)0)->field, uint64_t                                                        \
              : FIELD_U64, int64_t                                                                  \
              : FIELD_I64, uint32_t                                                                 \
              : FIELD_U32, bool                                                                     \
              : FIELD_BOOL)
-#define VALUE(field)                                                                               \
-    .offset = offsetof(struct figures, field), .type = TYPE_OF(field), .per_unit = 1
-#define SCALED(field, divisor)                                                                     \
-    .offset = offsetof(struct figures, field), .type = TYPE_OF(field), .per_unit = (divisor)
-#define WRITE(function) .write = (function), .per_unit = 1
+#define PLACE(object, field, divisor)                                                              \
+    .offset = offsetof(object, field), .type = TYPE_OF(object, field), .per_unit = (divisor)
+#define SCALED(field, divisor) PLACE(struct figures, field, divisor)
+#define VALUE(field)           SCALED(field, 1)
+#define OF_EACH(what, object, field, divisor)                                                      \
+    PLACE(struct object, field, divisor), .per = PER_##what
+#define WRITTEN(function, names) .write = (function), .labels = (names)
 
-static const struct group {
-    const char *title;
-    const struct family *families; /* end with name NULL */
-} groups[] = {
-    {"The server",
-     (const struct family[]){
-         {"leaderboard_build", INFO, "",
-          "The version of the server, and of the Redis commands it has",
-          "`version`, `redis_version`", WRITE(metrics_write_build)},
-         {"leaderboard_uptime_seconds", GAUGE, "seconds", "Time since the server has started", "",
-          SCALED(uptime_ms, 1000)},
-         {"leaderboard_loading", GAUGE, "",
-          "1 while the boards are loaded from disk, and commands get -LOADING", "",
-          VALUE(is_loading)},
-         {"leaderboard_loaded_ratio", GAUGE, "ratio", "How much of what is on disk has been loaded",
-          "", WRITE(metrics_write_loading_ratio)},
-         {"leaderboard_writable", GAUGE, "",
-          "1 if writes are taken; 0 while loading, and while they are refused because the disk "
-          "cannot be written (MISCONF)",
-          "", VALUE(is_writable)},
-         {"leaderboard_clock_lead_seconds", GAUGE, "seconds",
-          "How far the server's time is ahead of the machine's clock, negative if behind", "",
-          SCALED(clock_lead_us, 1000000)},
-         {"leaderboard_clock_steps", COUNTER, "",
-          "Steps of the machine's clock by more than a minute", "", VALUE(clock_steps)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Commands",
-     (const struct family[]){
-         {"leaderboard_commands_processed", COUNTER, "", "Commands that ran", "",
-          VALUE(stats.commands_processed)},
-         {"leaderboard_command_duration_seconds", HISTOGRAM, "seconds",
-          "How long the calls of a command took, of those that were called at all", "`command`",
-          WRITE(metrics_write_commands)},
-         {"leaderboard_command_failures", COUNTER, "", "Calls that ran and ended in an error",
-          "`command`", WRITE(metrics_write_failures)},
-         {"leaderboard_command_rejections", COUNTER, "",
-          "Calls that were refused before they ran: arity, password, memory, disk, loading",
-          "`command`", WRITE(metrics_write_rejections)},
-         {"leaderboard_error_replies", COUNTER, "", "Error replies", "",
-          VALUE(stats.error_replies)},
-         {"leaderboard_errors", COUNTER, "", "Error replies by the word that they begin with",
-          "`prefix`", WRITE(metrics_write_errors)},
-         {"leaderboard_keyspace_hits", COUNTER, "",
-          "Look-ups of keys by reading commands that found one", "", VALUE(stats.keyspace_hits)},
-         {"leaderboard_keyspace_misses", COUNTER, "", "Those that found none", "",
-          VALUE(stats.keyspace_misses)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Boards and keys",
-     (const struct family[]){
-         {"leaderboard_keys", GAUGE, "", "Keys; databases without keys are left out, but for 0",
-          "`database`", WRITE(metrics_write_keys)},
-         {"leaderboard_boards", GAUGE, "", "Keys that hold a board", "`database`",
-          WRITE(metrics_write_boards)},
-         {"leaderboard_members", GAUGE, "", "Members of all boards", "`database`",
-          WRITE(metrics_write_members)},
-         {"leaderboard_expiring_keys", GAUGE, "", "Keys with an expiry", "`database`",
-          WRITE(metrics_write_expiring)},
-         {"leaderboard_expired_keys", COUNTER, "", "Keys removed because they expired", "",
-          VALUE(totals.expired)},
-         {"leaderboard_rolled_boards", COUNTER, "", "Boards rolled over at the end of their period",
-          "", VALUE(totals.rolled)},
-         {"leaderboard_unfreed_keys", GAUGE, "", "Removed keys whose memory is still being freed",
-          "", VALUE(totals.unfreed)},
-         {"leaderboard_freed_keys", COUNTER, "", "Removed keys whose memory has been freed", "",
-          VALUE(totals.freed)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Memory",
-     (const struct family[]){
-         {"leaderboard_memory_used_bytes", GAUGE, "bytes", "Heap in use; maxmemory limits it", "",
-          WRITE(metrics_write_memory_used)},
-         {"leaderboard_memory_peak_bytes", GAUGE, "bytes", "The most that was ever in use", "",
-          WRITE(metrics_write_memory_peak)},
-         {"leaderboard_memory_limit_bytes", GAUGE, "bytes", "maxmemory; 0: none", "",
-          VALUE(memory_limit)},
-         {"leaderboard_memory_startup_bytes", GAUGE, "bytes", "Heap in use after the start", "",
-          VALUE(memory_startup)},
-         {"leaderboard_memory_clients_bytes", GAUGE, "bytes",
-          "What clients hold: unfinished requests and unread replies", "", VALUE(memory_clients)},
-         {"leaderboard_memory_clients_limit_bytes", GAUGE, "bytes",
-          "maxmemory-clients in bytes; 0: none", "", VALUE(memory_clients_limit)},
-         {"leaderboard_memory_machine_bytes", GAUGE, "bytes", "The machine's memory", "",
-          VALUE(memory_machine)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Clients and network",
-     (const struct family[]){
-         {"leaderboard_clients", GAUGE, "", "Clients that are connected", "", VALUE(clients)},
-         {"leaderboard_clients_limit", GAUGE, "", "maxclients", "", VALUE(clients_limit)},
-         {"leaderboard_blocked_clients", GAUGE, "",
-          "Clients that wait: for a member (BZPOPMIN), for replicas, or for the end of a pause", "",
-          VALUE(clients_blocked)},
-         {"leaderboard_watching_clients", GAUGE, "", "Clients that watch keys", "",
-          VALUE(clients_watching)},
-         {"leaderboard_subscribed_clients", GAUGE, "", "Clients that have subscribed to something",
-          "", VALUE(clients_pubsub)},
-         {"leaderboard_channels", GAUGE, "", "Channels with a subscriber", "", VALUE(channels)},
-         {"leaderboard_channel_patterns", GAUGE, "", "Patterns with a subscriber", "",
-          VALUE(patterns)},
-         {"leaderboard_connections", COUNTER, "", "Connections accepted", "",
-          VALUE(stats.connections_received)},
-         {"leaderboard_rejected_connections", COUNTER, "",
-          "Connections refused: maxclients, protected-mode, no descriptor", "",
-          VALUE(stats.connections_rejected)},
-         {"leaderboard_evicted_clients", COUNTER, "", "Clients closed by maxmemory-clients", "",
-          VALUE(stats.clients_evicted)},
-         {"leaderboard_overflowed_clients", COUNTER, "",
-          "Clients closed by client-output-buffer-limit", "",
-          VALUE(stats.unexpected_closed_output)},
-         {"leaderboard_network_received_bytes", COUNTER, "bytes", "Bytes of requests", "",
-          VALUE(stats.input_bytes)},
-         {"leaderboard_network_sent_bytes", COUNTER, "bytes", "Bytes of replies", "",
-          VALUE(stats.output_bytes)},
-         {"leaderboard_io_thread_clients", GAUGE, "",
-          "Clients of each thread that reads and writes, a second ago at most", "`thread`",
-          WRITE(metrics_write_thread_clients)},
-         {"leaderboard_io_thread_calls", COUNTER, "", "System calls of each such thread",
-          "`thread`, `call`", WRITE(metrics_write_thread_calls)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Journal and snapshots",
-     (const struct family[]){
-         {"leaderboard_journal_enabled", GAUGE, "", "1 if appendonly is on", "",
-          VALUE(kept.is_journal_on)},
-         {"leaderboard_journal_healthy", GAUGE, "", "0 if the journal cannot be written", "",
-          VALUE(kept.is_journal_ok)},
-         {"leaderboard_journal_size_bytes", GAUGE, "bytes", "Base and journals on disk", "",
-          VALUE(kept.journal_size)},
-         {"leaderboard_journal_pending_bytes", GAUGE, "bytes", "Effects that are not written yet",
-          "", VALUE(kept.waiting_size)},
-         {"leaderboard_journal_unsynced_groups", GAUGE, "",
-          "Ticks whose effects are not synced yet", "", WRITE(metrics_write_unsynced)},
-         {"leaderboard_journal_groups", COUNTER, "", "Ticks with effects since the journal began",
-          "", VALUE(kept.group)},
-         {"leaderboard_journal_fsync_duration_seconds", HISTOGRAM, "seconds",
-          "How long syncing the journal took", "", WRITE(metrics_write_syncs)},
-         {"leaderboard_journal_fsync_longest_seconds", GAUGE, "seconds", "The longest of them", "",
-          SCALED(kept.sync_longest_us, 1000000)},
-         {"leaderboard_journal_delayed_fsyncs", COUNTER, "",
-          "everysec: a sync was due while the one before still ran", "",
-          VALUE(kept.delayed_sync_count)},
-         {"leaderboard_snapshot_running", GAUGE, "", "1 while a snapshot is written", "",
-          VALUE(kept.is_saving)},
-         {"leaderboard_snapshot_healthy", GAUGE, "", "0 if the last snapshot failed", "",
-          VALUE(kept.is_last_save_ok)},
-         {"leaderboard_snapshots", COUNTER, "", "Snapshots that ended well", "",
-          VALUE(kept.save_count)},
-         {"leaderboard_snapshot_last_timestamp_seconds", GAUGE, "seconds",
-          "When the last snapshot ended well, in unix time; at first, when the server started", "",
-          VALUE(kept.last_save_s)},
-         {"leaderboard_snapshot_last_duration_seconds", GAUGE, "seconds",
-          "How long it took; missing while there is none", "", WRITE(metrics_write_save_seconds)},
-         {"leaderboard_snapshot_pending_changes", GAUGE, "", "Changes since the last snapshot", "",
-          VALUE(kept.changes)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Replication",
-     (const struct family[]){
-         {"leaderboard_replica", GAUGE, "", "1 on a replica, 0 on a master", "",
-          VALUE(replication.is_replica)},
-         {"leaderboard_replication_group", GAUGE, "",
-          "The last group of changes in memory: a replica has its master's numbers", "",
-          VALUE(replication.group)},
-         {"leaderboard_connected_replicas", GAUGE, "", "Replicas of this server", "",
-          VALUE(replication.replicas)},
-         {"leaderboard_good_replicas", GAUGE, "",
-          "Of them, those online and heard within min-replicas-max-lag", "",
-          VALUE(replication.good_replicas)},
-         {"leaderboard_replica_online", GAUGE, "",
-          "0 while the replica waits for its full copy or receives it; 16 replicas at the most",
-          "`replica`", WRITE(metrics_write_replica_online)},
-         {"leaderboard_replica_lag_groups", GAUGE, "",
-          "Groups that the replica has not acknowledged", "`replica`",
-          WRITE(metrics_write_replica_groups)},
-         {"leaderboard_replica_lag_seconds", GAUGE, "seconds",
-          "Time since the replica last acknowledged, which it does each second", "`replica`",
-          WRITE(metrics_write_replica_seconds)},
-         {"leaderboard_master_link_up", GAUGE, "",
-          "1 while this replica follows its master; missing on a master", "",
-          WRITE(metrics_write_link_up)},
-         {"leaderboard_master_link_down_seconds", GAUGE, "seconds",
-          "How long it has not; missing on a master", "", WRITE(metrics_write_link_down)},
-         {"leaderboard_master_copy_running", GAUGE, "", "1 while this replica receives a full copy",
-          "", VALUE(replication.is_copying)},
-         {"leaderboard_master_link_losses", COUNTER, "", "How often the link to the master broke",
-          "", VALUE(replication.counters.link_losses)},
-         {"leaderboard_failover_running", GAUGE, "", "1 during FAILOVER: writes wait", "",
-          VALUE(replication.is_failing_over)},
-         {"leaderboard_replication_full_copies", COUNTER, "", "Full copies sent to replicas", "",
-          VALUE(replication.counters.full_syncs)},
-         {"leaderboard_replication_continuations", COUNTER, "",
-          "Replicas that came back and went on where they were", "",
-          VALUE(replication.counters.partial_syncs)},
-         {"leaderboard_replication_refused_continuations", COUNTER, "",
-          "Replicas that wanted to, and needed a full copy", "",
-          VALUE(replication.counters.partial_sync_failures)},
-         {"leaderboard_replication_sent_bytes", COUNTER, "bytes",
-          "Bytes sent to replicas: full copies, and groups of changes", "`what`",
-          WRITE(metrics_write_replication_sent)},
-         {"leaderboard_replication_received_bytes", COUNTER, "bytes",
-          "Bytes received from a master: the same", "`what`",
-          WRITE(metrics_write_replication_received)},
-         {"leaderboard_replication_backlog_bytes", GAUGE, "bytes",
-          "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl", "",
-          VALUE(replication.backlog_size)},
-         {"leaderboard_sync_state", GAUGE, "",
-          "sync-replicas: 1 for the state that this server is in", "`state`",
-          WRITE(metrics_write_sync_state)},
-         {"leaderboard_sync_replicas", GAUGE, "",
-          "The setting: so many replicas must have what is answered", "",
-          VALUE(replication.sync.wanted)},
-         {"leaderboard_sync_counted_replicas", GAUGE, "",
-          "Of an open master: replicas that are connected in its own term, whose acknowledgements "
-          "count",
-          "", VALUE(replication.sync.counted)},
-         {"leaderboard_sync_unsafe_groups", GAUGE, "",
-          "Of an open master: groups that too few of them have acknowledged; their answers wait",
-          "", VALUE(replication.sync.unsafe)},
-         {"leaderboard_sync_held_seconds", GAUGE, "seconds",
-          "How long answers have waited for replicas, since one of them last made some safe", "",
-          SCALED(replication.sync.held_ms, 1000)},
-         {"leaderboard_sync_promises", GAUGE, "",
-          "Of a closed master: servers that have promised its term", "",
-          VALUE(replication.sync.promises)},
-         {"leaderboard_sync_promises_needed", GAUGE, "", "So many must have, before it opens", "",
-          VALUE(replication.sync.promises_needed)},
-         {"leaderboard_sync_may_have_forgotten", GAUGE, "",
-          "1: this server may have forgotten what it acknowledged, and does not count until it is "
-          "filled",
-          "", VALUE(replication.sync.has_forgotten)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"Ticks: a slow host or a slow server",
-     (const struct family[]){
-         {"leaderboard_tick_duration_seconds", HISTOGRAM, "seconds",
-          "How long the turns of the engine's loop took, from taking requests to sending replies",
-          "", WRITE(metrics_write_ticks)},
-         {"leaderboard_tick_longest_seconds", GAUGE, "seconds", "The longest of them", "",
-          SCALED(stats.tick_longest_us, 1000000)},
-         {"leaderboard_tick_longest_cpu_seconds", GAUGE, "seconds",
-          "The processor time of that one; 0 while no tick has taken a millisecond", "",
-          SCALED(stats.tick_longest_cpu_us, 1000000)},
-         {"leaderboard_long_ticks", COUNTER, "", "Ticks of a millisecond or more", "",
-          VALUE(stats.long_tick_count)},
-         {"leaderboard_long_tick_wall_seconds", COUNTER, "seconds", "How long they took", "",
-          SCALED(stats.long_tick_wall_ns, 1000000000)},
-         {"leaderboard_long_tick_cpu_seconds", COUNTER, "seconds",
-          "For how much of that the engine's thread had a processor", "",
-          SCALED(stats.long_tick_cpu_ns, 1000000000)},
-         {"leaderboard_engine_cpu_seconds", COUNTER, "seconds",
-          "Processor time of the engine's thread", "`mode`", WRITE(metrics_write_engine_cpu)},
-         {"leaderboard_engine_context_switches", COUNTER, "",
-          "How often the engine's thread gave its processor away: because another was put in its "
-          "place (`forced`), or to wait (`waits`)",
-          "`reason`", WRITE(metrics_write_switches)},
-         {"leaderboard_engine_major_faults", COUNTER, "",
-          "How often the engine's thread waited for memory that had to be read from disk (swap)",
-          "", VALUE(faults)},
-         {"leaderboard_scrape_engine_seconds", GAUGE, "seconds",
-          "How long the engine's thread was busy with this scrape", "",
-          SCALED(look_ns, 1000000000)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
-    {"The process",
-     (const struct family[]){
-         {"process_cpu_seconds", COUNTER, "seconds", "Processor time of all threads", "",
-          WRITE(metrics_write_process_cpu)},
-         {"process_resident_memory_bytes", GAUGE, "bytes",
-          "Memory that the process has of the machine", "", WRITE(metrics_write_resident)},
-         {"process_start_time_seconds", GAUGE, "seconds", "When the process started, in unix time",
-          "", VALUE(started_at_s)},
-         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
-     }},
+static const struct family families[] = {
+    {.title = "The server"},
+    {"leaderboard_build", INFO, "The version of the server, and of the Redis commands it has",
+     WRITTEN(metrics_write_build, "`version`, `redis_version`")},
+    {"leaderboard_uptime_seconds", GAUGE, "Time since the server has started",
+     SCALED(uptime_ms, 1000)},
+    {"leaderboard_loading", GAUGE,
+     "1 while the boards are loaded from disk, and commands get -LOADING", VALUE(is_loading)},
+    {"leaderboard_loaded_ratio", GAUGE, "How much of what is on disk has been loaded",
+     WRITTEN(metrics_write_loading_ratio, "")},
+    {"leaderboard_writable", GAUGE,
+     "1 if writes are taken; 0 while loading, and while they are refused because the disk cannot "
+     "be written (MISCONF)",
+     VALUE(is_writable)},
+    {"leaderboard_clock_lead_seconds", GAUGE,
+     "How far the server's time is ahead of the machine's clock, negative if behind",
+     SCALED(clock_lead_us, 1000000)},
+    {"leaderboard_clock_steps", COUNTER, "Steps of the machine's clock by more than a minute",
+     VALUE(clock_steps)},
+    {.title = "Commands"},
+    {"leaderboard_commands_processed", COUNTER, "Commands that ran",
+     VALUE(stats.commands_processed)},
+    {"leaderboard_command_duration_seconds", HISTOGRAM,
+     "How long the calls of a command took, of those that were called at all",
+     WRITTEN(metrics_write_commands, "`command`")},
+    {"leaderboard_command_failures", COUNTER, "Calls that ran and ended in an error",
+     OF_EACH(COMMAND, stats_command, failed_calls, 1)},
+    {"leaderboard_command_rejections", COUNTER,
+     "Calls that were refused before they ran: arity, password, memory, disk, loading",
+     OF_EACH(COMMAND, stats_command, rejected_calls, 1)},
+    {"leaderboard_error_replies", COUNTER, "Error replies", VALUE(stats.error_replies)},
+    {"leaderboard_errors", COUNTER, "Error replies by the word that they begin with",
+     WRITTEN(metrics_write_errors, "`prefix`")},
+    {"leaderboard_keyspace_hits", COUNTER, "Look-ups of keys by reading commands that found one",
+     VALUE(stats.keyspace_hits)},
+    {"leaderboard_keyspace_misses", COUNTER, "Those that found none", VALUE(stats.keyspace_misses)},
+    {.title = "Boards and keys"},
+    {"leaderboard_keys", GAUGE, "Keys; databases without keys are left out, but for 0",
+     OF_EACH(DATABASE, figures_database, keys, 1)},
+    {"leaderboard_boards", GAUGE, "Keys that hold a board",
+     OF_EACH(DATABASE, figures_database, boards, 1)},
+    {"leaderboard_members", GAUGE, "Members of all boards",
+     OF_EACH(DATABASE, figures_database, members, 1)},
+    {"leaderboard_expiring_keys", GAUGE, "Keys with an expiry",
+     OF_EACH(DATABASE, figures_database, expiring, 1)},
+    {"leaderboard_expired_keys", COUNTER, "Keys removed because they expired",
+     VALUE(totals.expired)},
+    {"leaderboard_rolled_boards", COUNTER, "Boards rolled over at the end of their period",
+     VALUE(totals.rolled)},
+    {"leaderboard_unfreed_keys", GAUGE, "Removed keys whose memory is still being freed",
+     VALUE(totals.unfreed)},
+    {"leaderboard_freed_keys", COUNTER, "Removed keys whose memory has been freed",
+     VALUE(totals.freed)},
+    {.title = "Memory"},
+    {"leaderboard_memory_used_bytes", GAUGE, "Heap in use; maxmemory limits it",
+     WRITTEN(metrics_write_memory_used, "")},
+    {"leaderboard_memory_peak_bytes", GAUGE, "The most that was ever in use",
+     WRITTEN(metrics_write_memory_peak, "")},
+    {"leaderboard_memory_limit_bytes", GAUGE, "maxmemory; 0: none", VALUE(memory_limit)},
+    {"leaderboard_memory_startup_bytes", GAUGE, "Heap in use after the start",
+     VALUE(memory_startup)},
+    {"leaderboard_memory_clients_bytes", GAUGE,
+     "What clients hold: unfinished requests and unread replies", VALUE(memory_clients)},
+    {"leaderboard_memory_clients_limit_bytes", GAUGE, "maxmemory-clients in bytes; 0: none",
+     VALUE(memory_clients_limit)},
+    {"leaderboard_memory_machine_bytes", GAUGE, "The machine's memory", VALUE(memory_machine)},
+    {.title = "Clients and network"},
+    {"leaderboard_clients", GAUGE, "Clients that are connected", VALUE(clients)},
+    {"leaderboard_clients_limit", GAUGE, "maxclients", VALUE(clients_limit)},
+    {"leaderboard_blocked_clients", GAUGE,
+     "Clients that wait: for a member (BZPOPMIN), for replicas, or for the end of a pause",
+     VALUE(clients_blocked)},
+    {"leaderboard_watching_clients", GAUGE, "Clients that watch keys", VALUE(clients_watching)},
+    {"leaderboard_subscribed_clients", GAUGE, "Clients that have subscribed to something",
+     VALUE(clients_pubsub)},
+    {"leaderboard_channels", GAUGE, "Channels with a subscriber", VALUE(channels)},
+    {"leaderboard_channel_patterns", GAUGE, "Patterns with a subscriber", VALUE(patterns)},
+    {"leaderboard_connections", COUNTER, "Connections accepted", VALUE(stats.connections_received)},
+    {"leaderboard_rejected_connections", COUNTER,
+     "Connections refused: maxclients, protected-mode, no descriptor",
+     VALUE(stats.connections_rejected)},
+    {"leaderboard_evicted_clients", COUNTER, "Clients closed by maxmemory-clients",
+     VALUE(stats.clients_evicted)},
+    {"leaderboard_overflowed_clients", COUNTER, "Clients closed by client-output-buffer-limit",
+     VALUE(stats.unexpected_closed_output)},
+    {"leaderboard_network_received_bytes", COUNTER, "Bytes of requests", VALUE(stats.input_bytes)},
+    {"leaderboard_network_sent_bytes", COUNTER, "Bytes of replies", VALUE(stats.output_bytes)},
+    {"leaderboard_io_thread_clients", GAUGE,
+     "Clients of each thread that reads and writes, a second ago at most",
+     OF_EACH(THREAD, stats_network, client_count, 1)},
+    {"leaderboard_io_thread_calls", COUNTER, "System calls of each such thread",
+     WRITTEN(metrics_write_thread_calls, "`thread`, `call`")},
+    {.title = "Journal and snapshots"},
+    {"leaderboard_journal_enabled", GAUGE, "1 if appendonly is on", VALUE(kept.is_journal_on)},
+    {"leaderboard_journal_healthy", GAUGE, "0 if the journal cannot be written",
+     VALUE(kept.is_journal_ok)},
+    {"leaderboard_journal_size_bytes", GAUGE, "Base and journals on disk",
+     VALUE(kept.journal_size)},
+    {"leaderboard_journal_pending_bytes", GAUGE, "Effects that are not written yet",
+     VALUE(kept.waiting_size)},
+    {"leaderboard_journal_unsynced_groups", GAUGE, "Ticks whose effects are not synced yet",
+     WRITTEN(metrics_write_unsynced, "")},
+    {"leaderboard_journal_groups", COUNTER, "Ticks with effects since the journal began",
+     VALUE(kept.group)},
+    {"leaderboard_journal_fsync_duration_seconds", HISTOGRAM, "How long syncing the journal took",
+     WRITTEN(metrics_write_syncs, "")},
+    {"leaderboard_journal_fsync_longest_seconds", GAUGE, "The longest of them",
+     SCALED(kept.sync_longest_us, 1000000)},
+    {"leaderboard_journal_delayed_fsyncs", COUNTER,
+     "everysec: a sync was due while the one before still ran", VALUE(kept.delayed_sync_count)},
+    {"leaderboard_snapshot_running", GAUGE, "1 while a snapshot is written", VALUE(kept.is_saving)},
+    {"leaderboard_snapshot_healthy", GAUGE, "0 if the last snapshot failed",
+     VALUE(kept.is_last_save_ok)},
+    {"leaderboard_snapshots", COUNTER, "Snapshots that ended well", VALUE(kept.save_count)},
+    {"leaderboard_snapshot_last_timestamp_seconds", GAUGE,
+     "When the last snapshot ended well, in unix time; at first, when the server started",
+     VALUE(kept.last_save_s)},
+    {"leaderboard_snapshot_last_duration_seconds", GAUGE,
+     "How long it took; missing while there is none", WRITTEN(metrics_write_save_seconds, "")},
+    {"leaderboard_snapshot_pending_changes", GAUGE, "Changes since the last snapshot",
+     VALUE(kept.changes)},
+    {.title = "Replication"},
+    {"leaderboard_replica", GAUGE, "1 on a replica, 0 on a master", VALUE(replication.is_replica)},
+    {"leaderboard_replication_group", GAUGE,
+     "The last group of changes in memory: a replica has its master's numbers",
+     VALUE(replication.group)},
+    {"leaderboard_connected_replicas", GAUGE, "Replicas of this server",
+     VALUE(replication.replicas)},
+    {"leaderboard_good_replicas", GAUGE,
+     "Of them, those online and heard within min-replicas-max-lag",
+     VALUE(replication.good_replicas)},
+    {"leaderboard_replica_online", GAUGE,
+     "0 while the replica waits for its full copy or receives it; 16 replicas at the most",
+     OF_EACH(REPLICA, figures_replica, is_online, 1)},
+    {"leaderboard_replica_lag_groups", GAUGE, "Groups that the replica has not acknowledged",
+     OF_EACH(REPLICA, figures_replica, lag_groups, 1)},
+    {"leaderboard_replica_lag_seconds", GAUGE,
+     "Time since the replica last acknowledged, which it does each second",
+     OF_EACH(REPLICA, figures_replica, lag_ms, 1000)},
+    {"leaderboard_master_link_up", GAUGE,
+     "1 while this replica follows its master; missing on a master",
+     WRITTEN(metrics_write_link_up, "")},
+    {"leaderboard_master_link_down_seconds", GAUGE, "How long it has not; missing on a master",
+     WRITTEN(metrics_write_link_down, "")},
+    {"leaderboard_master_copy_running", GAUGE, "1 while this replica receives a full copy",
+     VALUE(replication.is_copying)},
+    {"leaderboard_master_link_losses", COUNTER, "How often the link to the master broke",
+     VALUE(replication.counters.link_losses)},
+    {"leaderboard_failover_running", GAUGE, "1 during FAILOVER: writes wait",
+     VALUE(replication.is_failing_over)},
+    {"leaderboard_replication_full_copies", COUNTER, "Full copies sent to replicas",
+     VALUE(replication.counters.full_syncs)},
+    {"leaderboard_replication_continuations", COUNTER,
+     "Replicas that came back and went on where they were",
+     VALUE(replication.counters.partial_syncs)},
+    {"leaderboard_replication_refused_continuations", COUNTER,
+     "Replicas that wanted to, and needed a full copy",
+     VALUE(replication.counters.partial_sync_failures)},
+    {"leaderboard_replication_sent_bytes", COUNTER,
+     "Bytes sent to replicas: full copies, and groups of changes",
+     WRITTEN(metrics_write_replication_sent, "`what`")},
+    {"leaderboard_replication_received_bytes", COUNTER, "Bytes received from a master: the same",
+     WRITTEN(metrics_write_replication_received, "`what`")},
+    {"leaderboard_replication_backlog_bytes", GAUGE,
+     "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl",
+     VALUE(replication.backlog_size)},
+    {"leaderboard_sync_state", GAUGE, "sync-replicas: 1 for the state that this server is in",
+     WRITTEN(metrics_write_sync_state, "`state`")},
+    {"leaderboard_sync_replicas", GAUGE, "The setting: so many replicas must have what is answered",
+     VALUE(replication.sync.wanted)},
+    {"leaderboard_sync_counted_replicas", GAUGE,
+     "Of an open master: replicas that are connected in its own term, whose acknowledgements count",
+     VALUE(replication.sync.counted)},
+    {"leaderboard_sync_unsafe_groups", GAUGE,
+     "Of an open master: groups that too few of them have acknowledged; their answers wait",
+     VALUE(replication.sync.unsafe)},
+    {"leaderboard_sync_held_seconds", GAUGE,
+     "How long answers have waited for replicas, since one of them last made some safe",
+     SCALED(replication.sync.held_ms, 1000)},
+    {"leaderboard_sync_promises", GAUGE, "Of a closed master: servers that have promised its term",
+     VALUE(replication.sync.promises)},
+    {"leaderboard_sync_promises_needed", GAUGE, "So many must have, before it opens",
+     VALUE(replication.sync.promises_needed)},
+    {"leaderboard_sync_may_have_forgotten", GAUGE,
+     "1: this server has lost durability, and does not count until it is "
+     "filled",
+     VALUE(replication.sync.has_forgotten)},
+    {.title = "Ticks: a slow host or a slow server"},
+    {"leaderboard_tick_duration_seconds", HISTOGRAM,
+     "How long the turns of the engine's loop took, from taking requests to sending replies",
+     WRITTEN(metrics_write_ticks, "")},
+    {"leaderboard_tick_longest_seconds", GAUGE, "The longest of them",
+     SCALED(stats.tick_longest_us, 1000000)},
+    {"leaderboard_tick_longest_cpu_seconds", GAUGE,
+     "The processor time of that one; 0 while no tick has taken a millisecond",
+     SCALED(stats.tick_longest_cpu_us, 1000000)},
+    {"leaderboard_long_ticks", COUNTER, "Ticks of a millisecond or more",
+     VALUE(stats.long_tick_count)},
+    {"leaderboard_long_tick_wall_seconds", COUNTER, "How long they took",
+     SCALED(stats.long_tick_wall_ns, 1000000000)},
+    {"leaderboard_long_tick_cpu_seconds", COUNTER,
+     "For how much of that the engine's thread had a processor",
+     SCALED(stats.long_tick_cpu_ns, 1000000000)},
+    {"leaderboard_engine_cpu_seconds", COUNTER, "Processor time of the engine's thread",
+     WRITTEN(metrics_write_engine_cpu, "`mode`")},
+    {"leaderboard_engine_context_switches", COUNTER,
+     "How often the engine's thread gave its processor away: because another was put in its place "
+     "(`forced`), or to wait (`waits`)",
+     WRITTEN(metrics_write_switches, "`reason`")},
+    {"leaderboard_engine_major_faults", COUNTER,
+     "How often the engine's thread waited for memory that had to be read from disk (swap)",
+     VALUE(faults)},
+    {"leaderboard_scrape_engine_seconds", GAUGE,
+     "How long the engine's thread was busy with this scrape", SCALED(look_ns, 1000000000)},
+    {.title = "The process"},
+    {"process_cpu_seconds", COUNTER, "Processor time of all threads",
+     WRITTEN(metrics_write_process_cpu, "")},
+    {"process_resident_memory_bytes", GAUGE, "Memory that the process has of the machine",
+     WRITTEN(metrics_write_resident, "")},
+    {"process_start_time_seconds", GAUGE, "When the process started, in unix time",
+     VALUE(started_at_s)},
 };
-enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
+enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static const char *const kind_names[] = {
     [COUNTER] = "counter", [GAUGE] = "gauge", [HISTOGRAM] = "histogram", [INFO] = "info"};
+
+/* The name ends with it. */
+static const char *metrics_unit(const struct family *family) {
+    static const char *const units[] = {"_seconds", "_bytes", "_ratio"};
+    size_t size = strlen(family->name);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t unit = strlen(units[i]);
+        if (size > unit && strcmp(family->name + size - unit, units[i]) == 0) {
+            return units[i] + 1;
+        }
+    }
+    return "";
+}
 
 /* Samples of a counter or of information have the family's name and this. */
 static const char *metrics_sample_suffix(const struct family *family) {
@@ -679,23 +615,23 @@ static void metrics_print_family(struct page *page, const struct family *family)
     const char *suffix = is_open ? "" : metrics_sample_suffix(family);
     const char *kind = family->kind == INFO && !is_open ? "gauge" : kind_names[family->kind];
     metrics_put(page, "# TYPE %s%s %s\n", family->name, suffix, kind);
-    if (is_open && family->unit[0] != '\0') {
-        metrics_put(page, "# UNIT %s %s\n", family->name, family->unit);
+    if (is_open && metrics_unit(family)[0] != '\0') {
+        metrics_put(page, "# UNIT %s %s\n", family->name, metrics_unit(family));
     }
     metrics_put(page, "# HELP %s%s %s.\n", family->name, suffix, family->help);
     page->family = family;
     if (family->write != NULL) {
         family->write(page);
     } else {
-        metrics_put_field(page);
+        metrics_put_fields(page);
     }
 }
 
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
     struct page page = {.figures = figures, .format = format, .out = out};
-    for (size_t i = 0; i < GROUP_COUNT; i++) {
-        for (const struct family *family = groups[i].families; family->name != NULL; family++) {
-            metrics_print_family(&page, family);
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (families[i].name != NULL) {
+            metrics_print_family(&page, &families[i]);
         }
     }
     if (format == METRICS_OPENMETRICS) {
@@ -734,13 +670,18 @@ void metrics_write_docs(FILE *file) {
           "has 17 time series once it was called: with 20 commands in use a scrape has about 450 "
           "lines.\n",
           file);
-    for (size_t i = 0; i < GROUP_COUNT; i++) {
-        fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
-                groups[i].title);
-        for (const struct family *family = groups[i].families; family->name != NULL; family++) {
-            fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name,
-                    metrics_sample_suffix(family), kind_names[family->kind], family->labels,
-                    family->help);
+    for (const struct family *family = families; family < families + FAMILIES; family++) {
+        if (family->name == NULL) {
+            fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
+                    family->title);
+            continue;
         }
+        char labels[32] = "";
+        if (label_of[family->per] != NULL) {
+            snprintf(labels, sizeof labels, "`%s`", label_of[family->per]);
+        }
+        fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name, metrics_sample_suffix(family),
+                kind_names[family->kind], family->labels != NULL ? family->labels : labels,
+                family->help);
     }
 }

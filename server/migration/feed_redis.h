@@ -10,6 +10,9 @@
  *
  *     snapshot's thread --pipe--> leaderboard-server --export - - --format rdb --pipe--> loop --> replicas
  *
+ * An RDB file needs each board's count, and no key twice, while a snapshot's pieces are corrected by the effects behind
+ * them: somebody has to hold all keys as they are at its end.
+ *
  * The child takes about as much memory as the keys while it works, and a file without a name in `dir`. The backlog keeps
  * the groups behind the copy, as for copies of feed_copy.c. All who wait when a copy begins share it.
  *

@@ -7,217 +7,257 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
-#include "server/system/log.h"
+#include "server/system/clock.h"
 
 #define RING_MASK ((uint64_t)REDIS_SPOOL_RING_SIZE - 1)
 
-enum { FREED_MIN = 16 << 20 };
+enum {
+    WRITTEN_MIN = 1 << 18, /* less waits in memory */
+    FILLING_FULL = 1 << 20,
+    FREED_MIN = 16 << 20,
+    AGAIN_MS = 1000,
+};
 
-bool redis_spool_open(struct redis_spool *spool, const char *directory, uint64_t size_max,
-                      char *error) {
-    *spool = (struct redis_spool){.size_max = size_max};
-    spool->fd = disk_open_unnamed(directory);
-    if (spool->fd < 0) {
-        snprintf(error, DISK_ERROR_MAX, "cannot create a file in %s: %s", directory,
-                 strerror(errno));
-        return false;
-    }
-    spool->ring = memory_allocate(REDIS_SPOOL_RING_SIZE);
-    spool->piece = memory_allocate(REDIS_SPOOL_PIECE_MAX);
-    if (spool->ring == NULL || spool->piece == NULL || uv_mutex_init(&spool->mutex) != 0) {
-        goto no_memory;
-    }
-    if (uv_cond_init(&spool->changed) == 0) {
-        return true;
-    }
-    uv_mutex_destroy(&spool->mutex);
-no_memory:
-    memory_free(spool->ring);
-    memory_free(spool->piece);
-    disk_close(spool->fd);
-    snprintf(error, DISK_ERROR_MAX, "out of memory");
-    return false;
+static int64_t redis_spool_now_ms(void) {
+    return (int64_t)(clock_monotonic_us() / 1000);
 }
 
-void redis_spool_close(struct redis_spool *spool) {
-    uv_cond_destroy(&spool->changed);
-    uv_mutex_destroy(&spool->mutex);
-    memory_free(spool->ring);
-    memory_free(spool->piece);
-    disk_close(spool->fd);
-}
+/* ---- the thread's job ---- */
 
-/* ---- the thread's ---- */
-
-bool redis_spool_begin(struct redis_spool *spool, bool (*is_ended)(void *context), void *context) {
-    enum { LOOK_NS = 100 * 1000 * 1000 };
-    bool is_seen = false;
-    uv_mutex_lock(&spool->mutex);
-    spool->generation++;
-    while (!is_seen && !is_ended(context)) {
-        (void)uv_cond_timedwait(&spool->changed, &spool->mutex, LOOK_NS);
-        is_seen = spool->seen == spool->generation;
-    }
-    uv_mutex_unlock(&spool->mutex);
-    if (is_seen) {
-        spool->file_begin = 0;
-        spool->file_end = 0;
-        if (!disk_truncate(spool->fd, 0)) {
-            log_write(LOG_WARNING, "replication: the spool keeps its size on disk: %s",
-                      strerror(errno));
-        }
-    }
-    return is_seen;
-}
-
-/* Into the ring, as far as there is room. */
-static void redis_spool_copy_in(struct redis_spool *spool, uint64_t at, const char *bytes,
-                                size_t size) {
-    size_t offset = (size_t)(at & RING_MASK);
-    size_t first = REDIS_SPOOL_RING_SIZE - offset;
-    first = first < size ? first : size;
-    memcpy(spool->ring + offset, bytes, first);
-    memcpy(spool->ring, bytes + first, size - first);
-}
-
-static bool redis_spool_write_at(int fd, const char *at, size_t size, uint64_t offset) {
-    while (size > 0) {
-        ssize_t written = pwrite(fd, at, size, (off_t)offset);
+static bool redis_spool_write(struct redis_spool *spool) {
+    const struct buffer *writing = &spool->writing;
+    for (size_t at = 0; at < writing->size;) {
+        ssize_t written =
+            pwrite(spool->fd, writing->at + at, writing->size - at, (off_t)(spool->write_at + at));
         if (written < 0 && errno == EINTR) {
             continue;
         }
         if (written <= 0) {
             return false;
         }
-        at += written;
-        offset += (uint64_t)written;
-        size -= (size_t)written;
+        at += (size_t)written;
     }
     return true;
 }
 
-enum redis_spool_status redis_spool_put(struct redis_spool *spool, struct bytes bytes,
-                                        char *error) {
-    uv_mutex_lock(&spool->mutex);
-    uint64_t at = spool->received;
-    uint64_t waiting = at - (spool->is_kept ? spool->file_begin : spool->taken);
-    bool is_direct = !spool->is_kept && spool->ready == at &&
-                     bytes.size <= REDIS_SPOOL_RING_SIZE - (spool->ready - spool->taken);
-    if (is_direct) {
-        redis_spool_copy_in(spool, at, bytes.at, bytes.size);
-        spool->ready += bytes.size;
-        spool->received += bytes.size;
+static void redis_spool_run(void *context) {
+    struct redis_spool *spool = context;
+    if (spool->is_emptied) {
+        (void)!disk_truncate(spool->fd, 0); /* else it is overwritten */
     }
-    uv_mutex_unlock(&spool->mutex);
-    if (is_direct) {
-        return REDIS_SPOOL_OK;
+    if (!redis_spool_write(spool)) {
+        spool->failed = "write";
+    } else if (spool->read_size > 0 &&
+               !disk_read_whole(spool->fd, spool->piece, spool->read_size, spool->read_at)) {
+        spool->failed = "read";
     }
-    if (spool->size_max > 0 && waiting + bytes.size > spool->size_max) {
-        return REDIS_SPOOL_FULL;
+    spool->error = errno;
+    if (spool->free_until > spool->file_begin) {
+        (void)fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)spool->file_begin, (off_t)(spool->free_until - spool->file_begin));
     }
-    if (!redis_spool_write_at(spool->fd, bytes.at, bytes.size, at)) {
-        snprintf(error, DISK_ERROR_MAX, "cannot write the spool: %s", strerror(errno));
-        return REDIS_SPOOL_FAILED;
-    }
-    spool->file_end = at + bytes.size;
-    uv_mutex_lock(&spool->mutex);
-    spool->received += bytes.size;
-    uv_mutex_unlock(&spool->mutex);
-    return REDIS_SPOOL_OK;
 }
 
-/* What nobody reads any more. Where holes cannot be made, the file is emptied once all of it was read. */
-static void redis_spool_free_file(struct redis_spool *spool, uint64_t until) {
+/* ---- the loop ---- */
+
+/* Into the ring, as far as there is room. */
+static void redis_spool_copy_in(struct redis_spool *spool, const char *bytes, size_t size) {
+    size_t offset = (size_t)(spool->ready & RING_MASK);
+    size_t first = REDIS_SPOOL_RING_SIZE - offset;
+    first = first < size ? first : size;
+    memcpy(spool->ring + offset, bytes, first);
+    memcpy(spool->ring, bytes + first, size - first);
+    spool->ready += size;
+}
+
+static size_t redis_spool_room(const struct redis_spool *spool) {
+    return REDIS_SPOOL_RING_SIZE - (size_t)(spool->ready - spool->taken);
+}
+
+/* What nobody reads any more. */
+static uint64_t redis_spool_find_free(const struct redis_spool *spool) {
     enum { PAGE = 4096 };
-    until -= until % PAGE;
-    if (until < spool->file_begin + FREED_MIN) {
+    uint64_t until = spool->is_kept ? 0 : spool->taken - spool->taken % PAGE;
+    return until >= spool->file_begin + FREED_MIN ? until : spool->file_begin;
+}
+
+/* Pass on what waits: past the file, if it is empty, else by a job. */
+static void redis_spool_go_on(struct redis_spool *spool) {
+    if (spool->worker.is_busy || spool->failed != NULL || spool->is_closing) {
         return;
     }
-    uint64_t from = spool->file_begin - spool->file_begin % PAGE;
-    (void)fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
-                    (off_t)(until - from));
-    spool->file_begin = until;
-}
-
-bool redis_spool_pump(struct redis_spool *spool, bool *is_more, char *error) {
-    while (true) {
-        uv_mutex_lock(&spool->mutex);
-        uint64_t ready = spool->ready;
-        uint64_t taken = spool->taken;
-        uint64_t left = spool->received - ready;
-        bool is_kept = spool->is_kept;
-        uv_mutex_unlock(&spool->mutex);
-        size_t size = REDIS_SPOOL_RING_SIZE - (size_t)(ready - taken);
-        size = size < REDIS_SPOOL_PIECE_MAX ? size : REDIS_SPOOL_PIECE_MAX;
-        size = left < size ? (size_t)left : size;
-        *is_more = left > size || is_kept;
-        if (!is_kept) {
-            redis_spool_free_file(spool, taken);
-        }
-        if (size == 0) {
-            return true;
-        }
-        if (!disk_read_whole(spool->fd, spool->piece, size, ready)) {
-            snprintf(error, DISK_ERROR_MAX, "cannot read the spool: %s", strerror(errno));
-            return false;
-        }
-        uv_mutex_lock(&spool->mutex);
-        if (spool->ready == ready) { /* else the loop reads it again from the beginning */
-            redis_spool_copy_in(spool, ready, spool->piece, size);
-            spool->ready += size;
-        }
-        uv_mutex_unlock(&spool->mutex);
+    uint64_t left = spool->file_end - spool->ready;
+    size_t room = redis_spool_room(spool);
+    if (left == 0 && !spool->is_kept && spool->filling.size <= room) {
+        redis_spool_copy_in(spool, spool->filling.at, spool->filling.size);
+        buffer_clear(&spool->filling);
+        spool->file_end = spool->ready;
+    }
+    size_t size = room < REDIS_SPOOL_PIECE_MAX ? room : REDIS_SPOOL_PIECE_MAX;
+    spool->read_size = left < size ? (size_t)left : size;
+    bool is_starved = spool->is_kept && left == 0 && spool->filling.size > 0;
+    if (spool->filling.size >= WRITTEN_MIN || is_starved) {
+        struct buffer spare = spool->writing;
+        spool->writing = spool->filling;
+        spool->filling = spare;
+        spool->write_at = spool->file_end;
+    }
+    if (spool->read_size > 0 || spool->writing.size > 0) {
+        spool->read_at = spool->ready;
+        spool->free_until = redis_spool_find_free(spool);
+        worker_start(&spool->worker, redis_spool_run);
     }
 }
 
-/* ---- the loop's ---- */
-
-bool redis_spool_look(struct redis_spool *spool) {
-    uv_mutex_lock(&spool->mutex);
-    bool is_new = spool->seen != spool->generation;
-    if (is_new) {
-        spool->seen = spool->generation;
-        spool->taken = spool->ready = spool->received = 0;
-        spool->is_kept = true;
-        uv_cond_signal(&spool->changed);
+static void redis_spool_take_result(struct redis_spool *spool) {
+    if (!spool->is_write_void) {
+        spool->file_end += spool->writing.size;
     }
-    uv_mutex_unlock(&spool->mutex);
-    return is_new;
+    if (!spool->is_read_void && spool->read_size > 0) {
+        redis_spool_copy_in(spool, spool->piece, spool->read_size);
+    }
+    buffer_clear(&spool->writing);
+    spool->file_begin = spool->is_write_void ? 0 : spool->free_until;
+    spool->is_emptied = spool->is_write_void;
 }
 
-struct bytes redis_spool_peek(struct redis_spool *spool) {
-    uv_mutex_lock(&spool->mutex);
+static void redis_spool_on_done(void *context) {
+    struct redis_spool *spool = context;
+    if (spool->failed != NULL && spool->is_write_void) {
+        spool->failed = NULL;
+    }
+    if (spool->failed != NULL) {
+        spool->failed_at_ms = redis_spool_now_ms();
+    } else {
+        redis_spool_take_result(spool);
+    }
+    spool->is_read_void = spool->is_write_void = false;
+    redis_spool_go_on(spool);
+    spool->changed(spool->context);
+}
+
+bool redis_spool_check(struct redis_spool *spool, char *error) {
+    if (spool->failed == NULL) {
+        return true;
+    }
+    snprintf(error, DISK_ERROR_MAX, "cannot %s the spool: %s", spool->failed,
+             strerror(spool->error));
+    if (redis_spool_now_ms() - spool->failed_at_ms >= AGAIN_MS) {
+        spool->failed = NULL;
+        spool->read_size = 0;
+        if (spool->writing.size > 0) {
+            worker_start(&spool->worker, redis_spool_run);
+        } else {
+            redis_spool_go_on(spool);
+        }
+    }
+    return false;
+}
+
+/* ---- the interface ---- */
+
+struct redis_spool *redis_spool_open(uv_loop_t *loop, const char *directory, uint64_t size_max,
+                                     void (*changed)(void *context), void *context, char *error) {
+    int fd = disk_open_unnamed(directory);
+    if (fd < 0) {
+        snprintf(error, DISK_ERROR_MAX, "cannot create a file in %s: %s", directory,
+                 strerror(errno));
+        return NULL;
+    }
+    snprintf(error, DISK_ERROR_MAX, "out of memory");
+    struct redis_spool *spool = memory_allocate_zeroed(sizeof *spool);
+    if (spool == NULL) {
+        disk_close(fd);
+        return NULL;
+    }
+    *spool = (struct redis_spool){
+        .fd = fd, .size_max = size_max, .changed = changed, .context = context};
+    buffer_init(&spool->filling, 0);
+    buffer_init(&spool->writing, 0);
+    spool->ring = memory_allocate(REDIS_SPOOL_RING_SIZE);
+    spool->piece = memory_allocate(REDIS_SPOOL_PIECE_MAX);
+    if (spool->ring != NULL && spool->piece != NULL &&
+        worker_init(&spool->worker, loop, WORKER_AS_THE_LOOP, redis_spool_on_done, spool)) {
+        return spool;
+    }
+    redis_spool_free(spool);
+    return NULL;
+}
+
+void redis_spool_close(struct redis_spool *spool) {
+    spool->is_closing = true;
+    worker_deinit(&spool->worker);
+}
+
+void redis_spool_free(struct redis_spool *spool) {
+    buffer_deinit(&spool->filling);
+    buffer_deinit(&spool->writing);
+    memory_free(spool->ring);
+    memory_free(spool->piece);
+    disk_close(spool->fd);
+    memory_free(spool);
+}
+
+void redis_spool_begin(struct redis_spool *spool) {
+    spool->is_read_void = spool->is_write_void = spool->worker.is_busy;
+    spool->is_emptied = !spool->worker.is_busy;
+    spool->taken = spool->ready = spool->file_end = spool->received = 0;
+    buffer_clear(&spool->filling);
+    if (!spool->worker.is_busy) {
+        buffer_clear(&spool->writing);
+        spool->file_begin = 0;
+        spool->failed = NULL;
+    }
+    spool->is_kept = true;
+}
+
+bool redis_spool_put(struct redis_spool *spool, struct bytes bytes) {
+    bool is_direct =
+        !spool->is_kept && spool->ready == spool->received && bytes.size <= redis_spool_room(spool);
+    if (!is_direct && buffer_reserve(&spool->filling, bytes.size) == NULL) {
+        spool->filling.is_broken = false;
+        return false;
+    }
+    spool->received += bytes.size;
+    if (is_direct) {
+        redis_spool_copy_in(spool, bytes.at, bytes.size);
+        spool->file_end = spool->ready;
+        return true;
+    }
+    buffer_append(&spool->filling, bytes.at, bytes.size);
+    redis_spool_go_on(spool);
+    return true;
+}
+
+bool redis_spool_is_over_limit(const struct redis_spool *spool) {
+    uint64_t from = spool->is_kept ? 0 : spool->taken;
+    return spool->size_max > 0 && spool->received - from >= spool->size_max;
+}
+
+bool redis_spool_is_full(const struct redis_spool *spool) {
+    return spool->filling.size >= FILLING_FULL || redis_spool_is_over_limit(spool);
+}
+
+struct bytes redis_spool_peek(const struct redis_spool *spool) {
     size_t size = (size_t)(spool->ready - spool->taken);
     size_t offset = (size_t)(spool->taken & RING_MASK);
-    uv_mutex_unlock(&spool->mutex);
     size_t first = REDIS_SPOOL_RING_SIZE - offset;
     return (struct bytes){.at = spool->ring + offset, .size = size < first ? size : first};
 }
 
 void redis_spool_take(struct redis_spool *spool, size_t size) {
-    uv_mutex_lock(&spool->mutex);
     spool->taken += size;
-    uv_cond_signal(&spool->changed);
-    uv_mutex_unlock(&spool->mutex);
+    redis_spool_go_on(spool);
 }
 
 void redis_spool_rewind(struct redis_spool *spool) {
-    uv_mutex_lock(&spool->mutex);
     CHECK(spool->is_kept);
+    spool->is_read_void |= spool->worker.is_busy;
     spool->taken = spool->ready = 0;
-    uv_cond_signal(&spool->changed);
-    uv_mutex_unlock(&spool->mutex);
+    redis_spool_go_on(spool);
 }
 
 void redis_spool_release(struct redis_spool *spool) {
-    uv_mutex_lock(&spool->mutex);
     spool->is_kept = false;
-    uv_mutex_unlock(&spool->mutex);
-}
-
-uint64_t redis_spool_waiting(struct redis_spool *spool) {
-    uv_mutex_lock(&spool->mutex);
-    uint64_t waiting = spool->received - spool->taken;
-    uv_mutex_unlock(&spool->mutex);
-    return waiting;
+    redis_spool_go_on(spool);
 }

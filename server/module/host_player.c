@@ -2,7 +2,8 @@
  *
  * The host's scan has the guarantee of SCAN: a key that is there all the time is visited, perhaps
  * twice. What gets another name meanwhile is noted, from our effects and the host's events, and looked
- * at again; so LB.WHERE remembers which names it has replied. */
+ * at again; so LB.WHERE remembers which names it has replied. An index of boards would be faster, but the
+ * host renames and exchanges keys without telling the module. */
 #include "server/commands/lb/player.h"
 #include "server/module/host_run.h"
 #include "skiplist/keyspace/hash.h"

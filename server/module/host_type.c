@@ -7,7 +7,6 @@
 #include "server/module/host_state.h"
 #include "server/module/host_value.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_board_write.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board_relocate.h"
 #include "skiplist/keyspace/registry_guest.h"

@@ -12,7 +12,7 @@
  *         RDB_BOARD_ENTRIES    entry_count entries
  *     the next chunk, until rdb_board_is_whole
  *
- * It may come from a stranger: what it says is checked, each entry by itself and against the one before.
+ * It may come from anybody: what it says is checked, each entry by itself and against the one before.
  * Not whether a member is there twice: who fills a board sees that. */
 #ifndef SERVER_RDB_BOARD_H
 #define SERVER_RDB_BOARD_H
@@ -63,5 +63,20 @@ static inline const struct board_entry *rdb_board_entries(const struct rdb_board
 static inline bool rdb_board_is_whole(const struct rdb_board *board) {
     return board->has_rules && board->read_count == board->member_count;
 }
+
+/* ---- writing ---- */
+
+/* Where the parts of the value go: the host's own files (server/module/host_type.c), or a file for a Redis with the
+ * module (rdb_write.h). */
+struct rdb_board_sink {
+    void (*put_number)(void *context, uint64_t number);
+    void (*put_text)(void *context, struct bytes text);
+    void *context;
+};
+
+/* time_us: the server time that the value carries. One at a time in a process. false: no memory, and what was
+ * written is of no use. */
+MUST_CHECK bool rdb_board_write(const struct registry_key *key, int64_t time_us,
+                                const struct rdb_board_sink *sink);
 
 #endif

@@ -6,7 +6,7 @@
  * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
  * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
  * for clients, and do not hold back an import. A board of the module keeps everything as it was. So do its bans, and the
- * orders that it had not finished, which a server carries out when it starts. An error ends it; the registry then
+ * durable jobs that it had not finished, which a server carries out when it starts. An error ends it; the registry then
  * holds a part, and is of no use. */
 #ifndef SERVER_RDB_LOAD_H
 #define SERVER_RDB_LOAD_H

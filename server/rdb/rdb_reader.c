@@ -288,6 +288,19 @@ static enum found rdb_reader_take_text(struct rdb_reader *reader, size_t from,
     return FOUND;
 }
 
+/* All of a string that begins `from` bytes ahead; *end: bytes ahead of what is behind it. */
+static enum found rdb_reader_take_string(struct rdb_reader *reader, size_t from,
+                                         struct bytes *bytes, size_t *end) {
+    struct text text;
+    enum found found = rdb_reader_find_whole_text(reader, from, &text);
+    if (found != FOUND) {
+        return found;
+    }
+    *end = from + text.head + (size_t)text.stored;
+    return rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
+                                bytes);
+}
+
 /* ---- scores ---- */
 
 static enum found rdb_reader_set_score(struct rdb_reader *reader, double score) {
@@ -434,20 +447,14 @@ static enum found rdb_reader_take_entry(struct rdb_reader *reader) {
 /* ---- packed values ---- */
 
 static enum found rdb_reader_begin_packed(struct rdb_reader *reader, size_t from) {
-    struct text text;
     struct bytes bytes = {.at = NULL};
-    enum found found = rdb_reader_find_whole_text(reader, from, &text);
-    if (found == FOUND) {
-        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
-                                     &bytes);
-    }
+    enum found found = rdb_reader_take_string(reader, from, &bytes, &reader->packed_size);
     if (found != FOUND) {
         return found;
     }
     if (!rdb_packed_begin(&reader->packed, rdb_reader_type_of(reader)->form, bytes)) {
         return rdb_reader_refuse(reader, "damaged packed value");
     }
-    reader->packed_size = from + text.head + (size_t)text.stored;
     reader->state = RDB_AT_PACKED;
     return FOUND;
 }
@@ -537,7 +544,6 @@ static enum found rdb_reader_begin_board(struct rdb_reader *reader, size_t from,
 static enum found rdb_reader_begin_chunk(struct rdb_reader *reader, bool *is_over) {
     uint64_t opcode = 0;
     size_t from = 0;
-    struct text text = {.head = 0};
     struct bytes chunk = {.at = NULL};
     *is_over = rdb_board_is_whole(reader->board);
     enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
@@ -549,15 +555,10 @@ static enum found rdb_reader_begin_chunk(struct rdb_reader *reader, bool *is_ove
         return FOUND;
     }
     if (found == FOUND) {
-        found = rdb_reader_find_whole_text(reader, from, &text);
-    }
-    if (found == FOUND) {
-        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
-                                     &chunk);
+        found = rdb_reader_take_string(reader, from, &chunk, &reader->packed_size);
     }
     if (found == FOUND) {
         rdb_board_take(reader->board, chunk);
-        reader->packed_size = from + text.head + (size_t)text.stored;
         reader->state = RDB_AT_RECORD;
     }
     return found;
@@ -728,22 +729,17 @@ static enum found rdb_reader_begin_aux(struct rdb_reader *reader) {
 static enum found rdb_reader_take_state(struct rdb_reader *reader, enum rdb_event *event) {
     uint64_t opcode = 0;
     size_t from = 0;
-    struct text text = {.head = 0};
     enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
     if (found == FOUND && opcode != MODULE_TEXT) {
         return rdb_reader_refuse_damaged(reader);
     }
     if (found == FOUND) {
-        found = rdb_reader_find_whole_text(reader, from, &text);
-    }
-    if (found == FOUND) {
-        found = rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
-                                     &reader->text);
+        found = rdb_reader_take_string(reader, from, &reader->text, &from);
     }
     if (found != FOUND) {
         return found;
     }
-    rdb_reader_consume(reader, from + text.head + (size_t)text.stored);
+    rdb_reader_consume(reader, from);
     if (reader->text.size > 0) {
         *event = RDB_STATE;
     } else {
@@ -888,15 +884,11 @@ static enum found rdb_reader_read_opcode(struct rdb_reader *reader) {
 }
 
 static enum found rdb_reader_read_name(struct rdb_reader *reader) {
-    struct text text;
     struct bytes name = {.at = NULL};
+    size_t size;
     buffer_clear(&reader->name);
     if (!reader->is_single) {
-        enum found found = rdb_reader_find_whole_text(reader, 0, &text);
-        if (found == FOUND) {
-            found = rdb_reader_take_text(reader, 0, &text, &reader->text_room, reader->text_number,
-                                         &name);
-        }
+        enum found found = rdb_reader_take_string(reader, 0, &name, &size);
         if (found != FOUND) {
             return found;
         }
@@ -904,7 +896,7 @@ static enum found rdb_reader_read_name(struct rdb_reader *reader) {
         if (reader->name.is_broken) {
             return rdb_reader_lack_memory(reader);
         }
-        rdb_reader_consume(reader, text.head + (size_t)text.stored);
+        rdb_reader_consume(reader, size);
     }
     if (reader->type == TYPE_MODULE) {
         reader->state = RDB_AT_MODULE;

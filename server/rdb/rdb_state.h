@@ -1,8 +1,8 @@
-/* What is kept beside the keys, bans and orders that are not finished, as blobs of effects
+/* What is kept beside the keys, bans and durable jobs that are not finished, as blobs of effects
  * (server/durability/effect_blob.h): auxiliary data in dump files, and LB.APPLYSTATE.
  *
  *     rdb_state_write                           all of it, key by key
- *     rdb_state_check, then rdb_state_apply     a blob, which may come from a stranger */
+ *     rdb_state_check, then rdb_state_apply     a blob, which may come from anybody */
 #ifndef SERVER_RDB_STATE_H
 #define SERVER_RDB_STATE_H
 

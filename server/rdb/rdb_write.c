@@ -6,7 +6,6 @@
 #include "codec/little.h"
 #include "protocol/buffer.h"
 #include "server/rdb/rdb_board.h"
-#include "server/rdb/rdb_board_write.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_state.h"
 

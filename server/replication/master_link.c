@@ -65,6 +65,7 @@ static const struct transition {
     ROW(LINK_ASKING, LINK_COPY_BEGUN, LINK_COPYING),
     ROW(LINK_COPYING, LINK_COPY_ENDED, LINK_LOADING),
     ROW(LINK_LOADING, LINK_ADOPTED, LINK_STREAMING),
+    ROW(LINK_COPYING, LINK_COPY_SPOOLED, LINK_STREAMING),
     ROW(LINK_WAITS, LINK_LOST, LINK_WAITS),
     ROW(LINK_RESOLVING, LINK_LOST, LINK_WAITS),
     ROW(LINK_CONNECTING, LINK_LOST, LINK_WAITS),
@@ -100,7 +101,7 @@ void master_link_move(struct master_link *link, enum master_link_event event) {
     }
     log_write(LOG_DEBUG, "replica: %s", row->text);
     link->state = row->to;
-    link->has_followed |= link->state == LINK_STREAMING;
+    link->has_followed |= link->state == LINK_STREAMING && !master_link_is_redis(link);
     if (replication_is_replica(replication_of(link))) {
         replication_of(link)->link = shown_as[link->state];
     }
@@ -122,12 +123,9 @@ void master_link_watch(struct master_link *link) {
         return;
     }
     bool is_connecting = link->state == LINK_CONNECTING;
-    bool is_full =
-        persistence_receive_is_full(link->server->persistence) || apply_is_going(&link->apply) ||
-        (link->input.size >= INPUT_FULL && link->whole_size > 0 && link->state != LINK_COPYING);
     bool wants_write =
         is_connecting || link->output.size > 0 || (link->tls != NULL && tls_wants_write(link->tls));
-    bool wants_read = !is_connecting && !is_full && link->state != LINK_LOADING;
+    bool wants_read = !is_connecting && master_link_may_read(link);
     int events = (wants_read ? UV_READABLE : 0) | (wants_write ? UV_WRITABLE : 0);
     if (events == link->polled) {
         return;
@@ -160,6 +158,7 @@ static void master_link_close_socket(struct master_link *link) {
         link->fd = -1;
     }
     buffer_deinit(&link->output);
+    link->line = LINK_SAYS_PING;
     link->wanted_size = 0;
     persistence_abandon_receive(link->server->persistence);
     replication_of(link)->copy_size = 0;
@@ -355,6 +354,7 @@ static bool master_link_read_some(struct master_link *link, bool *is_over) {
 bool master_link_may_read(const struct master_link *link) {
     return master_link_has_socket(link) && !apply_is_going(&link->apply) &&
            link->state != LINK_LOADING && !persistence_receive_is_full(link->server->persistence) &&
+           !master_link_redis_is_full(link) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
@@ -381,7 +381,9 @@ void master_link_take_input(struct master_link *link) {
         if (link->state < LINK_COPYING && !master_link_take_lines(link)) {
             continue;
         }
-        if (link->state >= LINK_COPYING && !master_link_parse(link)) {
+        bool is_redis = master_link_is_redis(link);
+        if (link->state >= LINK_COPYING &&
+            !(is_redis ? master_link_redis_parse(link) : master_link_parse(link))) {
             master_link_lose(link);
             return;
         }
@@ -426,14 +428,17 @@ void master_link_second(struct master_link *link) {
     if (link->state == LINK_OFF || link->state == LINK_WAITS) {
         return;
     }
-    if (link->state == LINK_LOADING || apply_is_going(&link->apply)) {
+    if (link->state == LINK_LOADING || apply_is_going(&link->apply) ||
+        master_link_redis_is_full(link)) {
         link->heard_at_ms = now_ms; /* nothing is read meanwhile */
     }
     if (now_ms - link->heard_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
         master_link_fail(link, "the master said nothing for repl-timeout");
         return;
     }
-    if (link->state == LINK_STREAMING) {
+    if (master_link_is_redis(link)) {
+        master_link_redis_second(link);
+    } else if (link->state == LINK_STREAMING) {
         link->wants_ack = true;
         master_link_acknowledge(link);
     } else if (link->state >= LINK_COPYING && link->output.size == 0) {

@@ -11,9 +11,12 @@
  *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
  *     [REPLCONF PRESENT ...: quorum.h]   LB.SYNC <id> <first group>
  *
- * What does not know the option leaderboard of REPLCONF is a Redis: the link ends, and says so
- * (redis_follow.h goes on). Not if this link has followed a leaderboard server: a copy of a Redis
- * would replace its keys.
+ * What does not know the option leaderboard of REPLCONF is a Redis: the owner is told, and begins to follow it
+ * (redis_follow.h). Not if this link has followed a leaderboard server: a copy of a Redis would replace its keys.
+ * The link goes on as a replica of a Redis does, and passes on what comes (redis_receive.h):
+ *
+ *     REPLCONF version <Valkey's>   PSYNC <id> <first byte>
+ *     ASKING --+CONTINUE--> STREAMING     ASKING --+FULLRESYNC--> COPYING --the copy's end--> STREAMING
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. When the
@@ -59,6 +62,7 @@ enum master_link_event {
     LINK_COPY_BEGUN,
     LINK_COPY_ENDED,
     LINK_ADOPTED,
+    LINK_COPY_SPOOLED, /* of a Redis */
     LINK_LOST,
 };
 
@@ -72,6 +76,8 @@ enum master_link_line {
     LINK_SAYS_VERSION,
     LINK_SAYS_REGISTRATION, /* sync-replicas: until the master is open (quorum.h) */
     LINK_SAYS_SYNC,
+    LINK_SAYS_REDIS_VERSION, /* from here on: to a Redis */
+    LINK_SAYS_PSYNC,
     LINK_LINES,
 };
 
@@ -105,10 +111,13 @@ struct master_link {
     uint64_t next_group; /* to come */
     struct buffer output;
     struct apply apply;
-    bool is_retrying;     /* there was no memory for a step: it is tried again each second */
-    bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
-    bool has_followed;    /* it was STREAMING since it was begun: the master is no Redis */
-    bool wants_time;      /* the master's time was not heard on this connection */
+    bool is_retrying;            /* there was no memory for a step: it is tried again each second */
+    struct redis_receive *redis; /* a Redis is followed, and this takes what comes; NULL: none is */
+    /* The other end is a Redis, and none is followed; a leaderboard server, and one is. The link waits for its owner, who
+     * clears it. */
+    bool has_found_redis, has_found_leaderboard;
+    bool has_followed; /* it was STREAMING since it was begun: the master is no Redis */
+    bool wants_time;   /* the master's time was not heard on this connection */
     /* REPLCONF ACK: at once where the master has asked, until everything is applied that it had sent then;
      * else what was applied is acknowledged a hundred times a second. */
     bool wants_ack;
@@ -158,6 +167,11 @@ void master_link_acknowledge(struct master_link *link);
 /* Ask the master to hand over to this server (server/replication/failover.h). false: it cannot be asked now. */
 MUST_CHECK bool master_link_ask_handover(struct master_link *link);
 void master_link_second(struct master_link *link);
+
+/* It is a Redis, whose bytes this takes from now on: go on with the handshake. */
+void master_link_go_on_with_redis(struct master_link *link, struct redis_receive *redis);
+/* Read on where that has stopped as the spool was full. */
+void master_link_read_on(struct master_link *link);
 
 /* Row `index` of the table of transitions; NULL: there are fewer. */
 const char *master_link_transition(uint32_t index);

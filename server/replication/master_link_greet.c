@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/migration/redis_link.h"
 #include "server/replication/failover.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link_parts.h"
@@ -27,6 +26,8 @@ static bool master_link_greet_is_said(const struct master_link *link, enum maste
     case LINK_SAYS_CAPABILITIES:
     case LINK_SAYS_VERSION:
     case LINK_SAYS_SYNC:
+    case LINK_SAYS_REDIS_VERSION:
+    case LINK_SAYS_PSYNC:
     case LINK_LINES:
         break;
     }
@@ -117,6 +118,13 @@ static void master_link_greet_say_line(struct master_link *link) {
         master_link_move(link, LINK_GREETED);
         master_link_greet_say_sync(link);
         break;
+    case LINK_SAYS_REDIS_VERSION:
+        master_link_redis_say_version(link);
+        break;
+    case LINK_SAYS_PSYNC:
+        master_link_move(link, LINK_GREETED);
+        master_link_redis_say_psync(link);
+        break;
     case LINK_LINES:
         CHECK(false);
     }
@@ -125,6 +133,14 @@ static void master_link_greet_say_line(struct master_link *link) {
 void master_link_greet(struct master_link *link) {
     link->line = LINK_SAYS_PING;
     master_link_greet_say_line(link);
+}
+
+void master_link_go_on_with_redis(struct master_link *link, struct redis_receive *redis) {
+    link->redis = redis;
+    if (link->state == LINK_GREETING && link->line == LINK_SAYS_VERSION) {
+        link->line = LINK_SAYS_REDIS_VERSION;
+        master_link_greet_say_line(link);
+    }
 }
 
 static void master_link_greet_say_next(struct master_link *link) {
@@ -144,17 +160,6 @@ static void master_link_greet_fail_with_answer(struct master_link *link, const c
     master_link_fail(link, "%s: %s", what, log_quote(answer).text);
 }
 
-static void master_link_greet_take_redis(struct master_link *link) {
-    if (link->has_followed) {
-        master_link_fail(
-            link, "the master was a leaderboard server, and is a Redis now: what is here stays. "
-                  "REPLICAOF NO ONE, and then REPLICAOF again, replaces it with the Redis's keys");
-        return;
-    }
-    link->has_found_redis = true;
-    master_link_wake(link);
-}
-
 /* "+LEADERBOARD 4"; the error of a Redis, which does not know the option; or another error, for
  * which the next attempt asks again. */
 static void master_link_greet_take_version(struct master_link *link, struct bytes answer) {
@@ -163,12 +168,17 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
         master_link_greet_fail_with_answer(link, "the master refuses", answer);
         return;
     }
-    if (redis_link_is_redis(answer) && !link->wants_failover) {
-        master_link_greet_take_redis(link);
+    if (master_link_redis_is_refusal(answer) && !link->wants_failover) {
+        master_link_redis_found(link);
         return;
     }
     if (!master_link_greet_begins_with(answer, "+LEADERBOARD ")) {
         master_link_greet_fail_with_answer(link, "the master answers REPLCONF leaderboard", answer);
+        return;
+    }
+    if (link->redis != NULL) {
+        link->has_found_leaderboard = true;
+        master_link_wake(link);
         return;
     }
     struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
@@ -272,9 +282,13 @@ static void master_link_greet_take_line(struct master_link *link, struct bytes a
     case LINK_SAYS_SYNC:
         master_link_greet_take_sync(link, answer);
         return;
+    case LINK_SAYS_PSYNC:
+        master_link_redis_take_answer(link, answer);
+        return;
     case LINK_SAYS_PORT:
     case LINK_SAYS_ADDRESS:
     case LINK_SAYS_CAPABILITIES:
+    case LINK_SAYS_REDIS_VERSION:
     case LINK_LINES:
         break; /* an old server may not know it */
     }

@@ -4,6 +4,7 @@
  *     master_link_connect.c   name, address, socket, TLS
  *     master_link_greet.c     the handshake's lines
  *     master_link_stream.c    the messages behind it: copies and groups
+ *     master_link_redis.c     what is said to a Redis, and what comes of it
  *
  * Whatever fails calls master_link_fail or master_link_lose, which close the connection: behind it, nothing of
  * the attempt is there any more, and the caller returns. */
@@ -76,5 +77,23 @@ void master_link_continue(struct master_link *link, struct bytes id);
 void master_link_begin_copy(struct master_link *link);
 /* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
 void master_link_say_ack(struct master_link *link, uint64_t group);
+
+/* ---- master_link_redis.c ---- */
+
+/* Is the other end of this connection a Redis? */
+static inline bool master_link_is_redis(const struct master_link *link) {
+    return link->line >= LINK_SAYS_REDIS_VERSION;
+}
+/* Is this what a Redis answers to REPLCONF leaderboard, an option that it does not know? Any other
+ * error may be that of a leaderboard server, too: one that is loading, or has too many clients. */
+bool master_link_redis_is_refusal(struct bytes answer);
+void master_link_redis_found(struct master_link *link);
+void master_link_redis_say_version(struct master_link *link);
+void master_link_redis_say_psync(struct master_link *link);
+void master_link_redis_take_answer(struct master_link *link, struct bytes answer);
+/* What has come behind it. false: link->reason. */
+MUST_CHECK bool master_link_redis_parse(struct master_link *link);
+bool master_link_redis_is_full(const struct master_link *link);
+void master_link_redis_second(struct master_link *link);
 
 #endif

@@ -448,7 +448,7 @@ static void master_link_stream_on_ack_due(uv_timer_t *timer) {
 }
 
 void master_link_acknowledge(struct master_link *link) {
-    if (link->state != LINK_STREAMING || link->output.size > 0) {
+    if (link->state != LINK_STREAMING || link->output.size > 0 || master_link_is_redis(link)) {
         return;
     }
     if (master_link_stream_is_ack_due(link)) {
@@ -461,7 +461,7 @@ void master_link_acknowledge(struct master_link *link) {
 }
 
 bool master_link_ask_handover(struct master_link *link) {
-    if (link->state != LINK_STREAMING) {
+    if (link->state != LINK_STREAMING || master_link_is_redis(link)) {
         return false;
     }
     master_link_say(link, (const char *const[]){"REPLCONF", "HANDOVER"}, 2);

@@ -8,7 +8,6 @@
 #include "server/durability/persistence.h"
 #include "server/migration/redis_follow.h"
 #include "server/migration/redis_position.h"
-#include "server/network/tls_context.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
@@ -107,7 +106,7 @@ void replicator_follow(struct replicator *replicator, bool is_failover) {
         return;
     }
     redis_follow_end(replicator->redis);
-    replicator->link.has_found_redis = false;
+    replicator->link.has_found_redis = replicator->link.has_found_leaderboard = false;
     registry_set_passive(replicator->server->registry, true); /* which may report changes */
     /* The master knows the keys by what they say themselves. */
     feed_forget_history(replicator->feed);
@@ -242,7 +241,6 @@ void replicator_acknowledge_bytes(struct replicator *replicator, struct replica 
 
 void replicator_drop_link(struct replicator *replicator) {
     if (replicator != NULL) {
-        redis_follow_drop(replicator->redis);
         master_link_drop(&replicator->link, "closed by CLIENT KILL");
     }
 }
@@ -257,14 +255,12 @@ void replicator_print_source(struct replicator *replicator, struct buffer *out) 
  * another history than that of a leaderboard master that was followed before. */
 static void replicator_follow_redis(struct replicator *replicator) {
     struct server *server = replicator->server;
-    SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
     replicator->link.has_found_redis = false;
-    master_link_stop(&replicator->link);
     persistence_set_following(server->persistence, false);
     replication_change_id(server);
     feed_write_history(replicator->feed);
     feed_reset(replicator->feed, "a Redis is followed");
-    redis_follow_begin(replicator->redis, tls);
+    redis_follow_begin(replicator->redis);
 }
 
 /* ---- the start ---- */
@@ -370,7 +366,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
-        if (redis_follow_has_found_leaderboard(replicator->redis)) {
+        if (replicator->link.has_found_leaderboard) {
             replicator_follow(replicator, false);
         }
         return has_more;
@@ -422,7 +418,8 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
     replicator->context = context;
     /* Handles belong to the loop until it has turned: they come last, when nothing can fail any more. */
     replicator->feed = feed_create(server, loop);
-    replicator->redis = replicator->feed != NULL ? redis_follow_create(server, loop) : NULL;
+    replicator->redis =
+        replicator->feed != NULL ? redis_follow_create(server, &replicator->link, loop) : NULL;
     if (replicator->redis == NULL) {
         feed_destroy(replicator->feed);
         memory_free(replicator);
@@ -437,7 +434,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
 void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
-        redis_follow_close(replicator->redis);
+        redis_follow_end(replicator->redis);
         feed_stop(replicator->feed);
         quorum_stop(replicator->quorum);
     }

@@ -197,45 +197,17 @@ void settings_write_file_manual(FILE *file) {
 
 /* What can follow --setting: words, or "-f" for files, "-d" for directories; NULL: anything. */
 static const char *setting_man_completion_of(const struct setting *setting, char *words) {
-    switch (setting->kind.type) {
-    case SETTING_TYPE_BOOLEAN:
-        return "yes no";
-    case SETTING_TYPE_DIRECTORY:
-        return "-d";
-    case SETTING_TYPE_ONLY:
-        return setting->kind.choices[0];
-    case SETTING_TYPE_CHOICE:
-        words[0] = '\0';
-        for (size_t i = 0; setting->kind.choices[i] != NULL; i++) {
-            size_t size = strlen(words);
-            snprintf(words + size, SETTING_SYNTAX_MAX - size, "%s%s", i > 0 ? " " : "",
-                     setting->kind.choices[i]);
-        }
+    enum setting_type type = setting->kind.type;
+    if (type == SETTING_TYPE_CHOICE) {
+        setting_value_join_choices(setting->kind.choices, " ", words);
         return words;
-    case SETTING_TYPE_STRING:
-        return strstr(setting->kind.text, "path") != NULL ? "-f" : NULL;
-    case SETTING_TYPE_INTEGER:
-    case SETTING_TYPE_OCTAL:
-    case SETTING_TYPE_SIZE:
-    case SETTING_TYPE_SIZE_OR_PERCENT:
-    case SETTING_TYPE_FILE_NAME:
-    case SETTING_TYPE_HOST:
-    case SETTING_TYPE_DEFAULT_LAYOUT:
-    case SETTING_TYPE_EVENTS:
-    case SETTING_TYPE_BIND:
-    case SETTING_TYPE_USER:
-    case SETTING_TYPE_PROXIED:
-    case SETTING_TYPE_SUBNETS:
-    case SETTING_TYPE_OUTPUT_LIMIT:
-    case SETTING_TYPE_SAVE:
-    case SETTING_TYPE_RENAME:
-    case SETTING_TYPE_REPLICAOF:
-    case SETTING_TYPE_LAYOUT:
-    case SETTING_TYPE_BOARD:
-    case SETTING_TYPE_COUNT:
-        break;
     }
-    return NULL;
+    bool is_path = type == SETTING_TYPE_STRING && strstr(setting->kind.text, "path") != NULL;
+    return type == SETTING_TYPE_BOOLEAN     ? "yes no"
+           : type == SETTING_TYPE_DIRECTORY ? "-d"
+           : type == SETTING_TYPE_ONLY      ? setting->kind.choices[0]
+           : is_path                        ? "-f"
+                                            : NULL;
 }
 
 /* The first word of a use, if it is an option. */

@@ -81,6 +81,8 @@ struct setting_input {
 /* Set one setting from the words after its name. On false the settings may be partly changed, but
  * still own all their strings; reason (SETTING_ERROR_MAX) says what is allowed. */
 MUST_CHECK bool setting_value_assign(const struct setting_input *input);
+/* "everysec, always, no". out: SETTING_ERROR_MAX. */
+void setting_value_join_choices(const char *const *choices, const char *separator, char *out);
 /* The setting's string; NULL: it is no string. */
 char **setting_value_string(struct settings *settings, const struct setting *setting);
 /* Replace *slot, a string of the settings, by a copy of text; "" becomes NULL. An equal string
@@ -89,7 +91,9 @@ MUST_CHECK bool setting_value_replace(struct settings *settings, char **slot, st
 /* Is this string of a draft borrowed from the original? */
 bool setting_value_is_borrowed(const struct settings *settings, char *const *slot);
 /* A terminated copy, owned by the caller; NULL: no memory. */
-MUST_CHECK char *setting_value_copy(struct bytes text);
+MUST_CHECK static inline char *setting_value_copy(struct bytes text) {
+    return memory_copy_text(text.at, text.size);
+}
 
 /* ---- setting_board.c ---- */
 

@@ -28,17 +28,6 @@ static void *setting_value_field_of(struct settings *settings, const struct sett
 
 /* ---- Strings ---- */
 
-char *setting_value_copy(struct bytes text) {
-    char *copy = memory_allocate(text.size + 1);
-    if (copy != NULL) {
-        if (text.size > 0) {
-            memcpy(copy, text.at, text.size);
-        }
-        copy[text.size] = '\0';
-    }
-    return copy;
-}
-
 bool setting_value_is_borrowed(const struct settings *settings, char *const *slot) {
     size_t offset = (size_t)((const char *)slot - (const char *)settings);
     const char *original = (const char *)settings->original;
@@ -49,7 +38,7 @@ bool setting_value_replace(struct settings *settings, char **slot, struct bytes 
     if (bytes_equal(text, bytes_from_text(*slot != NULL ? *slot : ""))) {
         return true;
     }
-    char *copy = text.size > 0 ? setting_value_copy(text) : NULL;
+    char *copy = text.size > 0 ? memory_copy_text(text.at, text.size) : NULL;
     if (copy == NULL && text.size > 0) {
         return false;
     }
@@ -165,9 +154,7 @@ static bool setting_value_assign_boolean(const struct setting_input *in) {
     return true;
 }
 
-/* "everysec, always, no" */
-static void setting_value_join_choices(const char *const *choices, const char *separator,
-                                       char *out) {
+void setting_value_join_choices(const char *const *choices, const char *separator, char *out) {
     for (int i = 0; choices[i] != NULL; i++) {
         out += sprintf(out, "%s%s", i > 0 ? separator : "", choices[i]);
     }
@@ -759,46 +746,40 @@ static size_t setting_value_print_user(const struct printing *p) {
 static const struct {
     bool (*assign)(const struct setting_input *in);
     size_t (*print)(const struct printing *printing);
-    bool has_many_words;
-    bool is_string;
+    enum { WORD, TEXT, WORDS, TEXTS } form; /* one word or many; a string of the settings, or not */
 } types[SETTING_TYPE_COUNT] = {
-    [SETTING_TYPE_INTEGER] = {setting_value_assign_integer, setting_value_print_integer, false,
-                              false},
-    [SETTING_TYPE_OCTAL] = {setting_value_assign_octal, setting_value_print_octal, false, false},
-    [SETTING_TYPE_SIZE] = {setting_value_assign_size, setting_value_print_size, false, false},
+    [SETTING_TYPE_INTEGER] = {setting_value_assign_integer, setting_value_print_integer, WORD},
+    [SETTING_TYPE_OCTAL] = {setting_value_assign_octal, setting_value_print_octal, WORD},
+    [SETTING_TYPE_SIZE] = {setting_value_assign_size, setting_value_print_size, WORD},
     [SETTING_TYPE_SIZE_OR_PERCENT] = {setting_value_assign_size_or_percent,
-                                      setting_value_print_size_or_percent, false, false},
-    [SETTING_TYPE_BOOLEAN] = {setting_value_assign_boolean, setting_value_print_boolean, false,
-                              false},
-    [SETTING_TYPE_CHOICE] = {setting_value_assign_choice, setting_value_print_choice, false, false},
-    [SETTING_TYPE_ONLY] = {setting_value_check_only, setting_value_print_only, false, false},
-    [SETTING_TYPE_STRING] = {setting_value_assign_string, setting_value_print_string, false, true},
-    [SETTING_TYPE_DIRECTORY] = {setting_value_assign_string, setting_value_print_directory, false,
-                                true},
-    [SETTING_TYPE_HOST] = {setting_value_assign_host, setting_value_print_string, false, true},
-    [SETTING_TYPE_FILE_NAME] = {setting_value_assign_file_name, setting_value_print_string, false,
-                                true},
+                                      setting_value_print_size_or_percent, WORD},
+    [SETTING_TYPE_BOOLEAN] = {setting_value_assign_boolean, setting_value_print_boolean, WORD},
+    [SETTING_TYPE_CHOICE] = {setting_value_assign_choice, setting_value_print_choice, WORD},
+    [SETTING_TYPE_ONLY] = {setting_value_check_only, setting_value_print_only, WORD},
+    [SETTING_TYPE_STRING] = {setting_value_assign_string, setting_value_print_string, TEXT},
+    [SETTING_TYPE_DIRECTORY] = {setting_value_assign_string, setting_value_print_directory, TEXT},
+    [SETTING_TYPE_HOST] = {setting_value_assign_host, setting_value_print_string, TEXT},
+    [SETTING_TYPE_FILE_NAME] = {setting_value_assign_file_name, setting_value_print_string, TEXT},
     [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, setting_value_print_string,
-                                     false, true},
-    [SETTING_TYPE_EVENTS] = {setting_value_assign_events, setting_value_print_events, false, false},
-    [SETTING_TYPE_USER] = {setting_value_assign_user, setting_value_print_user, true, true},
-    [SETTING_TYPE_BIND] = {setting_value_assign_bind, setting_value_print_bind, true, false},
-    [SETTING_TYPE_PROXIED] = {setting_value_assign_proxied, setting_value_print_proxied, true,
-                              false},
-    [SETTING_TYPE_SUBNETS] = {setting_value_assign_subnets, setting_value_print_subnets, true,
-                              false},
+                                     TEXT},
+    [SETTING_TYPE_EVENTS] = {setting_value_assign_events, setting_value_print_events, WORD},
+    [SETTING_TYPE_USER] = {setting_value_assign_user, setting_value_print_user, TEXTS},
+    [SETTING_TYPE_BIND] = {setting_value_assign_bind, setting_value_print_bind, WORDS},
+    [SETTING_TYPE_PROXIED] = {setting_value_assign_proxied, setting_value_print_proxied, WORDS},
+    [SETTING_TYPE_SUBNETS] = {setting_value_assign_subnets, setting_value_print_subnets, WORDS},
     [SETTING_TYPE_OUTPUT_LIMIT] = {setting_value_assign_output_limit,
-                                   setting_value_print_output_limit, true, false},
-    [SETTING_TYPE_SAVE] = {setting_value_assign_save, setting_value_print_save, true, false},
-    [SETTING_TYPE_RENAME] = {setting_value_assign_rename, setting_value_print_rename, true, false},
-    [SETTING_TYPE_REPLICAOF] = {setting_value_assign_replicaof, setting_value_print_replicaof, true,
-                                false},
-    [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, setting_value_print_layout, true, false},
-    [SETTING_TYPE_BOARD] = {setting_board_assign_rule, setting_value_print_rule, true, false},
+                                   setting_value_print_output_limit, WORDS},
+    [SETTING_TYPE_SAVE] = {setting_value_assign_save, setting_value_print_save, WORDS},
+    [SETTING_TYPE_RENAME] = {setting_value_assign_rename, setting_value_print_rename, WORDS},
+    [SETTING_TYPE_REPLICAOF] = {setting_value_assign_replicaof, setting_value_print_replicaof,
+                                WORDS},
+    [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, setting_value_print_layout, WORDS},
+    [SETTING_TYPE_BOARD] = {setting_board_assign_rule, setting_value_print_rule, WORDS},
 };
 
 char **setting_value_string(struct settings *settings, const struct setting *setting) {
-    return types[setting->kind.type].is_string ? setting_value_field_of(settings, setting) : NULL;
+    return (types[setting->kind.type].form & TEXT) != 0 ? setting_value_field_of(settings, setting)
+                                                        : NULL;
 }
 
 static bool setting_value_fail_count(const struct setting_input *in) {
@@ -826,13 +807,13 @@ static bool setting_value_assign_list(const struct setting_input *in) {
 
 bool setting_value_assign(const struct setting_input *in) {
     enum setting_type type = in->setting->kind.type;
-    if (in->count == 0 || (in->count > 1 && !types[type].has_many_words)) {
+    if (in->count == 0 || (in->count > 1 && types[type].form < WORDS)) {
         return setting_value_fail_count(in);
     }
     if (!setting_words_check(in->words, in->count, in->reason)) {
         return false;
     }
-    return types[type].has_many_words && in->count == 1 && type != SETTING_TYPE_USER
+    return types[type].form >= WORDS && in->count == 1 && type != SETTING_TYPE_USER
                ? setting_value_assign_list(in)
                : types[type].assign(in);
 }

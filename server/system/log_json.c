@@ -3,103 +3,46 @@
  * No allocation, no locks, no printf: a crash report is written with it. */
 #include "server/system/log_json.h"
 
+#include "codec/json.h"
+
 struct output {
     char *at;
     size_t size;
 };
 
-static void log_json_put(struct output *out, const char *text, size_t size) {
-    memcpy(out->at + out->size, text, size);
+static void log_json_append(void *context, const char *at, size_t size) {
+    struct output *out = context;
+    memcpy(out->at + out->size, at, size);
     out->size += size;
 }
 
-static void log_json_put_text(struct output *out, const char *text) {
-    log_json_put(out, text, strlen(text));
+static size_t log_json_count_digits(struct bytes text, size_t from) {
+    size_t at = from;
+    while (at < text.size && text.at[at] >= '0' && text.at[at] <= '9') {
+        at++;
+    }
+    return at - from;
 }
-
-/* ---- strings ---- */
-
-static bool log_json_is_between(char byte, unsigned low, unsigned high) {
-    return (unsigned char)byte >= low && (unsigned char)byte <= high;
-}
-
-/* Bytes of the UTF-8 sequence at the front, by table 3-7 of the Unicode Standard; 0: none. */
-static size_t log_json_utf8_size(struct bytes text) {
-    unsigned first = (unsigned char)text.at[0];
-    if (first < 0x80) {
-        return 1;
-    }
-    size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size < size) {
-        return 0;
-    }
-    unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (!log_json_is_between(text.at[1], low, high)) {
-        return 0;
-    }
-    for (size_t i = 2; i < size; i++) {
-        if (!log_json_is_between(text.at[i], 0x80, 0xbf)) {
-            return 0;
-        }
-    }
-    return size;
-}
-
-static void log_json_put_character(struct output *out, struct bytes text, size_t size) {
-    if (size == 0) {
-        log_json_put_text(out, "\xef\xbf\xbd");
-        return;
-    }
-    if ((unsigned char)text.at[0] < ' ') {
-        log_json_put_text(out, "?"); /* as in the text form */
-        return;
-    }
-    if (text.at[0] == '"' || text.at[0] == '\\') {
-        log_json_put_text(out, "\\");
-    }
-    log_json_put(out, text.at, size);
-}
-
-static void log_json_put_content(struct output *out, struct bytes text) {
-    while (text.size > 0) {
-        size_t size = log_json_utf8_size(text);
-        log_json_put_character(out, text, size);
-        size += size == 0;
-        text = (struct bytes){.at = text.at + size, .size = text.size - size};
-    }
-}
-
-static void log_json_put_string(struct output *out, struct bytes text) {
-    log_json_put_text(out, "\"");
-    log_json_put_content(out, text);
-    log_json_put_text(out, "\"");
-}
-
-/* ---- fields ---- */
 
 /* "12", "-3", "0.25": what JSON takes as it is. */
 static bool log_json_is_number(struct bytes text) {
     enum { DIGITS_MAX = 15 }; /* a double holds them exactly */
     size_t at = text.size > 0 && text.at[0] == '-';
     size_t begin = at;
-    while (at < text.size && log_json_is_between(text.at[at], '0', '9')) {
-        at++;
-    }
+    at += log_json_count_digits(text, at);
     bool is_whole = at > begin && (at == begin + 1 || text.at[begin] != '0');
     if (at < text.size && text.at[at] == '.') {
-        size_t point = at++;
-        while (at < text.size && log_json_is_between(text.at[at], '0', '9')) {
-            at++;
-        }
-        is_whole = is_whole && at > point + 1;
+        size_t digits = log_json_count_digits(text, ++at);
+        at += digits;
+        is_whole = is_whole && digits > 0;
     }
     return is_whole && at == text.size && text.size <= DIGITS_MAX;
 }
 
 static bool log_json_is_name_byte(char byte) {
-    return log_json_is_between(byte, 'a', 'z') || log_json_is_between(byte, 'A', 'Z') ||
-           log_json_is_between(byte, '0', '9') || strchr("_-./", byte) != NULL;
+    char lower = bytes_lower(byte);
+    return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') ||
+           strchr("_-./", byte) != NULL;
 }
 
 /* One word at the front of a line. */
@@ -136,17 +79,19 @@ static struct word log_json_read_word(struct bytes text) {
     return word;
 }
 
-static void log_json_put_message(struct output *out, struct bytes text) {
+static void log_json_put_message(struct json *json, struct bytes text) {
     bool is_first = true;
+    json_begin_text(json, "message");
     while (text.size > 0) {
         struct word word = log_json_read_word(text);
         if (word.name.size == 0) {
-            log_json_put_text(out, is_first ? "" : " ");
-            log_json_put_content(out, word.value);
+            json_add_text(json, is_first ? BYTES("") : BYTES(" "));
+            json_add_text(json, word.value);
             is_first = false;
         }
         text = (struct bytes){.at = text.at + word.size, .size = text.size - word.size};
     }
+    json_end_text(json);
 }
 
 static bool log_json_is_taken(struct bytes name) {
@@ -154,33 +99,32 @@ static bool log_json_is_taken(struct bytes name) {
            bytes_equal(name, BYTES("message"));
 }
 
-static void log_json_put_fields(struct output *out, struct bytes text) {
-    while (text.size > 0) {
-        struct word word = log_json_read_word(text);
-        if (word.name.size > 0) {
-            log_json_put_text(out, ",\"");
-            log_json_put_content(out, word.name);
-            log_json_put_text(out, log_json_is_taken(word.name) ? "_\":" : "\":");
-            if (!word.is_quoted && log_json_is_number(word.value)) {
-                log_json_put(out, word.value.at, word.value.size);
-            } else {
-                log_json_put_string(out, word.value);
-            }
-        }
-        text = (struct bytes){.at = text.at + word.size, .size = text.size - word.size};
+static void log_json_put_field(struct json *json, const struct word *word) {
+    json_begin_text(json, NULL);
+    json_add_text(json, word->name);
+    json_add_text(json, log_json_is_taken(word->name) ? BYTES("_") : BYTES(""));
+    json_end_key(json);
+    if (!word->is_quoted && log_json_is_number(word->value)) {
+        json_verbatim(json, NULL, word->value);
+    } else {
+        json_text(json, NULL, word->value);
     }
 }
 
 size_t log_json_print(char *out, struct bytes time, const char *level, struct bytes text) {
     struct output output = {.at = out};
-    log_json_put_text(&output, "{\"time\":");
-    log_json_put_string(&output, time);
-    log_json_put_text(&output, ",\"level\":");
-    log_json_put_string(&output, bytes_from_text(level));
-    log_json_put_text(&output, ",\"message\":\"");
-    log_json_put_message(&output, text);
-    log_json_put_text(&output, "\"");
-    log_json_put_fields(&output, text);
-    log_json_put_text(&output, "}");
+    struct json json = {.append = log_json_append, .out = &output};
+    json_open(&json, NULL, '{');
+    json_text(&json, "time", time);
+    json_text(&json, "level", bytes_from_text(level));
+    log_json_put_message(&json, text);
+    while (text.size > 0) {
+        struct word word = log_json_read_word(text);
+        if (word.name.size > 0) {
+            log_json_put_field(&json, &word);
+        }
+        text = (struct bytes){.at = text.at + word.size, .size = text.size - word.size};
+    }
+    json_close(&json, '}');
     return output.size;
 }

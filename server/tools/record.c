@@ -4,76 +4,48 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "codec/json.h"
+#include "codec/utf8.h"
+
 static const char *const names[RECORD_FIELDS] = {"database", "key",   "kind",  "member", "score",
                                                  "time",     "value", "rules", "expires"};
 
 /* ---- bytes as text ---- */
 
-/* The size of the UTF-8 character at the front; 0: there is none, or it is a control character. */
-static size_t record_character_size(const unsigned char *at, size_t left) {
-    unsigned char lead = at[0];
-    if (lead < 0x80) {
-        return lead >= 0x20 && lead != 0x7f;
-    }
-    size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || size > left) {
-        return 0;
-    }
-    for (size_t i = 1; i < size; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool is_overlong = (lead == 0xe0 && at[1] < 0xa0) || (lead == 0xf0 && at[1] < 0x90);
-    bool is_surrogate = lead == 0xed && at[1] >= 0xa0;
-    bool is_beyond = lead == 0xf4 && at[1] >= 0x90;
-    bool is_control = lead == 0xc2 && at[1] < 0xa0;
-    return is_overlong || is_surrogate || is_beyond || is_control ? 0 : size;
+/* Does a character begin here that is none of the controls? *size: its bytes. */
+static bool record_is_shown(struct bytes text, size_t *size) {
+    *size = utf8_size(text);
+    unsigned char first = (unsigned char)text.at[0];
+    bool is_control = first < 0x20 || first == 0x7f ||
+                      (first == 0xc2 && *size == 2 && (unsigned char)text.at[1] < 0xa0);
+    return *size > 0 && !is_control;
 }
 
-static char *record_put_escape(char *to, unsigned char byte) {
+/* The bytes as text; CSV doubles quotes. */
+static void record_escape(struct buffer *out, struct bytes from, bool is_csv) {
     static const char digits[] = "0123456789abcdef";
-    *to++ = 'x';
-    *to++ = digits[byte >> 4];
-    *to++ = digits[byte & 15];
-    return to;
-}
-
-/* Append the bytes as text, in which JSON doubles backslashes and both escape their quote. */
-static void record_print_text(struct buffer *out, enum record_format format, struct bytes from) {
-    const unsigned char *at = (const unsigned char *)from.at;
-    bool is_json = format == RECORD_JSONL;
-    char *to = buffer_reserve(out, 5 * from.size + 1); /* "\\xff" in JSON */
-    if (to == NULL) {
-        return;
-    }
+    char *to = buffer_reserve(out, 4 * from.size + 1); /* "\xff" */
     char *begin = to;
-    for (size_t i = 0; i < from.size;) {
-        size_t size = record_character_size(at + i, from.size - i);
-        if (size == 0 || at[i] == '\\') {
-            *to++ = '\\';
-            if (is_json) {
-                *to++ = '\\';
-            }
-        }
-        if (size == 0) {
-            to = record_put_escape(to, at[i++]);
-        } else if (at[i] == '\\') {
-            *to++ = '\\';
-            if (is_json) {
-                *to++ = '\\';
-            }
-            i++;
+    while (to != NULL && from.size > 0) {
+        size_t size;
+        unsigned char byte = (unsigned char)from.at[0];
+        if (!record_is_shown(from, &size)) {
+            const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            memcpy(to, escape, sizeof escape);
+            to += sizeof escape;
+            size = 1;
         } else {
-            if (at[i] == '"') {
-                *to++ = is_json ? '\\' : '"';
+            if (byte == '\\' || (byte == '"' && is_csv)) {
+                *to++ = (char)byte;
             }
-            memcpy(to, at + i, size);
+            memcpy(to, from.at, size);
             to += size;
-            i += size;
         }
+        from = (struct bytes){.at = from.at + size, .size = from.size - size};
     }
-    buffer_commit(out, (size_t)(to - begin));
+    if (to != NULL) {
+        buffer_commit(out, (size_t)(to - begin));
+    }
 }
 
 static void record_put(struct buffer *out, const char *text) {
@@ -96,26 +68,27 @@ static void record_print_csv(struct buffer *out, const struct record *record) {
         bool is_quoted = record_needs_quotes(record->at[i]);
         record_put(out, i > 0 ? "," : "");
         record_put(out, is_quoted ? "\"" : "");
-        record_print_text(out, RECORD_CSV, record->at[i]);
+        record_escape(out, record->at[i], true);
         record_put(out, is_quoted ? "\"" : "");
     }
 }
 
 /* Empty fields are left out. */
 static void record_print_json(struct buffer *out, const struct record *record) {
-    const char *before = "{";
+    struct json json = {.append = buffer_put, .out = out};
+    struct buffer text;
+    buffer_init(&text, 0);
+    json_open(&json, NULL, '{');
     for (int i = 0; i < RECORD_FIELDS; i++) {
         if (record->at[i].size > 0) {
-            record_put(out, before);
-            record_put(out, "\"");
-            record_put(out, names[i]);
-            record_put(out, "\":\"");
-            record_print_text(out, RECORD_JSONL, record->at[i]);
-            record_put(out, "\"");
-            before = ",";
+            buffer_clear(&text);
+            record_escape(&text, record->at[i], false);
+            out->is_broken |= text.is_broken;
+            json_text(&json, names[i], (struct bytes){.at = text.at, .size = text.size});
         }
     }
-    record_put(out, "}");
+    json_close(&json, '}');
+    buffer_deinit(&text);
 }
 
 bool record_print_head(struct buffer *out, enum record_format format) {
@@ -176,21 +149,15 @@ static bool record_read_line(struct record_reader *reader) {
     return byte == '\n' || line->size > 0;
 }
 
-struct cursor {
-    const char *at, *end;
-};
-
-enum { NO_DIGIT = 16 };
-
+/* The value of a hexadecimal digit; 16: it is none. */
 static unsigned record_digit_of(char c) {
-    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                  : NO_DIGIT;
+    char lower = bytes_lower(c);
+    return lower >= '0' && lower <= '9'   ? (unsigned)(lower - '0')
+           : lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10
+                                          : 16;
 }
 
-/* Take back what record_print_text has done for both forms: the text of a field becomes its bytes, in
- * place. */
+/* Take back what record_escape has done for both forms: the text of a field becomes its bytes, in place. */
 static bool record_unescape(struct buffer *text, size_t begin) {
     char *to = text->at + begin;
     const char *at = to;
@@ -201,8 +168,8 @@ static bool record_unescape(struct buffer *text, size_t begin) {
         } else if (end - at >= 2 && at[1] == '\\') {
             *to++ = '\\';
             at += 2;
-        } else if (end - at >= 4 && at[1] == 'x' && record_digit_of(at[2]) < NO_DIGIT &&
-                   record_digit_of(at[3]) < NO_DIGIT) {
+        } else if (end - at >= 4 && at[1] == 'x' && record_digit_of(at[2]) < 16 &&
+                   record_digit_of(at[3]) < 16) {
             *to++ = (char)(record_digit_of(at[2]) << 4 | record_digit_of(at[3]));
             at += 4;
         } else {
@@ -220,7 +187,7 @@ static void record_put_byte(struct buffer *text, char byte) {
 /* ---- CSV ---- */
 
 /* Append a field to text. false: its quotes are wrong. */
-static bool record_take_csv(struct cursor *cursor, struct buffer *text) {
+static bool record_take_csv(struct json_reader *cursor, struct buffer *text) {
     if (cursor->at == cursor->end || *cursor->at != '"') {
         const char *begin = cursor->at;
         while (cursor->at < cursor->end && *cursor->at != ',') {
@@ -244,7 +211,7 @@ static bool record_take_csv(struct cursor *cursor, struct buffer *text) {
 }
 
 /* The fields end where ends say, in text. NULL, or what is wrong. */
-static const char *record_parse_csv(struct cursor cursor, struct buffer *text, size_t *ends) {
+static const char *record_parse_csv(struct json_reader cursor, struct buffer *text, size_t *ends) {
     for (int i = 0; i < RECORD_FIELDS; i++) {
         size_t begin = text->size;
         if (i > 0 && (cursor.at == cursor.end || *cursor.at++ != ',')) {
@@ -263,112 +230,26 @@ static const char *record_parse_csv(struct cursor cursor, struct buffer *text, s
 
 /* ---- JSON ---- */
 
-static void record_skip_blanks(struct cursor *cursor) {
-    while (cursor->at < cursor->end && (*cursor->at == ' ' || *cursor->at == '\t')) {
-        cursor->at++;
-    }
-}
-
-static bool record_take_mark(struct cursor *cursor, char mark) {
-    record_skip_blanks(cursor);
-    if (cursor->at == cursor->end || *cursor->at != mark) {
+/* A string, whose content is appended to text. */
+static bool record_take_string(struct json_reader *cursor, struct buffer *text) {
+    size_t size_max = (size_t)(cursor->end - cursor->at) + 1;
+    char *out = buffer_reserve(text, size_max);
+    size_t size;
+    if (out == NULL || !json_take_text(cursor, out, size_max, &size)) {
         return false;
     }
-    cursor->at++;
+    buffer_commit(text, size);
     return true;
-}
-
-static bool record_take_hex(struct cursor *cursor, uint32_t *unit) {
-    *unit = 0;
-    for (int i = 0; i < 4; i++, cursor->at++) {
-        if (cursor->at == cursor->end || record_digit_of(*cursor->at) == NO_DIGIT) {
-            return false;
-        }
-        *unit = *unit << 4 | record_digit_of(*cursor->at);
-    }
-    return true;
-}
-
-static void record_put_character(struct buffer *text, uint32_t code) {
-    if (code < 0x80) {
-        record_put_byte(text, (char)code);
-        return;
-    }
-    if (code < 0x800) {
-        record_put_byte(text, (char)(0xc0 | code >> 6));
-    } else if (code < 0x10000) {
-        record_put_byte(text, (char)(0xe0 | code >> 12));
-        record_put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
-    } else {
-        record_put_byte(text, (char)(0xf0 | code >> 18));
-        record_put_byte(text, (char)(0x80 | (code >> 12 & 0x3f)));
-        record_put_byte(text, (char)(0x80 | (code >> 6 & 0x3f)));
-    }
-    record_put_byte(text, (char)(0x80 | (code & 0x3f)));
-}
-
-/* After \u. */
-static bool record_take_unicode(struct cursor *cursor, struct buffer *text) {
-    uint32_t code;
-    uint32_t low;
-    if (!record_take_hex(cursor, &code)) {
-        return false;
-    }
-    if (code >= 0xd800 && code < 0xe000) {
-        if (code >= 0xdc00 || cursor->end - cursor->at < 2 || cursor->at[0] != '\\' ||
-            cursor->at[1] != 'u') {
-            return false;
-        }
-        cursor->at += 2;
-        if (!record_take_hex(cursor, &low) || low < 0xdc00 || low >= 0xe000) {
-            return false;
-        }
-        code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
-    }
-    record_put_character(text, code);
-    return true;
-}
-
-/* A string's rest, after its first quote. */
-static bool record_take_string(struct cursor *cursor, struct buffer *text) {
-    static const char marks[] = "\"\\/bfnrt";
-    static const char meant[] = "\"\\/\b\f\n\r\t";
-    while (cursor->at < cursor->end) {
-        char c = *cursor->at++;
-        if (c == '"') {
-            return true;
-        }
-        if (c != '\\') {
-            record_put_byte(text, c);
-            continue;
-        }
-        if (cursor->at == cursor->end) {
-            return false;
-        }
-        c = *cursor->at++;
-        const char *mark = c != '\0' ? strchr(marks, c) : NULL;
-        if (mark != NULL) {
-            record_put_byte(text, meant[mark - marks]);
-        } else if (c != 'u' || !record_take_unicode(cursor, text)) {
-            return false;
-        }
-    }
-    return false;
 }
 
 /* A string or a number. */
-static bool record_take_value(struct cursor *cursor, struct buffer *text) {
-    record_skip_blanks(cursor);
-    if (record_take_mark(cursor, '"')) {
+static bool record_take_value(struct json_reader *cursor, struct buffer *text) {
+    struct bytes number;
+    if (!json_take_number(cursor, &number)) {
         return record_take_string(cursor, text);
     }
-    const char *begin = cursor->at;
-    while (cursor->at < cursor->end && *cursor->at != '\0' &&
-           strchr("0123456789+-.eE", *cursor->at) != NULL) {
-        cursor->at++;
-    }
-    buffer_append(text, begin, (size_t)(cursor->at - begin));
-    return cursor->at > begin;
+    buffer_append(text, number.at, number.size);
+    return true;
 }
 
 static int record_find_name(struct bytes name) {
@@ -381,9 +262,9 @@ static int record_find_name(struct bytes name) {
 }
 
 /* Take the name of a field, leaving nothing of it in text. -1: it is none. */
-static int record_take_name(struct cursor *cursor, struct buffer *text) {
+static int record_take_name(struct json_reader *cursor, struct buffer *text) {
     size_t begin = text->size;
-    if (!record_take_mark(cursor, '"') || !record_take_string(cursor, text) || text->is_broken) {
+    if (!record_take_string(cursor, text)) {
         return -1;
     }
     int field =
@@ -392,15 +273,15 @@ static int record_take_name(struct cursor *cursor, struct buffer *text) {
     return field;
 }
 
-static const char *record_parse_json(struct cursor cursor, struct buffer *text, size_t *begins,
+static const char *record_parse_json(struct json_reader cursor, struct buffer *text, size_t *begins,
                                      size_t *ends) {
     bool has[RECORD_FIELDS] = {false};
-    if (!record_take_mark(&cursor, '{')) {
+    if (!json_take(&cursor, '{')) {
         return "it does not begin with {";
     }
     do {
         int field = record_take_name(&cursor, text);
-        if (field < 0 || has[field] || !record_take_mark(&cursor, ':')) {
+        if (field < 0 || has[field] || !json_take(&cursor, ':')) {
             return "the name of a field is unknown, or there twice";
         }
         has[field] = true;
@@ -412,19 +293,19 @@ static const char *record_parse_json(struct cursor cursor, struct buffer *text, 
             return "a backslash is followed by neither another one nor x and two digits";
         }
         ends[field] = text->size;
-    } while (record_take_mark(&cursor, ','));
-    if (!record_take_mark(&cursor, '}')) {
+    } while (json_take(&cursor, ','));
+    if (!json_take(&cursor, '}')) {
         return "it does not end with }";
     }
-    record_skip_blanks(&cursor);
-    return cursor.at == cursor.end ? NULL : "something follows the }";
+    return json_is_over(&cursor) ? NULL : "something follows the }";
 }
 
 static const char *record_parse(struct record_reader *reader, struct record *record) {
     struct buffer *text = &reader->text;
     size_t begins[RECORD_FIELDS] = {0};
     size_t ends[RECORD_FIELDS] = {0};
-    struct cursor cursor = {.at = reader->line.at, .end = reader->line.at + reader->line.size};
+    struct json_reader cursor = {
+        .at = reader->line.at, .end = reader->line.at + reader->line.size, .takes_controls = true};
     const char *wrong;
     buffer_clear(text);
     if (buffer_reserve(text, 1) == NULL) { /* so that it is somewhere */

@@ -57,7 +57,7 @@ static const char *web_code_of(unsigned status) {
 
 /* Errors of the listener are JSON here, too. text ends with a newline. */
 static void web_print_refusal(struct http_reply *reply, const char *text) {
-    struct json json = {.out = &reply->body};
+    struct json json = web_json(&reply->body);
     size_t size = strlen(text);
     json_open(&json, NULL, '{');
     json_text(&json, "error", (struct bytes){.at = text, .size = size > 0 ? size - 1 : 0});
@@ -67,16 +67,6 @@ static void web_print_refusal(struct http_reply *reply, const char *text) {
     reply->header_count = 0;
     reply->is_kept = false;
     web_add_headers(reply);
-}
-
-void web_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...) {
-    char text[HTTP_ERROR_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    (void)size;
-    http_exchange_refuse(exchange, status, "%s\n", text);
 }
 
 void web_answer(struct http_exchange *exchange, struct web_query *query) {
@@ -110,7 +100,7 @@ void web_run(struct web_request *request, struct web_query *query) {
     struct web *web = request->web;
     if (web->pending_count >= WEB_PENDING_MAX) {
         web_query_leave(query);
-        web_refuse(request->exchange, 503, "too many requests wait for the server");
+        http_exchange_refuse(request->exchange, 503, "too many requests wait for the server\n");
         return;
     }
     request->query = query;
@@ -126,7 +116,7 @@ static void web_run_as(struct web_request *request, const struct web_identity *i
     struct http_exchange *exchange = request->exchange;
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
-        web_refuse(exchange, 503, "out of memory");
+        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     query->identity = *identity;
@@ -160,17 +150,17 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
 }
 
 /* HTTP Basic. */
-static void log_in_and_run(struct web_request *request) {
+static void web_log_in_and_run(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     struct http_login_ask *login = http_login_create(exchange);
     if (login == NULL) {
-        web_refuse(exchange, 503, "out of memory");
+        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     if (!http_login_take_basic(exchange, &login->given) || !login->given.has_password) {
         http_login_destroy(login);
         exchange->reply.is_login_wanted = true;
-        web_refuse(exchange, 401, "no user has this name and password");
+        http_exchange_refuse(exchange, 401, "no user has this name and password\n");
         return;
     }
     login->check = web_engine_check_login;
@@ -208,7 +198,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     struct http_exchange *exchange = request->exchange;
     struct web_identity identity = {.kind = WEB_ANYBODY};
     if (web_is_of_other_site(exchange)) {
-        web_refuse(exchange, 403, "not for pages of other sites");
+        http_exchange_refuse(exchange, 403, "not for pages of other sites\n");
         return;
     }
     if (exchange->method == HTTP_POST) {
@@ -217,14 +207,14 @@ static void web_handle_api(struct web *web, struct web_request *request,
         } else if (target->segment_count == 3 && web_is_path(target, 2, "logout")) {
             web_log_out(web, request);
         } else {
-            web_refuse(exchange, 405, "only login and logout are posted");
+            http_exchange_refuse(exchange, 405, "only login and logout are posted\n");
         }
         return;
     }
     request->wants_stream =
         bytes_equal(target->segments[target->segment_count - 1], BYTES("events"));
     if (http_exchange_header(exchange, "Authorization") != NULL) {
-        log_in_and_run(request);
+        web_log_in_and_run(request);
         return;
     }
     web_identify(web, request, &identity);
@@ -240,7 +230,7 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     if (request == NULL || text == NULL) {
         memory_free(request);
         memory_free(text);
-        web_refuse(exchange, 503, "out of memory");
+        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     *request = (struct web_request){.web = web, .exchange = exchange};
@@ -248,14 +238,14 @@ static void web_handle(void *context, struct http_exchange *exchange) {
     memcpy(text, exchange->target, size + 1);
     const char *wrong = http_target_parse(text, &target);
     if (wrong != NULL) {
-        web_refuse(exchange, 400, "%s", wrong);
+        http_exchange_refuse(exchange, 400, "%s\n", wrong);
     } else if (web_is_path(&target, 0, "api") && web_is_path(&target, 1, "v1") &&
                !web_is_path(&target, 2, "openapi.json")) {
         web_handle_api(web, request, &target);
     } else if (exchange->method == HTTP_POST) {
-        web_refuse(exchange, 405, "only login and logout are posted");
+        http_exchange_refuse(exchange, 405, "only login and logout are posted\n");
     } else if (!web_files_answer(exchange, &target)) {
-        web_refuse(exchange, 404, "there is no such page");
+        http_exchange_refuse(exchange, 404, "there is no such page\n");
     }
     memory_free(text);
 }
@@ -321,17 +311,17 @@ static bool web_read_data(struct web *web, const char *text, char *error) {
     while (text != NULL && *(text += strspn(text, " ")) != '\0') {
         struct bytes word = {.at = text, .size = strcspn(text, " ")};
         text += word.size;
-        if (web->data_pattern.at == NULL) {
-            web->data_pattern = word;
-        } else if (web->data_field_count == WEB_FIELDS_MAX) {
+        if (web->data.pattern.at == NULL) {
+            web->data.pattern = word;
+        } else if (web->data.count == WEB_FIELDS_MAX) {
             snprintf(error, HTTP_ERROR_MAX, "web-data: at most %d fields", WEB_FIELDS_MAX);
             return false;
         } else {
-            web->data_fields[web->data_field_count++] = word;
+            web->data.fields[web->data.count++] = word;
         }
     }
-    if (web->data_pattern.at != NULL &&
-        (web_count_stars(web->data_pattern) != 1 || web->data_field_count == 0)) {
+    if (web->data.pattern.at != NULL &&
+        (web_count_stars(web->data.pattern) != 1 || web->data.count == 0)) {
         snprintf(error, HTTP_ERROR_MAX,
                  "web-data: a pattern with one * for the member, and at least one field, like "
                  "\"user:* name\"");
@@ -378,8 +368,8 @@ static bool web_read_avatars(struct web *web, const char *text, char *error) {
         if (avatars->field.at == NULL) {
             avatars->field = word;
             is_fine = false;
-            for (unsigned i = 0; i < web->data_field_count; i++) {
-                is_fine |= bytes_equal(web->data_fields[i], word);
+            for (unsigned i = 0; i < web->data.count; i++) {
+                is_fine |= bytes_equal(web->data.fields[i], word);
             }
         } else {
             is_fine = avatars->origin_count < WEB_ORIGINS_MAX && web_is_origin(word);

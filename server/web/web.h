@@ -13,7 +13,6 @@
 #include "server/http/http_server.h"
 
 struct web;
-struct web_query;
 
 /* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed. engine_loop is
  * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
@@ -24,17 +23,5 @@ void web_open_gates(void *web);
 /* As http_server_stop and http_server_destroy. */
 void web_stop(struct web *web);
 void web_destroy(struct web *web);
-
-/* ---- within server/web/ ---- */
-
-/* Ask the engine, now or when the pace allows it. */
-void web_put(struct web *web, struct web_query *query);
-/* Count so many bytes for all that the page holds. false: that would be too much. */
-MUST_CHECK bool web_take_memory(struct web *web, size_t size);
-void web_give_memory(struct web *web, size_t size);
-/* It waits no more. */
-void web_take_back(struct web *web, struct web_query *query);
-/* The engine has answered. */
-void web_note_answer(struct web *web, const struct web_query *query);
 
 #endif

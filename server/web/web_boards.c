@@ -15,7 +15,7 @@ enum {
 /* The boards that earlier rounds have found lie in query->kept, one map behind the other. */
 static bool web_boards_find_kept(const struct web_query *query, struct bytes name,
                                  struct value_reader *found) {
-    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    struct value_reader at = web_kept(query);
     while (at.at < at.end) {
         if (bytes_equal(value_find_text(at, "name"), name)) {
             *found = at;
@@ -38,18 +38,15 @@ static bool web_boards_ask_list(struct web_query *query) {
                   GLOB_PATTERN_MAX);
         return false;
     }
-    query->scan_size_max = LIST_REPLY_MAX;
+    query->scan.size_max = LIST_REPLY_MAX;
     web_command(query, "LB.LIST");
     web_word_text(query, "MATCH");
-    query->pattern_word = query->word_count;
+    query->scan.pattern_word = query->word_count;
     web_word_text(query, "*"); /* the engine puts in one of the user's */
     web_word_text(query, "COUNT");
     web_word_integer(query, LIST_STEP);
     web_word_text(query, "CURSOR");
-    query->cursor_word = query->word_count;
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(text, query->cursor);
-    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+    web_word_cursor(query);
     return true;
 }
 
@@ -94,15 +91,15 @@ static void web_boards_put_archive_of(struct web_query *query, struct bytes name
 /* What the steps have found. false: one failed; the error was written. *is_refused: the user may not see keys of
  * this pattern, but perhaps those of another. */
 static bool web_boards_take_steps(struct web_query *query, bool *is_refused) {
-    bool is_last = query->cursor_part + 1 >= query->pattern_count;
+    bool is_last = query->scan.part + 1 >= query->scan.pattern_count;
     *is_refused = false;
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader list;
         if (!web_take_step(query, i, &list)) {
             *is_refused = query->status == 401 || query->status == 403;
-            return *is_refused && (query->has_listed || !is_last);
+            return *is_refused && (query->scan.has_listed || !is_last);
         }
-        query->has_listed = true;
+        query->scan.has_listed = true;
         web_boards_keep(query, list);
     }
     return true;
@@ -115,16 +112,16 @@ static bool web_boards_print_list(struct web_query *query) {
     }
     buffer_clear(&query->out);
     query->status = 200;
-    query->json = (struct json){.out = &query->out};
-    if (is_refused || query->cursor == 0) {
-        query->cursor = 0;
-        query->cursor_part++;
+    query->json = web_json(&query->out);
+    if (is_refused || query->scan.cursor == 0) {
+        query->scan.cursor = 0;
+        query->scan.part++;
     }
-    bool is_over = query->cursor_part >= query->pattern_count;
+    bool is_over = query->scan.part >= query->scan.pattern_count;
     if (!is_over && query->more < query->count && query->round < LIST_ROUNDS_MAX) {
         return true;
     }
-    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    struct value_reader at = web_kept(query);
     json_open(&query->json, NULL, '{');
     json_open(&query->json, "boards", '[');
     while (at.at < at.end) {
@@ -140,8 +137,8 @@ static bool web_boards_print_list(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_list = {
-    .name = "boards", .ask = web_boards_ask_list, .print = web_boards_print_list};
+const struct web_route web_route_list = {.ask = web_boards_ask_list,
+                                         .print = web_boards_print_list};
 
 /* ---- one board ---- */
 
@@ -176,8 +173,8 @@ static bool web_boards_print_board(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_board = {
-    .name = "board", .ask = web_boards_ask_board, .print = web_boards_print_board};
+const struct web_route web_route_board = {.ask = web_boards_ask_board,
+                                          .print = web_boards_print_board};
 
 /* ---- a page ---- */
 
@@ -198,12 +195,11 @@ static bool web_boards_ask_page(struct web_query *query) {
 
 static bool web_boards_print_page(struct web_query *query) {
     struct json *json = &query->json;
-    if (web_reply_is_error(query, 0) || web_reply_is_error(query, 1)) {
+    if (web_replies_have_error(query)) {
         return false;
     }
     struct value_reader board = web_reply(query, 0);
-    web_begin_reply(query);
-    web_put_integer_of(json, board, "count");
+    web_begin_reply(query, &board);
     json_integer(json, "from", query->from);
     web_put_field_names(json, board);
     web_put_data_names(json, query);
@@ -212,5 +208,5 @@ static bool web_boards_print_page(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_page = {
-    .name = "page", .ask = web_boards_ask_page, .print = web_boards_print_page};
+const struct web_route web_route_page = {.ask = web_boards_ask_page,
+                                         .print = web_boards_print_page};

@@ -100,21 +100,21 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     if (identity->kind == WEB_USER) {
         struct acl_user *user = acl_users_find(&server->users, bytes_from_text(identity->user));
         query->verdict = WEB_LOGIN_NEEDED;
-        query->is_user_known = true;
+        query->user.is_known = true;
         return user != NULL && user->is_on && web_engine_has_digest(user, identity->digest) ? user
                                                                                             : NULL;
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
-        query->is_user_known = true;
+        query->user.is_known = true;
         return server->users.default_user;
     }
-    query->is_public_user = engine->public_user != NULL;
+    query->user.is_public = engine->public_user != NULL;
     query->verdict = server_has_password(server) ? WEB_LOGIN_NEEDED : WEB_NOT_FROM_THERE;
     return engine->public_user;
 }
 
-static bool may_run(const struct acl_user *user, struct bytes full_name, const struct bytes *words,
-                    uint32_t count) {
+static bool web_engine_may_run(const struct acl_user *user, struct bytes full_name,
+                               const struct bytes *words, uint32_t count) {
     const struct request request = {.args = words, .count = count};
     uint32_t position;
     return acl_check(user, command_find_original(full_name), &request, &position) == ACL_ALLOWED;
@@ -123,11 +123,12 @@ static bool may_run(const struct acl_user *user, struct bytes full_name, const s
 static void web_engine_describe_user(const struct acl_user *user, struct web_query *query) {
     const struct bytes info[] = {BYTES("INFO")};
     const struct bytes slowlog[] = {BYTES("SLOWLOG"), BYTES("GET")};
-    query->may_see_server = query->identity.kind == WEB_SELF ||
-                            (!query->is_public_user && may_run(user, BYTES("info"), info, 1));
-    query->may_see_slowlog =
-        !query->is_public_user && may_run(user, BYTES("slowlog|get"), slowlog, 2);
-    snprintf(query->user_shown, sizeof query->user_shown, "%.*s", (int)user->name.size,
+    query->user.may_see_server =
+        query->identity.kind == WEB_SELF ||
+        (!query->user.is_public && web_engine_may_run(user, BYTES("info"), info, 1));
+    query->user.may_see_slowlog =
+        !query->user.is_public && web_engine_may_run(user, BYTES("slowlog|get"), slowlog, 2);
+    snprintf(query->user.shown, sizeof query->user.shown, "%.*s", (int)user->name.size,
              user->name.at);
 }
 
@@ -167,21 +168,21 @@ static void web_engine_choose_pattern(const struct acl_user *user, struct web_qu
     for (uint32_t i = 0; i < user->selector_count; i++) {
         const struct acl_selector *selector = user->selectors[i];
         if (selector->has_all_keys) {
-            query->pattern_count = 1;
+            query->scan.pattern_count = 1;
             return;
         }
         for (uint32_t k = 0; k < selector->keys.list.count; k++) {
             const struct acl_text *pattern = &selector->keys.list.at[k];
-            if ((pattern->value & ACL_READ) != 0 && count++ == query->cursor_part) {
+            if ((pattern->value & ACL_READ) != 0 && count++ == query->scan.part) {
                 chosen = pattern->text;
             }
         }
     }
-    query->pattern_count = count;
-    if (chosen.size <= sizeof query->pattern_text) {
-        memcpy(query->pattern_text, chosen.at, chosen.size);
-        query->words[query->pattern_word] =
-            (struct bytes){.at = query->pattern_text, .size = chosen.size};
+    query->scan.pattern_count = count;
+    if (chosen.size <= sizeof query->scan.pattern_text) {
+        memcpy(query->scan.pattern_text, chosen.at, chosen.size);
+        query->words[query->scan.pattern_word] =
+            (struct bytes){.at = query->scan.pattern_text, .size = chosen.size};
     }
 }
 
@@ -212,13 +213,13 @@ static bool web_engine_take_cursor(struct web_query *query) {
     if (list.kind == VALUE_LIST && list.count > 0) {
         cursor = value_next(&reader);
     }
-    if (cursor.kind != VALUE_TEXT || cursor.text.size > sizeof query->cursor_text ||
+    if (cursor.kind != VALUE_TEXT || cursor.text.size > sizeof query->scan.cursor_text ||
         bytes_equal(cursor.text, BYTES("0"))) {
         return false;
     }
-    memcpy(query->cursor_text, cursor.text.at, cursor.text.size);
-    query->words[query->cursor_word] =
-        (struct bytes){.at = query->cursor_text, .size = cursor.text.size};
+    memcpy(query->scan.cursor_text, cursor.text.at, cursor.text.size);
+    query->words[query->scan.cursor_word] =
+        (struct bytes){.at = query->scan.cursor_text, .size = cursor.text.size};
     return true;
 }
 
@@ -230,7 +231,7 @@ static void web_engine_run_commands(const struct web_engine *engine, struct web_
     for (unsigned i = 0; i < query->command_count; i++) {
         web_engine_run_command(engine->server, query, i, session);
     }
-    while (query->cursor_word > 0 && query->replies.size < query->scan_size_max &&
+    while (query->scan.cursor_word > 0 && query->replies.size < query->scan.size_max &&
            clock_ticks_to_ns(clock_ticks() - begin_ticks) < SCAN_NS &&
            web_engine_take_cursor(query)) {
         web_engine_run_command(engine->server, query, 0, session);
@@ -254,12 +255,12 @@ static void web_engine_run(const struct web_engine *engine, struct web_query *qu
                            struct acl_user *user) {
     struct session session;
     web_engine_begin_session(engine, query, user, &session);
-    if (query->pattern_word > 0) {
+    if (query->scan.pattern_word > 0) {
         web_engine_choose_pattern(user, query);
     }
     web_engine_run_commands(engine, query, &session);
     session_deinit(&session);
-    if (query->figures != NULL && query->may_see_server) {
+    if (query->figures != NULL && query->user.may_see_server) {
         figures_take(engine->server, query->figures);
     }
 }
@@ -270,10 +271,9 @@ bool web_engine_answer(void *context, struct ask *ask) {
     uint64_t begin_ticks = clock_ticks();
     server_update_time(engine->server);
     query->verdict = WEB_ALLOWED;
-    query->is_public_user = query->is_user_known = false;
-    query->may_see_server = query->may_see_slowlog = false;
-    query->can_login = server_has_password(engine->server) || engine->server->users.count > 1;
-    query->user_shown[0] = '\0';
+    query->user = (struct web_user){
+        .can_login = server_has_password(engine->server) || engine->server->users.count > 1,
+    };
     struct acl_user *user = web_engine_find_user(engine, query);
     const struct replication *replication = &engine->server->replication;
     if (query->round == 0) {

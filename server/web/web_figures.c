@@ -113,7 +113,7 @@ static void web_figures_take_sample(struct web_history *history, const struct fi
 static void web_figures_sample_is_there(struct web_query *query) {
     struct web *web = query->web;
     web->history.is_asked = false;
-    if (query->verdict == WEB_ALLOWED && query->may_see_server) {
+    if (query->verdict == WEB_ALLOWED && query->user.may_see_server) {
         web_figures_take_sample(&web->history, query->figures);
     }
 }
@@ -129,7 +129,6 @@ static bool web_figures_print_nothing(struct web_query *query) {
 }
 
 static const struct web_route route_sample = {
-    .name = "sample",
     .ask = web_figures_ask_nothing,
     .print = web_figures_print_nothing,
     .needs_figures = true,
@@ -174,13 +173,13 @@ void web_history_step(struct web *web, int64_t now_ms) {
 
 /* false: the error was written. */
 static bool web_figures_check_server(struct web_query *query) {
-    if (query->may_see_server) {
+    if (query->user.may_see_server) {
         return true;
     }
-    if (query->is_public_user) {
+    if (query->user.is_public) {
         web_error(query, 401, "login_needed", "log in to see the server");
     } else {
-        web_error(query, 403, "forbidden", "the user %s may not run INFO", query->user_shown);
+        web_error(query, 403, "forbidden", "the user %s may not run INFO", query->user.shown);
     }
     return false;
 }
@@ -214,8 +213,8 @@ static bool web_figures_print_history(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_history = {
-    .name = "history", .ask = web_figures_ask_nothing, .print = web_figures_print_history};
+const struct web_route web_route_history = {.ask = web_figures_ask_nothing,
+                                            .print = web_figures_print_history};
 
 /* ---- figures ---- */
 
@@ -359,10 +358,8 @@ static bool web_figures_print_server(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_server = {.name = "server",
-                                           .ask = web_figures_ask_nothing,
-                                           .print = web_figures_print_server,
-                                           .needs_figures = true};
+const struct web_route web_route_server = {
+    .ask = web_figures_ask_nothing, .print = web_figures_print_server, .needs_figures = true};
 
 /* ---- the slow log ---- */
 
@@ -377,7 +374,7 @@ static bool web_figures_ask_slowlog(struct web_query *query) {
 
 static bool web_figures_print_slowlog(struct web_query *query) {
     struct json *json = &query->json;
-    if (query->is_public_user) {
+    if (query->user.is_public) {
         web_error(query, 401, "login_needed", "log in to see the slow log");
         return false;
     }
@@ -409,8 +406,8 @@ static bool web_figures_print_slowlog(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_slowlog = {
-    .name = "slowlog", .ask = web_figures_ask_slowlog, .print = web_figures_print_slowlog};
+const struct web_route web_route_slowlog = {.ask = web_figures_ask_slowlog,
+                                            .print = web_figures_print_slowlog};
 
 /* ---- who asks ---- */
 
@@ -426,14 +423,14 @@ static void web_figures_put_texts(struct json *json, const char *key, const stru
 static void web_figures_put_data(struct json *json, const struct web_query *query) {
     const struct web *web = query->web;
     const struct web_avatars *avatars = &web->avatars;
-    if (web->data_pattern.at == NULL || query->verdict != WEB_ALLOWED) {
+    if (web->data.pattern.at == NULL || query->verdict != WEB_ALLOWED) {
         json_null(json, "data");
         json_null(json, "avatars");
         return;
     }
     json_open(json, "data", '{');
-    json_text(json, "pattern", web->data_pattern);
-    web_figures_put_texts(json, "fields", web->data_fields, web->data_field_count);
+    json_text(json, "pattern", web->data.pattern);
+    web_figures_put_texts(json, "fields", web->data.fields, web->data.count);
     json_close(json, '}');
     if (avatars->field.at == NULL) {
         json_null(json, "avatars");
@@ -447,18 +444,18 @@ static void web_figures_put_data(struct json *json, const struct web_query *quer
 
 static bool web_figures_print_me(struct web_query *query) {
     struct json *json = &query->json;
-    bool is_known = query->verdict == WEB_ALLOWED && query->is_user_known;
+    bool is_known = query->verdict == WEB_ALLOWED && query->user.is_known;
     json_open(json, NULL, '{');
     if (is_known) {
-        json_text(json, "user", bytes_from_text(query->user_shown));
+        json_text(json, "user", bytes_from_text(query->user.shown));
     } else {
         json_null(json, "user");
     }
     json_boolean(json, "is_logged_in", is_known && query->identity.kind == WEB_USER);
-    json_boolean(json, "is_public", query->is_public_user);
-    json_boolean(json, "can_login", query->can_login);
-    json_boolean(json, "can_see_server", query->may_see_server);
-    json_boolean(json, "can_see_slowlog", query->may_see_slowlog);
+    json_boolean(json, "is_public", query->user.is_public);
+    json_boolean(json, "can_login", query->user.can_login);
+    json_boolean(json, "can_see_server", query->user.may_see_server);
+    json_boolean(json, "can_see_slowlog", query->user.may_see_slowlog);
     if (query->verdict == WEB_ALLOWED) {
         json_text(json, "version", BYTES(SERVER_VERSION));
     } else {
@@ -469,7 +466,5 @@ static bool web_figures_print_me(struct web_query *query) {
     return false;
 }
 
-const struct web_route web_route_me = {.name = "me",
-                                       .ask = web_figures_ask_nothing,
-                                       .print = web_figures_print_me,
-                                       .is_for_all = true};
+const struct web_route web_route_me = {
+    .ask = web_figures_ask_nothing, .print = web_figures_print_me, .is_for_all = true};

@@ -146,136 +146,51 @@ void web_identity_set(struct web_identity *identity, const struct http_login *lo
 
 /* ---- POST ---- */
 
-/* Four hexadecimal digits; -1: they are not there. */
-static int web_login_take_four(const char *at) {
-    unsigned code = 0;
-    if (strspn(at, "0123456789abcdefABCDEF") < 4 || sscanf(at, "%4x", &code) != 1) {
-        return -1;
-    }
-    return (int)code;
+/* A string, terminated. */
+static bool web_login_take_text(struct json_reader *reader, char *out, size_t size_max) {
+    size_t size;
+    bool is_taken = json_take_text(reader, out, size_max - 1, &size);
+    out[is_taken ? size : 0] = '\0';
+    return is_taken && strlen(out) == size;
 }
 
-/* A character given by \\u and its code, or by two of them; *at is behind the first u. Bytes written; 0: it is
- * none that a name or a password may have. */
-static size_t web_login_take_code(const char **at, char *out) {
-    enum { HIGH = 0xd800, LOW = 0xdc00, END = 0xe000 };
-    int code = web_login_take_four(*at);
-    *at += 4;
-    if (code <= 0 || (code >= LOW && code < END)) {
-        return 0;
-    }
-    if (code >= HIGH && code < END) {
-        int low = (*at)[0] == '\\' && (*at)[1] == 'u' ? web_login_take_four(*at + 2) : -1;
-        if (low < LOW || low >= END) {
-            return 0;
-        }
-        *at += 6;
-        code = 0x10000 + ((code - HIGH) << 10) + (low - LOW);
-    }
-    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char marks[] = {0, 0x00, 0xc0, 0xe0, 0xf0};
-    for (size_t i = size; i-- > 1; code >>= 6) {
-        out[i] = (char)(0x80 | (code & 0x3f));
-    }
-    out[0] = (char)(marks[size] | code);
-    return size;
-}
-
-/* What stands behind a backslash. Bytes written; 0: nothing that may. */
-static size_t web_login_take_escaped(const char **at, char *out) {
-    static const char escaped[] = "\"\\/bfnrt";
-    static const char meant[] = "\"\\/\b\f\n\r\t";
-    char byte = *(*at)++;
-    if (byte == 'u') {
-        return strlen(*at) >= 4 ? web_login_take_code(at, out) : 0;
-    }
-    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
-    if (found == NULL) {
-        return 0;
-    }
-    out[0] = meant[found - escaped];
-    return 1;
-}
-
-/* A string of JSON at *at, into out (room for size_max with its terminator). false: it is none, or too long. */
-static bool web_login_take_string(const char **at, char *out, size_t size_max) {
-    size_t size = 0;
-    if (*(*at)++ != '"') {
-        return false;
-    }
-    while (**at != '"') {
-        char taken[4] = {**at};
-        size_t count = 1;
-        if ((unsigned char)**at < 0x20) {
-            return false; /* also the end of the text */
-        }
-        (*at)++;
-        if (taken[0] == '\\') {
-            count = web_login_take_escaped(at, taken);
-        }
-        if (count == 0 || size + count >= size_max) {
-            return false;
-        }
-        memcpy(out + size, taken, count);
-        size += count;
-    }
-    out[size] = '\0';
-    (*at)++;
-    return true;
-}
-
-static void web_login_skip_blanks(const char **at) {
-    *at += strspn(*at, " \t\r\n");
-}
-
-bool web_read_login(const char *at, struct http_login *login) {
+bool web_read_login(const char *text, struct http_login *login) {
+    struct json_reader reader = {.at = text, .end = text + strlen(text)};
     char name[16];
     bool has_user = false;
-    web_login_skip_blanks(&at);
-    if (*at != '{') {
+    if (!json_take(&reader, '{')) {
         return false;
     }
     do {
-        at++;
-        web_login_skip_blanks(&at);
-        if (!web_login_take_string(&at, name, sizeof name)) {
+        if (!web_login_take_text(&reader, name, sizeof name) || !json_take(&reader, ':')) {
             return false;
         }
-        web_login_skip_blanks(&at);
-        if (*at++ != ':') {
-            return false;
-        }
-        web_login_skip_blanks(&at);
         bool is_user = strcmp(name, "user") == 0;
         if (!is_user && strcmp(name, "password") != 0) {
             return false;
         }
-        if (is_user ? !web_login_take_string(&at, login->user, sizeof login->user)
-                    : !web_login_take_string(&at, login->password, sizeof login->password)) {
+        if (is_user ? !web_login_take_text(&reader, login->user, sizeof login->user)
+                    : !web_login_take_text(&reader, login->password, sizeof login->password)) {
             return false;
         }
         has_user |= is_user;
         login->has_password |= !is_user;
-        web_login_skip_blanks(&at);
-    } while (*at == ',');
-    if (*at++ != '}') {
-        return false;
-    }
-    web_login_skip_blanks(&at);
-    return *at == '\0' && has_user && login->has_password;
+    } while (json_take(&reader, ','));
+    return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
 void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
-        web_refuse(exchange, 429,
-                   "too many wrong passwords from this address: try again in %lld seconds",
-                   (long long)(login->given.retry_ms + 999) / 1000);
+        http_exchange_refuse(
+            exchange, 429,
+            "too many wrong passwords from this address: try again in %lld seconds\n",
+            (long long)(login->given.retry_ms + 999) / 1000);
         return;
     case HTTP_LOGIN_REFUSED:
-        web_refuse(exchange, 403,
-                   "no password is taken from %s without TLS while protected-mode is on",
-                   login->given.address);
+        http_exchange_refuse(
+            exchange, 403, "no password is taken from %s without TLS while protected-mode is on\n",
+            login->given.address);
         return;
     case HTTP_LOGIN_OK:
     case HTTP_LOGIN_NEEDED:
@@ -315,7 +230,7 @@ static void web_login_reply_me(struct web *web, struct web_request *request,
                                const struct web_identity *identity) {
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
-        web_refuse(request->exchange, 503, "out of memory");
+        http_exchange_refuse(request->exchange, 503, "out of memory\n");
         return;
     }
     query->identity = *identity;
@@ -353,7 +268,7 @@ void web_log_in(struct web *web, struct web_request *request) {
     struct http_login_ask *login = http_login_create(exchange);
     (void)web;
     if (login == NULL) {
-        web_refuse(exchange, 503, "out of memory");
+        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     buffer_append(&exchange->body, "", 1);
@@ -361,9 +276,10 @@ void web_log_in(struct web *web, struct web_request *request) {
         strlen(exchange->body.at) + 1 != exchange->body.size ||
         !web_read_login(exchange->body.at, &login->given)) {
         http_login_destroy(login);
-        web_refuse(exchange, 400,
-                   "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "
-                   "application/json");
+        http_exchange_refuse(
+            exchange, 400,
+            "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "
+            "application/json\n");
         return;
     }
     explicit_bzero(exchange->body.at, exchange->body.size);

@@ -1,6 +1,4 @@
 /* One member of a board, and looking for members. */
-#include <stdio.h>
-
 #include "server/web/web_rows.h"
 
 enum {
@@ -38,10 +36,8 @@ static bool web_members_ask_member(struct web_query *query) {
 static bool web_members_print_member(struct web_query *query) {
     struct json *json = &query->json;
     struct value percent = {.kind = VALUE_NULL};
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        if (web_reply_is_error(query, i)) {
-            return false;
-        }
+    if (web_replies_have_error(query)) {
+        return false;
     }
     struct value_reader board = web_reply(query, 0);
     struct value_reader record = web_reply(query, 1);
@@ -51,8 +47,7 @@ static bool web_members_print_member(struct web_query *query) {
         web_error(query, 404, "not_found", "this member is not on the board");
         return false;
     }
-    web_begin_reply(query);
-    web_put_integer_of(json, board, "count");
+    web_begin_reply(query, &board);
     json_bytes(json, "member", query->member);
     (void)value_next(&first); /* the member */
     json_integer(json, "rank", value_next(&first).number);
@@ -64,8 +59,8 @@ static bool web_members_print_member(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_member = {
-    .name = "member", .ask = web_members_ask_member, .print = web_members_print_member};
+const struct web_route web_route_member = {.ask = web_members_ask_member,
+                                           .print = web_members_print_member};
 
 /* ---- searching by the names that are shown ---- */
 
@@ -76,8 +71,8 @@ static void web_members_ask_names(struct web_query *query) {
     web_word(query, query->board);
     web_command(query, "LB.RANGE");
     web_word(query, query->board);
-    web_word_integer(query, (int64_t)query->cursor);
-    web_word_integer(query, (int64_t)query->cursor + NAMES_STEP - 1);
+    web_word_integer(query, (int64_t)query->scan.cursor);
+    web_word_integer(query, (int64_t)query->scan.cursor + NAMES_STEP - 1);
     web_words_of_data(query);
 }
 
@@ -90,9 +85,9 @@ static struct bytes web_members_name_in(const struct web_query *query, struct va
         value_skip(&record);
     }
     struct value list = value_next(&record);
-    for (unsigned i = 0; i < query->data_field_count && i < list.count; i++) {
+    for (unsigned i = 0; i < query->data.count && i < list.count; i++) {
         struct value value = value_next(&record);
-        if (picture.at == NULL || !bytes_equal(query->data_fields[i], picture)) {
+        if (picture.at == NULL || !bytes_equal(query->data.fields[i], picture)) {
             return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
         }
     }
@@ -121,8 +116,7 @@ static bool web_members_is_called(struct bytes name, struct bytes prefix) {
 
 static void web_members_begin_names(struct web_query *query, struct value_reader board) {
     struct json *json = &query->json;
-    web_begin_reply(query);
-    web_put_integer_of(json, board, "count");
+    web_begin_reply(query, &board);
     web_put_field_names(json, board);
     web_put_data_names(json, query);
     json_open(json, "rows", '[');
@@ -130,10 +124,8 @@ static void web_members_begin_names(struct web_query *query, struct value_reader
 
 static bool web_members_print_names(struct web_query *query) {
     struct bytes prefix = http_target_find(&query->target, "q");
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        if (web_reply_is_error(query, i)) {
-            return false;
-        }
+    if (web_replies_have_error(query)) {
+        return false;
     }
     struct value_reader board = web_reply(query, 0);
     struct value_reader rows = web_reply(query, 1);
@@ -142,7 +134,7 @@ static bool web_members_print_names(struct web_query *query) {
     if (query->round == 0) {
         web_members_begin_names(query, board);
     }
-    uint64_t seen = query->data_pattern.at != NULL ? 0 : list.count;
+    uint64_t seen = query->data.pattern.at != NULL ? 0 : list.count;
     for (; seen < list.count && query->more < query->count; seen++) {
         if (web_members_is_called(web_members_name_in(query, rows, field_count), prefix)) {
             web_put_record(&query->json, query, NULL, field_count, &rows, NULL);
@@ -151,8 +143,8 @@ static bool web_members_print_names(struct web_query *query) {
             value_skip(&rows);
         }
     }
-    query->cursor += seen;
-    bool is_over = query->data_pattern.at == NULL || (seen == list.count && seen < NAMES_STEP);
+    query->scan.cursor += seen;
+    bool is_over = query->data.pattern.at == NULL || (seen == list.count && seen < NAMES_STEP);
     if (!is_over && query->more < query->count && query->round + 1 < NAMES_ROUNDS_MAX) {
         return true;
     }
@@ -165,7 +157,7 @@ static bool web_members_print_names(struct web_query *query) {
 
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static void web_members_ask_records(struct web_query *query) {
-    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    struct value_reader at = web_kept(query);
     web_command(query, "LB.INFO");
     web_word(query, query->board);
     if (query->more == 0) {
@@ -212,33 +204,26 @@ static bool web_members_ask_search(struct web_query *query) {
             return false;
         }
     }
-    query->cursor_word = 0;
+    query->scan.cursor_word = 0;
     if (is_by_name) {
         web_members_ask_names(query);
         return true;
     }
-    if (query->is_scan_over) {
+    if (query->scan.is_over) {
         web_members_ask_records(query);
         return true;
     }
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(text, query->cursor);
     web_command(query, "ZSCAN");
     web_word(query, query->board);
-    query->cursor_word = query->word_count;
-    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+    web_word_cursor(query);
     web_word_text(query, "MATCH");
     web_word(query, web_members_prefix_pattern(query, prefix));
     web_word_text(query, "COUNT");
     web_word_integer(query, SEARCH_STEP);
-    query->scan_size_max = SEARCH_REPLY_MAX;
-    if (query->round == 0 && query->cursor == 0) {
+    query->scan.size_max = SEARCH_REPLY_MAX;
+    if (query->round == 0 && query->scan.cursor == 0) {
         /* The member itself comes first, however large the board is. */
-        char head[64];
-        int head_size = snprintf(head, sizeof head, "$%zu\r\n", prefix.size);
-        buffer_append(&query->kept, head, (size_t)head_size);
-        buffer_append(&query->kept, prefix.at, prefix.size);
-        buffer_append(&query->kept, "\r\n", 2);
+        web_keep_bulk(query, prefix);
         query->more = 1;
     }
     return true;
@@ -264,7 +249,7 @@ static bool web_members_print_search(struct web_query *query) {
     if (bytes_equal(http_target_find(&query->target, "by"), BYTES("name"))) {
         return web_members_print_names(query);
     }
-    if (!query->is_scan_over) {
+    if (!query->scan.is_over) {
         for (unsigned i = 0; i < query->reply_count; i++) {
             struct value_reader list;
             if (!web_take_step(query, i, &list)) {
@@ -272,18 +257,15 @@ static bool web_members_print_search(struct web_query *query) {
             }
             web_members_keep(query, list);
         }
-        query->is_scan_over =
-            query->cursor == 0 || query->more >= query->count || query->round >= SEARCH_ROUNDS_MAX;
+        query->scan.is_over = query->scan.cursor == 0 || query->more >= query->count ||
+                              query->round >= SEARCH_ROUNDS_MAX;
         return true;
     }
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        if (web_reply_is_error(query, i)) {
-            return false;
-        }
+    if (web_replies_have_error(query)) {
+        return false;
     }
     struct value_reader board = web_reply(query, 0);
-    web_begin_reply(query);
-    web_put_integer_of(json, board, "count");
+    web_begin_reply(query, &board);
     web_put_field_names(json, board);
     web_put_data_names(json, query);
     if (query->reply_count > 1) {
@@ -292,9 +274,9 @@ static bool web_members_print_search(struct web_query *query) {
         json_open(json, "rows", '[');
         json_close(json, ']');
     }
-    web_put_cursor(query, query->cursor == 0);
+    web_put_cursor(query, query->scan.cursor == 0);
     return web_end_reply(query);
 }
 
-const struct web_route web_route_search = {
-    .name = "search", .ask = web_members_ask_search, .print = web_members_print_search};
+const struct web_route web_route_search = {.ask = web_members_ask_search,
+                                           .print = web_members_print_search};

@@ -120,8 +120,17 @@ struct web_history {
 };
 void web_history_step(struct web *web, int64_t now_ms);
 
-/* ---- the pace: web_pace.c; web.h has what queries need of it ---- */
+/* ---- the pace: web_pace.c ---- */
 
+/* Ask the engine, now or when the pace allows it. */
+void web_put(struct web *web, struct web_query *query);
+/* Count so many bytes for all that the page holds. false: that would be too much. */
+MUST_CHECK bool web_take_memory(struct web *web, size_t size);
+void web_give_memory(struct web *web, size_t size);
+/* It waits no more. */
+void web_take_back(struct web *web, struct web_query *query);
+/* The engine has answered. */
+void web_note_answer(struct web *web, const struct web_query *query);
 /* Ask what waits, as far as it may be asked now. */
 void web_pace_step(struct web *web);
 
@@ -161,14 +170,13 @@ struct web {
     struct web_history history;
     uint64_t answered_ns; /* of the engine's time, since the start */
     size_t memory_size;   /* see WEB_MEMORY_MAX */
-    struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
-    unsigned data_field_count;
+    struct web_data data; /* web-data */
     struct web_avatars avatars;
     /* Content-Security-Policy of the page, and of what other sites may show in a frame */
     char policy[WEB_POLICY_MAX], policy_of_frames[WEB_POLICY_MAX];
 };
 
-/* The routes of boards and of the server, by the last fixed part of the path. */
+/* The routes of boards and of the server. */
 extern const struct web_route web_route_list, web_route_board, web_route_page, web_route_member,
     web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
     web_route_slowlog, web_route_me;
@@ -181,8 +189,5 @@ void web_add_file_headers(const struct web *web, struct http_reply *reply, bool 
 void web_answer(struct http_exchange *exchange, struct web_query *query);
 /* Run the query for this request, and reply; it is taken. */
 void web_run(struct web_request *request, struct web_query *query);
-/* Reply an error. */
-__attribute__((format(printf, 3, 4))) void web_refuse(struct http_exchange *exchange,
-                                                      unsigned status, const char *format, ...);
 
 #endif

@@ -46,7 +46,7 @@ struct web_query *web_query_create(struct web *web) {
     buffer_init(&query->texts, TEXTS_MAX);
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
-    query->json.out = &query->out;
+    query->json = web_json(&query->out);
     if (!web_query_make_room(query, REPLIES_FIRST) ||
         buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
@@ -88,7 +88,7 @@ void web_error(struct web_query *query, unsigned status, const char *code, const
     va_end(arguments);
     (void)size;
     buffer_clear(&query->out);
-    query->json = (struct json){.out = &query->out};
+    query->json = web_json(&query->out);
     query->status = status;
     json_open(&query->json, NULL, '{');
     json_text(&query->json, "error", bytes_from_text(text));
@@ -116,7 +116,7 @@ bool web_reply_is_error(struct web_query *query, unsigned nth) {
     }
     struct bytes text = value.text;
     if (web_query_begins(text, "NOPERM")) {
-        if (query->identity.kind == WEB_ANYBODY && query->is_public_user) {
+        if (query->identity.kind == WEB_ANYBODY && query->user.is_public) {
             web_error(query, 401, "login_needed", "log in to see this");
         } else {
             web_error(query, 403, "forbidden", "%.*s", (int)text.size, text.at);
@@ -132,6 +132,14 @@ bool web_reply_is_error(struct web_query *query, unsigned nth) {
         web_error(query, 400, "bad_request", "%.*s", (int)text.size, text.at);
     }
     return true;
+}
+
+bool web_replies_have_error(struct web_query *query) {
+    bool has_error = false;
+    for (unsigned i = 0; i < query->reply_count && !has_error; i++) {
+        has_error = web_reply_is_error(query, i);
+    }
+    return has_error;
 }
 
 /* ---- commands ---- */
@@ -181,15 +189,15 @@ void web_word_integer(struct web_query *query, int64_t number) {
 }
 
 void web_words_of_data(struct web_query *query) {
-    if (query->data_pattern.at == NULL) {
+    if (query->data.pattern.at == NULL) {
         return;
     }
     web_word_text(query, "DATA");
-    web_word(query, query->data_pattern);
+    web_word(query, query->data.pattern);
     web_word_text(query, "FIELDS");
-    web_word_integer(query, query->data_field_count);
-    for (unsigned i = 0; i < query->data_field_count; i++) {
-        web_word(query, query->data_fields[i]);
+    web_word_integer(query, query->data.count);
+    for (unsigned i = 0; i < query->data.count; i++) {
+        web_word(query, query->data.fields[i]);
     }
 }
 
@@ -217,7 +225,7 @@ static void web_query_finish(struct web_query *query) {
 
 static void web_query_begin_round(struct web_query *query) {
     query->command_count = query->word_count = query->reply_count = 0;
-    query->cursor_word = query->pattern_word = 0;
+    query->scan.cursor_word = query->scan.pattern_word = 0;
     query->word_begins[0] = 0;
     buffer_clear(&query->texts);
     buffer_clear(&query->replies);
@@ -241,16 +249,14 @@ static bool web_query_try_with_more_room(struct web_query *query) {
 
 /* web-data names hashes that this user may not read: the round once more without them. false: that is not why. */
 static bool web_query_try_without_data(struct web_query *query) {
-    if (!query->is_data_default) {
+    if (!query->data.is_default) {
         return false;
     }
     for (unsigned i = 0; i < query->reply_count; i++) {
         struct value_reader reader = web_reply(query, i);
         struct value value = value_next(&reader);
         if (value.kind == VALUE_ERROR && web_query_begins(value.text, "NOPERM")) {
-            query->is_data_default = false;
-            query->data_pattern = (struct bytes){.at = NULL};
-            query->data_field_count = 0;
+            query->data = (struct web_data){.count = 0};
             web_query_begin_round(query);
             return true;
         }
@@ -261,20 +267,19 @@ static bool web_query_try_without_data(struct web_query *query) {
 /* Of the hashes that web-public names, everybody sees the fields of web-data, and not what else is in them. */
 static bool web_query_is_other_data(const struct web_query *query) {
     const struct web *web = query->web;
-    if (!query->is_public_user || query->data_pattern.at == NULL) {
+    if (!query->user.is_public || query->data.pattern.at == NULL) {
         return false;
     }
-    for (unsigned i = 0; i < query->data_field_count; i++) {
+    for (unsigned i = 0; i < query->data.count; i++) {
         unsigned k = 0;
-        while (k < web->data_field_count &&
-               !bytes_equal(query->data_fields[i], web->data_fields[k])) {
+        while (k < web->data.count && !bytes_equal(query->data.fields[i], web->data.fields[k])) {
             k++;
         }
-        if (k == web->data_field_count) {
+        if (k == web->data.count) {
             return true;
         }
     }
-    return web->data_pattern.at == NULL || !bytes_equal(query->data_pattern, web->data_pattern);
+    return web->data.pattern.at == NULL || !bytes_equal(query->data.pattern, web->data.pattern);
 }
 
 static bool web_query_is_refused(struct web_query *query) {
@@ -343,12 +348,11 @@ static void web_query_on_answer(void *context, struct ask *ask) {
 
 void web_query_run(struct web_query *query) {
     query->ask = (struct ask){.answer = web_engine_answer, .done = web_query_on_answer};
-    query->round = query->more = query->cursor_part = 0;
-    query->cursor = 0;
-    query->is_scan_over = query->has_listed = false;
+    query->round = query->more = 0;
+    query->scan = (struct web_scan){.cursor = 0};
     query->status = 200;
     buffer_clear(&query->out);
     buffer_clear(&query->kept);
-    query->json = (struct json){.out = &query->out};
+    query->json = web_json(&query->out);
     web_query_begin_round(query);
 }

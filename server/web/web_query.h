@@ -16,12 +16,12 @@
 #ifndef SERVER_WEB_QUERY_H
 #define SERVER_WEB_QUERY_H
 
+#include "codec/json.h"
 #include "server/acl/acl_user.h"
 #include "server/http/http_login.h"
 #include "server/http/http_target.h"
 #include "server/metrics/figures.h"
 #include "server/system/digest.h"
-#include "server/web/json.h"
 #include "server/web/value.h"
 
 struct web;
@@ -61,13 +61,39 @@ enum web_verdict {
 enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
 
 struct web_route {
-    const char *name; /* the last fixed part of the path */
     /* Add the commands of a round (query->round). false: query->status and its JSON say why not. */
     bool (*ask)(struct web_query *query);
     /* Write the JSON, or return true for a further round. */
     bool (*print)(struct web_query *query);
     bool needs_figures;
     bool is_for_all; /* also for those who may see nothing */
+};
+
+/* The hashes that are shown beside members (DATA). */
+struct web_data {
+    struct bytes pattern; /* NULL: none */
+    struct bytes fields[WEB_FIELDS_MAX];
+    unsigned count;
+    bool is_default; /* nobody has asked for it: it goes where the user may not read it */
+};
+
+/* A scan: the engine repeats the only command with the cursor that it has replied, as long as a round may take;
+ * and puts in the part'th pattern of keys that the user may read. */
+struct web_scan {
+    uint64_t cursor;
+    unsigned part;
+    bool is_over, has_listed;
+    unsigned cursor_word, pattern_word; /* of the round; 0: there is none */
+    size_t size_max;                    /* bytes of replies after which a round ends */
+    char cursor_text[BYTES_INTEGER_TEXT_MAX];
+    char pattern_text[ACL_TEXT_MAX];
+    unsigned pattern_count;
+};
+
+/* Who asks, as the engine knows it. */
+struct web_user {
+    bool is_public, is_known, can_login, may_see_server, may_see_slowlog;
+    char shown[HTTP_USER_MAX];
 };
 
 struct web_query {
@@ -88,9 +114,7 @@ struct web_query {
     uint8_t database;
     struct bytes board, member;
     int64_t from, count;
-    struct bytes data_pattern, data_fields[WEB_FIELDS_MAX];
-    unsigned data_field_count;
-    bool is_data_default; /* nobody has asked for it: it goes where the user may not read it */
+    struct web_data data;
     /* a round */
     unsigned round, more; /* more: the route's own */
     unsigned command_count, word_count;
@@ -103,21 +127,11 @@ struct web_query {
     size_t reply_ends[WEB_COMMANDS_MAX];
     struct figures *figures; /* of a route that needs them; owned */
     struct buffer kept;      /* the route's own: what earlier rounds have found */
-    uint64_t cursor;
-    unsigned cursor_part;
-    bool is_scan_over, has_listed;
-    /* The engine repeats the only command with the cursor that it has replied (0: does not), as long as a
-     * round may take; and puts in the pattern_part'th pattern of keys that the user may read. */
-    unsigned cursor_word, pattern_word;
-    size_t scan_size_max; /* bytes of replies after which a round ends */
-    char cursor_text[BYTES_INTEGER_TEXT_MAX];
-    char pattern_text[ACL_TEXT_MAX];
-    unsigned pattern_count;
     unsigned reply_count;
+    struct web_scan scan;
     /* from the engine */
     enum web_verdict verdict;
-    bool is_public_user, is_user_known, can_login, may_see_server, may_see_slowlog;
-    char user_shown[HTTP_USER_MAX];
+    struct web_user user;
     uint64_t held_for; /* the group that it waits for, */
     uint64_t epoch;    /* in this epoch (replication_answer_epoch), that of its first round */
     uint64_t elapsed_ns;
@@ -140,6 +154,11 @@ void web_query_run(struct web_query *query);
 void web_query_leave(struct web_query *query);
 void web_query_destroy(struct web_query *query);
 
+/* JSON that is appended to this. */
+static inline struct json web_json(struct buffer *out) {
+    return (struct json){.append = buffer_put, .out = out, .is_for_page = true};
+}
+
 /* ---- for routes ---- */
 
 /* Begin a command, then add its words, which must live as long as the round. */
@@ -155,6 +174,8 @@ void web_words_of_data(struct web_query *query);
 struct value_reader web_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */
 MUST_CHECK bool web_reply_is_error(struct web_query *query, unsigned nth);
+/* The same for the first of all commands of the round that was refused. */
+MUST_CHECK bool web_replies_have_error(struct web_query *query);
 /* An error as the whole reply. */
 __attribute__((format(printf, 4, 5))) void web_error(struct web_query *query, unsigned status,
                                                      const char *code, const char *format, ...);

@@ -155,25 +155,25 @@ void web_put_fields(struct json *json, struct value_reader board) {
 
 void web_put_data_names(struct json *json, const struct web_query *query) {
     json_open(json, "data_fields", '[');
-    for (unsigned i = 0; i < query->data_field_count; i++) {
-        json_text(json, NULL, query->data_fields[i]);
+    for (unsigned i = 0; i < query->data.count; i++) {
+        json_text(json, NULL, query->data.fields[i]);
     }
     json_close(json, ']');
 }
 
 /* Fields of the member's hash: an array of values, or null where there is no hash. */
 void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader) {
-    if (query->data_pattern.at == NULL) {
+    if (query->data.pattern.at == NULL) {
         return;
     }
     struct value list = value_next(reader);
     json_open(json, "data", '{');
-    for (unsigned i = 0; i < query->data_field_count; i++) {
+    for (unsigned i = 0; i < query->data.count; i++) {
         struct value value = {.kind = VALUE_NULL};
         if (list.kind == VALUE_LIST && i < list.count) {
             value = value_next(reader);
         }
-        json_pair(json, query->data_fields[i],
+        json_pair(json, query->data.fields[i],
                   value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL});
     }
     json_close(json, '}');
@@ -237,10 +237,13 @@ void web_put_rows(struct json *json, const struct web_query *query, const char *
     json_close(json, ']');
 }
 
-void web_begin_reply(struct web_query *query) {
+void web_begin_reply(struct web_query *query, const struct value_reader *info) {
     json_open(&query->json, NULL, '{');
     json_bytes(&query->json, "board", query->board);
     json_integer(&query->json, "db", query->database);
+    if (info != NULL) {
+        web_put_integer_of(&query->json, *info, "count");
+    }
 }
 
 bool web_end_reply(struct web_query *query) {
@@ -261,8 +264,8 @@ bool web_read_cursor(struct web_query *query) {
         struct bytes first = {.at = text.at, .size = (size_t)(dot - text.at)};
         struct bytes rest = {.at = dot + 1, .size = text.size - first.size - 1};
         if (bytes_parse_u64(first, &part) && part < UINT16_MAX &&
-            bytes_parse_u64(rest, &query->cursor)) {
-            query->cursor_part = (unsigned)part;
+            bytes_parse_u64(rest, &query->scan.cursor)) {
+            query->scan.part = (unsigned)part;
             return true;
         }
     }
@@ -272,12 +275,19 @@ bool web_read_cursor(struct web_query *query) {
 
 void web_put_cursor(struct web_query *query, bool is_over) {
     char text[64];
-    snprintf(text, sizeof text, is_over ? "0" : "%u.%llu", query->cursor_part,
-             (unsigned long long)query->cursor);
+    snprintf(text, sizeof text, is_over ? "0" : "%u.%llu", query->scan.part,
+             (unsigned long long)query->scan.cursor);
     json_text(&query->json, "cursor", bytes_from_text(text));
 }
 
 /* ---- a scan ---- */
+
+void web_word_cursor(struct web_query *query) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_u64(text, query->scan.cursor);
+    query->scan.cursor_word = query->word_count;
+    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+}
 
 bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list) {
     if (web_reply_is_error(query, nth)) {
@@ -285,7 +295,7 @@ bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *l
     }
     *list = web_reply(query, nth);
     (void)value_next(list);
-    bool is_number = bytes_parse_u64(value_next(list).text, &query->cursor);
+    bool is_number = bytes_parse_u64(value_next(list).text, &query->scan.cursor);
     CHECK(is_number);
     return true;
 }

@@ -36,19 +36,26 @@ void web_put_data(struct json *json, const struct web_query *query, struct value
 /* A number may come as one, or as its text. */
 void web_put_number_text(struct json *json, const char *key, struct value value);
 
-/* The object that every reply about a board is. end returns false, as print does at the end. */
-void web_begin_reply(struct web_query *query);
+/* The object that every reply about a board is; info: what LB.INFO has replied, and NULL: its count is left out.
+ * end returns false, as print does at the end. */
+void web_begin_reply(struct web_query *query, const struct value_reader *info);
 bool web_end_reply(struct web_query *query);
 
 /* A cursor is "0", or a part and the cursor within it: "1.1234". false: the error was written. */
 MUST_CHECK bool web_read_cursor(struct web_query *query);
 void web_put_cursor(struct web_query *query, bool is_over);
 
-/* The nth step of a scan: its cursor goes to query->cursor, and *list is at what it has found. false: this step
+/* The word where the engine puts in the cursors of further steps; now it is query->scan.cursor. */
+void web_word_cursor(struct web_query *query);
+/* The nth step of a scan: its cursor goes to query->scan.cursor, and *list is at what it has found. false: this step
  * was refused, as any of them can be; the error was written. */
 MUST_CHECK bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list);
 
-/* Append a text to query->kept, as value_next reads it. */
+/* What a route keeps from round to round, to be read. */
+static inline struct value_reader web_kept(const struct web_query *query) {
+    return (struct value_reader){.at = query->kept.at, .end = query->kept.at + query->kept.size};
+}
+/* Append a text to it, as value_next reads it. */
 void web_keep_bulk(struct web_query *query, struct bytes text);
 
 #endif

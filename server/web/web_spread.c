@@ -111,7 +111,7 @@ static bool web_spread_place(struct web_query *query, struct bins *bins) {
 
 /* false: the board was empty. */
 static bool web_spread_read_ends(const struct web_query *query, struct bins *bins) {
-    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    struct value_reader at = web_kept(query);
     wide ends[3];
     if (query->kept.size == 0) {
         return false;
@@ -255,18 +255,15 @@ static bool web_spread_print_histogram(struct web_query *query) {
     struct json *json = &query->json;
     struct value_reader fields;
     struct bins bins;
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        if (web_reply_is_error(query, i)) {
-            return false;
-        }
+    if (web_replies_have_error(query)) {
+        return false;
     }
     if (query->round == 0) {
         web_spread_keep_ends(query);
         return true;
     }
     struct value_reader board = web_reply(query, 0);
-    web_begin_reply(query);
-    web_put_integer_of(json, board, "count");
+    web_begin_reply(query, &board);
     if (value_find(board, "fields", &fields)) {
         (void)value_next(&fields);
         json_text(json, "field", value_find_text(fields, "name"));
@@ -285,14 +282,14 @@ static bool web_spread_print_histogram(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_histogram = {
-    .name = "histogram", .ask = web_spread_ask_histogram, .print = web_spread_print_histogram};
+const struct web_route web_route_histogram = {.ask = web_spread_ask_histogram,
+                                              .print = web_spread_print_histogram};
 
 /* ---- the last periods ---- */
 
 /* Rounds: the archives' names, kept as bulks; then each of them. */
 static bool web_spread_ask_archives(struct web_query *query) {
-    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    struct value_reader at = web_kept(query);
     if (!web_number(query, "count", 1, ARCHIVE_ROWS_MAX, ARCHIVE_ROWS_DEFAULT, &query->count)) {
         return false;
     }
@@ -330,9 +327,9 @@ static bool web_spread_print_archives(struct web_query *query) {
         }
         return true;
     }
-    web_begin_reply(query);
+    web_begin_reply(query, NULL);
     json_open(json, "archives", '[');
-    at = (struct value_reader){.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    at = web_kept(query);
     for (unsigned i = 0; at.at < at.end; i += 2) {
         struct bytes name = value_next(&at).text;
         struct value_reader board = web_reply(query, i);
@@ -352,5 +349,5 @@ static bool web_spread_print_archives(struct web_query *query) {
     return web_end_reply(query);
 }
 
-const struct web_route web_route_archives = {
-    .name = "archives", .ask = web_spread_ask_archives, .print = web_spread_print_archives};
+const struct web_route web_route_archives = {.ask = web_spread_ask_archives,
+                                             .print = web_spread_print_archives};

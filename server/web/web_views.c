@@ -4,7 +4,8 @@
  *     the page is another one: version + 1                    viewers: a text each 250 ms at most
  *
  * So a write costs nothing more when somebody views its board, and 500 viewers cost the engine as much as
- * one. A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
+ * one. (A hot board changes far more often than it is shown, so reporting each change would cost more.)
+ * A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
  * not begun. */
 #include <stdio.h>
 
@@ -195,7 +196,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         if (view != NULL && view->first == NULL) {
             web_views_destroy_view(web, view);
         }
-        web_refuse(exchange, 503, "too many viewers: see web-max-connections");
+        http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
         return;
     }
     request->view = view;

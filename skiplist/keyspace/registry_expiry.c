@@ -28,12 +28,12 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
     return REGISTRY_OK;
 }
 
-static struct expiry_entry registry_first_to_expire(const struct registry *registry) {
+static struct expiry_entry registry_expiry_first(const struct registry *registry) {
     return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
                           registry_first(registry, HEAP_LASTING));
 }
 
-static struct registry_key *registry_key_of_place(uint32_t *place) {
+static struct registry_key *registry_expiry_key(uint32_t *place) {
     void *key = (char *)place - offsetof(struct registry_key, expiry_place);
     return key;
 }
@@ -41,11 +41,11 @@ static struct registry_key *registry_key_of_place(uint32_t *place) {
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max && !registry->is_still) {
-        struct expiry_entry first = registry_first_to_expire(registry);
+        struct expiry_entry first = registry_expiry_first(registry);
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
         }
-        struct registry_key *key = registry_key_of_place(first.place);
+        struct registry_key *key = registry_expiry_key(first.place);
         struct registry_key *due = registry_is_over(key, first.time_ms)
                                        ? key
                                        : registry_find_due_base(registry, key, now_ms);
@@ -61,7 +61,7 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 
 int64_t registry_next_due(const struct registry *registry) {
     struct expiry_entry first =
-        expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_first_to_expire(registry));
+        expiry_earlier(registry_first(registry, HEAP_ROLLS), registry_expiry_first(registry));
     return first.place != NULL && !registry->is_still ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
@@ -108,7 +108,7 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
     registry->telling = (struct registry_telling){.is_going = true};
 }
 
-static void registry_durations_tell_expiry(void *context, const struct registry_key *key) {
+static void registry_expiry_tell(void *context, const struct registry_key *key) {
     struct registry *registry = context;
     if (key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
         registry_emit_key(registry, EFFECT_EXPIRE,
@@ -117,12 +117,12 @@ static void registry_durations_tell_expiry(void *context, const struct registry_
 }
 
 /* One step in a database that has durations. */
-static void registry_durations_tell_some(struct registry *registry, uint32_t names_max) {
+static void registry_expiry_tell_some(struct registry *registry, uint32_t names_max) {
     enum { NAME_WORK = 1000 };
     struct registry_telling *telling = &registry->telling;
     const struct scan_limits limits = {.count = names_max, .work_max = names_max * NAME_WORK};
     telling->cursor = registry_scan(registry, telling->database, telling->cursor, &limits,
-                                    INT64_MIN, registry_durations_tell_expiry, registry);
+                                    INT64_MIN, registry_expiry_tell, registry);
     telling->database += telling->cursor == 0;
 }
 
@@ -135,7 +135,7 @@ bool registry_tell_durations(struct registry *registry, uint32_t names_max) {
             telling->cursor = 0;
             telling->database++;
         } else {
-            registry_durations_tell_some(registry, names_max);
+            registry_expiry_tell_some(registry, names_max);
             break;
         }
     }

@@ -17,8 +17,8 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
 }
 
 /* Remove an existing key of that name, without giving back what was reserved. */
-static void registry_clear_destination(struct registry *registry, const struct registry_key *key,
-                                       int64_t now_ms) {
+static void registry_put_clear_destination(struct registry *registry,
+                                           const struct registry_key *key, int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     struct registry_key *old = registry_find_name(database, registry_name(key));
     if (old == NULL) {
@@ -33,7 +33,7 @@ static void registry_clear_destination(struct registry *registry, const struct r
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
-    registry_clear_destination(registry, key, now_ms);
+    registry_put_clear_destination(registry, key, now_ms);
     registry_put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);

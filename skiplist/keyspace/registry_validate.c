@@ -3,8 +3,8 @@
 #include "skiplist/keyspace/registry_parts.h"
 #include "skiplist/keyspace/registry_roll.h"
 
-static const char *registry_check_key(const struct registry *registry, uint32_t number,
-                                      uint32_t index) {
+static const char *registry_validate_key(const struct registry *registry, uint32_t number,
+                                         uint32_t index) {
     const struct database *database = registry_read(registry, number);
     const struct registry_key *key = registry_key_at(database, index);
     if (key->index != index || key->database != number) {
@@ -24,15 +24,15 @@ static const char *registry_check_key(const struct registry *registry, uint32_t 
     return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
 }
 
-static const char *registry_check_database(const struct registry *registry, uint32_t number,
-                                           uint64_t *boards) {
+static const char *registry_validate_database(const struct registry *registry, uint32_t number,
+                                              uint64_t *boards) {
     const struct database *database = registry_read(registry, number);
     uint32_t expiring_count = 0;
     uint32_t periodic_count = 0;
     uint32_t own_count = 0;
     uint64_t member_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
-        const char *wrong = registry_check_key(registry, number, i);
+        const char *wrong = registry_validate_key(registry, number, i);
         if (wrong != NULL) {
             return wrong;
         }
@@ -67,7 +67,7 @@ static const char *registry_check_database(const struct registry *registry, uint
 }
 
 /* Count the boards among the keys that are not freed yet, and all of these keys. */
-static uint64_t registry_count_unfreed(const struct registry *registry, uint64_t *board_count) {
+static uint64_t registry_validate_unfreed(const struct registry *registry, uint64_t *board_count) {
     uint64_t count = 0;
     const struct registry_key *partly_freed = registry->partly_freed;
     if (partly_freed != NULL) {
@@ -88,16 +88,16 @@ static uint64_t registry_count_unfreed(const struct registry *registry, uint64_t
     return count;
 }
 
-static const char *registry_check(const struct registry *registry) {
+static const char *registry_validate_all(const struct registry *registry) {
     uint64_t board_count = 0;
     const char *wrong = registry_check_walk(registry);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
-        wrong = registry_check_database(registry, i, &board_count);
+        wrong = registry_validate_database(registry, i, &board_count);
     }
     if (wrong != NULL) {
         return wrong;
     }
-    if (registry_count_unfreed(registry, &board_count) != registry->totals.unfreed) {
+    if (registry_validate_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
     return board_count == registry->rules.use_count
@@ -107,5 +107,5 @@ static const char *registry_check(const struct registry *registry) {
 
 bool registry_validate(const struct registry *registry, const char **reason) {
     return rules_set_validate(&registry->rules, reason) &&
-           check_passed(registry_check(registry), reason);
+           check_passed(registry_validate_all(registry), reason);
 }

@@ -159,5 +159,3 @@ TEST(what_parses_prints_the_same) {
     }
     assert_true(parsed_count > 100);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -48,5 +48,3 @@ TEST(a_true_claim_changes_nothing_and_is_evaluated_once) {
     CHECK(++evaluations == 1);
     assert_int_equal(evaluations, 1);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -120,5 +120,3 @@ TEST(a_range_of_nothing_gives_nothing) {
     assert_int_equal(chunks_held_size(&chunks), 0);
     chunks_deinit(&chunks);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -68,5 +68,3 @@ TEST(dates_are_those_of_the_c_library) {
     assert_true(date_to_days(date_from_days(DATE_DAYS_MAX)) == DATE_DAYS_MAX);
     assert_true(date_to_days(date_from_days(-DATE_DAYS_MAX)) == -DATE_DAYS_MAX);
 }
-
-TEST_MAIN(NULL, NULL)

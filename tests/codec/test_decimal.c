@@ -779,5 +779,3 @@ TEST(random_limits_have_the_last_value_inside_and_the_next_one_outside) {
     }
     assert_true(value_count > 1000);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -330,5 +330,3 @@ TEST(hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds) {
     assert_in_range((clock() - begin) / CLOCKS_PER_SEC, 0, 15);
     memory_free(text);
 }
-
-TEST_MAIN(NULL, NULL)

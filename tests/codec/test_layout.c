@@ -848,5 +848,3 @@ TEST(a_moved_window_is_that_of_the_text) {
     assert_int_equal(layout_set_end(&layout, -5), LAYOUT_TIME_OUT_OF_RANGE);
     assert_true(layout_equal(&layout, &before));
 }
-
-TEST_MAIN(NULL, NULL)

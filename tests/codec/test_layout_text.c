@@ -415,5 +415,3 @@ TEST(random_layouts_print_and_parse_to_themselves) {
     }
     assert_true(parsed_count > 5000);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -227,7 +227,7 @@ TEST(counts_hold_over_random_allocations_and_failures) {
 
 int main(void) {
     /* With malloc alone, then with the pool. */
-    int failed = TEST_RUN(NULL, NULL);
+    int failed = test_run(NULL, NULL);
     memory_init();
-    return failed + TEST_RUN(NULL, NULL);
+    return failed + test_run(NULL, NULL);
 }

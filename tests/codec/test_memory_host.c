@@ -1,14 +1,7 @@
 /* The engine inside a host that has its own allocator: every piece comes from the host and goes
  * back to it. A piece of the host has a header before it, so that another allocator's would be
  * noticed, and libc would notice one of the host's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "tests/support/board_pair.h"
@@ -84,13 +77,11 @@ static void assert_counted(void) {
     assert_int_equal(memory_live_count(), host.count);
 }
 
-static void the_host_is_named(void **state) {
-    (void)state;
+TEST(the_host_is_named) {
     assert_string_equal(memory_allocator(), "counting");
 }
 
-static void every_function_goes_to_the_host(void **state) {
-    (void)state;
+TEST(every_function_goes_to_the_host) {
     uint64_t calls = host.calls;
     void *at = memory_allocate(100);
     void *lasting = memory_allocate_lasting(30);
@@ -115,8 +106,7 @@ static void every_function_goes_to_the_host(void **state) {
     assert_counted();
 }
 
-static void boards_live_in_the_hosts_memory(void **state) {
-    (void)state;
+TEST(boards_live_in_the_hosts_memory) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     struct board copy;
@@ -148,8 +138,7 @@ static void boards_live_in_the_hosts_memory(void **state) {
     assert_counted();
 }
 
-static void the_pool_stays_out(void **state) {
-    (void)state;
+TEST(the_pool_stays_out) {
     memory_init();
     assert_string_equal(memory_allocator(), "counting");
     uint64_t calls = host.calls;
@@ -161,12 +150,6 @@ static void the_pool_stays_out(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_host_is_named),
-        cmocka_unit_test(every_function_goes_to_the_host),
-        cmocka_unit_test(boards_live_in_the_hosts_memory),
-        cmocka_unit_test(the_pool_stays_out),
-    };
     memory_use_host(&counting_host);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -367,5 +367,3 @@ TEST(dates_and_weekdays_have_one_text) {
     assert_int_equal(weekday, 6);
     assert_string_equal(period_weekday_name(0), "MON");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -229,5 +229,3 @@ TEST(a_pool_without_range_owns_nothing) {
     assert_false(pool_owns(&pool, NULL));
     pool_deinit(&pool);
 }
-
-TEST_MAIN(NULL, NULL)

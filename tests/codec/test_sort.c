@@ -84,5 +84,3 @@ TEST(several_words_are_sorted_by_the_least_important_first) {
         assert_true(high[a] < high[b] || low[a] < low[b] || a < b);
     }
 }
-
-TEST_MAIN(NULL, NULL)

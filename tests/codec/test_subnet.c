@@ -112,5 +112,3 @@ TEST(random_networks_have_what_their_bits_say) {
         assert_memory_equal(again.address, subnet.address, SUBNET_ADDRESS_SIZE);
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -170,5 +170,3 @@ TEST(what_is_printed_parses_to_the_same) {
         assert_int_equal(parsed_us, time_us);
     }
 }
-
-TEST_MAIN(NULL, NULL)

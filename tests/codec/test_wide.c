@@ -257,5 +257,3 @@ TEST(a_decimal_comes_back_from_a_larger_scale) {
         assert_int_equal(decimal_compare(value, back), 0);
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,10 +1,5 @@
 /* Words of a line; the inline commands and the settings have tests of their own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/words.h"
 
@@ -29,52 +24,36 @@ static const char *split(struct bytes line) {
     return result;
 }
 
-static void words_are_separated_by_blanks(void **state) {
-    (void)state;
+TEST(words_are_separated_by_blanks) {
     assert_string_equal(split(BYTES("")), "");
     assert_string_equal(split(BYTES(" \t\r\n\v\f")), "");
     assert_string_equal(split(BYTES("a  bc\td\r\n")), "[a][bc][d]");
 }
 
-static void quotes_hold_blanks_and_may_begin_inside_a_word(void **state) {
-    (void)state;
+TEST(quotes_hold_blanks_and_may_begin_inside_a_word) {
     assert_string_equal(split(BYTES("a\"b c\"d")), "!");
     assert_string_equal(split(BYTES("a\"b c\" d")), "[ab c][d]");
     assert_string_equal(split(BYTES("'' \"\" x")), "[][][x]");
     assert_string_equal(split(BYTES("'o\\'clock' 'a\\n' '\"'")), "[o'clock][a\\n][\"]");
 }
 
-static void double_quotes_take_escapes(void **state) {
-    (void)state;
+TEST(double_quotes_take_escapes) {
     assert_string_equal(split(BYTES("\"\\n\\r\\t\\a\\b\\\\\\\"\\q\"")), "[\n\r\t\a\b\\\"q]");
     assert_string_equal(split(BYTES("\"\\x41\\x7a\\x7A\\xg1\\x4\"")), "[Azzxg1x4]");
     assert_string_equal(split(BYTES("\\x41\\n")), "[\\x41\\n]");
 }
 
-static void a_quote_that_is_not_closed_is_reported(void **state) {
-    (void)state;
+TEST(a_quote_that_is_not_closed_is_reported) {
     assert_string_equal(split(BYTES("a \"b")), "[a]!");
     assert_string_equal(split(BYTES("'b\\'")), "!");
     assert_string_equal(split(BYTES("\"b\\")), "!");
     assert_string_equal(split(BYTES("'b'c")), "!");
 }
 
-static void a_zero_byte_is_part_of_a_word(void **state) {
-    (void)state;
+TEST(a_zero_byte_is_part_of_a_word) {
     struct bytes line = BYTES("a\0b c");
     struct bytes word;
     char *out = NULL;
     assert_int_equal(words_take(&line, &out, &word), WORDS_TAKEN);
     assert_true(bytes_equal(word, BYTES("a\0b")));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_separated_by_blanks),
-        cmocka_unit_test(quotes_hold_blanks_and_may_begin_inside_a_word),
-        cmocka_unit_test(double_quotes_take_escapes),
-        cmocka_unit_test(a_quote_that_is_not_closed_is_reported),
-        cmocka_unit_test(a_zero_byte_is_part_of_a_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -461,5 +461,5 @@ int main(void) {
         first_year = 2009;
         last_year = 2013;
     }
-    return TEST_RUN(NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -2,9 +2,10 @@
  * lies within the text; what was decoded is no longer than what was sent. */
 #include <stdlib.h>
 
+#include "codec/json.h"
+#include "codec/utf8.h"
 #include "server/http/http_header.h"
 #include "server/http/http_target.h"
-#include "server/web/json.h"
 #include "server/web/web_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -37,12 +38,12 @@ static void check_target(char *text, size_t size) {
 static void check_json(struct bytes bytes) {
     struct buffer out;
     buffer_init(&out, 0);
-    struct json json = {.out = &out};
+    struct json json = {.append = buffer_put, .out = &out, .is_for_page = true};
     json_open(&json, NULL, '{');
     json_bytes(&json, "name", bytes);
     json_close(&json, '}');
     CHECK(!out.is_broken);
-    CHECK(json_is_utf8((struct bytes){.at = out.at, .size = out.size}));
+    CHECK(utf8_is_valid((struct bytes){.at = out.at, .size = out.size}));
     CHECK(memchr(out.at, '<', out.size) == NULL);
     CHECK(memchr(out.at, '\n', out.size) == NULL);
     buffer_deinit(&out);

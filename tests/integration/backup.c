@@ -370,5 +370,3 @@ IN_FIXTURE(a_server_ends_in_spite_of_a_backup) {
     assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
     assert_int_equal(server.exit_status, 0);
 }
-
-TEST_MAIN(NULL, NULL)

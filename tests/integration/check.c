@@ -440,7 +440,7 @@ IN_FIXTURE(the_program_exits_with_what_it_found) {
 }
 
 int main(void) {
-    int failed = TEST_RUN(NULL, NULL);
+    int failed = test_run(NULL, NULL);
     free(said);
     return failed;
 }

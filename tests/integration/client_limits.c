@@ -260,5 +260,3 @@ IN_FIXTURE(a_command_that_takes_long_is_the_last_of_its_turn) {
     wire_close(&client);
     stop();
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1543,5 +1543,5 @@ TEST(the_commands_that_run_while_boards_are_loaded_are_those_of_redis) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     wanted = commands_wanted(argc, argv);
-    return TEST_RUN(NULL, NULL);
+    return test_run(NULL, NULL);
 }

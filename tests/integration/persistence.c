@@ -816,5 +816,3 @@ IN_FIXTURE(on_a_full_disk_the_server_can_be_forced_to_end) {
     process_stop(&server);
     umount2(directory, MNT_DETACH);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -68,5 +68,3 @@ TEST(a_member_half_forgotten_is_forgotten_after_kill_9) {
 TEST(a_member_half_banned_is_off_all_boards_after_kill_9) {
     kill_in_between("LB.BAN ann\r\n", "ZADD b:1 5 ann", "-BANNED ");
 }
-
-TEST_MAIN(NULL, NULL)

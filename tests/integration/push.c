@@ -377,5 +377,3 @@ TEST(boards_are_followed_in_both_protocols) {
 TEST(they_are_with_threads_and_a_journal) {
     follow_in(3, "notify-board-events yes\nio-threads 2\nappendonly yes\nappendfsync always\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -447,5 +447,5 @@ int main(int argc, char **argv) {
     uint64_t commands = getenv("LEADERBOARD_TEST_SHORT") ? COMMANDS_SHORT : COMMANDS_DEFAULT;
     commands_per_client = (given ? strtoull(given, NULL, 10) : commands) / CLIENTS;
     seed = random_begin("race").state;
-    return TEST_RUN(start_server, stop_server);
+    return test_run(start_server, stop_server);
 }

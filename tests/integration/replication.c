@@ -1085,5 +1085,3 @@ IN_FIXTURE(whatever_happens_copies_are_equal_in_the_end) {
         check_equal(THIRD, MASTER);
     }
 }
-
-TEST_MAIN(NULL, NULL)

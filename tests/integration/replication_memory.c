@@ -265,5 +265,3 @@ TEST(each_allocation_of_one_that_follows_and_is_promoted_may_fail) {
     print_message("%d allocations, %d of them failed\n", (int)requests, (int)count);
     assert_true(count > 0);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -540,5 +540,3 @@ TEST(info_has_the_fields_of_redis_in_its_order) {
         process_stop(&servers[i]);
     }
 }
-
-TEST_MAIN(NULL, NULL)

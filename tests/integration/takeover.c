@@ -432,5 +432,3 @@ IN_FIXTURE(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     wire_close(&slow);
     wire_close(&quick);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -270,5 +270,3 @@ IN_FIXTURE(http_shows_nothing_that_no_replica_has) {
     wire_close(&page);
     wire_close(&writer);
 }
-
-TEST_MAIN(NULL, NULL)

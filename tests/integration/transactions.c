@@ -736,5 +736,5 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         steps = strtoull(argv[1], NULL, 10);
     }
-    return TEST_RUN(start_servers, stop_servers);
+    return test_run(start_servers, stop_servers);
 }

@@ -5,8 +5,6 @@
  *     twin [COMMANDS]      LEADERBOARD_TEST_SEED=n repeats a run
  *
  * Prints "N commands, M differences". */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
 #include "tests/support/twin_requests.h"
 
@@ -164,5 +162,5 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         commands_max = strtoull(argv[1], NULL, 10);
     }
-    return TEST_RUN(NULL, NULL);
+    return test_run(NULL, NULL);
 }

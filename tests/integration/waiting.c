@@ -340,5 +340,3 @@ TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     free(clients);
     wire_close(&bob);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -168,5 +168,3 @@ TEST(a_failed_allocation_breaks_it_and_keeps_what_is_there) {
     buffer_deinit(&buffer);
     assert_int_equal(memory_live_count(), live_before);
 }
-
-TEST_MAIN(NULL, NULL)

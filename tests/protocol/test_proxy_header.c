@@ -184,5 +184,3 @@ TEST(bad_binary_headers_are_refused) {
     built[14] = (char)0xff;
     check_bad((struct bytes){.at = built, .size = 16});
 }
-
-TEST_MAIN(NULL, NULL)

@@ -137,5 +137,3 @@ TEST(bulks_of_any_size_are_those_of_replies) {
     }
     buffer_deinit(&out);
 }
-
-TEST_MAIN(NULL, NULL)

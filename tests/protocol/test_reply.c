@@ -1,13 +1,7 @@
 /* Every kind of reply, in both versions of the protocol, byte for byte. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "protocol/reply.h"
 #include "tests/support/random.h"
@@ -56,31 +50,27 @@ static struct decimal decimal_of(int64_t value) {
 
 /* ---- one value each ---- */
 
-static void simple_strings_are_one_line(void **state) {
-    (void)state;
+TEST(simple_strings_are_one_line) {
     ASSERT_BOTH(reply_ok(reply), "+OK\r\n");
     ASSERT_BOTH(reply_simple(reply, "PONG"), "+PONG\r\n");
     ASSERT_BOTH(reply_simple(reply, ""), "+\r\n");
     ASSERT_BOTH(reply_simple(reply, "a\r\nb"), "+a  b\r\n");
 }
 
-static void errors_begin_with_their_prefix(void **state) {
-    (void)state;
+TEST(errors_begin_with_their_prefix) {
     ASSERT_BOTH(reply_error(reply, "ERR syntax error"), "-ERR syntax error\r\n");
     ASSERT_BOTH(reply_error_format(reply, "ERR unknown command '%s', with %d", "x", 3),
                 "-ERR unknown command 'x', with 3\r\n");
 }
 
-static void line_ends_and_nul_in_error_texts_become_spaces(void **state) {
-    (void)state;
+TEST(line_ends_and_nul_in_error_texts_become_spaces) {
     ASSERT_BOTH(reply_error(reply, "ERR a\r\nb\nc\rd"), "-ERR a  b c d\r\n");
     ASSERT_BOTH(reply_error_format(reply, "ERR '%s'", "x\r\n+OK\r\n"), "-ERR 'x  +OK  '\r\n");
     ASSERT_BOTH(reply_error_format(reply, "ERR '%c' is not", '\0'), "-ERR ' ' is not\r\n");
     ASSERT_BOTH(reply_error_format(reply, "%s", "A\rB\nC"), "-A B C\r\n");
 }
 
-static void errors_are_counted_by_their_first_word(void **state) {
-    (void)state;
+TEST(errors_are_counted_by_their_first_word) {
     struct writer writer;
     struct reply *reply = writer_begin(&writer, 2);
     assert_int_equal(reply->error_count, 0);
@@ -105,8 +95,7 @@ static void errors_are_counted_by_their_first_word(void **state) {
     buffer_deinit(&writer.out);
 }
 
-static void long_texts_are_written_whole(void **state) {
-    (void)state;
+TEST(long_texts_are_written_whole) {
     static char text[100001];
     memset(text, 'a', 100000);
     struct writer writer;
@@ -120,8 +109,7 @@ static void long_texts_are_written_whole(void **state) {
     buffer_deinit(&writer.out);
 }
 
-static void integers_are_decimal(void **state) {
-    (void)state;
+TEST(integers_are_decimal) {
     ASSERT_BOTH(reply_integer(reply, 0), ":0\r\n");
     ASSERT_BOTH(reply_integer(reply, 9), ":9\r\n");
     ASSERT_BOTH(reply_integer(reply, 10), ":10\r\n");
@@ -132,8 +120,7 @@ static void integers_are_decimal(void **state) {
     ASSERT_BOTH(reply_integer(reply, INT64_MIN), ":-9223372036854775808\r\n");
 }
 
-static void bulks_hold_any_byte(void **state) {
-    (void)state;
+TEST(bulks_hold_any_byte) {
     ASSERT_BOTH(reply_bulk(reply, BYTES("")), "$0\r\n\r\n");
     ASSERT_BOTH(reply_bulk(reply, ((struct bytes){NULL, 0})), "$0\r\n\r\n");
     ASSERT_BOTH(reply_bulk(reply, BYTES("a\r\n\0b")), "$5\r\na\r\n\0b\r\n");
@@ -141,8 +128,7 @@ static void bulks_hold_any_byte(void **state) {
     ASSERT_BOTH(reply_bulk_format(reply, "%s=%d", "a", 12), "$4\r\na=12\r\n");
 }
 
-static void bulks_of_every_size_are_exact(void **state) {
-    (void)state;
+TEST(bulks_of_every_size_are_exact) {
     static char text[1200];
     static char expected[1300];
     for (size_t i = 0; i < sizeof text; i++) {
@@ -164,27 +150,23 @@ static void bulks_of_every_size_are_exact(void **state) {
     }
 }
 
-static void verbatim_texts_are_bulks_in_version_2(void **state) {
-    (void)state;
+TEST(verbatim_texts_are_bulks_in_version_2) {
     ASSERT_REPLIES(reply_verbatim(reply, BYTES("a\r\nb")), "$4\r\na\r\nb\r\n",
                    "=8\r\ntxt:a\r\nb\r\n");
     ASSERT_REPLIES(reply_verbatim(reply, BYTES("")), "$0\r\n\r\n", "=4\r\ntxt:\r\n");
 }
 
-static void nothing_has_one_form_in_version_3(void **state) {
-    (void)state;
+TEST(nothing_has_one_form_in_version_3) {
     ASSERT_REPLIES(reply_null(reply), "$-1\r\n", "_\r\n");
     ASSERT_REPLIES(reply_null_array(reply), "*-1\r\n", "_\r\n");
 }
 
-static void booleans_are_integers_in_version_2(void **state) {
-    (void)state;
+TEST(booleans_are_integers_in_version_2) {
     ASSERT_REPLIES(reply_boolean(reply, true), ":1\r\n", "#t\r\n");
     ASSERT_REPLIES(reply_boolean(reply, false), ":0\r\n", "#f\r\n");
 }
 
-static void scores_are_exact_decimals(void **state) {
-    (void)state;
+TEST(scores_are_exact_decimals) {
     ASSERT_REPLIES(reply_decimal(reply, decimal_of(3), 0), "$1\r\n3\r\n", ",3\r\n");
     ASSERT_REPLIES(reply_decimal(reply, decimal_of(-150), 2), "$4\r\n-1.5\r\n", ",-1.5\r\n");
     ASSERT_REPLIES(reply_decimal(reply, decimal_of(0), 5), "$1\r\n0\r\n", ",0\r\n");
@@ -197,15 +179,13 @@ static void scores_are_exact_decimals(void **state) {
                    ",-18.446744073709551615\r\n");
 }
 
-static void a_score_may_come_as_text(void **state) {
-    (void)state;
+TEST(a_score_may_come_as_text) {
     ASSERT_REPLIES(reply_decimal_text(reply, BYTES("0.000000000000000000000000000000000001")),
                    "$38\r\n0.000000000000000000000000000000000001\r\n",
                    ",0.000000000000000000000000000000000001\r\n");
 }
 
-static void scores_of_every_length_are_exact(void **state) {
-    (void)state;
+TEST(scores_of_every_length_are_exact) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 200000; i++) {
         uint64_t power = 1;
@@ -228,8 +208,7 @@ static void scores_of_every_length_are_exact(void **state) {
     }
 }
 
-static void doubles_have_17_digits_at_most(void **state) {
-    (void)state;
+TEST(doubles_have_17_digits_at_most) {
     ASSERT_REPLIES(reply_double(reply, 1.5), "$3\r\n1.5\r\n", ",1.5\r\n");
     ASSERT_REPLIES(reply_double(reply, 3), "$1\r\n3\r\n", ",3\r\n");
     ASSERT_REPLIES(reply_double(reply, 0.1), "$19\r\n0.10000000000000001\r\n",
@@ -244,8 +223,7 @@ static void doubles_have_17_digits_at_most(void **state) {
 
 /* ---- several values ---- */
 
-static void headers_say_how_many_values_follow(void **state) {
-    (void)state;
+TEST(headers_say_how_many_values_follow) {
     ASSERT_BOTH(reply_array(reply, 0), "*0\r\n");
     ASSERT_BOTH(reply_array(reply, 100), "*100\r\n");
     ASSERT_BOTH(reply_array(reply, UINT64_MAX), "*18446744073709551615\r\n");
@@ -274,8 +252,7 @@ static void write_nested(struct reply *reply) {
     reply_ok(reply);
 }
 
-static void an_array_may_be_counted_at_its_end(void **state) {
-    (void)state;
+TEST(an_array_may_be_counted_at_its_end) {
     ASSERT_BOTH(write_array(reply, 0), "*0\r\n");
     ASSERT_BOTH(write_array(reply, 3), "*3\r\n:0\r\n:1\r\n:2\r\n");
     ASSERT_REPLIES(write_nested(reply),
@@ -283,8 +260,7 @@ static void an_array_may_be_counted_at_its_end(void **state) {
                    "+OK\r\n*2\r\n*2\r\n:0\r\n:1\r\n%1\r\n$1\r\nk\r\n~1\r\n:7\r\n+OK\r\n");
 }
 
-static void an_array_counted_at_its_end_equals_one_counted_before(void **state) {
-    (void)state;
+TEST(an_array_counted_at_its_end_equals_one_counted_before) {
     for (uint64_t count = 0; count < 12000; count = count * 3 + 1) {
         struct writer late;
         struct writer early;
@@ -328,8 +304,7 @@ static void write_all(struct reply *reply) {
     write_nested(reply);
 }
 
-static void a_silent_reply_writes_nothing(void **state) {
-    (void)state;
+TEST(a_silent_reply_writes_nothing) {
     struct writer writer;
     struct reply *reply = writer_begin(&writer, 3);
     reply->is_silent = true;
@@ -341,8 +316,7 @@ static void a_silent_reply_writes_nothing(void **state) {
     assert_wrote(&writer, BYTES("+OK\r\n"));
 }
 
-static void a_broken_buffer_takes_nothing_more(void **state) {
-    (void)state;
+TEST(a_broken_buffer_takes_nothing_more) {
     for (uint8_t version = 2; version <= 3; version++) {
         struct writer whole;
         write_all(writer_begin(&whole, version));
@@ -362,8 +336,7 @@ static void a_broken_buffer_takes_nothing_more(void **state) {
     }
 }
 
-static void a_failed_allocation_breaks_the_buffer_at_any_point(void **state) {
-    (void)state;
+TEST(a_failed_allocation_breaks_the_buffer_at_any_point) {
     uint64_t live_before = memory_live_count();
     uint64_t nth = 1;
     bool has_failed = true;
@@ -382,8 +355,7 @@ static void a_failed_allocation_breaks_the_buffer_at_any_point(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_buffer_that_breaks_inside_an_array_stays_broken(void **state) {
-    (void)state;
+TEST(a_buffer_that_breaks_inside_an_array_stays_broken) {
     struct writer writer;
     buffer_init(&writer.out, 200);
     reply_init(&writer.reply, &writer.out, 2);
@@ -399,8 +371,7 @@ static void a_buffer_that_breaks_inside_an_array_stays_broken(void **state) {
     buffer_deinit(&writer.out);
 }
 
-static void random_integers_print_as_the_c_library_does(void **state) {
-    (void)state;
+TEST(random_integers_print_as_the_c_library_does) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 100000; i++) {
         int64_t value = (int64_t)random_next(&random) >> random_below(&random, 64);
@@ -410,33 +381,4 @@ static void random_integers_print_as_the_c_library_does(void **state) {
         reply_integer(writer_begin(&writer, 2), value);
         assert_wrote(&writer, (struct bytes){expected, (size_t)size});
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(simple_strings_are_one_line),
-        cmocka_unit_test(errors_begin_with_their_prefix),
-        cmocka_unit_test(line_ends_and_nul_in_error_texts_become_spaces),
-        cmocka_unit_test(errors_are_counted_by_their_first_word),
-        cmocka_unit_test(long_texts_are_written_whole),
-        cmocka_unit_test(integers_are_decimal),
-        cmocka_unit_test(bulks_hold_any_byte),
-        cmocka_unit_test(bulks_of_every_size_are_exact),
-        cmocka_unit_test(verbatim_texts_are_bulks_in_version_2),
-        cmocka_unit_test(nothing_has_one_form_in_version_3),
-        cmocka_unit_test(booleans_are_integers_in_version_2),
-        cmocka_unit_test(scores_are_exact_decimals),
-        cmocka_unit_test(a_score_may_come_as_text),
-        cmocka_unit_test(scores_of_every_length_are_exact),
-        cmocka_unit_test(doubles_have_17_digits_at_most),
-        cmocka_unit_test(headers_say_how_many_values_follow),
-        cmocka_unit_test(an_array_may_be_counted_at_its_end),
-        cmocka_unit_test(an_array_counted_at_its_end_equals_one_counted_before),
-        cmocka_unit_test(a_silent_reply_writes_nothing),
-        cmocka_unit_test(a_broken_buffer_takes_nothing_more),
-        cmocka_unit_test(a_failed_allocation_breaks_the_buffer_at_any_point),
-        cmocka_unit_test(a_buffer_that_breaks_inside_an_array_stays_broken),
-        cmocka_unit_test(random_integers_print_as_the_c_library_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

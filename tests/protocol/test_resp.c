@@ -716,5 +716,3 @@ TEST(an_arena_without_memory_stays_as_it_was) {
     assert_string_equal(kept, "kept so");
     resp_arena_deinit(&arena);
 }
-
-TEST_MAIN(NULL, NULL)

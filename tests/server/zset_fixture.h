@@ -7,8 +7,6 @@
 #ifndef TESTS_SERVER_ZSET_FIXTURE_H
 #define TESTS_SERVER_ZSET_FIXTURE_H
 
-#include "tests/support/test.h"
-
 #include <inttypes.h>
 
 #include "codec/memory.h"
@@ -62,12 +60,7 @@ static inline int zset_start(void **state) {
     return 0;
 }
 
-static inline int zset_stop(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define ZSET_TEST(name) TEST_WITH(name, zset_start, zset_stop)
+#define ZSET_TEST(name) HARNESS_TEST(name, zset_settings)
 
 /* ---- replies as lines ---- */
 
@@ -145,6 +138,17 @@ static inline void zset_expect_at(struct harness *harness, const char *command,
     }
 }
 
+/* Each row's command and its reply. */
+#define zset_expect_each(harness, rows)                                                            \
+    zset_expect_rows((harness), (rows), COUNT_OF(rows), __FILE__, __LINE__)
+
+static inline void zset_expect_rows(struct harness *harness, const char *const (*rows)[2],
+                                    size_t count, const char *file, int line_number) {
+    for (size_t i = 0; i < count; i++) {
+        zset_expect_at(harness, rows[i][0], rows[i][1], file, line_number);
+    }
+}
+
 /* Run a command whose first allocation fails; it must reply with the out-of-memory error. */
 static inline void zset_expect_no_memory(struct harness *harness, const struct bytes *args,
                                          uint32_t count) {
@@ -218,6 +222,14 @@ static inline void zset_expect_unchanged_at(struct harness *harness, const char 
     free(before);
     free(after);
 }
+
+/* Each row's command and its reply; none changes the board of key. */
+#define zset_expect_each_unchanged(harness, key, rows)                                             \
+    do {                                                                                           \
+        for (size_t row = 0; row < COUNT_OF(rows); row++) {                                        \
+            zset_expect_unchanged((harness), (key), (rows)[row][0], (rows)[row][1]);               \
+        }                                                                                          \
+    } while (false)
 
 /* The member's reach time in unix milliseconds. */
 static inline int64_t zset_time_ms(struct harness *harness, const char *key, const char *member) {

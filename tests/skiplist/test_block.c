@@ -297,5 +297,3 @@ TEST(a_failed_creation_leaves_nothing_behind) {
     memory_fail_at(0);
     assert_int_equal(memory_live_count(), live_before);
 }
-
-TEST_MAIN(NULL, NULL)

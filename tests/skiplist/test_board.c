@@ -1,10 +1,5 @@
 /* The board against its naive twin: the same commands to both, compared after every step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/lookup.h"
@@ -151,45 +146,39 @@ static void run_against_twin(const char *name, const struct run *run) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void few_members_and_keys_agree_with_the_twin(void **state) {
-    (void)state;
+TEST(few_members_and_keys_agree_with_the_twin) {
     struct run run = {.members = 40, .keys = 5, .steps = 6000, .validate_every = 1};
     run.member_of = member_of;
     run_against_twin(__func__, &run);
 }
 
-static void some_members_and_keys_agree_with_the_twin(void **state) {
-    (void)state;
+TEST(some_members_and_keys_agree_with_the_twin) {
     struct run run = {.members = 400, .keys = 60, .steps = 6000, .validate_every = 1};
     run.member_of = member_of;
     run_against_twin(__func__, &run);
 }
 
-static void latest_stands_before_its_equals(void **state) {
-    (void)state;
+TEST(latest_stands_before_its_equals) {
     struct run run = {.members = 400, .keys = 20, .steps = 6000, .validate_every = 1};
     run.is_latest = true;
     run.member_of = member_of;
     run_against_twin(__func__, &run);
 }
 
-static void many_members_agree_with_the_twin(void **state) {
-    (void)state;
+TEST(many_members_agree_with_the_twin) {
     struct run run = {.members = 5000, .keys = 100000, .steps = 20000, .validate_every = 100};
     run.member_of = user_of;
     run_against_twin(__func__, &run);
 }
 
-static void prefetches_at_any_moment_change_nothing(void **state) {
-    (void)state;
+TEST(prefetches_at_any_moment_change_nothing) {
     struct run run = {.members = 300, .keys = 30, .steps = 4000, .validate_every = 1};
     run.has_lookups = true;
     run.member_of = member_of;
     run_against_twin(__func__, &run);
 }
 
-static void looked_up_places_that_are_stale_change_nothing(void **state) {
-    (void)state;
+TEST(looked_up_places_that_are_stale_change_nothing) {
     struct run run = {.members = 900, .keys = 30, .steps = 4000, .validate_every = 4};
     run.has_lookups = true;
     run.member_of = member_of;
@@ -199,8 +188,7 @@ static void looked_up_places_that_are_stale_change_nothing(void **state) {
     run_against_twin(__func__, &run);
 }
 
-static void looked_up_places_that_were_cut_off_change_nothing(void **state) {
-    (void)state;
+TEST(looked_up_places_that_were_cut_off_change_nothing) {
     struct run run = {.members = 1500, .keys = 30, .steps = 4000, .validate_every = 4};
     run.has_lookups = true;
     run.has_cuts = true;
@@ -210,8 +198,7 @@ static void looked_up_places_that_were_cut_off_change_nothing(void **state) {
     run_against_twin(__func__, &run);
 }
 
-static void an_empty_board_answers(void **state) {
-    (void)state;
+TEST(an_empty_board_answers) {
     struct board_pair pair;
     struct board_cursor cursor;
     struct board_entry entry;
@@ -233,8 +220,7 @@ static void an_empty_board_answers(void **state) {
 }
 
 /* Members of every size that is treated differently, among others, moved and removed. */
-static void members_of_all_sizes_are_kept(void **state) {
-    (void)state;
+TEST(members_of_all_sizes_are_kept) {
     static const size_t sizes[] = {1,
                                    2,
                                    15,
@@ -280,8 +266,7 @@ static void members_of_all_sizes_are_kept(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
-    (void)state;
+TEST(a_member_may_be_given_as_it_lies_on_the_board) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     pair_init(&pair, false, random_next(&random));
@@ -308,8 +293,7 @@ static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
     pair_deinit(&pair);
 }
 
-static void putting_the_same_key_again_goes_behind_its_equals(void **state) {
-    (void)state;
+TEST(putting_the_same_key_again_goes_behind_its_equals) {
     struct board_pair pair;
     pair_init(&pair, false, 1);
     pair_put(&pair, BYTES("ann"), 7);
@@ -364,8 +348,7 @@ static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool
                                        : (rank < pair->twin.count ? UINT32_MAX : rank));
 }
 
-static void runs_walk_to_both_ends_from_every_rank(void **state) {
-    (void)state;
+TEST(runs_walk_to_both_ends_from_every_rank) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
@@ -387,8 +370,7 @@ static void runs_walk_to_both_ends_from_every_rank(void **state) {
     pair_deinit(&pair);
 }
 
-static void cursors_walk_to_both_ends_from_every_rank(void **state) {
-    (void)state;
+TEST(cursors_walk_to_both_ends_from_every_rank) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
@@ -415,8 +397,7 @@ static void cursors_walk_to_both_ends_from_every_rank(void **state) {
     pair_deinit(&pair);
 }
 
-static void ranges_of_any_size_are_removed(void **state) {
-    (void)state;
+TEST(ranges_of_any_size_are_removed) {
     struct random random = random_begin(__func__);
     char text[PAIR_MEMBER_MAX];
     for (int round = 0; round < 150; round++) {
@@ -438,24 +419,4 @@ static void ranges_of_any_size_are_removed(void **state) {
         pair_compare(&pair);
         pair_deinit(&pair);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_members_and_keys_agree_with_the_twin),
-        cmocka_unit_test(some_members_and_keys_agree_with_the_twin),
-        cmocka_unit_test(latest_stands_before_its_equals),
-        cmocka_unit_test(many_members_agree_with_the_twin),
-        cmocka_unit_test(prefetches_at_any_moment_change_nothing),
-        cmocka_unit_test(looked_up_places_that_are_stale_change_nothing),
-        cmocka_unit_test(looked_up_places_that_were_cut_off_change_nothing),
-        cmocka_unit_test(an_empty_board_answers),
-        cmocka_unit_test(members_of_all_sizes_are_kept),
-        cmocka_unit_test(a_member_may_be_given_as_it_lies_on_the_board),
-        cmocka_unit_test(putting_the_same_key_again_goes_behind_its_equals),
-        cmocka_unit_test(cursors_walk_to_both_ends_from_every_rank),
-        cmocka_unit_test(runs_walk_to_both_ends_from_every_rank),
-        cmocka_unit_test(ranges_of_any_size_are_removed),
-    };
-    return cmocka_run_group_tests_name("board", tests, NULL, NULL);
 }

@@ -172,5 +172,3 @@ TEST(appending_takes_about_as_much_memory_as_putting_in_order) {
     pair_deinit(&appended);
     pair_deinit(&put);
 }
-
-TEST_MAIN(NULL, NULL)

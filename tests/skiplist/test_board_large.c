@@ -1,10 +1,5 @@
 /* Boards large enough for several levels: loads in order and at random, long runs of equals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "tests/support/board_pair.h"
@@ -37,8 +32,7 @@ static void assert_stands_at(const struct board *board, uint32_t number, uint32_
     assert_int_equal(board_at(board, rank).key, found.key);
 }
 
-static void ascending_and_descending_loads_stand_in_order(void **state) {
-    (void)state;
+TEST(ascending_and_descending_loads_stand_in_order) {
     uint32_t members = large();
     for (int is_ascending = 0; is_ascending < 2; is_ascending++) {
         struct board_pair pair;
@@ -55,8 +49,7 @@ static void ascending_and_descending_loads_stand_in_order(void **state) {
     }
 }
 
-static void a_random_load_stands_in_order_through_moves_and_removals(void **state) {
-    (void)state;
+TEST(a_random_load_stands_in_order_through_moves_and_removals) {
     struct random random = random_begin(__func__);
     uint32_t members = large();
     struct board_pair pair;
@@ -113,18 +106,15 @@ static void check_equals(bool is_latest) {
     pair_deinit(&pair);
 }
 
-static void a_long_run_of_equals_keeps_arrival_order(void **state) {
-    (void)state;
+TEST(a_long_run_of_equals_keeps_arrival_order) {
     check_equals(false);
 }
 
-static void a_long_run_of_equals_keeps_latest_order(void **state) {
-    (void)state;
+TEST(a_long_run_of_equals_keeps_latest_order) {
     check_equals(true);
 }
 
-static void a_long_run_of_equals_survives_removals(void **state) {
-    (void)state;
+TEST(a_long_run_of_equals_survives_removals) {
     struct random random = random_begin(__func__);
     uint32_t members = large() / 4;
     struct board_pair pair;
@@ -163,8 +153,7 @@ static void a_long_run_of_equals_survives_removals(void **state) {
 }
 
 /* A hot spot in the middle: every new key lands between two others that were close already. */
-static void insertions_at_one_place_split_again_and_again(void **state) {
-    (void)state;
+TEST(insertions_at_one_place_split_again_and_again) {
     uint32_t members = large() / 10;
     struct board_pair pair;
     pair_init(&pair, false, 3);
@@ -185,8 +174,7 @@ static void insertions_at_one_place_split_again_and_again(void **state) {
 }
 
 /* Groups of every size, on boards of one, a few and many blocks. */
-static void many_ranks_have_the_entries_of_each(void **state) {
-    (void)state;
+TEST(many_ranks_have_the_entries_of_each) {
     struct random random = random_begin(__func__);
     const uint32_t sizes[] = {1, 3, 40, 200, 3000, large()};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -211,17 +199,4 @@ static void many_ranks_have_the_entries_of_each(void **state) {
         }
         pair_deinit(&pair);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ascending_and_descending_loads_stand_in_order),
-        cmocka_unit_test(many_ranks_have_the_entries_of_each),
-        cmocka_unit_test(a_random_load_stands_in_order_through_moves_and_removals),
-        cmocka_unit_test(a_long_run_of_equals_keeps_arrival_order),
-        cmocka_unit_test(a_long_run_of_equals_keeps_latest_order),
-        cmocka_unit_test(a_long_run_of_equals_survives_removals),
-        cmocka_unit_test(insertions_at_one_place_split_again_and_again),
-    };
-    return cmocka_run_group_tests_name("board large", tests, NULL, NULL);
 }

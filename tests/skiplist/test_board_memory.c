@@ -1,10 +1,5 @@
 /* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/board_relocate.h"
@@ -106,28 +101,23 @@ static void run_relocations(const char *name, uint32_t members, int steps) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void blocks_of_a_small_board_move(void **state) {
-    (void)state;
+TEST(blocks_of_a_small_board_move) {
     run_relocations(__func__, 20, 3000);
 }
 
-static void blocks_of_a_large_board_move_while_it_changes(void **state) {
-    (void)state;
+TEST(blocks_of_a_large_board_move_while_it_changes) {
     run_relocations(__func__, 2000, 6000);
 }
 
-static void a_failed_put_leaves_a_small_board_as_it_was(void **state) {
-    (void)state;
+TEST(a_failed_put_leaves_a_small_board_as_it_was) {
     run_failures(__func__, 60, 10, 2500);
 }
 
-static void a_failed_put_leaves_a_board_as_it_was(void **state) {
-    (void)state;
+TEST(a_failed_put_leaves_a_board_as_it_was) {
     run_failures(__func__, 1000, 1000, 3000);
 }
 
-static void a_failed_put_in_order_leaves_a_board_as_it_was(void **state) {
-    (void)state;
+TEST(a_failed_put_in_order_leaves_a_board_as_it_was) {
     uint64_t live_before = memory_live_count();
     char text[PAIR_MEMBER_MAX];
     for (int is_descending = 0; is_descending < 2; is_descending++) {
@@ -150,8 +140,7 @@ static void fill(struct board_pair *pair, struct random *random, uint32_t member
     }
 }
 
-static void a_failed_copy_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(a_failed_copy_leaves_nothing_behind) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     pair_init(&pair, false, random_next(&random));
@@ -175,8 +164,7 @@ static void a_failed_copy_leaves_nothing_behind(void **state) {
     pair_deinit(&pair);
 }
 
-static void a_copy_is_equal_and_independent(void **state) {
-    (void)state;
+TEST(a_copy_is_equal_and_independent) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     char text[PAIR_MEMBER_MAX];
@@ -211,8 +199,7 @@ static void a_copy_is_equal_and_independent(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_board_is_freed_in_steps(void **state) {
-    (void)state;
+TEST(a_board_is_freed_in_steps) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     size_t used_before = memory_used();
@@ -233,8 +220,7 @@ static void a_board_is_freed_in_steps(void **state) {
     twin_board_deinit(&pair.twin);
 }
 
-static void memory_size_is_all_that_a_board_holds(void **state) {
-    (void)state;
+TEST(memory_size_is_all_that_a_board_holds) {
     struct random random = random_begin(__func__);
     char text[PAIR_MEMBER_MAX];
     size_t used_before = memory_used();
@@ -252,8 +238,7 @@ static void memory_size_is_all_that_a_board_holds(void **state) {
     pair_deinit(&pair);
 }
 
-static void emptied_boards_give_their_memory_back(void **state) {
-    (void)state;
+TEST(emptied_boards_give_their_memory_back) {
     struct random random = random_begin(__func__);
     struct board_pair pair;
     pair_init(&pair, false, random_next(&random));
@@ -274,8 +259,7 @@ static void emptied_boards_give_their_memory_back(void **state) {
 }
 
 #ifndef SKIPLIST_TINY
-static void a_board_of_ten_members_takes_little_more_than_its_entries(void **state) {
-    (void)state;
+TEST(a_board_of_ten_members_takes_little_more_than_its_entries) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, 1);
@@ -287,22 +271,3 @@ static void a_board_of_ten_members_takes_little_more_than_its_entries(void **sta
     pair_deinit(&pair);
 }
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_put_leaves_a_small_board_as_it_was),
-        cmocka_unit_test(blocks_of_a_small_board_move),
-        cmocka_unit_test(blocks_of_a_large_board_move_while_it_changes),
-        cmocka_unit_test(a_failed_put_leaves_a_board_as_it_was),
-        cmocka_unit_test(a_failed_put_in_order_leaves_a_board_as_it_was),
-        cmocka_unit_test(a_failed_copy_leaves_nothing_behind),
-        cmocka_unit_test(a_copy_is_equal_and_independent),
-        cmocka_unit_test(a_board_is_freed_in_steps),
-        cmocka_unit_test(memory_size_is_all_that_a_board_holds),
-        cmocka_unit_test(emptied_boards_give_their_memory_back),
-#ifndef SKIPLIST_TINY
-        cmocka_unit_test(a_board_of_ten_members_takes_little_more_than_its_entries),
-#endif
-    };
-    return cmocka_run_group_tests_name("board memory", tests, NULL, NULL);
-}

@@ -1,10 +1,5 @@
 /* Ranges removed from a board by detaching: what remains of them is invisible. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/skiplist.h"
@@ -100,8 +95,7 @@ static void run_at_random(struct random *random, bool is_latest, uint64_t keys) 
     pair_deinit(&pair);
 }
 
-static void bulk_removals_equal_the_twin_after_every_change(void **state) {
-    (void)state;
+TEST(bulk_removals_equal_the_twin_after_every_change) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     run_at_random(&random, false, UINT64_MAX);
@@ -113,8 +107,7 @@ static void bulk_removals_equal_the_twin_after_every_change(void **state) {
 }
 
 /* Every range of a board of several levels, each on its own copy. */
-static void every_range_can_be_cut_out(void **state) {
-    (void)state;
+TEST(every_range_can_be_cut_out) {
 #ifdef SKIPLIST_TINY
     const uint32_t members = 120;
     const uint32_t stride = is_short_run() ? 7 : 1;
@@ -147,8 +140,7 @@ static void every_range_can_be_cut_out(void **state) {
     pair_deinit(&pair);
 }
 
-static void a_cut_takes_and_frees_little_however_large_it_is(void **state) {
-    (void)state;
+TEST(a_cut_takes_and_frees_little_however_large_it_is) {
     struct board_pair pair;
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
@@ -165,8 +157,7 @@ static void a_cut_takes_and_frees_little_however_large_it_is(void **state) {
     pair_deinit(&pair);
 }
 
-static void a_cut_does_not_fail_for_want_of_memory(void **state) {
-    (void)state;
+TEST(a_cut_does_not_fail_for_want_of_memory) {
     for (uint64_t nth = 1; nth <= 8; nth++) {
         struct random random = {.state = nth};
         struct board_pair pair;
@@ -184,8 +175,7 @@ static void a_cut_does_not_fail_for_want_of_memory(void **state) {
     }
 }
 
-static void a_step_frees_no_more_than_it_was_asked(void **state) {
-    (void)state;
+TEST(a_step_frees_no_more_than_it_was_asked) {
     struct board_pair pair;
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
@@ -206,8 +196,7 @@ static void a_step_frees_no_more_than_it_was_asked(void **state) {
     pair_deinit(&pair);
 }
 
-static void a_dead_member_comes_back_as_a_new_one(void **state) {
-    (void)state;
+TEST(a_dead_member_comes_back_as_a_new_one) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     uint64_t key;
@@ -249,8 +238,7 @@ static void see(void *context, const struct board_entry *entry) {
     seen->visits[number]++;
 }
 
-static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
-    (void)state;
+TEST(a_scan_meets_the_living_only_and_all_of_them) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     static struct seen seen;
@@ -276,8 +264,7 @@ static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
 }
 
 /* Here only the additions free remains. */
-static void a_board_emptied_and_filled_again_does_not_grow(void **state) {
-    (void)state;
+TEST(a_board_emptied_and_filled_again_does_not_grow) {
     struct board_pair pair;
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
@@ -302,8 +289,7 @@ static uint32_t free_all(struct board *board, uint32_t work_max) {
 
 /* The index grows by half each time: among these counts are some where it is about to grow, is
  * being prepared, and is being moved to. */
-static void what_a_removed_range_held_is_given_back_wherever_growth_was(void **state) {
-    (void)state;
+TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
     enum { KEPT = 100 };
     struct board_pair fresh;
     pair_init(&fresh, false, 5);
@@ -327,8 +313,7 @@ static void what_a_removed_range_held_is_given_back_wherever_growth_was(void **s
  * step, which moves an id down, frees a segment, or prepares a smaller index or moves ids to it. So
  * if the board keeps its size, it settles in fewer steps than there were members. Then, except for
  * a few, at least a third of the ids and of the index's slots are in use. */
-static void what_small_ranges_held_is_given_back_as_they_go(void **state) {
-    (void)state;
+TEST(what_small_ranges_held_is_given_back_as_they_go) {
     enum { KEPT = 100 };
     char text[PAIR_MEMBER_MAX];
     struct board_pair fresh;
@@ -354,8 +339,7 @@ static void what_small_ranges_held_is_given_back_as_they_go(void **state) {
 }
 
 /* A board with few members left also frees memory in small pieces. */
-static void a_step_towards_less_memory_frees_little(void **state) {
-    (void)state;
+TEST(a_step_towards_less_memory_frees_little) {
     struct board_pair pair;
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
@@ -374,8 +358,7 @@ static void a_step_towards_less_memory_frees_little(void **state) {
 }
 
 /* Members are added while the ids are compacted and the index shrinks. */
-static void a_board_changes_while_its_memory_comes_back(void **state) {
-    (void)state;
+TEST(a_board_changes_while_its_memory_comes_back) {
     struct random random = random_begin(__func__);
     char text[PAIR_MEMBER_MAX];
     for (int round = 0; round < 12; round++) {
@@ -406,8 +389,7 @@ static void a_board_changes_while_its_memory_comes_back(void **state) {
     }
 }
 
-static void a_board_with_remains_is_destroyed_whole(void **state) {
-    (void)state;
+TEST(a_board_with_remains_is_destroyed_whole) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 1; work < NUMBERS; work = work * 3 + 1) {
         struct random random = {.state = work};
@@ -426,8 +408,7 @@ static void a_board_with_remains_is_destroyed_whole(void **state) {
     }
 }
 
-static void boards_leave_their_chain_in_any_order(void **state) {
-    (void)state;
+TEST(boards_leave_their_chain_in_any_order) {
     enum { BOARDS = 5 };
     struct random random = random_begin(__func__);
     struct board_pair pairs[BOARDS];
@@ -460,24 +441,4 @@ static void boards_leave_their_chain_in_any_order(void **state) {
         assert_false(board_has_remains(pairs[i].board));
         pair_deinit(&pairs[i]);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bulk_removals_equal_the_twin_after_every_change),
-        cmocka_unit_test(every_range_can_be_cut_out),
-        cmocka_unit_test(a_cut_takes_and_frees_little_however_large_it_is),
-        cmocka_unit_test(a_cut_does_not_fail_for_want_of_memory),
-        cmocka_unit_test(a_step_frees_no_more_than_it_was_asked),
-        cmocka_unit_test(a_dead_member_comes_back_as_a_new_one),
-        cmocka_unit_test(a_scan_meets_the_living_only_and_all_of_them),
-        cmocka_unit_test(a_board_emptied_and_filled_again_does_not_grow),
-        cmocka_unit_test(what_a_removed_range_held_is_given_back_wherever_growth_was),
-        cmocka_unit_test(what_small_ranges_held_is_given_back_as_they_go),
-        cmocka_unit_test(a_step_towards_less_memory_frees_little),
-        cmocka_unit_test(a_board_changes_while_its_memory_comes_back),
-        cmocka_unit_test(a_board_with_remains_is_destroyed_whole),
-        cmocka_unit_test(boards_leave_their_chain_in_any_order),
-    };
-    return cmocka_run_group_tests_name("board remains", tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
  * what was never there is not visited, and nothing is visited twice within one call. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
@@ -100,32 +95,28 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
     free(world);
 }
 
-static void what_stays_is_seen_while_nothing_changes(void **state) {
-    (void)state;
+TEST(what_stays_is_seen_while_nothing_changes) {
     struct random random = random_begin(__func__);
     for (uint32_t members = 1; members <= MEMBERS; members = members * 3 / 2 + 1) {
         scan_while(&random, members, 0, 0, 10, 0);
     }
 }
 
-static void what_stays_is_seen_while_the_board_grows(void **state) {
-    (void)state;
+TEST(what_stays_is_seen_while_the_board_grows) {
     struct random random = random_begin(__func__);
     for (int round = 0; round < 5; round++) {
         scan_while(&random, 200, 200, 95, 10, 100);
     }
 }
 
-static void what_stays_is_seen_while_the_board_shrinks(void **state) {
-    (void)state;
+TEST(what_stays_is_seen_while_the_board_shrinks) {
     struct random random = random_begin(__func__);
     for (int round = 0; round < 5; round++) {
         scan_while(&random, 200, 3000, 3, 10, 100);
     }
 }
 
-static void what_stays_is_seen_when_one_block_is_left_and_comes_back(void **state) {
-    (void)state;
+TEST(what_stays_is_seen_when_one_block_is_left_and_comes_back) {
     struct random random = random_begin(__func__);
     for (int round = 0; round < 30; round++) {
         scan_while(&random, 3, 300, round % 2 == 0 ? 3 : 70, 1, 200);
@@ -151,8 +142,7 @@ static void grow_and_cut(struct world *world, struct random *random, uint32_t la
     }
 }
 
-static void what_stays_is_seen_while_ranges_go_amid_growth(void **state) {
-    (void)state;
+TEST(what_stays_is_seen_while_ranges_go_amid_growth) {
     enum { LASTING = 60 };
     struct random random = random_begin(__func__);
     for (int round = 0; round < 60; round++) {
@@ -186,8 +176,7 @@ static void what_stays_is_seen_while_ranges_go_amid_growth(void **state) {
 
 /* However little work a call may do, it makes progress; and all calls together visit every member
  * once. */
-static void a_scan_by_work_alone_visits_each_member_once(void **state) {
-    (void)state;
+TEST(a_scan_by_work_alone_visits_each_member_once) {
     for (uint64_t work_max = 0; work_max < 1000000; work_max = work_max * 4 + 1) {
         struct world *world = calloc(1, sizeof *world);
         assert_non_null(world);
@@ -212,8 +201,7 @@ static void a_scan_by_work_alone_visits_each_member_once(void **state) {
     }
 }
 
-static void a_scan_ends_from_any_cursor(void **state) {
-    (void)state;
+TEST(a_scan_ends_from_any_cursor) {
     struct random random = random_begin(__func__);
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
@@ -234,8 +222,7 @@ static void a_scan_ends_from_any_cursor(void **state) {
     free(world);
 }
 
-static void a_call_visits_about_as_many_as_asked_for(void **state) {
-    (void)state;
+TEST(a_call_visits_about_as_many_as_asked_for) {
     struct random random = random_begin(__func__);
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
@@ -258,8 +245,7 @@ static void a_call_visits_about_as_many_as_asked_for(void **state) {
     free(world);
 }
 
-static void a_small_board_is_visited_at_once(void **state) {
-    (void)state;
+TEST(a_small_board_is_visited_at_once) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     pair_init(&world->pair, false, 1);
@@ -271,19 +257,4 @@ static void a_small_board_is_visited_at_once(void **state) {
     assert_int_equal(world->visited_in_call, 4);
     pair_deinit(&world->pair);
     free(world);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_seen_while_nothing_changes),
-        cmocka_unit_test(what_stays_is_seen_while_the_board_grows),
-        cmocka_unit_test(what_stays_is_seen_while_the_board_shrinks),
-        cmocka_unit_test(what_stays_is_seen_when_one_block_is_left_and_comes_back),
-        cmocka_unit_test(what_stays_is_seen_while_ranges_go_amid_growth),
-        cmocka_unit_test(a_scan_by_work_alone_visits_each_member_once),
-        cmocka_unit_test(a_scan_ends_from_any_cursor),
-        cmocka_unit_test(a_call_visits_about_as_many_as_asked_for),
-        cmocka_unit_test(a_small_board_is_visited_at_once),
-    };
-    return cmocka_run_group_tests_name("board scan", tests, NULL, NULL);
 }

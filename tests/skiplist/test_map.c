@@ -491,5 +491,3 @@ TEST(growing_ids_get_more_bits_in_time) {
     map_deinit(&map);
     free(model);
 }
-
-TEST_MAIN(NULL, NULL)

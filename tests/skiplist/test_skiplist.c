@@ -252,5 +252,3 @@ TEST(a_copy_has_the_same_ids) {
     assert_valid(copy);
     owner_destroy(copy);
 }
-
-TEST_MAIN(NULL, NULL)

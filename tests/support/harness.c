@@ -259,6 +259,14 @@ void harness_expect_at(struct harness *harness, struct session *session, const c
     }
 }
 
+void harness_expect_rows(struct harness *harness, struct session *session,
+                         const char *const (*rows)[2], size_t count, const char *file,
+                         int line_number) {
+    for (size_t i = 0; i < count; i++) {
+        harness_expect_at(harness, session, rows[i][0], rows[i][1], file, line_number);
+    }
+}
+
 void harness_expect_prefix_at(struct harness *harness, struct session *session, const char *line,
                               const char *prefix, const char *file, int line_number) {
     const char *reply = harness_run(harness, session, line);
@@ -278,4 +286,9 @@ int64_t harness_run_integer(struct harness *harness, struct session *session, co
         fail();
     }
     return value;
+}
+
+int harness_tear_down(void **state) {
+    harness_destroy(*state);
+    return 0;
 }

@@ -15,6 +15,7 @@
 #include "protocol/resp.h"
 #include "server/clients/server.h"
 #include "server/dispatch/execute.h"
+#include "tests/support/test.h"
 
 /* 2026-01-01T00:00:00Z, what the clock of a new harness shows. */
 #define HARNESS_START_US INT64_C(1767225600000000)
@@ -78,7 +79,34 @@ void harness_expect_at(struct harness *harness, struct session *session, const c
     harness_expect_prefix_at((harness), (session), (line), (prefix), __FILE__, __LINE__)
 void harness_expect_prefix_at(struct harness *harness, struct session *session, const char *line,
                               const char *prefix, const char *file, int line_number);
+/* Each row's line and its reply: static const char *const rows[][2]. */
+#define harness_expect_each(harness, session, rows)                                                \
+    harness_expect_rows((harness), (session), (rows), COUNT_OF(rows), __FILE__, __LINE__)
+void harness_expect_rows(struct harness *harness, struct session *session,
+                         const char *const (*rows)[2], size_t count, const char *file,
+                         int line_number);
 /* An integer reply's value. */
 int64_t harness_run_integer(struct harness *harness, struct session *session, const char *line);
+
+/* ---- tests ---- */
+
+/* A test with a server `h`, which set_up has put into *state, and a client of it, `s`. */
+#define HARNESS_TEST_WITH(name, set_up)                                                            \
+    static void name##_in(struct harness *h, struct session *s);                                   \
+    TEST_WITH(name, set_up, harness_tear_down) {                                                   \
+        name##_in(*state, harness_connect(*state));                                                \
+    }                                                                                              \
+    static void name##_in(__attribute__((unused)) struct harness *h,                               \
+                          __attribute__((unused)) struct session *s)
+int harness_tear_down(void **state);
+
+/* With these settings, or none. */
+#define HARNESS_TEST(name, settings)                                                               \
+    static int name##_set_up(void **state) {                                                       \
+        *state = harness_create(settings);                                                         \
+        return 0;                                                                                  \
+    }                                                                                              \
+    HARNESS_TEST_WITH(name, name##_set_up)
+#define SERVER_TEST(name) HARNESS_TEST(name, NULL)
 
 #endif

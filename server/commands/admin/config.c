@@ -18,25 +18,21 @@ enum { PATTERNS_MAX = 1024 };
 /* What CONFIG GET should show. */
 enum { ALIASES_MAX = 32 };
 struct wanted {
-    bool is_matched[SETTINGS_MAX];      /* by index in setting_table */
-    bool is_alias_matched[ALIASES_MAX]; /* in setting_aliases */
-    uint32_t count;                     /* number of settings matched, aliases included */
-    uint32_t pattern_count;             /* patterns so far, not counting names */
+    bool is_matched[SETTINGS_MAX + ALIASES_MAX]; /* by index, as config_at has it */
+    uint32_t count;                              /* number of names matched */
+    uint32_t pattern_count;                      /* patterns so far, not counting names */
 };
 
-static void config_want(struct wanted *wanted, const struct setting *setting) {
-    if ((setting->flags & SETTING_IN_FILE) != 0) {
-        return;
+/* The names that there are: settings, then aliases. NULL: index is after the last. */
+static const char *config_at(uint32_t index, bool *is_shown) {
+    static uint32_t setting_count;
+    while (setting_table[setting_count].name != NULL) {
+        setting_count++;
     }
-    bool *is_matched = &wanted->is_matched[setting - setting_table];
-    wanted->count += !*is_matched;
-    *is_matched = true;
-}
-
-static void config_want_alias(struct wanted *wanted, uint32_t index) {
-    CHECK(index < ALIASES_MAX);
-    wanted->count += !wanted->is_alias_matched[index];
-    wanted->is_alias_matched[index] = true;
+    CHECK(index < SETTINGS_MAX + ALIASES_MAX);
+    *is_shown = index >= setting_count || (setting_table[index].flags & SETTING_IN_FILE) == 0;
+    return index < setting_count ? setting_table[index].name
+                                 : setting_aliases[index - setting_count].name;
 }
 
 static bool config_is_name(struct bytes pattern) {
@@ -45,48 +41,27 @@ static bool config_is_name(struct bytes pattern) {
             return false;
         }
     }
-    return true;
-}
-
-/* false: an error was replied. */
-static bool config_match_pattern(const struct call *call, struct bytes pattern,
-                                 struct wanted *wanted) {
-    struct glob glob;
-    if (++wanted->pattern_count > PATTERNS_MAX) {
-        return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
-    }
-    if (!call_prepare_glob_lower(call, pattern, &glob)) {
-        return false;
-    }
-    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (!wanted->is_matched[setting - setting_table] &&
-            (setting->flags & SETTING_IN_FILE) == 0 &&
-            glob_takes(&glob, bytes_from_text(setting->name))) {
-            config_want(wanted, setting);
-        }
-    }
-    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
-        if (glob_takes(&glob, bytes_from_text(setting_aliases[i].name))) {
-            config_want_alias(wanted, i);
-        }
-    }
-    return true;
+    return pattern.size <= GLOB_PATTERN_MAX;
 }
 
 /* Names in the table are lower case and match case-insensitively. false: an error was replied. */
 static bool config_match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
-    if (pattern.size > GLOB_PATTERN_MAX || !config_is_name(pattern)) {
-        return config_match_pattern(call, pattern, wanted);
+    struct glob glob;
+    bool is_shown;
+    bool is_name = config_is_name(pattern);
+    if (!is_name && ++wanted->pattern_count > PATTERNS_MAX) {
+        return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
     }
-    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
-        if (bytes_is(pattern, setting_aliases[i].name)) {
-            config_want_alias(wanted, i);
-            return true;
+    if (!is_name && !call_prepare_glob_lower(call, pattern, &glob)) {
+        return false;
+    }
+    const char *name;
+    for (uint32_t i = 0; (name = config_at(i, &is_shown)) != NULL; i++) {
+        if (is_shown && !wanted->is_matched[i] &&
+            (is_name ? bytes_is(pattern, name) : glob_takes(&glob, bytes_from_text(name)))) {
+            wanted->is_matched[i] = true;
+            wanted->count++;
         }
-    }
-    const struct setting *setting = setting_find(pattern);
-    if (setting != NULL && (setting->flags & SETTING_IN_FILE) == 0) {
-        config_want(wanted, setting);
     }
     return true;
 }
@@ -128,41 +103,25 @@ static void config_reply_setting(struct call *call, const char *name,
     reply_bulk(call->reply, (struct bytes){.at = value, .size = size});
 }
 
-static void config_reply_wanted(struct call *call, const struct wanted *wanted) {
-    reply_map(call->reply, wanted->count);
-    for (uint32_t i = 0; setting_table[i].name != NULL; i++) {
-        if (wanted->is_matched[i]) {
-            config_reply_setting(call, setting_table[i].name, &setting_table[i]);
-        }
-    }
-    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
-        if (wanted->is_alias_matched[i]) {
-            const struct setting_alias *alias = &setting_aliases[i];
-            config_reply_setting(call, alias->name, setting_find(bytes_from_text(alias->of)));
-        }
-    }
-}
-
-static uint32_t config_count_settings(void) {
-    uint32_t count = 0;
-    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        count += (setting->flags & SETTING_IN_FILE) == 0;
-    }
-    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
-        count++;
-    }
-    return count;
-}
-
 static void config_get_run(struct call *call) {
     struct wanted wanted = {.count = 0};
-    uint32_t count_max = config_count_settings();
+    const char *name;
+    uint32_t count_max = 0;
+    bool is_shown;
+    for (uint32_t i = 0; config_at(i, &is_shown) != NULL; i++) {
+        count_max += is_shown;
+    }
     for (uint32_t i = 2; i < call->request->count && wanted.count < count_max; i++) {
         if (!config_match(call, call_arg(call, i), &wanted)) {
             return;
         }
     }
-    config_reply_wanted(call, &wanted);
+    reply_map(call->reply, wanted.count);
+    for (uint32_t i = 0; (name = config_at(i, &is_shown)) != NULL; i++) {
+        if (wanted.is_matched[i]) {
+            config_reply_setting(call, name, setting_find(bytes_from_text(name)));
+        }
+    }
 }
 
 static const struct command config_get = {

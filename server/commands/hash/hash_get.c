@@ -97,41 +97,19 @@ static const struct command_cost whole_cost =
     COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
          "`HSCAN`, or `HMGET` of what is needed");
 
-const struct command command_hgetall = {
-    .name = "HGETALL",
-    .syntax = "key",
-    .summary = "Every field of a hash with its value",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true, .with_value = true},
-    .run = whole_run,
-};
+#define WHOLE_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key", .summary = what,                                            \
+        .complexity = "O(n) in the fields of the hash", .flags = COMMAND_READ, .reads_hash = true, \
+        .cost = &whole_cost, .variant = &(const struct parts){__VA_ARGS__}, .run = whole_run       \
+    }
 
-const struct command command_hkeys = {
-    .name = "HKEYS",
-    .syntax = "key",
-    .summary = "The names of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_field = true},
-    .run = whole_run,
-};
-
-const struct command command_hvals = {
-    .name = "HVALS",
-    .syntax = "key",
-    .summary = "The values of all fields of a hash",
-    .complexity = "O(n) in the fields of the hash",
-    .flags = COMMAND_READ,
-    .reads_hash = true,
-    .cost = &whole_cost,
-    .variant = &(const struct parts){.with_value = true},
-    .run = whole_run,
-};
+const struct command command_hgetall = WHOLE_ENTRY(
+    "HGETALL", "Every field of a hash with its value", .with_field = true, .with_value = true);
+const struct command command_hkeys =
+    WHOLE_ENTRY("HKEYS", "The names of all fields of a hash", .with_field = true);
+const struct command command_hvals =
+    WHOLE_ENTRY("HVALS", "The values of all fields of a hash", .with_value = true);
 
 /* ---- sizes ---- */
 
@@ -164,27 +142,17 @@ static void field_run(struct call *call) {
     reply_integer(call->reply, !is_there ? 0 : is_size ? (int64_t)value.size : 1);
 }
 
-const struct command command_hexists = {
-    .name = "HEXISTS",
-    .syntax = "key field",
-    .summary = "Whether a hash has a field: 1 or 0",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){false},
-    .run = field_run,
-};
+#define FIELD_ENTRY(word, what, ...)                                                               \
+    {                                                                                              \
+        .name = word, .syntax = "key field", .summary = what,                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .reads_hash = true,              \
+        .variant = &(const bool){__VA_ARGS__}, .run = field_run                                    \
+    }
 
-const struct command command_hstrlen = {
-    .name = "HSTRLEN",
-    .syntax = "key field",
-    .summary = "How many bytes the value of a field of a hash has",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .reads_hash = true,
-    .variant = &(const bool){true},
-    .run = field_run,
-};
+const struct command command_hexists =
+    FIELD_ENTRY("HEXISTS", "Whether a hash has a field: 1 or 0", false);
+const struct command command_hstrlen =
+    FIELD_ENTRY("HSTRLEN", "How many bytes the value of a field of a hash has", true);
 
 static const struct option_row hscan_options[] = {SCANNING_OPTIONS, {0}};
 

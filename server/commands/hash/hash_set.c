@@ -71,29 +71,18 @@ static void hset_run(struct call *call) {
 static const struct command_cost setting_cost = COST(
     COMMAND_BY_ARGUMENTS, cost_count_pairs, 400, 1, "field", "several commands of a thousand each");
 
-const struct command command_hset = {
-    .name = "HSET",
-    .syntax = "key field_value=(field value)...",
-    .summary = "Set fields of a hash, and count those that are new",
-    .complexity = "O(1) for each field",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .reads_hash = true,
-    .cost = &setting_cost,
-    .variant = &(const bool){false},
-    .run = hset_run,
-};
+#define SET_ENTRY(word, what, ...)                                                                 \
+    {                                                                                              \
+        .name = word, .syntax = "key field_value=(field value)...", .summary = what,               \
+        .complexity = "O(1) for each field",                                                       \
+        .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST, .reads_hash = true,               \
+        .cost = &setting_cost, .variant = &(const bool){__VA_ARGS__}, .run = hset_run              \
+    }
 
-const struct command command_hmset = {
-    .name = "HMSET",
-    .syntax = "key field_value=(field value)...",
-    .summary = "Set fields of a hash, as HSET does; replies OK",
-    .complexity = "O(1) for each field",
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .reads_hash = true,
-    .cost = &setting_cost,
-    .variant = &(const bool){true},
-    .run = hset_run,
-};
+const struct command command_hset =
+    SET_ENTRY("HSET", "Set fields of a hash, and count those that are new", false);
+const struct command command_hmset =
+    SET_ENTRY("HMSET", "Set fields of a hash, as HSET does; replies OK", true);
 
 static void hsetnx_run(struct call *call) {
     const struct hash *hash;

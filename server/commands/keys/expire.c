@@ -105,46 +105,25 @@ static void expire_run(struct call *call) {
     reply_integer(call->reply, 1);
 }
 
-const struct command command_expire = {
-    .name = "EXPIRE",
-    .syntax = "key seconds:integer condition=[NX | XX | GT | LT]",
-    .options = expire_options,
-    .summary = "Expires a key after some seconds",
-    .complexity = "O(log n) in the keys that expire",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = true},
-    .run = expire_run,
-};
-const struct command command_pexpire = {
-    .name = "PEXPIRE",
-    .syntax = "key milliseconds:integer condition=[NX | XX | GT | LT]",
-    .options = expire_options,
-    .summary = "Expires a key after some milliseconds",
-    .complexity = "O(log n) in the keys that expire",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = false},
-    .run = expire_run,
-};
-const struct command command_expireat = {
-    .name = "EXPIREAT",
-    .syntax = "key unix-time-seconds:unix-time condition=[NX | XX | GT | LT]",
-    .options = expire_options,
-    .summary = "Expires a key at a point in time, given in unix seconds",
-    .complexity = "O(log n) in the keys that expire",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = true, .is_absolute = true},
-    .run = expire_run,
-};
-const struct command command_pexpireat = {
-    .name = "PEXPIREAT",
-    .syntax = "key unix-time-milliseconds:unix-time condition=[NX | XX | GT | LT]",
-    .options = expire_options,
-    .summary = "Expires a key at a point in time, given in unix milliseconds",
-    .complexity = "O(log n) in the keys that expire",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_absolute = true},
-    .run = expire_run,
-};
+/* An entry of those that set an expiry; the times are those of the variant. */
+#define EXPIRE_ENTRY(word, times, what, ...)                                                       \
+    {                                                                                              \
+        .name = word, .syntax = "key " times " condition=[NX | XX | GT | LT]",                     \
+        .options = expire_options, .summary = "Expires a key " what,                               \
+        .complexity = "O(log n) in the keys that expire", .flags = COMMAND_WRITE | COMMAND_FAST,   \
+        .variant = &(const struct time_form){__VA_ARGS__}, .run = expire_run                       \
+    }
+
+const struct command command_expire =
+    EXPIRE_ENTRY("EXPIRE", "seconds:integer", "after some seconds", .is_seconds = true);
+const struct command command_pexpire =
+    EXPIRE_ENTRY("PEXPIRE", "milliseconds:integer", "after some milliseconds", .is_seconds = false);
+const struct command command_expireat = EXPIRE_ENTRY("EXPIREAT", "unix-time-seconds:unix-time",
+                                                     "at a point in time, given in unix seconds",
+                                                     .is_seconds = true, .is_absolute = true);
+const struct command command_pexpireat =
+    EXPIRE_ENTRY("PEXPIREAT", "unix-time-milliseconds:unix-time",
+                 "at a point in time, given in unix milliseconds", .is_absolute = true);
 
 static void persist_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -190,37 +169,19 @@ static void time_left_run(struct call *call) {
                   expire_form_of(call)->is_seconds ? expire_to_seconds(left_ms) : left_ms);
 }
 
-const struct command command_ttl = {
-    .name = "TTL",
-    .syntax = "key",
-    .summary = "Seconds until a key expires; -1: it does not expire, -2: it does not exist",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = true},
-    .run = time_left_run,
-};
-const struct command command_pttl = {
-    .name = "PTTL",
-    .syntax = "key",
-    .summary = "Milliseconds until a key expires; -1: it does not expire, -2: it does not exist",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = false},
-    .run = time_left_run,
-};
-const struct command command_expiretime = {
-    .name = "EXPIRETIME",
-    .syntax = "key",
-    .summary =
-        "The unix second at which a key expires; -1: it does not expire, -2: it does not exist",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_seconds = true, .is_absolute = true},
-    .run = time_left_run,
-};
-const struct command command_pexpiretime = {
-    .name = "PEXPIRETIME",
-    .syntax = "key",
-    .summary = "The unix millisecond at which a key expires; -1: it does not expire, -2: it does "
-               "not exist",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .variant = &(const struct time_form){.is_absolute = true},
-    .run = time_left_run,
-};
+/* An entry of those that reply an expiry. */
+#define TIME_LEFT_ENTRY(word, what, ...)                                                           \
+    {                                                                                              \
+        .name = word, .syntax = "key",                                                             \
+        .summary = what " a key expires; -1: it does not expire, -2: it does not exist",           \
+        .flags = COMMAND_READ | COMMAND_FAST, .variant = &(const struct time_form){__VA_ARGS__},   \
+        .run = time_left_run                                                                       \
+    }
+
+const struct command command_ttl = TIME_LEFT_ENTRY("TTL", "Seconds until", .is_seconds = true);
+const struct command command_pttl =
+    TIME_LEFT_ENTRY("PTTL", "Milliseconds until", .is_seconds = false);
+const struct command command_expiretime = TIME_LEFT_ENTRY("EXPIRETIME", "The unix second at which",
+                                                          .is_seconds = true, .is_absolute = true);
+const struct command command_pexpiretime =
+    TIME_LEFT_ENTRY("PEXPIRETIME", "The unix millisecond at which", .is_absolute = true);

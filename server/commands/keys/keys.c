@@ -35,47 +35,31 @@ static void type_run(struct call *call) {
 static const struct command_cost removing_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0,
                                                       "key", "several commands of a thousand each");
 
-const struct command command_del = {
-    .name = "DEL",
-    .syntax = "key...",
-    .summary = "Removes keys and their values",
-    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .cost = &removing_cost,
-    .run = del_run,
-};
-const struct command command_unlink = {
-    .name = "UNLINK",
-    .syntax = "key...",
-    .summary = "Removes keys and their values, as DEL does",
-    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost = &removing_cost,
-    .run = del_run,
-};
+#define REMOVE_ENTRY(word, what, all_flags)                                                        \
+    {                                                                                              \
+        .name = word, .syntax = "key...", .summary = what,                                         \
+        .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",        \
+        .flags = all_flags, .cost = &removing_cost, .run = del_run                                 \
+    }
+
+const struct command command_del =
+    REMOVE_ENTRY("DEL", "Removes keys and their values", COMMAND_WRITE);
+const struct command command_unlink = REMOVE_ENTRY(
+    "UNLINK", "Removes keys and their values, as DEL does", COMMAND_WRITE | COMMAND_FAST);
 static const struct command_cost finding_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0,
                                                      "key", "several commands of a thousand each");
 
-const struct command command_exists = {
-    .name = "EXISTS",
-    .syntax = "key...",
-    .summary = "Counts how many of the given keys exist",
-    .complexity = "O(1) for each key",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .cost = &finding_cost,
-    .run = exists_run,
-};
-const struct command command_touch = {
-    .name = "TOUCH",
-    .syntax = "key...",
-    .summary = "Counts how many of the given keys exist; access times are not kept",
-    .complexity = "O(1) for each key",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .key_access = "RO",
-    .cost = &finding_cost,
-    .run = exists_run,
-};
+#define COUNT_ENTRY(word, what)                                                                    \
+    {                                                                                              \
+        .name = word, .syntax = "key...", .summary = what, .complexity = "O(1) for each key",      \
+        .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .cost = &finding_cost,           \
+        .run = exists_run                                                                          \
+    }
+
+const struct command command_exists =
+    COUNT_ENTRY("EXISTS", "Counts how many of the given keys exist");
+const struct command command_touch =
+    COUNT_ENTRY("TOUCH", "Counts how many of the given keys exist; access times are not kept");
 const struct command command_type = {
     .name = "TYPE",
     .syntax = "key",

@@ -54,26 +54,19 @@ static const struct command object_encoding = {
     .key_access = "RO",
     .run = encoding_run,
 };
-static const struct command object_freq = {
-    .name = "FREQ",
-    .syntax = "key",
-    .summary = "Replies an error: access frequencies are not tracked",
-    .flags = COMMAND_READ,
-    .key_access = "RO",
-    .variant = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
-               "Please note that when switching between policies at runtime LRU and LFU data "
-               "will take some time to adjust.",
-    .run = untracked_run,
-};
-static const struct command object_idletime = {
-    .name = "IDLETIME",
-    .syntax = "key",
-    .summary = "Replies an error: access times are not tracked",
-    .flags = COMMAND_READ,
-    .key_access = "RO",
-    .variant = "ERR Idle times are not tracked, as nothing is ever evicted",
-    .run = untracked_run,
-};
+#define UNTRACKED_ENTRY(word, what, own)                                                           \
+    {                                                                                              \
+        .name = word, .syntax = "key", .summary = what, .flags = COMMAND_READ, .key_access = "RO", \
+        .variant = own, .run = untracked_run                                                       \
+    }
+
+static const struct command object_freq = UNTRACKED_ENTRY(
+    "FREQ", "Replies an error: access frequencies are not tracked",
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+    "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+static const struct command object_idletime =
+    UNTRACKED_ENTRY("IDLETIME", "Replies an error: access times are not tracked",
+                    "ERR Idle times are not tracked, as nothing is ever evicted");
 static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",

@@ -264,16 +264,7 @@ static bool player_resume_key(struct server *server, const struct registry_key *
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, 2);
     reply.is_silent = true;
-    struct call call = {
-        .request = &request,
-        .command = command,
-        .reply = &reply,
-        .registry = server->registry,
-        .session = &session,
-        .server = server,
-        .now_us = server->clock.now_us,
-        .now_ms = server->clock.now_ms,
-    };
+    struct call call = call_begin(server, &session, command, &request, &reply);
     struct player_walk *walk = player_create(&call);
     if (walk != NULL) {
         memcpy(walk->order, key->name_at, sizeof walk->order);

@@ -102,39 +102,24 @@ static const struct command_cost name_cost =
 #define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
 #define VARIANT(...)     (&(const struct pubsub_variant){__VA_ARGS__})
 
-const struct command command_subscribe = {
-    .name = "SUBSCRIBE",
-    .syntax = "channel...",
-    .summary = "Receive the messages published to these channels",
-    .complexity = "O(n) in the channels named",
-    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
-    .channels = COMMAND_CHANNELS_SUBSCRIBE,
-    .cost = &name_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, "subscribe"),
-    .run = subscribe_run,
-};
-const struct command command_psubscribe = {
-    .name = "PSUBSCRIBE",
-    .syntax = "pattern...",
-    .summary = "Receive the messages published to the channels that match these patterns",
-    .complexity = "O(n) in the patterns named",
-    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
-    .channels = COMMAND_CHANNELS_PATTERNS,
-    .cost = &name_cost,
-    .variant = VARIANT(SUBSCRIPTION_PATTERN, "psubscribe"),
-    .run = subscribe_run,
-};
-const struct command command_ssubscribe = {
-    .name = "SSUBSCRIBE",
-    .syntax = "shardchannel...",
-    .summary = "Receive the messages published to these channels by SPUBLISH",
-    .complexity = "O(n) in the channels named",
-    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
-    .channels = COMMAND_CHANNELS_SUBSCRIBE,
-    .cost = &name_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, "ssubscribe"),
-    .run = subscribe_run,
-};
+#define SUBSCRIBE_ENTRY(word, argument, what, which, of, ...)                                      \
+    {                                                                                              \
+        .name = word, .syntax = argument "...",                                                    \
+        .summary = "Receive the messages published to " what,                                      \
+        .complexity = "O(n) in the " of " named", .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,     \
+        .channels = which, .cost = &name_cost, .variant = VARIANT(__VA_ARGS__),                    \
+        .run = subscribe_run                                                                       \
+    }
+
+const struct command command_subscribe =
+    SUBSCRIBE_ENTRY("SUBSCRIBE", "channel", "these channels", COMMAND_CHANNELS_SUBSCRIBE,
+                    "channels", SUBSCRIPTION_CHANNEL, "subscribe");
+const struct command command_psubscribe =
+    SUBSCRIBE_ENTRY("PSUBSCRIBE", "pattern", "the channels that match these patterns",
+                    COMMAND_CHANNELS_PATTERNS, "patterns", SUBSCRIPTION_PATTERN, "psubscribe");
+const struct command command_ssubscribe =
+    SUBSCRIBE_ENTRY("SSUBSCRIBE", "shardchannel", "these channels by SPUBLISH",
+                    COMMAND_CHANNELS_SUBSCRIBE, "channels", SUBSCRIPTION_SHARD, "ssubscribe");
 
 /* ---- UNSUBSCRIBE ---- */
 
@@ -186,36 +171,21 @@ static uint64_t pubsub_count_gone(const struct cost_view *view) {
 static const struct command_cost gone_cost = COST(COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0,
                                                   "subscription ended", "closing the connection");
 
-const struct command command_unsubscribe = {
-    .name = "UNSUBSCRIBE",
-    .syntax = "[channel...]",
-    .summary = "End the subscriptions to these channels, or to all",
-    .complexity = "O(n) in the subscriptions that end",
-    .flags = SUBSCRIBER_FLAGS,
-    .cost = &gone_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, "unsubscribe"),
-    .run = unsubscribe_run,
-};
-const struct command command_punsubscribe = {
-    .name = "PUNSUBSCRIBE",
-    .syntax = "[pattern...]",
-    .summary = "End the subscriptions to these patterns, or to all",
-    .complexity = "O(n) in the subscriptions that end",
-    .flags = SUBSCRIBER_FLAGS,
-    .cost = &gone_cost,
-    .variant = VARIANT(SUBSCRIPTION_PATTERN, "punsubscribe"),
-    .run = unsubscribe_run,
-};
-const struct command command_sunsubscribe = {
-    .name = "SUNSUBSCRIBE",
-    .syntax = "[shardchannel...]",
-    .summary = "End the subscriptions of SSUBSCRIBE to these channels, or to all",
-    .complexity = "O(n) in the subscriptions that end",
-    .flags = SUBSCRIBER_FLAGS,
-    .cost = &gone_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, "sunsubscribe"),
-    .run = unsubscribe_run,
-};
+#define UNSUBSCRIBE_ENTRY(word, argument, which, ...)                                              \
+    {                                                                                              \
+        .name = word, .syntax = "[" argument "...]",                                               \
+        .summary = "End the subscriptions " which ", or to all",                                   \
+        .complexity = "O(n) in the subscriptions that end", .flags = SUBSCRIBER_FLAGS,             \
+        .cost = &gone_cost, .variant = VARIANT(__VA_ARGS__), .run = unsubscribe_run                \
+    }
+
+const struct command command_unsubscribe = UNSUBSCRIBE_ENTRY(
+    "UNSUBSCRIBE", "channel", "to these channels", SUBSCRIPTION_CHANNEL, "unsubscribe");
+const struct command command_punsubscribe = UNSUBSCRIBE_ENTRY(
+    "PUNSUBSCRIBE", "pattern", "to these patterns", SUBSCRIPTION_PATTERN, "punsubscribe");
+const struct command command_sunsubscribe =
+    UNSUBSCRIBE_ENTRY("SUNSUBSCRIBE", "shardchannel", "of SSUBSCRIBE to these channels",
+                      SUBSCRIPTION_SHARD, "sunsubscribe");
 
 /* ---- PUBLISH ---- */
 
@@ -303,28 +273,18 @@ static const struct command_cost channels_cost =
     COST(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
          "`PUBSUB NUMSUB` of the channels in question");
 
-static const struct command pubsub_channels = {
-    .name = "CHANNELS",
-    .syntax = "[pattern]",
-    .summary = "The channels that have a subscriber",
-    .complexity = "O(n) in the channels",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .arity = -2,
-    .cost = &channels_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = channels_run,
-};
-static const struct command pubsub_shardchannels = {
-    .name = "SHARDCHANNELS",
-    .syntax = "[pattern]",
-    .summary = "The channels that have a subscriber by SSUBSCRIBE",
-    .complexity = "O(n) in the channels",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .arity = -2,
-    .cost = &channels_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = channels_run,
-};
+#define CHANNELS_ENTRY(word, what, own)                                                            \
+    {                                                                                              \
+        .name = word, .syntax = "[pattern]", .summary = what,                                      \
+        .complexity = "O(n) in the channels", .flags = COMMAND_PUBSUB | COMMAND_LOADING,           \
+        .arity = -2, .cost = &channels_cost, .variant = own, .run = channels_run                   \
+    }
+
+static const struct command pubsub_channels = CHANNELS_ENTRY(
+    "CHANNELS", "The channels that have a subscriber", VARIANT(SUBSCRIPTION_CHANNEL, NULL));
+static const struct command pubsub_shardchannels =
+    CHANNELS_ENTRY("SHARDCHANNELS", "The channels that have a subscriber by SSUBSCRIBE",
+                   VARIANT(SUBSCRIPTION_SHARD, NULL));
 
 static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
@@ -343,26 +303,19 @@ static void numsub_run(struct call *call) {
     }
 }
 
-static const struct command pubsub_numsub = {
-    .name = "NUMSUB",
-    .syntax = "[channel...]",
-    .summary = "The number of subscribers of each channel",
-    .complexity = "O(n) in the channels named",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .cost = &naming_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = numsub_run,
-};
-static const struct command pubsub_shardnumsub = {
-    .name = "SHARDNUMSUB",
-    .syntax = "[shardchannel...]",
-    .summary = "The number of subscribers by SSUBSCRIBE of each channel",
-    .complexity = "O(n) in the channels named",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
-    .cost = &naming_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = numsub_run,
-};
+#define NUMSUB_ENTRY(word, arguments, what, own)                                                   \
+    {                                                                                              \
+        .name = word, .syntax = arguments, .summary = what,                                        \
+        .complexity = "O(n) in the channels named", .flags = COMMAND_PUBSUB | COMMAND_LOADING,     \
+        .cost = &naming_cost, .variant = own, .run = numsub_run                                    \
+    }
+
+static const struct command pubsub_numsub =
+    NUMSUB_ENTRY("NUMSUB", "[channel...]", "The number of subscribers of each channel",
+                 VARIANT(SUBSCRIPTION_CHANNEL, NULL));
+static const struct command pubsub_shardnumsub = NUMSUB_ENTRY(
+    "SHARDNUMSUB", "[shardchannel...]", "The number of subscribers by SSUBSCRIBE of each channel",
+    VARIANT(SUBSCRIPTION_SHARD, NULL));
 
 static void numpat_run(struct call *call) {
     reply_integer(call->reply,

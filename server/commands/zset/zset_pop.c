@@ -63,29 +63,18 @@ static const struct command_cost popping_cost =
     COST(COMMAND_BY_MEMORY, zset_pop_count_popped, 30, 0, "member popped",
          "fewer of them; `ZREMRANGEBYRANK` if you do not need the members");
 
-const struct command command_zpopmin = {
-    .name = "ZPOPMIN",
-    .syntax = "key [count:integer]",
-    .summary = "Remove the members with the lowest scores from a board, and return them",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .key_access = "RW access delete",
-    .cost = &popping_cost,
-    .variant = &(const bool){false},
-    .run = pop_run,
-};
+#define POP_ENTRY(word, what, ...)                                                                 \
+    {                                                                                              \
+        .name = word, .syntax = "key [count:integer]", .summary = what,                            \
+        .complexity = "O(log n + m) for m of the board's n members",                               \
+        .flags = COMMAND_WRITE | COMMAND_FAST, .key_access = "RW access delete",                   \
+        .cost = &popping_cost, .variant = &(const bool){__VA_ARGS__}, .run = pop_run               \
+    }
 
-const struct command command_zpopmax = {
-    .name = "ZPOPMAX",
-    .syntax = "key [count:integer]",
-    .summary = "Remove the members with the highest scores from a board, and return them",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .key_access = "RW access delete",
-    .cost = &popping_cost,
-    .variant = &(const bool){true},
-    .run = pop_run,
-};
+const struct command command_zpopmin = POP_ENTRY(
+    "ZPOPMIN", "Remove the members with the lowest scores from a board, and return them", false);
+const struct command command_zpopmax = POP_ENTRY(
+    "ZPOPMAX", "Remove the members with the highest scores from a board, and return them", true);
 
 struct zmpop {
     uint32_t first_key, key_count;
@@ -186,36 +175,6 @@ static void zset_pop_reply_zmpop(const struct call *call, struct registry_key *k
     zset_pop_pop(call, key, is_reverse, count, ZSET_PAIRS);
 }
 
-static void zmpop_run(struct call *call) {
-    struct zmpop zmpop;
-    if (!zset_pop_read_zmpop(call, &zmpop)) {
-        return;
-    }
-    struct registry_key *key;
-    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
-        return;
-    }
-    if (key != NULL) {
-        zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
-    } else {
-        reply_null_array(call->reply);
-    }
-}
-
-const struct command command_zmpop = {
-    .name = "ZMPOP",
-    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
-    .options = zmpop_options,
-    .summary = "Remove members from the first of several boards that has any, and return them",
-    .complexity = "O(k + log n + m) for k keys and m of the board's n members",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW access delete",
-    .cost = &(const struct command_cost)COST(
-        COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
-        "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
-    .run = zmpop_run,
-};
-
 /* ---- BZPOPMIN BZPOPMAX BZMPOP ---- */
 
 /* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
@@ -286,11 +245,9 @@ static void bzpop_run(struct call *call) {
     bool is_reverse = *(const bool *)call->command->variant;
     uint32_t key_count = call->request->count - 2;
     int64_t due_ms;
-    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms)) {
-        return;
-    }
     struct registry_key *key;
-    if (!zset_pop_find_filled(call, 1, key_count, &key)) {
+    if (!zset_pop_read_timeout(call, call_arg(call, key_count + 1), &due_ms) ||
+        !zset_pop_find_filled(call, 1, key_count, &key)) {
         return;
     }
     if (key != NULL) {
@@ -311,52 +268,61 @@ static uint64_t zset_pop_count_waited_for(const struct cost_view *view) {
 static const struct command_cost waiting_cost =
     COST(COMMAND_BY_ARGUMENTS, zset_pop_count_waited_for, 800, 0, "key named", "fewer keys");
 
-const struct command command_bzpopmin = {
-    .name = "BZPOPMIN",
-    .syntax = "key... timeout:double",
-    .summary = "Remove the member with the lowest score from the first of several boards that has "
-               "any, and return it; if none has, wait for it",
-    .complexity = "O(k + log n) for k keys and n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
-    .key_access = "RW access delete",
-    .cost = &waiting_cost,
-    .variant = &(const bool){false},
-    .run = bzpop_run,
-    .serve = zset_pop_bzpop_serve,
-};
-
-const struct command command_bzpopmax = {
-    .name = "BZPOPMAX",
-    .syntax = "key... timeout:double",
-    .summary = "Remove the member with the highest score from the first of several boards that has "
-               "any, and return it; if none has, wait for it",
-    .complexity = "O(k + log n) for k keys and n members",
-    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
-    .key_access = "RW access delete",
-    .cost = &waiting_cost,
-    .variant = &(const bool){true},
-    .run = bzpop_run,
-    .serve = zset_pop_bzpop_serve,
-};
-
-static void bzmpop_run(struct call *call) {
-    struct zmpop zmpop;
-    int64_t due_ms;
-    if (!zset_pop_read_zmpop(call, &zmpop) ||
-        !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) {
-        return;
+#define BLOCKING_POP_ENTRY(word, what, ...)                                                        \
+    {                                                                                              \
+        .name = word, .syntax = "key... timeout:double", .summary = what,                          \
+        .complexity = "O(k + log n) for k keys and n members",                                     \
+        .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,                                  \
+        .key_access = "RW access delete", .cost = &waiting_cost,                                   \
+        .variant = &(const bool){__VA_ARGS__}, .run = bzpop_run, .serve = zset_pop_bzpop_serve     \
     }
+
+const struct command command_bzpopmin =
+    BLOCKING_POP_ENTRY("BZPOPMIN",
+                       "Remove the member with the lowest score from the first of several boards "
+                       "that has any, and return it; if none has, wait for it",
+                       false);
+const struct command command_bzpopmax =
+    BLOCKING_POP_ENTRY("BZPOPMAX",
+                       "Remove the member with the highest score from the first of several boards "
+                       "that has any, and return it; if none has, wait for it",
+                       true);
+
+/* The variant: does it wait where there are none? The timeout is then the first argument. */
+static void mpop_run(struct call *call) {
+    bool waits = *(const bool *)call->command->variant;
+    struct zmpop zmpop;
+    int64_t due_ms = REGISTRY_NO_EXPIRY;
     struct registry_key *key;
-    if (!zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+    if (!zset_pop_read_zmpop(call, &zmpop) ||
+        (waits && !zset_pop_read_timeout(call, call_arg(call, 1), &due_ms)) ||
+        !zset_pop_find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
         return;
     }
     if (key != NULL) {
         zset_pop_reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
-    } else {
+    } else if (waits) {
         zset_pop_wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse,
                           zmpop.count);
+    } else {
+        reply_null_array(call->reply);
     }
 }
+
+const struct command command_zmpop = {
+    .name = "ZMPOP",
+    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
+    .options = zmpop_options,
+    .summary = "Remove members from the first of several boards that has any, and return them",
+    .complexity = "O(k + log n + m) for k keys and m of the board's n members",
+    .flags = COMMAND_WRITE,
+    .key_access = "RW access delete",
+    .cost = &(const struct command_cost)COST(
+        COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 30, 0, "member popped",
+        "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"),
+    .variant = &(const bool){false},
+    .run = mpop_run,
+};
 
 static void zset_pop_bzmpop_serve(const struct call *call, struct registry_key *key) {
     zset_pop_reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
@@ -373,6 +339,7 @@ const struct command command_bzmpop = {
     .key_access = "RW access delete",
     .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_pop_count_zmpop, 800, 0,
                                              "member popped, and key named", "fewer of them"),
-    .run = bzmpop_run,
+    .variant = &(const bool){true},
+    .run = mpop_run,
     .serve = zset_pop_bzmpop_serve,
 };

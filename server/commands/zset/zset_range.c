@@ -1,4 +1,4 @@
-/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, and ZRANGESTORE.
+/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, ZRANGESTORE, and ranges by name.
  *
  *     ZREVRANGE board 0 9 WITHSCORES
  *       properties of the command's name -> options -> a span of ranks -> the reply, or a new board
@@ -211,39 +211,28 @@ const struct command command_zrevrangebyscore = {
     .run = zset_range_run,
 };
 
+/* ---- by name ---- */
+
+/* These depend on Redis's order of equal scores by name. Here equal scores are ordered by who reached
+ * them first, so they reply with an error. */
 static void lex_run(struct call *call) {
     zset_reply_no_lex(call, call->command->name);
 }
 
-const struct command command_zlexcount = {
-    .name = "ZLEXCOUNT",
-    .syntax = "key min max",
-    .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .run = lex_run,
-};
+#define LEX_ENTRY(word, arguments, ...)                                                            \
+    {                                                                                              \
+        .name = word, .syntax = arguments,                                                         \
+        .summary = "Replies an error: equal scores are ordered by time here, never by name",       \
+        .run = lex_run, __VA_ARGS__                                                                \
+    }
 
-const struct command command_zrangebylex = {
-    .name = "ZRANGEBYLEX",
-    .syntax = "key min max offset_count=[LIMIT offset:integer count:integer]",
-    .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .flags = COMMAND_READ,
-    .run = lex_run,
-};
-
-const struct command command_zrevrangebylex = {
-    .name = "ZREVRANGEBYLEX",
-    .syntax = "key max min offset_count=[LIMIT offset:integer count:integer]",
-    .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .flags = COMMAND_READ,
-    .run = lex_run,
-};
-
-const struct command command_zremrangebylex = {
-    .name = "ZREMRANGEBYLEX",
-    .syntax = "key min max",
-    .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW delete",
-    .run = lex_run,
-};
+const struct command command_zlexcount =
+    LEX_ENTRY("ZLEXCOUNT", "key min max", .flags = COMMAND_READ | COMMAND_FAST);
+const struct command command_zrangebylex =
+    LEX_ENTRY("ZRANGEBYLEX", "key min max offset_count=[LIMIT offset:integer count:integer]",
+              .flags = COMMAND_READ);
+const struct command command_zrevrangebylex =
+    LEX_ENTRY("ZREVRANGEBYLEX", "key max min offset_count=[LIMIT offset:integer count:integer]",
+              .flags = COMMAND_READ);
+const struct command command_zremrangebylex =
+    LEX_ENTRY("ZREMRANGEBYLEX", "key min max", .flags = COMMAND_WRITE, .key_access = "RW delete");

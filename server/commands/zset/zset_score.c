@@ -146,24 +146,15 @@ static void rank_run(struct call *call) {
     }
 }
 
-const struct command command_zrank = {
-    .name = "ZRANK",
-    .syntax = "key member [WITHSCORE]",
-    .summary = "A member's place, counted from 0 at the lowest score",
-    .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .member_arg = 2,
-    .variant = &(const bool){false},
-    .run = rank_run,
-};
+#define RANK_ENTRY(word, what, ...)                                                                \
+    {                                                                                              \
+        .name = word, .syntax = "key member [WITHSCORE]", .summary = what,                         \
+        .complexity = "O(log n) in the members of the board",                                      \
+        .flags = COMMAND_READ | COMMAND_FAST, .member_arg = 2,                                     \
+        .variant = &(const bool){__VA_ARGS__}, .run = rank_run                                     \
+    }
 
-const struct command command_zrevrank = {
-    .name = "ZREVRANK",
-    .syntax = "key member [WITHSCORE]",
-    .summary = "A member's place, counted from 0 at the highest score",
-    .complexity = "O(log n) in the members of the board",
-    .flags = COMMAND_READ | COMMAND_FAST,
-    .member_arg = 2,
-    .variant = &(const bool){true},
-    .run = rank_run,
-};
+const struct command command_zrank =
+    RANK_ENTRY("ZRANK", "A member's place, counted from 0 at the lowest score", false);
+const struct command command_zrevrank =
+    RANK_ENTRY("ZREVRANK", "A member's place, counted from 0 at the highest score", true);

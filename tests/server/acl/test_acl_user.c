@@ -200,5 +200,3 @@ TEST(passwords_are_kept_as_digests) {
     assert_true(acl_user_takes_password(user, BYTES("whatever")));
     acl_user_destroy(user);
 }
-
-TEST_MAIN(NULL, NULL)

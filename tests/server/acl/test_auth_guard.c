@@ -166,5 +166,3 @@ TEST_WITH(an_attempt_that_cannot_wait_is_told_when_to_try_again, begin, NULL) {
     auth_guard_pass(&guard, address, name);
     assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, name, 1200), 0);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,6 +1,4 @@
 /* The audit log: which commands leave a line, what it says, and what it does not. */
-#include "tests/support/test.h"
-
 #include <unistd.h>
 
 #include "server/system/log.h"
@@ -41,6 +39,8 @@ static int end(void **state) {
     return 0;
 }
 
+#define FIXTURE_TEST(name) TEST_GIVEN(name, begin, end, struct audited *f)
+
 /* The log so far, without times; static memory. */
 static const char *lines(void) {
     static char out[65536];
@@ -78,8 +78,7 @@ static void expect_line(struct audited *f, const char *request, const char *expe
     assert_string_equal(lines(), expected);
 }
 
-TEST_WITH(what_an_operator_has_to_account_for_leaves_one_line, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(what_an_operator_has_to_account_for_leaves_one_line) {
     expect_line(f, "FLUSHALL", "audit command=flushall" WHO "db=0 result=ok\n");
     expect_line(f, "SELECT 3", "");
     expect_line(f, "FLUSHDB ASYNC", "audit command=flushdb" WHO "db=3 result=ok\n");
@@ -93,8 +92,7 @@ TEST_WITH(what_an_operator_has_to_account_for_leaves_one_line, begin, end) {
     expect_line(f, "ZREM b m", "");
 }
 
-TEST_WITH(of_settings_the_names_are_logged_and_the_values_are_not, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(of_settings_the_names_are_logged_and_the_values_are_not) {
     expect_line(f, "CONFIG SET maxmemory 1gb REQUIREPASS secret",
                 "audit command=config|set" WHO
                 "db=0 result=ok settings=\"maxmemory requirepass\"\n");
@@ -105,8 +103,7 @@ TEST_WITH(of_settings_the_names_are_logged_and_the_values_are_not, begin, end) {
     (void)harness_run(f->harness, f->session, "CONFIG SET requirepass \"\"");
 }
 
-TEST_WITH(a_long_list_of_settings_is_cut, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(a_long_list_of_settings_is_cut) {
     char request[8192] = "CONFIG SET";
     for (int i = 0; i < 200; i++) {
         strcat(request, " client-query-buffer-limit 1mb");
@@ -118,8 +115,7 @@ TEST_WITH(a_long_list_of_settings_is_cut, begin, end) {
     assert_string_equal(line + strlen(line) - 2, "\"\n");
 }
 
-TEST_WITH(members_are_not_logged, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(members_are_not_logged) {
     (void)harness_run(f->harness, f->session, "ZADD b 1 ann");
     expect_line(f, "LB.BAN ann", "audit command=lb.ban" WHO "db=0 result=begun\n");
     expect_line(f, "LB.UNBAN ann", "audit command=lb.unban" WHO "db=0 result=ok\n");
@@ -127,8 +123,7 @@ TEST_WITH(members_are_not_logged, begin, end) {
     expect_line(f, "LB.MOVE ann bob", "audit command=lb.move" WHO "db=0 result=begun\n");
 }
 
-TEST_WITH(within_exec_each_command_leaves_its_line, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(within_exec_each_command_leaves_its_line) {
     expect_line(f, "MULTI", "");
     expect_line(f, "FLUSHDB", "");
     expect_line(f, "FLUSHALL", "");
@@ -137,8 +132,7 @@ TEST_WITH(within_exec_each_command_leaves_its_line, begin, end) {
                 "audit command=flushall" WHO "db=0 result=ok\n");
 }
 
-TEST_WITH(a_wrong_password_is_told_without_it, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(a_wrong_password_is_told_without_it) {
     (void)harness_run(f->harness, f->session, "CONFIG SET requirepass right");
     expect_line(f, "AUTH wr0ng", "audit auth failed" WHO "failures=1 delay_ms=0\n");
     expect_line(f, "AUTH right", "");
@@ -149,8 +143,7 @@ TEST_WITH(a_wrong_password_is_told_without_it, begin, end) {
     (void)harness_run(f->harness, f->session, "CONFIG SET requirepass \"\"");
 }
 
-TEST_WITH(that_maxmemory_was_reached_is_told_once_a_minute, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(that_maxmemory_was_reached_is_told_once_a_minute) {
     (void)harness_run(f->harness, f->session, "CONFIG SET maxmemory 1");
     (void)!truncate(directory_join(directory, "log"), 0);
     for (int i = 0; i < 100; i++) {
@@ -164,8 +157,7 @@ TEST_WITH(that_maxmemory_was_reached_is_told_once_a_minute, begin, end) {
     assert_non_null(strstr(lines(), "audit lines left out class=maxmemory count=99\n"));
 }
 
-TEST_WITH(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back) {
     for (int i = 0; i < 1000; i++) {
         (void)harness_run(f->harness, f->session, "FLUSHALL NOW");
     }
@@ -185,8 +177,7 @@ TEST_WITH(of_many_lines_of_a_kind_some_are_counted_and_others_are_not_held_back,
 }
 
 /* A stranger's attempts hide nothing, nor do many that worked. */
-TEST_WITH(what_was_carried_out_is_never_left_out, begin, end) {
-    struct audited *f = *state;
+FIXTURE_TEST(what_was_carried_out_is_never_left_out) {
     for (int i = 0; i < 100; i++) {
         (void)harness_run(f->harness, f->session, "SHUTDOWN ABORT");
         (void)harness_run(f->harness, f->session, "FLUSHDB NOW");

@@ -1,6 +1,4 @@
 /* Memory of clients, counted by class: random sizes against a naive count. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
@@ -76,5 +74,3 @@ TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {
     expect_limit(h, "maxmemory-clients 0%", 0);
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,7 +1,5 @@
 /* Followed boards beside a naive twin, which asks for the first n after every command: what was told
  * is always what there is, no more often than every 100 ms, and nothing is missed. */
-#include "tests/support/test.h"
-
 #include "server/clients/session.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -559,5 +557,3 @@ TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost) {
     assert_int_equal(h->server.follows.channel_count, 3);
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

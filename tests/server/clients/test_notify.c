@@ -1,6 +1,4 @@
 /* Events of keys as messages: what only we have, what needs a clock, and who pays for it. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
 
 static const char *received(struct session *session) {
@@ -134,5 +132,3 @@ TEST(a_board_that_rolls_over_is_told_with_its_archive) {
     assert_non_null(strstr(received(listener), "\r\n__board@0__:empty\r\n$6\r\nrolled\r\n"));
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

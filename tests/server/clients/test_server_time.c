@@ -51,9 +51,7 @@ TEST(after_a_jump_a_snapshot_keeps_what_durations_have_left) {
     assert_kept("save 100000 100000\n");
 }
 
-TEST(a_refusal_for_a_time_too_late_offers_the_reset) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(a_refusal_for_a_time_too_late_offers_the_reset) {
     clock_raise(&h->server.clock, INT64_C(4133980800000000)); /* 2101 */
     const char *reply = harness_run(h, s, "ZADD b 1 m");
     assert_non_null(strstr(reply, "-ERR time 2101-01-01T00:00:00Z is out of range: "));
@@ -61,12 +59,10 @@ TEST(a_refusal_for_a_time_too_late_offers_the_reset) {
                                   "restart it with --reset-clock to correct it\r\n"));
     reply = harness_run(h, s, "LB.ADD b 1 m");
     assert_non_null(strstr(reply, "--reset-clock"));
-    harness_destroy(h);
 }
 
-TEST(boards_ahead_of_a_reset_begin_anew_in_the_present_period) {
-    struct harness *h = harness_create("board day:* default PERIOD DAY\n");
-    struct session *s = harness_connect(h);
+HARNESS_TEST(boards_ahead_of_a_reset_begin_anew_in_the_present_period,
+             "board day:* default PERIOD DAY\n") {
     h->wall_us += 3 * DAY_US;
     harness_expect(h, s, "LB.CREATE made PERIOD DAY", "+OK\r\n");
     harness_expect(h, s, "ZADD made 1 ann", ":1\r\n");
@@ -93,7 +89,4 @@ TEST(boards_ahead_of_a_reset_begin_anew_in_the_present_period) {
     harness_expect(h, s, "EXISTS made made@2026-01-01", ":0\r\n"); /* expired before */
     harness_expect(h, s, "ZCARD day:7@2026-01-01", ":1\r\n");
     assert_int_equal(registry_roll_ahead(registry, h->server.clock.now_ms), 0);
-    harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

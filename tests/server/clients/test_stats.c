@@ -1,12 +1,6 @@
 /* Counters, the slow log and latency events as structures; the commands that read them have tests
  * of their own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "server/clients/slow.h"
@@ -20,8 +14,7 @@ static void add(struct slowlog *slowlog, uint32_t length_max, uint64_t elapsed_u
 
 /* ---- counters ---- */
 
-static void a_call_is_counted_in_the_bucket_of_its_microseconds(void **state) {
-    (void)state;
+TEST(a_call_is_counted_in_the_bucket_of_its_microseconds) {
     static const struct {
         uint64_t ns;
         int bucket;
@@ -46,8 +39,7 @@ static void a_call_is_counted_in_the_bucket_of_its_microseconds(void **state) {
     }
 }
 
-static void reset_zeroes_every_counter(void **state) {
-    (void)state;
+TEST(reset_zeroes_every_counter) {
     struct stats stats;
     assert_true(stats_init(&stats, 3));
     size_t startup = stats.startup_memory_size;
@@ -69,8 +61,7 @@ static void reset_zeroes_every_counter(void **state) {
     stats_deinit(&stats);
 }
 
-static void errors_past_the_last_kind_are_left_out(void **state) {
-    (void)state;
+TEST(errors_past_the_last_kind_are_left_out) {
     struct stats stats;
     assert_true(stats_init(&stats, 1));
     char prefix[32];
@@ -85,8 +76,7 @@ static void errors_past_the_last_kind_are_left_out(void **state) {
     stats_deinit(&stats);
 }
 
-static void a_clock_that_stands_still_leaves_the_rates_alone(void **state) {
-    (void)state;
+TEST(a_clock_that_stands_still_leaves_the_rates_alone) {
     struct stats stats;
     assert_true(stats_init(&stats, 1));
     stats_sample(&stats, 1000);
@@ -98,8 +88,7 @@ static void a_clock_that_stands_still_leaves_the_rates_alone(void **state) {
     stats_deinit(&stats);
 }
 
-static void the_first_sample_gives_no_rate(void **state) {
-    (void)state;
+TEST(the_first_sample_gives_no_rate) {
     struct stats stats;
     assert_true(stats_init(&stats, 1));
     stats.commands_processed = 100;
@@ -108,8 +97,7 @@ static void the_first_sample_gives_no_rate(void **state) {
     stats_deinit(&stats);
 }
 
-static void a_percentile_is_the_upper_end_of_its_bucket(void **state) {
-    (void)state;
+TEST(a_percentile_is_the_upper_end_of_its_bucket) {
     struct stats_command command = {0};
     assert_int_equal(stats_percentile_us(&command, 0.5), 0);
     durations_add(&command.calls, 1000);
@@ -122,8 +110,7 @@ static void a_percentile_is_the_upper_end_of_its_bucket(void **state) {
 
 /* ---- slow log ---- */
 
-static void the_newest_entries_are_kept(void **state) {
-    (void)state;
+TEST(the_newest_entries_are_kept) {
     uint64_t live = memory_live_count();
     struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 100; i++) {
@@ -138,8 +125,7 @@ static void the_newest_entries_are_kept(void **state) {
     assert_int_equal(memory_live_count(), live);
 }
 
-static void a_smaller_length_drops_the_oldest_at_the_next_entry(void **state) {
-    (void)state;
+TEST(a_smaller_length_drops_the_oldest_at_the_next_entry) {
     struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 50; i++) {
         add(&slowlog, 1000, i);
@@ -154,8 +140,7 @@ static void a_smaller_length_drops_the_oldest_at_the_next_entry(void **state) {
     slowlog_deinit(&slowlog);
 }
 
-static void arguments_are_shortened_with_a_word_of_what_was_left_out(void **state) {
-    (void)state;
+TEST(arguments_are_shortened_with_a_word_of_what_was_left_out) {
     struct slowlog slowlog = {.count = 0};
     struct bytes args[40];
     char text[200];
@@ -177,8 +162,7 @@ static void arguments_are_shortened_with_a_word_of_what_was_left_out(void **stat
     slowlog_deinit(&slowlog);
 }
 
-static void a_secret_is_replaced_but_for_the_name(void **state) {
-    (void)state;
+TEST(a_secret_is_replaced_but_for_the_name) {
     struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("AUTH"), BYTES("user"), BYTES("hunter2")};
     slowlog_add(&slowlog, 10, &(struct request){.count = 3, .args = args}, true, 1, 1, "", "");
@@ -189,8 +173,7 @@ static void a_secret_is_replaced_but_for_the_name(void **state) {
     slowlog_deinit(&slowlog);
 }
 
-static void arguments_may_hold_any_byte_or_none(void **state) {
-    (void)state;
+TEST(arguments_may_hold_any_byte_or_none) {
     struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("a\0b"), {.at = NULL, .size = 0}};
     slowlog_add(&slowlog, 10, &(struct request){.count = 2, .args = args}, false, 1, 1, "", "");
@@ -201,8 +184,7 @@ static void arguments_may_hold_any_byte_or_none(void **state) {
     slowlog_deinit(&slowlog);
 }
 
-static void without_memory_an_entry_is_left_out(void **state) {
-    (void)state;
+TEST(without_memory_an_entry_is_left_out) {
     uint64_t live = memory_live_count();
     for (uint64_t nth = 1; nth <= 3; nth++) {
         struct slowlog slowlog = {.count = 0};
@@ -222,8 +204,7 @@ static void without_memory_an_entry_is_left_out(void **state) {
 
 /* ---- latency ---- */
 
-static void one_sample_a_second_is_kept_the_longest(void **state) {
-    (void)state;
+TEST(one_sample_a_second_is_kept_the_longest) {
     struct latency latency = {.event_count = 0};
     latency_add(&latency, "tick", 10, 1000);
     latency_add(&latency, "tick", 30, 1000);
@@ -236,8 +217,7 @@ static void one_sample_a_second_is_kept_the_longest(void **state) {
     assert_int_equal(event->longest_ms, 30);
 }
 
-static void events_past_the_last_are_left_out(void **state) {
-    (void)state;
+TEST(events_past_the_last_are_left_out) {
     struct latency latency = {.event_count = 0};
     char name[32];
     for (int i = 0; i < LATENCY_EVENTS_MAX + 2; i++) {
@@ -253,24 +233,4 @@ static void events_past_the_last_are_left_out(void **state) {
     assert_int_equal(latency_find(&latency, bytes_from_text(name))->longest_ms, 11);
     assert_int_equal(latency_find(&latency, bytes_from_text(name))->count, 1);
     assert_int_equal(latency_reset_all(&latency), LATENCY_EVENTS_MAX);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_counted_in_the_bucket_of_its_microseconds),
-        cmocka_unit_test(reset_zeroes_every_counter),
-        cmocka_unit_test(errors_past_the_last_kind_are_left_out),
-        cmocka_unit_test(a_clock_that_stands_still_leaves_the_rates_alone),
-        cmocka_unit_test(the_first_sample_gives_no_rate),
-        cmocka_unit_test(a_percentile_is_the_upper_end_of_its_bucket),
-        cmocka_unit_test(the_newest_entries_are_kept),
-        cmocka_unit_test(a_smaller_length_drops_the_oldest_at_the_next_entry),
-        cmocka_unit_test(arguments_are_shortened_with_a_word_of_what_was_left_out),
-        cmocka_unit_test(a_secret_is_replaced_but_for_the_name),
-        cmocka_unit_test(arguments_may_hold_any_byte_or_none),
-        cmocka_unit_test(without_memory_an_entry_is_left_out),
-        cmocka_unit_test(one_sample_a_second_is_kept_the_longest),
-        cmocka_unit_test(events_past_the_last_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Subscriptions by themselves, against a table of who subscribes to what, with every allocation
  * failing in turn; and the order in which messages reach a client. */
-#include "tests/support/test.h"
-
 #include "codec/glob.h"
 #include "codec/memory.h"
 #include "server/clients/subscription.h"
@@ -54,7 +52,7 @@ static unsigned client_of(const struct twin *twin, const struct session *session
     return 0;
 }
 
-static void receive(void *context, struct session *session, struct bytes pattern) {
+static void receive(void *context, void *session, struct bytes pattern) {
     struct receipts *receipts = context;
     unsigned client = client_of(receipts->twin, session);
     (*(pattern.at != NULL ? &receipts->by_pattern[client] : &receipts->plain[client]))++;
@@ -273,9 +271,7 @@ TEST(each_allocation_of_a_subscribe_fails_in_turn) {
     harness_destroy(h);
 }
 
-TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_pattern) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_pattern) {
     struct session *other = harness_connect(h);
     harness_run(h, s, "SUBSCRIBE news");
     harness_run(h, s, "PSUBSCRIBE n* *s");
@@ -290,12 +286,9 @@ TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_pattern) {
     assert_string_equal(received(s),
                         ">4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$3\r\nnes\r\n$2\r\n\r\n\r\n"
                         ">4\r\n$8\r\npmessage\r\n$2\r\n*s\r\n$3\r\nnes\r\n$2\r\n\r\n\r\n");
-    harness_destroy(h);
 }
 
-TEST(subscribers_are_shown_and_counted) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(subscribers_are_shown_and_counted) {
     struct session *other = harness_connect(h);
     harness_run(h, s, "SUBSCRIBE a b");
     harness_run(h, s, "PSUBSCRIBE c*");
@@ -312,12 +305,9 @@ TEST(subscribers_are_shown_and_counted) {
     assert_true(s->is_killed);
     harness_expect(h, other, "PUBLISH a x", ":1\r\n");
     assert_int_equal(s->output.size, 0);
-    harness_destroy(h);
 }
 
-TEST(names_and_patterns_have_a_limit) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(names_and_patterns_have_a_limit) {
     static char name[SUBSCRIPTION_NAME_MAX + 1];
     memset(name, '*', sizeof name);
     struct bytes args[] = {
@@ -336,7 +326,4 @@ TEST(names_and_patterns_have_a_limit) {
     args[1] = args[2];
     assert_string_equal(harness_run_args(h, s, args, 3),
                         "-ERR channel name is too long: at most 65536 bytes\r\n");
-    harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

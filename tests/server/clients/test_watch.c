@@ -1,33 +1,12 @@
 /* WATCH and UNWATCH by bytes in and bytes out, and watch.h by itself: against a list of pairs, and
  * with every allocation failing in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "codec/memory.h"
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 #include "tests/support/twin_requests.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h);                                                        \
-    struct session *other = harness_connect(h)
 
 #define OK   "+OK\r\n"
 #define DONE "*1\r\n+PONG\r\n"
@@ -222,8 +201,8 @@ static const struct change {
 };
 
 /* By another client, by the same one, and inside another client's transaction. */
-static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
-    BEGIN;
+SERVER_TEST(a_write_touches_the_key_that_it_changes_and_no_other) {
+    struct session *other = harness_connect(h);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const struct change *change = &changes[i];
         print_message("%s; %s\n", change->before, change->line);
@@ -240,15 +219,14 @@ static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
             }
             assert_valid(&h->server.watches);
             assert_int_equal(s->watches.is_stale, change->is_change);
-            assert_int_equal(s->watches.count, change->is_change ? 0 : 2);
+            assert_int_equal(watch_count(&s->watches), change->is_change ? 0 : 2);
             expect_exec(h, s, change->is_change ? NIL : DONE);
         }
     }
 }
 
 /* A new command that writes needs a line above. */
-static void every_command_that_writes_is_among_them(void **state) {
-    (void)state;
+TEST(every_command_that_writes_is_among_them) {
     execute_init(command_table);
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         bool is_there = (row->command->flags & COMMAND_WRITE) == 0;
@@ -349,8 +327,7 @@ static void compare_census(struct census *census, const char *command) {
     }
 }
 
-static void whatever_changes_a_key_is_told(void **state) {
-    (void)state;
+TEST(whatever_changes_a_key_is_told) {
     static struct census census;
     static struct twin_requests requests;
     struct random random = random_begin(__func__);
@@ -382,16 +359,16 @@ static void whatever_changes_a_key_is_told(void **state) {
 
 /* ---- the rules ---- */
 
-static void a_key_made_and_removed_again_has_changed(void **state) {
-    BEGIN;
+SERVER_TEST(a_key_made_and_removed_again_has_changed) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH k", OK);
     harness_run(h, other, "ZADD k 1 a");
     harness_run(h, other, "DEL k");
     expect_exec(h, s, NIL);
 }
 
-static void a_change_before_watch_or_behind_exec_does_not_count(void **state) {
-    BEGIN;
+SERVER_TEST(a_change_before_watch_or_behind_exec_does_not_count) {
+    struct session *other = harness_connect(h);
     harness_run(h, other, "ZADD k 1 a");
     harness_expect(h, s, "WATCH k", OK);
     expect_exec(h, s, DONE);
@@ -399,8 +376,8 @@ static void a_change_before_watch_or_behind_exec_does_not_count(void **state) {
     expect_exec(h, s, DONE);
 }
 
-static void a_change_between_multi_and_exec_counts(void **state) {
-    BEGIN;
+SERVER_TEST(a_change_between_multi_and_exec_counts) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH k", OK);
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD k 7 mine", "+QUEUED\r\n");
@@ -410,16 +387,16 @@ static void a_change_between_multi_and_exec_counts(void **state) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-static void nil_is_a_resp3_null(void **state) {
-    BEGIN;
+SERVER_TEST(nil_is_a_resp3_null) {
+    struct session *other = harness_connect(h);
     s->protocol = 3;
     harness_expect(h, s, "WATCH k", OK);
     harness_run(h, other, "ZADD k 1 a");
     expect_exec(h, s, "_\r\n");
 }
 
-static void what_exec_itself_changes_is_for_the_others(void **state) {
-    BEGIN;
+SERVER_TEST(what_exec_itself_changes_is_for_the_others) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH k", OK);
     harness_expect(h, other, "WATCH k", OK);
     harness_expect(h, s, "MULTI", OK);
@@ -429,20 +406,20 @@ static void what_exec_itself_changes_is_for_the_others(void **state) {
     expect_exec(h, other, NIL);
 }
 
-static void watches_add_up_and_all_of_them_count(void **state) {
-    BEGIN;
+SERVER_TEST(watches_add_up_and_all_of_them_count) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH a", OK);
     harness_expect(h, s, "WATCH b c b", OK);
-    assert_int_equal(s->watches.count, 3);
+    assert_int_equal(watch_count(&s->watches), 3);
     harness_run(h, other, "ZADD c 1 x");
     /* The list is stale already, so further keys are not watched. */
     harness_expect(h, s, "WATCH d", OK);
-    assert_int_equal(s->watches.count, 0);
+    assert_int_equal(watch_count(&s->watches), 0);
     expect_exec(h, s, NIL);
 }
 
-static void the_same_name_in_another_database_is_another_key(void **state) {
-    BEGIN;
+SERVER_TEST(the_same_name_in_another_database_is_another_key) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH k", OK);
     harness_run(h, s, "SELECT 1");
     harness_run(h, other, "SELECT 1");
@@ -455,8 +432,8 @@ static void the_same_name_in_another_database_is_another_key(void **state) {
     expect_exec(h, s, NIL);
 }
 
-static void unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them(void **state) {
-    BEGIN;
+SERVER_TEST(unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them) {
+    struct session *other = harness_connect(h);
     static const char *const lines[] = {"UNWATCH",    "MULTI;DISCARD",  "RESET",
                                         "MULTI;EXEC", "MULTI;FOO;EXEC", "EXEC x"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -475,8 +452,8 @@ static void unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them(v
     }
 }
 
-static void a_refused_command_weighs_more_than_a_changed_key(void **state) {
-    BEGIN;
+SERVER_TEST(a_refused_command_weighs_more_than_a_changed_key) {
+    struct session *other = harness_connect(h);
     harness_expect(h, s, "WATCH k", OK);
     harness_expect(h, s, "MULTI", OK);
     harness_run(h, other, "ZADD k 1 a");
@@ -487,8 +464,8 @@ static void a_refused_command_weighs_more_than_a_changed_key(void **state) {
 
 /* ---- expiry ---- */
 
-static void a_key_that_expires_meanwhile_has_changed(void **state) {
-    BEGIN;
+SERVER_TEST(a_key_that_expires_meanwhile_has_changed) {
+    struct session *other = harness_connect(h);
     /* Not accessed; accessed; removed by the loop; flushed. */
     static const char *const meanwhile[] = {"PING", "EXISTS k", NULL, "FLUSHALL", "ZADD k 1 a"};
     for (size_t i = 0; i < sizeof meanwhile / sizeof meanwhile[0]; i++) {
@@ -507,8 +484,8 @@ static void a_key_that_expires_meanwhile_has_changed(void **state) {
     }
 }
 
-static void a_key_that_had_expired_before_has_not_changed(void **state) {
-    BEGIN;
+SERVER_TEST(a_key_that_had_expired_before_has_not_changed) {
+    struct session *other = harness_connect(h);
     static const char *const meanwhile[] = {"PING", "EXISTS k", "FLUSHALL"};
     for (size_t i = 0; i < sizeof meanwhile / sizeof meanwhile[0]; i++) {
         harness_run(h, other, "ZADD k 1 a");
@@ -526,8 +503,8 @@ static void a_key_that_had_expired_before_has_not_changed(void **state) {
     expect_exec(h, s, NIL);
 }
 
-static void an_expiry_yet_to_come_does_not_count(void **state) {
-    BEGIN;
+SERVER_TEST(an_expiry_yet_to_come_does_not_count) {
+    struct session *other = harness_connect(h);
     harness_run(h, other, "ZADD k 1 a");
     harness_run(h, other, "PEXPIRE k 10");
     harness_run(h, other, "ZADD gone 1 a");
@@ -539,8 +516,8 @@ static void an_expiry_yet_to_come_does_not_count(void **state) {
 
 /* ---- flushing ---- */
 
-static void a_flush_touches_watched_keys_that_are_there(void **state) {
-    BEGIN;
+SERVER_TEST(a_flush_touches_watched_keys_that_are_there) {
+    struct session *other = harness_connect(h);
     struct random random = random_begin(__func__);
     enum { CLIENTS = 30, KEYS = 200, ROUNDS = 50 };
     struct session *clients[CLIENTS];
@@ -582,8 +559,8 @@ static void a_flush_touches_watched_keys_that_are_there(void **state) {
 }
 
 /* With a look-up per key this took 0.9 s. */
-static void a_flush_takes_no_step_for_each_watched_key(void **state) {
-    BEGIN;
+SERVER_TEST(a_flush_takes_no_step_for_each_watched_key) {
+    struct session *other = harness_connect(h);
     enum { KEYS = 300000 };
     for (int i = 0; i < KEYS; i++) {
         char name[16];
@@ -629,9 +606,9 @@ static void compare(struct model *model) {
             count += model->are_watched[i][name];
         }
         clients += count > 0;
-        assert_int_equal(model->lists[i].count, count);
+        assert_int_equal(watch_count(&model->lists[i]), count);
         assert_int_equal(model->lists[i].is_stale, model->are_stale[i]);
-        assert_int_equal(model->lists[i].memory_size > 0, count > 0);
+        assert_int_equal(model->lists[i].keys.memory_size > 0, count > 0);
     }
     for (int name = 0; name < NAMES; name++) {
         bool is_watched = false;
@@ -686,13 +663,12 @@ static void model_add_and_cut(struct model *model, uint64_t list, uint64_t name)
     watch_cut(&model->watches, &model->lists[list], mark);
 }
 
-static void random_watches_and_changes_are_as_a_plain_list_has_them(void **state) {
-    (void)state;
+TEST(random_watches_and_changes_are_as_a_plain_list_has_them) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct model *model = memory_allocate_zeroed(sizeof *model);
     assert_non_null(model);
-    model->watches.hash_seed = random_next(&random);
+    model->watches.keys.hash_seed = random_next(&random);
     for (int step = 0; step < 50000; step++) {
         uint64_t list = random_below(&random, LISTS);
         uint64_t name = random_below(&random, NAMES);
@@ -719,27 +695,27 @@ static void random_watches_and_changes_are_as_a_plain_list_has_them(void **state
         watch_clear(&model->watches, &model->lists[i]);
     }
     watch_deinit(&model->watches);
-    assert_null(model->watches.keys.links);
-    assert_null(model->watches.pairs.links);
+    assert_null(model->watches.keys.topics[SUBSCRIPTION_KEY].links);
+    assert_null(model->watches.keys.pairs.links);
     memory_free(model);
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void names_of_any_bytes_and_none_are_watched(void **state) {
-    BEGIN;
+SERVER_TEST(names_of_any_bytes_and_none_are_watched) {
+    struct session *other = harness_connect(h);
     const struct bytes names[] = {BYTES(""), BYTES("\0"), BYTES("\0\0"), BYTES("a\r\nb")};
     struct bytes args[5] = {BYTES("WATCH")};
     memcpy(args + 1, names, sizeof names);
     assert_string_equal(harness_run_args(h, s, args, 5), OK);
-    assert_int_equal(s->watches.count, 4);
+    assert_int_equal(watch_count(&s->watches), 4);
     const struct bytes zadd[] = {BYTES("ZADD"), BYTES("\0\0"), BYTES("1"), BYTES("m")};
     assert_string_equal(harness_run_args(h, other, zadd, 4), ":1\r\n");
     expect_exec(h, s, NIL);
 }
 
 /* Each allocation of a WATCH fails in turn; no further key may then be watched. */
-static void a_watch_without_memory_changes_nothing(void **state) {
-    BEGIN;
+SERVER_TEST(a_watch_without_memory_changes_nothing) {
+    struct session *other = harness_connect(h);
     const struct bytes args[] = {BYTES("WATCH"), BYTES("b"), BYTES("c"), BYTES("a"), BYTES("d")};
     const struct request request = {.count = 5, .args = args};
     harness_expect(h, other, "WATCH c x", OK);
@@ -758,21 +734,20 @@ static void a_watch_without_memory_changes_nothing(void **state) {
             harness_execute(&h->server, s, &request, &reply);
             memory_fail_at(0);
             is_done = h->reply.at[0] == '+';
-            assert_int_equal(s->watches.count, is_done ? 4 : watched);
+            assert_int_equal(watch_count(&s->watches), is_done ? 4 : watched);
             assert_int_equal(watch_key_count(&h->server.watches),
                              is_done ? 5 : 2 + (uint32_t)watched);
             assert_valid(&h->server.watches);
             harness_expect(h, s, "UNWATCH", OK);
         }
     }
-    assert_int_equal(other->watches.count, 2);
+    assert_int_equal(watch_count(&other->watches), 2);
 }
 
-static void many_clients_watch_many_keys(void **state) {
-    (void)state;
+TEST(many_clients_watch_many_keys) {
     enum { CLIENTS = 200, KEYS = 500 };
     uint64_t live_before = memory_live_count();
-    struct watches watches = {.hash_seed = 5};
+    struct watches watches = {.keys.hash_seed = 5};
     struct watch_list *lists = memory_allocate_zeroed(CLIENTS * sizeof *lists);
     assert_non_null(lists);
     for (int round = 0; round < 2; round++) {
@@ -781,7 +756,7 @@ static void many_clients_watch_many_keys(void **state) {
                 assert_true(watch_add(&watches, &lists[i], 0, name_of(key), false));
             }
         }
-        assert_int_equal(watches.pairs.count, CLIENTS * KEYS);
+        assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS);
         assert_int_equal(watch_key_count(&watches), KEYS);
     }
     assert_valid(&watches);
@@ -789,16 +764,16 @@ static void many_clients_watch_many_keys(void **state) {
     assert_int_equal(watches.client_count, 0);
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(lists[i].is_stale);
-        assert_int_equal(lists[i].count, 0);
+        assert_int_equal(watch_count(&lists[i]), 0);
     }
     /* The detached watches are freed in steps and belong to no client meanwhile. */
-    assert_int_equal(watches.pairs.count, CLIENTS * KEYS - 64);
+    assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS - 64);
     /* The changed key has left already: no later change meets its watches. */
     assert_int_equal(watch_key_count(&watches), KEYS - 1);
     lists[7].is_stale = false;
     assert_true(watch_add(&watches, &lists[7], 0, name_of(4), false));
     assert_true(watch_free_step(&watches, 1000));
-    assert_int_equal(watches.pairs.count, CLIENTS * KEYS - 64 + 1 - 2 - 1000);
+    assert_int_equal(watches.keys.pairs.count, CLIENTS * KEYS - 64 + 1 - 2 - 1000);
     assert_valid(&watches);
     watch_touch(&watches, 0, name_of(5));
     assert_false(lists[7].is_stale);
@@ -812,47 +787,17 @@ static void many_clients_watch_many_keys(void **state) {
 }
 
 /* Setting and dropping watches in a loop also frees the detached ones. */
-static void watches_left_behind_do_not_pile_up(void **state) {
-    (void)state;
+TEST(watches_left_behind_do_not_pile_up) {
     enum { KEYS = 1000, ROUNDS = 50 };
-    struct watches watches = {.hash_seed = 5};
+    struct watches watches = {.keys.hash_seed = 5};
     struct watch_list list = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (uint64_t key = 0; key < KEYS; key++) {
             assert_true(watch_add(&watches, &list, 0, name_of(key), false));
         }
         watch_clear(&watches, &list);
-        assert_in_range(watches.pairs.count, KEYS - 64, KEYS);
+        assert_in_range(watches.keys.pairs.count, KEYS - 64, KEYS);
     }
     watch_deinit(&watches);
     assert_int_equal(watch_key_count(&watches), 0);
-}
-
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_write_touches_the_key_that_it_changes_and_no_other),
-        cmocka_unit_test(every_command_that_writes_is_among_them),
-        cmocka_unit_test(whatever_changes_a_key_is_told),
-        TEST(a_key_made_and_removed_again_has_changed),
-        TEST(a_change_before_watch_or_behind_exec_does_not_count),
-        TEST(a_change_between_multi_and_exec_counts),
-        TEST(nil_is_a_resp3_null),
-        TEST(what_exec_itself_changes_is_for_the_others),
-        TEST(watches_add_up_and_all_of_them_count),
-        TEST(the_same_name_in_another_database_is_another_key),
-        TEST(unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them),
-        TEST(a_refused_command_weighs_more_than_a_changed_key),
-        TEST(a_key_that_expires_meanwhile_has_changed),
-        TEST(a_key_that_had_expired_before_has_not_changed),
-        TEST(an_expiry_yet_to_come_does_not_count),
-        TEST(a_flush_touches_watched_keys_that_are_there),
-        TEST(a_flush_takes_no_step_for_each_watched_key),
-        cmocka_unit_test(random_watches_and_changes_are_as_a_plain_list_has_them),
-        TEST(names_of_any_bytes_and_none_are_watched),
-        TEST(a_watch_without_memory_changes_nothing),
-        cmocka_unit_test(many_clients_watch_many_keys),
-        cmocka_unit_test(watches_left_behind_do_not_pile_up),
-    };
-    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
 }

@@ -63,10 +63,10 @@ static const char *run(struct harness *h, const struct drawn_from *from, const c
 #define DRAW_TEST(name)                                                                            \
     static void name(struct harness *h, const struct drawn_from *from);                            \
     ZSET_TEST(name##_from_a_board) {                                                               \
-        name(*state, &board);                                                                      \
+        name(h, &board);                                                                           \
     }                                                                                              \
     ZSET_TEST(name##_from_a_hash) {                                                                \
-        name(*state, &hash);                                                                       \
+        name(h, &hash);                                                                            \
     }                                                                                              \
     static void name(struct harness *h, const struct drawn_from *from)
 
@@ -210,5 +210,3 @@ DRAW_TEST(without_memory_for_the_draw_an_error_comes) {
     struct bytes args[] = {bytes_from_text(from->command), BYTES("money:k"), BYTES("5")};
     zset_expect_no_memory(h, args, 3);
 }
-
-TEST_MAIN(NULL, NULL)

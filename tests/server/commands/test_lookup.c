@@ -2,8 +2,6 @@
  * boards large enough to be fetched ahead (skiplist/lookup.h). Two keys of one server, the one
  * written by one long command, the other one member at a time, or by LB.ADD where the board's
  * options make that differ: CAP holds after the whole command. */
-#include "tests/support/test.h"
-
 #include "skiplist/lookup.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/random.h"
@@ -102,11 +100,10 @@ static const char *const options[] = {"",      "NX",    "XX",       "GT",       
                                       "NX CH", "XX CH", "XX GT CH", "XX LT CH", "GT CH"};
 enum { OPTIONS = sizeof options / sizeof options[0] };
 
-#define lookup_test(name) TEST_WITH(name, start, zset_stop)
+#define LOOKUP_TEST(name) TEST_GIVEN(name, start, harness_tear_down, struct harness *h)
 
-lookup_test(long_zadds_have_the_results_of_short_ones) {
+LOOKUP_TEST(long_zadds_have_the_results_of_short_ones) {
     static const char *const prefixes[] = {"", "three:", "latest:", "laps:"};
-    struct harness *h = *state;
     struct random random = random_begin(__func__);
     for (size_t p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
         char one[32];
@@ -126,10 +123,9 @@ lookup_test(long_zadds_have_the_results_of_short_ones) {
     }
 }
 
-lookup_test(long_zadds_obey_cap_and_keep_best_as_lb_add_does) {
+LOOKUP_TEST(long_zadds_obey_cap_and_keep_best_as_lb_add_does) {
     static const char *const prefixes[] = {"cap:", "best:", "both:"};
     static const char *const shared[][2] = {{"CH", ""}, {"CH NX", "NX"}, {"CH XX", "XX"}};
-    struct harness *h = *state;
     struct random random = random_begin(__func__);
     for (size_t p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
         char one[32];
@@ -149,8 +145,7 @@ lookup_test(long_zadds_obey_cap_and_keep_best_as_lb_add_does) {
     }
 }
 
-lookup_test(a_long_zmscore_has_the_results_of_zscores) {
-    struct harness *h = *state;
+LOOKUP_TEST(a_long_zmscore_has_the_results_of_zscores) {
     struct random random = random_begin(__func__);
     fill(h, "", &random);
     for (int round = 0; round < ROUNDS; round++) {
@@ -171,8 +166,7 @@ lookup_test(a_long_zmscore_has_the_results_of_zscores) {
     }
 }
 
-lookup_test(a_long_zrem_has_the_results_of_short_ones) {
-    struct harness *h = *state;
+LOOKUP_TEST(a_long_zrem_has_the_results_of_short_ones) {
     struct random random = random_begin(__func__);
     fill(h, "", &random);
     for (int round = 0; round < ROUNDS; round++) {
@@ -193,8 +187,7 @@ lookup_test(a_long_zrem_has_the_results_of_short_ones) {
 }
 
 /* Each allocation fails in turn, both for the reply and for the board. */
-lookup_test(a_long_zadd_without_memory_applies_nothing) {
-    struct harness *h = *state;
+LOOKUP_TEST(a_long_zadd_without_memory_applies_nothing) {
     struct random random = random_begin(__func__);
     static char line[65536];
     struct pairs pairs = {.count = PAIRS_MAX};
@@ -222,5 +215,3 @@ lookup_test(a_long_zadd_without_memory_applies_nothing) {
         }
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -2,7 +2,6 @@
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(a_newcomer_worse_than_a_full_boards_last_is_not_kept) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 3", "+OK");
     zset_expect(h, "ZADD k 30 a 20 b 10 c", ":3");
     zset_expect_unchanged(h, "k", "ZADD k 5 d", ":0");
@@ -24,7 +23,6 @@ ZSET_TEST(a_newcomer_worse_than_a_full_boards_last_is_not_kept) {
 }
 
 ZSET_TEST(of_equals_the_first_stays) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
     zset_expect(h, "ZREVRANGE k 0 -1", "[a b]");
@@ -38,7 +36,6 @@ ZSET_TEST(of_equals_the_first_stays) {
 }
 
 ZSET_TEST(on_latest_boards_it_is_the_last_that_stays) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD score 20 TIME 40 MS LATEST CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
     zset_expect(h, "ZREVRANGE k 0 -1", "[c b]");
@@ -47,7 +44,6 @@ ZSET_TEST(on_latest_boards_it_is_the_last_that_stays) {
 }
 
 ZSET_TEST(members_that_are_there_do_not_go_for_getting_worse) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 4 b", ":2");
     zset_expect(h, "ZADD k CH 1 a", ":1");
@@ -57,7 +53,6 @@ ZSET_TEST(members_that_are_there_do_not_go_for_getting_worse) {
 
 /* Not between its members: c is better than the final score of a. */
 ZSET_TEST(a_cap_holds_after_the_whole_command) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 10 a 9 b", ":2");
     zset_expect(h, "ZADD k 8 c 1 a", ":1");
@@ -70,7 +65,6 @@ ZSET_TEST(a_cap_holds_after_the_whole_command) {
 }
 
 ZSET_TEST(many_members_are_cut_at_once) {
-    struct harness *h = *state;
     struct bytes args[2 + 2 * 5000];
     static char texts[2 * 5000][16];
     args[0] = BYTES("ZADD");
@@ -92,7 +86,6 @@ ZSET_TEST(many_members_are_cut_at_once) {
 }
 
 ZSET_TEST(a_cap_of_one_keeps_the_best) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 1", "+OK");
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "ZADD k 2 b", ":1");
@@ -103,7 +96,6 @@ ZSET_TEST(a_cap_of_one_keeps_the_best) {
 }
 
 ZSET_TEST(only_what_is_strictly_better_changes_a_member) {
-    struct harness *h = *state;
     static const char *const losers[] = {
         "ZADD k 9 a",
         "ZADD k CH 10 a",
@@ -135,7 +127,6 @@ ZSET_TEST(only_what_is_strictly_better_changes_a_member) {
 }
 
 ZSET_TEST(less_is_better_where_the_layout_says_so) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD laps 8 FIELD ms 24 ASC TIME 31 S KEEP BEST", "+OK");
     zset_expect(h, "LB.ADD k 3 61000 a", ":1");
     zset_expect_unchanged(h, "k", "LB.ADD k 3 62000 a", ":0");
@@ -152,7 +143,6 @@ ZSET_TEST(less_is_better_where_the_layout_says_so) {
 }
 
 ZSET_TEST(increments_pass) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k KEEP BEST", "+OK");
     zset_expect(h, "ZADD k 10 a", ":1");
     zset_expect(h, "ZINCRBY k -3 a", "7");
@@ -164,7 +154,6 @@ ZSET_TEST(increments_pass) {
 /* A member that is not written needs no time, so a layout whose window has ended causes no
  * error. */
 ZSET_TEST(a_loser_is_no_error_after_the_last_moment) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD score 20 TIME 10 S START 2026-01-01T00:00:00Z KEEP BEST",
                 "+OK");
     zset_expect(h, "ZADD k 10 a", ":1");
@@ -173,9 +162,7 @@ ZSET_TEST(a_loser_is_no_error_after_the_last_moment) {
     assert_memory_equal(zset_run(h, "ZADD k 11 a"), "-ERR time ", 10);
 }
 
-TEST(board_lines_bind_clients_that_know_nothing) {
-    struct harness *h = harness_create("board top:* default CAP 2 KEEP BEST\n");
-    harness_connect(h);
+HARNESS_TEST(board_lines_bind_clients_that_know_nothing, "board top:* default CAP 2 KEEP BEST\n") {
     zset_expect(h, "ZADD top:a 1 a 2 b 3 c", ":2");
     zset_expect(h, "ZADD top:a 1 c", ":0");
     zset_expect(h, "ZREVRANGE top:a 0 -1 WITHSCORES", "[c 3 b 2]");
@@ -188,11 +175,9 @@ TEST(board_lines_bind_clients_that_know_nothing) {
     zset_expect(h, "ZREM other z c", ":2");
     zset_expect(h, "EXISTS other", ":0");
     zset_expect(h, "ZADD other 1 a 2 b 3 c", ":3");
-    harness_destroy(h);
 }
 
 ZSET_TEST(whoever_watches_hears_of_what_has_changed_alone) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"ZADD k 1 c", "[:1]"},      {"ZADD k 5 b", "[:1]"},  {"LB.ADD k 5 b", "[:1]"},
         {"ZINCRBY k 1 c", "[:1]"},   {"ZADD k 11 c", "nil*"}, {"LB.ADD k 12 d", "nil*"},
@@ -218,5 +203,3 @@ TEST(without_memory_nothing_is_written_and_nobody_pushed_out) {
     fail_each_allocation("LB.CREATE k CAP 3000", "ZADD k 500 a 600 b 0 c", ":2\r\n", true);
     fail_each_allocation("LB.CREATE k CAP 3000", "LB.ADD k 500 a 600 b 0 c 51 d", ":3\r\n", true);
 }
-
-TEST_MAIN(NULL, NULL)

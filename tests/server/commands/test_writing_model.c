@@ -368,5 +368,3 @@ TEST(boards_with_options_are_as_their_naive_twins) {
     }
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

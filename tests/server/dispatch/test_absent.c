@@ -2,11 +2,7 @@
 
 #include "server/dispatch/command.h"
 #include "tests/support/harness.h"
-#include "tests/support/test.h"
-
-TEST(a_command_that_redis_has_points_to_the_page) {
-    struct harness *h = harness_create("");
-    struct session *s = harness_connect(h);
+HARNESS_TEST(a_command_that_redis_has_points_to_the_page, "") {
     harness_expect(h, s, "set a b",
                    "-ERR unknown command 'set', with args beginning with: 'a' 'b' (no strings "
                    "here: see docs/differences-from-redis.md)\r\n");
@@ -14,7 +10,6 @@ TEST(a_command_that_redis_has_points_to_the_page) {
                    "-ERR unknown command 'CLUSTER', with args beginning with: (no clusters here: "
                    "see docs/differences-from-redis.md)\r\n");
     harness_expect(h, s, "se a", "-ERR unknown command 'se', with args beginning with: 'a' \r\n");
-    harness_destroy(h);
 }
 
 TEST(names_are_whole_words_in_any_case) {
@@ -39,5 +34,3 @@ TEST(no_command_of_this_server_is_among_them) {
     }
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

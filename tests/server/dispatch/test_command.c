@@ -1,10 +1,5 @@
 /* From a name to its entry, refusals, key positions, syntax, and the counting around a run. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
@@ -20,10 +15,6 @@ static int teardown(void **state) {
     return 0;
 }
 
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
-
 static const struct stats_command *stats_of(struct harness *h, const char *name) {
     uint32_t index = command_index(command_find(bytes_from_text(name)));
     assert_true(index < command_count());
@@ -32,8 +23,7 @@ static const struct stats_command *stats_of(struct harness *h, const char *name)
 
 /* ---- lookup ---- */
 
-static void every_command_is_found_by_its_name_in_any_case(void **state) {
-    (void)state;
+TEST_WITH(every_command_is_found_by_its_name_in_any_case, setup, teardown) {
     struct random random = random_begin(__func__);
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         char name[64];
@@ -49,8 +39,7 @@ static void every_command_is_found_by_its_name_in_any_case(void **state) {
     }
 }
 
-static void a_name_that_differs_in_one_byte_is_not_found(void **state) {
-    (void)state;
+TEST_WITH(a_name_that_differs_in_one_byte_is_not_found, setup, teardown) {
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         char name[64];
         size_t size = strlen(row->command->name);
@@ -67,8 +56,7 @@ static void a_name_that_differs_in_one_byte_is_not_found(void **state) {
     }
 }
 
-static void a_longer_or_shorter_name_is_not_found(void **state) {
-    (void)state;
+TEST_WITH(a_longer_or_shorter_name_is_not_found, setup, teardown) {
     assert_null(command_find(BYTES("")));
     assert_null(command_find(BYTES("P")));
     assert_null(command_find(BYTES("PIN")));
@@ -78,8 +66,7 @@ static void a_longer_or_shorter_name_is_not_found(void **state) {
     assert_null(command_find(BYTES("ZREVRANGEBYSCORZREVRANGEBYSCORE")));
 }
 
-static void numbers_cover_commands_and_subcommands_without_a_gap(void **state) {
-    (void)state;
+TEST_WITH(numbers_cover_commands_and_subcommands_without_a_gap, setup, teardown) {
     uint32_t count = 0;
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         const struct command *container = command_by_index(count);
@@ -98,8 +85,7 @@ static void numbers_cover_commands_and_subcommands_without_a_gap(void **state) {
     assert_int_equal(command_count(), count);
 }
 
-static void a_subcommands_full_name_has_a_bar(void **state) {
-    (void)state;
+TEST_WITH(a_subcommands_full_name_has_a_bar, setup, teardown) {
     const struct command *client = command_find(BYTES("client"));
     assert_string_equal(command_full_name(command_index(client)), "client");
     assert_string_equal(command_full_name(command_find_full_name(BYTES("client|setName"))),
@@ -128,8 +114,7 @@ static void check_entry(const struct command *command) {
     }
 }
 
-static void every_entry_says_all_that_documentation_needs(void **state) {
-    (void)state;
+TEST_WITH(every_entry_says_all_that_documentation_needs, setup, teardown) {
     for (uint32_t i = 0; i < command_count(); i++) {
         check_entry(command_by_index(i));
     }
@@ -137,21 +122,18 @@ static void every_entry_says_all_that_documentation_needs(void **state) {
 
 /* ---- refusals, in the words of Redis ---- */
 
-static void an_unknown_command_is_named_with_its_first_arguments(void **state) {
-    BEGIN;
+SERVER_TEST(an_unknown_command_is_named_with_its_first_arguments) {
     harness_expect(h, s, "foo", "-ERR unknown command 'foo', with args beginning with: \r\n");
     harness_expect(h, s, "foo a 'b c'",
                    "-ERR unknown command 'foo', with args beginning with: 'a' 'b c' \r\n");
 }
 
-static void an_unknown_commands_arguments_cannot_break_the_reply(void **state) {
-    BEGIN;
+SERVER_TEST(an_unknown_commands_arguments_cannot_break_the_reply) {
     harness_expect(h, s, "\"f\\r\\no\" \"a\\r\\n+OK\\r\\n\"",
                    "-ERR unknown command 'f  o', with args beginning with: 'a  +OK  ' \r\n");
 }
 
-static void an_unknown_commands_long_words_are_cut_at_128_bytes(void **state) {
-    BEGIN;
+SERVER_TEST(an_unknown_commands_long_words_are_cut_at_128_bytes) {
     char words[600];
     memset(words, 'x', sizeof words);
     const struct bytes args[] = {
@@ -164,15 +146,13 @@ static void an_unknown_commands_long_words_are_cut_at_128_bytes(void **state) {
     assert_string_equal(reply, expected);
 }
 
-static void an_unknown_subcommand_points_to_help(void **state) {
-    BEGIN;
+SERVER_TEST(an_unknown_subcommand_points_to_help) {
     harness_expect(h, s, "client foo", "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
     harness_expect(h, s, "client maint_notifications on",
                    "-ERR unknown subcommand 'maint_notifications'. Try CLIENT HELP.\r\n");
 }
 
-static void a_wrong_number_of_arguments_names_the_command_in_lower_case(void **state) {
-    BEGIN;
+SERVER_TEST(a_wrong_number_of_arguments_names_the_command_in_lower_case) {
     harness_expect(h, s, "ECHO", "-ERR wrong number of arguments for 'echo' command\r\n");
     harness_expect(h, s, "ECHO a b", "-ERR wrong number of arguments for 'echo' command\r\n");
     harness_expect(h, s, "CLIENT", "-ERR wrong number of arguments for 'client' command\r\n");
@@ -181,8 +161,7 @@ static void a_wrong_number_of_arguments_names_the_command_in_lower_case(void **s
     harness_expect(h, s, "ZADD k 1", "-ERR wrong number of arguments for 'zadd' command\r\n");
 }
 
-static void without_a_password_only_a_few_commands_run(void **state) {
-    BEGIN;
+SERVER_TEST(without_a_password_only_a_few_commands_run) {
     harness_expect(h, s, "CONFIG SET requirepass secret", "+OK\r\n");
     server_set_user(&h->server, s, s->user, false);
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
@@ -195,8 +174,7 @@ static void without_a_password_only_a_few_commands_run(void **state) {
     harness_expect_prefix(h, s, "ECHO", "-ERR wrong number of arguments");
 }
 
-static void past_maxmemory_writers_that_may_need_memory_are_refused(void **state) {
-    BEGIN;
+SERVER_TEST(past_maxmemory_writers_that_may_need_memory_are_refused) {
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
     h->server.settings.maxmemory = 1;
     harness_expect(h, s, "ZADD k 1 b",
@@ -209,8 +187,7 @@ static void past_maxmemory_writers_that_may_need_memory_are_refused(void **state
 
 #define LOADING "-LOADING Redis is loading the dataset in memory\r\n"
 
-static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
-    BEGIN;
+SERVER_TEST(while_boards_are_loaded_only_what_needs_none_runs) {
     h->server.durability.is_loading = true;
     h->server.settings.slowlog_log_slower_than_us = -1; /* any command may be slow */
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
@@ -247,8 +224,7 @@ static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
 }
 
-static void a_transaction_that_needs_boards_is_discarded_while_they_are_loaded(void **state) {
-    BEGIN;
+SERVER_TEST(a_transaction_that_needs_boards_is_discarded_while_they_are_loaded) {
     h->server.durability.is_loading = true;
     harness_expect(h, s, "MULTI", "+OK\r\n");
     harness_expect(h, s, "ECHO a", "+QUEUED\r\n");
@@ -263,8 +239,7 @@ static void a_transaction_that_needs_boards_is_discarded_while_they_are_loaded(v
 
 #define DISK "MISCONF Errors writing to the disk\r\n"
 
-static void while_the_disk_fails_writers_are_refused_and_readers_are_not(void **state) {
-    BEGIN;
+SERVER_TEST(while_the_disk_fails_writers_are_refused_and_readers_are_not) {
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
     h->server.durability.write_refusal = "MISCONF Errors writing to the disk";
     harness_expect(h, s, "ZADD k 1 b", "-" DISK);
@@ -280,8 +255,7 @@ static void while_the_disk_fails_writers_are_refused_and_readers_are_not(void **
     harness_expect(h, s, "ZADD k 1 b", ":1\r\n");
 }
 
-static void while_the_disk_fails_no_transaction_writes(void **state) {
-    BEGIN;
+SERVER_TEST(while_the_disk_fails_no_transaction_writes) {
     harness_expect(h, s, "MULTI", "+OK\r\n");
     harness_expect(h, s, "ZADD k 1 a", "+QUEUED\r\n");
     h->server.durability.write_refusal = "MISCONF Errors writing to the disk";
@@ -308,8 +282,7 @@ static int positions_of(const char *const *words, uint32_t count, uint32_t *posi
     return command_key_positions(command_find(args[0]), &request, positions);
 }
 
-static void keys_stand_where_the_entry_says(void **state) {
-    (void)state;
+TEST_WITH(keys_stand_where_the_entry_says, setup, teardown) {
     uint32_t at[8] = {0};
     const char *zadd[] = {"ZADD", "k", "1", "a"};
     assert_int_equal(positions_of(zadd, 4, at), 1);
@@ -322,8 +295,7 @@ static void keys_stand_where_the_entry_says(void **state) {
     assert_int_equal(positions_of(del, 1, at), -1);
 }
 
-static void counted_keys_must_all_be_there(void **state) {
-    (void)state;
+TEST_WITH(counted_keys_must_all_be_there, setup, teardown) {
     uint32_t at[8] = {0};
     const char *zmpop[] = {"ZMPOP", "2", "a", "b", "MIN"};
     assert_int_equal(positions_of(zmpop, 5, at), 2);
@@ -339,8 +311,7 @@ static void counted_keys_must_all_be_there(void **state) {
 
 /* ---- counting ---- */
 
-static void calls_failures_and_refusals_are_counted_apart(void **state) {
-    BEGIN;
+SERVER_TEST(calls_failures_and_refusals_are_counted_apart) {
     harness_run(h, s, "ECHO a");
     harness_run(h, s, "ECHO");
     harness_run(h, s, "SELECT 99");
@@ -354,8 +325,7 @@ static void calls_failures_and_refusals_are_counted_apart(void **state) {
     assert_int_equal(s->command_count, 3);
 }
 
-static void errors_are_counted_by_their_first_word(void **state) {
-    BEGIN;
+SERVER_TEST(errors_are_counted_by_their_first_word) {
     harness_run(h, s, "foo");
     harness_run(h, s, "AUTH a b");
     harness_run(h, s, "SELECT 99");
@@ -365,8 +335,7 @@ static void errors_are_counted_by_their_first_word(void **state) {
     assert_string_equal(h->server.stats.errors[1].prefix, "WRONGPASS");
 }
 
-static void lookups_of_readers_are_hits_or_misses(void **state) {
-    BEGIN;
+SERVER_TEST(lookups_of_readers_are_hits_or_misses) {
     harness_run(h, s, "ZADD k 1 a");
     assert_int_equal(h->server.stats.keyspace_hits + h->server.stats.keyspace_misses, 0);
     harness_run(h, s, "ZSCORE k a");
@@ -375,8 +344,7 @@ static void lookups_of_readers_are_hits_or_misses(void **state) {
     assert_int_equal(h->server.stats.keyspace_misses, 1);
 }
 
-static void a_threshold_of_0_logs_everything_and_no_secret(void **state) {
-    BEGIN;
+SERVER_TEST(a_threshold_of_0_logs_everything_and_no_secret) {
     h->server.settings.slowlog_log_slower_than_us = 0;
     harness_run(h, s, "ECHO visible");
     harness_run(h, s, "AUTH default sesame");
@@ -391,57 +359,9 @@ static void a_threshold_of_0_logs_everything_and_no_secret(void **state) {
     assert_int_equal(h->server.slowlog.count, 2);
 }
 
-static void a_session_remembers_its_last_command_and_when(void **state) {
-    BEGIN;
+SERVER_TEST(a_session_remembers_its_last_command_and_when) {
     h->wall_us += 90 * 1000000;
     harness_run(h, s, "client id");
     assert_string_equal(command_full_name(command_index(s->last_command)), "client|id");
     assert_int_equal(s->active_at_ms, HARNESS_MONOTONIC_START_US / 1000 + 90000);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_command_is_found_by_its_name_in_any_case, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_name_that_differs_in_one_byte_is_not_found, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_longer_or_shorter_name_is_not_found, setup, teardown),
-        cmocka_unit_test_setup_teardown(numbers_cover_commands_and_subcommands_without_a_gap, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_subcommands_full_name_has_a_bar, setup, teardown),
-        cmocka_unit_test_setup_teardown(every_entry_says_all_that_documentation_needs, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_unknown_command_is_named_with_its_first_arguments, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_unknown_commands_arguments_cannot_break_the_reply, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_unknown_commands_long_words_are_cut_at_128_bytes, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_unknown_subcommand_points_to_help, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_number_of_arguments_names_the_command_in_lower_case,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_password_only_a_few_commands_run, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(past_maxmemory_writers_that_may_need_memory_are_refused,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(while_boards_are_loaded_only_what_needs_none_runs, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            a_transaction_that_needs_boards_is_discarded_while_they_are_loaded, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            while_the_disk_fails_writers_are_refused_and_readers_are_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(while_the_disk_fails_no_transaction_writes, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(keys_stand_where_the_entry_says, setup, teardown),
-        cmocka_unit_test_setup_teardown(counted_keys_must_all_be_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(calls_failures_and_refusals_are_counted_apart, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(errors_are_counted_by_their_first_word, setup, teardown),
-        cmocka_unit_test_setup_teardown(lookups_of_readers_are_hits_or_misses, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_threshold_of_0_logs_everything_and_no_secret, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_session_remembers_its_last_command_and_when, setup,
-                                        teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,6 @@ ZSET_TEST(every_command_with_a_cost_is_on_the_page) {
 /* ---- one command ---- */
 
 ZSET_TEST(a_command_over_the_limit_is_refused_with_both_figures) {
-    struct harness *h = *state;
     fill(h, "a", 0, 20000);
     fill(h, "b", 20000, 20000);
     set_limit(h, 11);
@@ -167,7 +166,6 @@ ZSET_TEST(a_command_over_the_limit_is_refused_with_both_figures) {
 }
 
 ZSET_TEST(no_limit_refuses_nothing) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     zset_expect(h, "CONFIG GET busy-command-limit", "[busy-command-limit 500]");
     zset_expect(h, "ZUNIONSTORE c 3 a a a", ":60000");
@@ -179,7 +177,6 @@ ZSET_TEST(no_limit_refuses_nothing) {
 
 /* Short requests, each of which would hold the server for seconds. */
 ZSET_TEST(by_default_nothing_holds_the_server_for_longer_than_half_a_second) {
-    struct harness *h = *state;
     static const char *const begins[] = {"ZINTERCARD 500", "ZUNION 500", "ZINTERSTORE d 500"};
     char line[2048];
     fill(h, "a", 0, MEMBERS);
@@ -200,7 +197,6 @@ ZSET_TEST(by_default_nothing_holds_the_server_for_longer_than_half_a_second) {
 }
 
 ZSET_TEST(the_limit_is_a_number_of_milliseconds) {
-    struct harness *h = *state;
     assert_true(strncmp(run(h, "CONFIG SET busy-command-limit -1"), "-ERR", 4) == 0);
     assert_true(strncmp(run(h, "CONFIG SET busy-command-limit 2147483648"), "-ERR", 4) == 0);
     assert_true(strncmp(run(h, "CONFIG SET busy-command-limit soon"), "-ERR", 4) == 0);
@@ -262,7 +258,6 @@ static const struct {
 };
 
 ZSET_TEST(what_is_touched_decides_not_what_is_there) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     fill(h, "half", 0, MEMBERS / 2);
     set_limit(h, 1);
@@ -278,7 +273,6 @@ ZSET_TEST(arguments_count_without_a_board_too) {
     static char line[LINE_MAX_SIZE];
     static const char *const commands[] = {"ZMSCORE nobody", "DEL",         "EXISTS",
                                            "WATCH",          "ZREM nobody", "TOUCH"};
-    struct harness *h = *state;
     set_limit(h, 1);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         size_t size = (size_t)snprintf(line, sizeof line, "%s", commands[i]);
@@ -290,7 +284,6 @@ ZSET_TEST(arguments_count_without_a_board_too) {
 }
 
 ZSET_TEST(malformed_arguments_have_their_own_errors) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
     zset_expect(h, "ZRANGE a 0 x", "-ERR value is not an integer or out of range");
@@ -304,7 +297,6 @@ ZSET_TEST(malformed_arguments_have_their_own_errors) {
 }
 
 ZSET_TEST(a_refusal_is_counted_and_an_estimate_is_not) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     uint64_t hits = h->server.stats.keyspace_hits;
     set_limit(h, 1);
@@ -317,7 +309,6 @@ ZSET_TEST(a_refusal_is_counted_and_an_estimate_is_not) {
 /* ---- EXEC ---- */
 
 ZSET_TEST(exec_adds_up_what_is_queued_and_changes_nothing) {
-    struct harness *h = *state;
     fill(h, "a", 0, 20000);
     set_limit(h, 1);
     zset_expect(h, "ZRANGESTORE b a 0 99", ":100");
@@ -335,7 +326,6 @@ ZSET_TEST(exec_adds_up_what_is_queued_and_changes_nothing) {
 }
 
 ZSET_TEST(exec_counts_short_commands_too) {
-    struct harness *h = *state;
     set_limit(h, 1);
     zset_expect(h, "MULTI", "+OK");
     for (int i = 0; i < 5000; i++) {
@@ -345,7 +335,6 @@ ZSET_TEST(exec_counts_short_commands_too) {
 }
 
 ZSET_TEST(exec_goes_by_the_sizes_when_it_runs) {
-    struct harness *h = *state;
     struct session *other = harness_connect(h);
     set_limit(h, 1);
     fill(h, "small", 0, 10);
@@ -372,7 +361,6 @@ ZSET_TEST(exec_counts_what_its_own_commands_put) {
         {"ZUNIONSTORE b 2 a a", "ZRANGEBYSCORE b -inf +inf", NULL},
         {"ZRANGESTORE b a 0 -1", "ZRANDMEMBER b -1000", "ZPOPMIN b 100000"},
     };
-    struct harness *h = *state;
     fill(h, "a", 0, 20000);
     for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
         set_limit(h, 0);
@@ -394,7 +382,6 @@ ZSET_TEST(exec_counts_what_its_own_commands_put) {
 }
 
 ZSET_TEST(exec_follows_select) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
     zset_expect(h, "SELECT 1", "+OK");
@@ -409,7 +396,6 @@ ZSET_TEST(exec_follows_select) {
 }
 
 ZSET_TEST(commands_are_queued_whatever_they_cost) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
     zset_expect(h, "MULTI", "+OK");
@@ -419,7 +405,6 @@ ZSET_TEST(commands_are_queued_whatever_they_cost) {
 }
 
 ZSET_TEST(an_estimate_without_memory_goes_by_the_sizes_of_now) {
-    struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     zset_expect(h, "MULTI", "+OK");
     queue(h, "ZRANGE a 0 -1");
@@ -433,5 +418,3 @@ ZSET_TEST(an_estimate_without_memory_goes_by_the_sizes_of_now) {
                                                command_find(BYTES("EXEC")), &request));
     assert_true(time_ns > 1000000);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,11 +1,5 @@
 /* Options of requests, by a table that agrees with the entry's syntax. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
@@ -90,8 +84,13 @@ static struct target expect(const char *line, const char *error) {
     return sample.target;
 }
 
-static void options_come_in_any_order_and_case_and_the_last_one_counts(void **state) {
+static int setup(void **state) {
     (void)state;
+    syntax_reset();
+    return 0;
+}
+
+TEST_WITH(options_come_in_any_order_and_case_and_the_last_one_counts, setup, NULL) {
     struct target target = expect("SAMPLE", NULL);
     assert_false(target.is_reverse);
     target =
@@ -106,8 +105,7 @@ static void options_come_in_any_order_and_case_and_the_last_one_counts(void **st
     assert_int_equal(target.read_index, 17);
 }
 
-static void counted_values_follow_their_number(void **state) {
-    (void)state;
+TEST_WITH(counted_values_follow_their_number, setup, NULL) {
     assert_null(expect("SAMPLE REV", NULL).fields.at);
     struct target target = expect("SAMPLE FIELDS 1 x COUNT 4 FIELDS 3 a REV b COUNT 5", NULL);
     assert_int_equal(target.fields.count, 3);
@@ -123,8 +121,7 @@ static void counted_values_follow_their_number(void **state) {
     }
 }
 
-static void what_is_no_option_or_lacks_a_value_is_a_syntax_error(void **state) {
-    (void)state;
+TEST_WITH(what_is_no_option_or_lacks_a_value_is_a_syntax_error, setup, NULL) {
     static const char *const lines[] = {"SAMPLE FOO",     "SAMPLE REV MIN", "SAMPLE LIMIT 1",
                                         "SAMPLE COUNT",   "SAMPLE AUTH u",  "SAMPLE NAME",
                                         "SAMPLE REVERSE", "SAMPLE REV 1"};
@@ -133,8 +130,7 @@ static void what_is_no_option_or_lacks_a_value_is_a_syntax_error(void **state) {
     }
 }
 
-static void the_first_mistake_decides_the_error(void **state) {
-    (void)state;
+TEST_WITH(the_first_mistake_decides_the_error, setup, NULL) {
     const char *integer = "-ERR value is not an integer or out of range\r\n";
     (void)expect("SAMPLE COUNT x FOO", integer);
     (void)expect("SAMPLE FOO COUNT x", "-ERR syntax error\r\n");
@@ -143,8 +139,7 @@ static void the_first_mistake_decides_the_error(void **state) {
     (void)expect("SAMPLE ONE a REV ONE a COUNT x", "-ERR ONE may be given once\r\n");
 }
 
-static void reading_to_the_first_other_argument_stops_there(void **state) {
-    (void)state;
+TEST_WITH(reading_to_the_first_other_argument_stops_there, setup, NULL) {
     static const struct {
         const char *line;
         uint32_t index;
@@ -163,21 +158,4 @@ static void reading_to_the_first_other_argument_stops_there(void **state) {
         assert_int_equal(sample.out.size, 0);
         buffer_deinit(&sample.out);
     }
-}
-
-static int setup(void **state) {
-    (void)state;
-    syntax_reset();
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(options_come_in_any_order_and_case_and_the_last_one_counts, setup),
-        cmocka_unit_test_setup(counted_values_follow_their_number, setup),
-        cmocka_unit_test_setup(what_is_no_option_or_lacks_a_value_is_a_syntax_error, setup),
-        cmocka_unit_test_setup(the_first_mistake_decides_the_error, setup),
-        cmocka_unit_test_setup(reading_to_the_first_other_argument_stops_there, setup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

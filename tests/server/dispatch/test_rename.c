@@ -1,6 +1,4 @@
 /* rename-command: which names are found afterwards, the errors, and chains of them. */
-#include "tests/support/test.h"
-
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -133,5 +131,3 @@ TEST_WITH(random_names_are_found_as_in_a_list, begin, end) {
     }
     assert_true(renamed > 10);
 }
-
-TEST_MAIN(NULL, NULL)

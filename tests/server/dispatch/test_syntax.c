@@ -1,11 +1,5 @@
 /* From the text of an entry to its arguments, arity and keys, and back to the manual's form. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "server/dispatch/syntax.h"
 
@@ -19,8 +13,13 @@ static struct command apply(const char *syntax, bool is_subcommand) {
     return command;
 }
 
-static void syntax_is_printed_as_in_the_manual_of_redis(void **state) {
+static int setup(void **state) {
     (void)state;
+    syntax_reset();
+    return 0;
+}
+
+TEST_WITH(syntax_is_printed_as_in_the_manual_of_redis, setup, NULL) {
     static const struct {
         const char *syntax, *printed;
     } samples[] = {
@@ -49,8 +48,7 @@ static void syntax_is_printed_as_in_the_manual_of_redis(void **state) {
     }
 }
 
-static void syntax_is_cut_where_there_is_no_room(void **state) {
-    (void)state;
+TEST_WITH(syntax_is_cut_where_there_is_no_room, setup, NULL) {
     struct command command = apply("key condition=[NX | XX]", false);
     char out[8];
     assert_int_equal(syntax_print(&command, out, sizeof out), 7);
@@ -62,8 +60,7 @@ static void syntax_is_cut_where_there_is_no_room(void **state) {
     assert_int_equal(syntax_print(&command, out, sizeof out), 0);
 }
 
-static void an_argument_has_the_name_and_the_type_that_are_written(void **state) {
-    (void)state;
+TEST_WITH(an_argument_has_the_name_and_the_type_that_are_written, setup, NULL) {
     struct command command = apply("key to:key n:integer text [MATCH pattern] change=[CH] "
                                    "[AT time:unix-time] both=[LIMIT offset count] [X <A | B>]",
                                    false);
@@ -95,8 +92,7 @@ static void an_argument_has_the_name_and_the_type_that_are_written(void **state)
     assert_null(argument->name);
 }
 
-static void the_arity_is_the_fewest_words_and_negative_if_there_may_be_more(void **state) {
-    (void)state;
+TEST_WITH(the_arity_is_the_fewest_words_and_negative_if_there_may_be_more, setup, NULL) {
     static const struct {
         const char *syntax;
         int arity;
@@ -132,8 +128,7 @@ static void the_arity_is_the_fewest_words_and_negative_if_there_may_be_more(void
     }
 }
 
-static void keys_are_where_the_syntax_has_them(void **state) {
-    (void)state;
+TEST_WITH(keys_are_where_the_syntax_has_them, setup, NULL) {
     static const struct {
         const char *syntax;
         int first, last, step, count_arg;
@@ -155,22 +150,4 @@ static void keys_are_where_the_syntax_has_them(void **state) {
         assert_int_equal((command.flags & COMMAND_MOVABLE_KEYS) != 0, samples[i].count_arg > 0);
     }
     assert_int_equal(apply("key [SAMPLES count]", true).first_key, 2);
-}
-
-static int setup(void **state) {
-    (void)state;
-    syntax_reset();
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(syntax_is_printed_as_in_the_manual_of_redis, setup),
-        cmocka_unit_test_setup(syntax_is_cut_where_there_is_no_room, setup),
-        cmocka_unit_test_setup(an_argument_has_the_name_and_the_type_that_are_written, setup),
-        cmocka_unit_test_setup(the_arity_is_the_fewest_words_and_negative_if_there_may_be_more,
-                               setup),
-        cmocka_unit_test_setup(keys_are_where_the_syntax_has_them, setup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -871,5 +871,3 @@ TEST(without_memory_the_buffer_is_broken_and_nothing_else) {
     assert_in_range(broken, 2, 18);
     assert_int_equal(memory_live_count(), live_before);
 }
-
-TEST_MAIN(NULL, NULL)

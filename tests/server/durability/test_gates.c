@@ -1,14 +1,6 @@
 /* Which replies wait for the disk: clients on sockets, a complete loop, and a disk whose syncs and
  * writes end when the test lets them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,8 +126,7 @@ static void wait_for_sync(struct loop_server *fixture, unsigned nth) {
 
 /* ---- always ---- */
 
-static void a_writers_reply_waits_for_the_disk(void **state) {
-    (void)state;
+TEST(a_writers_reply_waits_for_the_disk) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     hold_syncs();
@@ -146,8 +137,7 @@ static void a_writers_reply_waits_for_the_disk(void **state) {
     end(f);
 }
 
-static void a_reader_who_could_see_it_waits_too(void **state) {
-    (void)state;
+TEST(a_reader_who_could_see_it_waits_too) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -172,8 +162,7 @@ static void a_reader_who_could_see_it_waits_too(void **state) {
 }
 
 /* Nobody hears of a change before it is on disk. */
-static void a_message_waits_as_a_reply_does(void **state) {
-    (void)state;
+TEST(a_message_waits_as_a_reply_does) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -189,8 +178,7 @@ static void a_message_waits_as_a_reply_does(void **state) {
     end(f);
 }
 
-static void whoever_waited_for_a_member_waits_for_the_disk(void **state) {
-    (void)state;
+TEST(whoever_waited_for_a_member_waits_for_the_disk) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -205,8 +193,7 @@ static void whoever_waited_for_a_member_waits_for_the_disk(void **state) {
     end(f);
 }
 
-static void who_sees_no_boards_does_not_wait(void **state) {
-    (void)state;
+TEST(who_sees_no_boards_does_not_wait) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -229,8 +216,7 @@ static void who_sees_no_boards_does_not_wait(void **state) {
     end(f);
 }
 
-static void the_order_of_a_clients_replies_is_kept(void **state) {
-    (void)state;
+TEST(the_order_of_a_clients_replies_is_kept) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     hold_syncs();
@@ -246,8 +232,7 @@ static void the_order_of_a_clients_replies_is_kept(void **state) {
     end(f);
 }
 
-static void replies_leave_up_to_what_is_on_disk(void **state) {
-    (void)state;
+TEST(replies_leave_up_to_what_is_on_disk) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     hold_syncs();
@@ -265,8 +250,7 @@ static void replies_leave_up_to_what_is_on_disk(void **state) {
     end(f);
 }
 
-static void a_transaction_that_reads_waits_as_a_reader_does(void **state) {
-    (void)state;
+TEST(a_transaction_that_reads_waits_as_a_reader_does) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -288,8 +272,7 @@ static void a_transaction_that_reads_waits_as_a_reader_does(void **state) {
     end(f);
 }
 
-static void a_transaction_that_writes_waits_as_a_whole(void **state) {
-    (void)state;
+TEST(a_transaction_that_writes_waits_as_a_whole) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     hold_syncs();
@@ -301,8 +284,7 @@ static void a_transaction_that_writes_waits_as_a_whole(void **state) {
     end(f);
 }
 
-static void what_changes_by_a_look_waits_too(void **state) {
-    (void)state;
+TEST(what_changes_by_a_look_waits_too) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     loop_send(ann, "ZADD k 5 m\r\nPEXPIRE k 1000\r\n");
@@ -313,8 +295,7 @@ static void what_changes_by_a_look_waits_too(void **state) {
     end(f);
 }
 
-static void without_a_reply_nothing_waits(void **state) {
-    (void)state;
+TEST(without_a_reply_nothing_waits) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     loop_send(ann, "CLIENT REPLY OFF\r\n");
@@ -329,8 +310,7 @@ static void without_a_reply_nothing_waits(void **state) {
 
 /* ---- clients that disconnect ---- */
 
-static void clients_may_close_while_they_wait(void **state) {
-    (void)state;
+TEST(clients_may_close_while_they_wait) {
     struct loop_server *f = begin(ALWAYS);
     int clients[5];
     hold_syncs();
@@ -352,8 +332,7 @@ static void clients_may_close_while_they_wait(void **state) {
     end(f);
 }
 
-static void a_client_that_is_killed_gets_nothing(void **state) {
-    (void)state;
+TEST(a_client_that_is_killed_gets_nothing) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -370,8 +349,7 @@ static void a_client_that_is_killed_gets_nothing(void **state) {
     end(f);
 }
 
-static void who_quits_gets_the_replies_first(void **state) {
-    (void)state;
+TEST(who_quits_gets_the_replies_first) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -398,8 +376,7 @@ static void wait_until_refused(struct loop_server *f) {
     }
 }
 
-static void on_a_full_disk_only_what_shows_the_waiting_change_waits(void **state) {
-    (void)state;
+TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -461,8 +438,7 @@ static void on_a_full_disk_only_what_shows_the_waiting_change_waits(void **state
     end(f);
 }
 
-static void on_a_full_disk_a_new_key_is_not_shown(void **state) {
-    (void)state;
+TEST(on_a_full_disk_a_new_key_is_not_shown) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     loop_send(ann, "ZADD other 1 x\r\n");
@@ -496,8 +472,7 @@ static void ask_shortly(struct loop_server *f, const char *request, char *reply,
 }
 
 /* What leaves says what is on disk, whatever was changed: the state from before. */
-static void on_a_full_disk_every_reply_is_of_what_is_on_it(void **state) {
-    (void)state;
+TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
     static const char *const reads[] = {"ZRANGE k0 0 -1\r\n",
                                         "ZRANGE k1 0 -1\r\n",
                                         "ZCARD k2\r\n",
@@ -570,8 +545,7 @@ static void on_a_full_disk_every_reply_is_of_what_is_on_it(void **state) {
 }
 
 /* Who asked before the disk was found to be full, and sees nothing of what waits. */
-static void a_reader_who_waits_as_the_disk_gets_full_is_let_go(void **state) {
-    (void)state;
+TEST(a_reader_who_waits_as_the_disk_gets_full_is_let_go) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -602,8 +576,7 @@ static void a_reader_who_waits_as_the_disk_gets_full_is_let_go(void **state) {
     end(f);
 }
 
-static void while_the_disk_is_full_only_the_refused_are_answered(void **state) {
-    (void)state;
+TEST(while_the_disk_is_full_only_the_refused_are_answered) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -634,8 +607,7 @@ static void while_the_disk_is_full_only_the_refused_are_answered(void **state) {
     end(f);
 }
 
-static void what_is_not_on_disk_at_the_end_is_not_answered(void **state) {
-    (void)state;
+TEST(what_is_not_on_disk_at_the_end_is_not_answered) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     char byte;
@@ -649,8 +621,7 @@ static void what_is_not_on_disk_at_the_end_is_not_answered(void **state) {
 
 /* ---- everysec, and none ---- */
 
-static void with_everysec_nobody_waits_for_a_sync(void **state) {
-    (void)state;
+TEST(with_everysec_nobody_waits_for_a_sync) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -666,8 +637,7 @@ static void with_everysec_nobody_waits_for_a_sync(void **state) {
     end(f);
 }
 
-static void with_everysec_writers_wait_for_room_and_readers_do_not(void **state) {
-    (void)state;
+TEST(with_everysec_writers_wait_for_room_and_readers_do_not) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -682,8 +652,7 @@ static void with_everysec_writers_wait_for_room_and_readers_do_not(void **state)
     end(f);
 }
 
-static void without_a_journal_nobody_waits(void **state) {
-    (void)state;
+TEST(without_a_journal_nobody_waits) {
     struct loop_server *f = begin("appendonly no\n");
     int ann = loop_connect(f);
     hold_syncs();
@@ -694,8 +663,7 @@ static void without_a_journal_nobody_waits(void **state) {
     end(f);
 }
 
-static void who_waits_as_the_journal_goes_off_is_answered(void **state) {
-    (void)state;
+TEST(who_waits_as_the_journal_goes_off_is_answered) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -711,8 +679,7 @@ static void who_waits_as_the_journal_goes_off_is_answered(void **state) {
     end(f);
 }
 
-static void always_may_be_set_while_a_second_goes_by(void **state) {
-    (void)state;
+TEST(always_may_be_set_while_a_second_goes_by) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -730,8 +697,7 @@ static void always_may_be_set_while_a_second_goes_by(void **state) {
     end(f);
 }
 
-static void a_sync_that_everysec_has_begun_is_waited_for_by_always(void **state) {
-    (void)state;
+TEST(a_sync_that_everysec_has_begun_is_waited_for_by_always) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     loop_send(ann, "ZADD k 5 m\r\n");
@@ -896,8 +862,7 @@ static void run_counting(const char *test_name, const char *settings, int rounds
     free(counting);
 }
 
-static void no_number_is_seen_before_it_is_on_disk(void **state) {
-    (void)state;
+TEST(no_number_is_seen_before_it_is_on_disk) {
     run_counting(__func__, ALWAYS, is_short() ? 20000 : 100000);
 }
 
@@ -962,18 +927,15 @@ static void keep_long_effects(const char *settings) {
     end(f);
 }
 
-static void effects_of_any_size_go_to_the_disk_in_pieces_with_always(void **state) {
-    (void)state;
+TEST(effects_of_any_size_go_to_the_disk_in_pieces_with_always) {
     keep_long_effects(ALWAYS);
 }
 
-static void and_with_everysec(void **state) {
-    (void)state;
+TEST(and_with_everysec) {
     keep_long_effects(EVERYSEC);
 }
 
-static void a_reply_waits_for_the_last_piece_and_for_one_sync(void **state) {
-    (void)state;
+TEST(a_reply_waits_for_the_last_piece_and_for_one_sync) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -992,8 +954,7 @@ static void a_reply_waits_for_the_last_piece_and_for_one_sync(void **state) {
 }
 
 /* Each union gets its own turn, in which its effects are passed to the disk. */
-static void a_turn_ends_when_it_has_gathered_much(void **state) {
-    (void)state;
+TEST(a_turn_ends_when_it_has_gathered_much) {
     struct loop_server *f = begin(EVERYSEC);
     int ann = loop_connect(f);
     fill_src(f, ann);
@@ -1022,8 +983,7 @@ static size_t journal_size(const struct loop_server *fixture) {
 
 /* The effects of one command fit neither the buffer nor the disk: the process does not exit, the
  * file is as before the command, and no reply is sent before a snapshot contains them. */
-static void a_disk_that_is_full_within_long_effects_ends_nothing(void **state) {
-    (void)state;
+TEST(a_disk_that_is_full_within_long_effects_ends_nothing) {
     struct loop_server *f = begin(ALWAYS);
     int ann = loop_connect(f);
     int bob = loop_connect(f);
@@ -1052,8 +1012,7 @@ static void a_disk_that_is_full_within_long_effects_ends_nothing(void **state) {
 /* ---- between two states ---- */
 
 /* A batch held back for a shared sync is also written before the journal is turned off. */
-static void a_journal_that_goes_off_leaves_no_group_behind(void **state) {
-    (void)state;
+TEST(a_journal_that_goes_off_leaves_no_group_behind) {
     struct loop_server *f = begin(ALWAYS);
     struct persistence_info info;
     int ann = loop_connect(f);
@@ -1124,13 +1083,11 @@ static void go_on_with_old_files(size_t cut, const char *range) {
     end(f);
 }
 
-static void a_journal_of_the_version_before_is_loaded_and_gets_a_successor(void **state) {
-    (void)state;
+TEST(a_journal_of_the_version_before_is_loaded_and_gets_a_successor) {
     go_on_with_old_files(0, "*2\r\n$3\r\nann\r\n$3\r\nzoe\r\n");
 }
 
-static void so_is_one_with_a_torn_tail(void **state) {
-    (void)state;
+TEST(so_is_one_with_a_torn_tail) {
     go_on_with_old_files(3, "*3\r\n$3\r\nann\r\n$3\r\nzoe\r\n$3\r\nbob\r\n");
 }
 
@@ -1164,8 +1121,7 @@ static void end_with_log(struct loop_server *f) {
     end(f);
 }
 
-static void a_save_behind_one_whose_journal_was_lost_begins_a_new_one(void **state) {
-    (void)state;
+TEST(a_save_behind_one_whose_journal_was_lost_begins_a_new_one) {
     int ann;
     struct loop_server *f = begin_with_failing_sync(&ann);
     loop_send(ann, "SAVE\r\nSAVE\r\nZADD k 2 n\r\n");
@@ -1175,8 +1131,7 @@ static void a_save_behind_one_whose_journal_was_lost_begins_a_new_one(void **sta
     end_with_log(f);
 }
 
-static void a_bgsave_behind_it_too(void **state) {
-    (void)state;
+TEST(a_bgsave_behind_it_too) {
     int ann;
     struct loop_server *f = begin_with_failing_sync(&ann);
     loop_send(ann, "SAVE\r\nMULTI\r\nBGSAVE\r\nEXEC\r\n");
@@ -1189,8 +1144,7 @@ static void a_bgsave_behind_it_too(void **state) {
     end_with_log(f);
 }
 
-static void the_end_behind_it_saves_what_there_is(void **state) {
-    (void)state;
+TEST(the_end_behind_it_saves_what_there_is) {
     int ann;
     struct loop_server *f = begin_with_failing_sync(&ann);
     loop_send(ann, "SAVE\r\nSHUTDOWN SAVE\r\n");
@@ -1199,48 +1153,4 @@ static void the_end_behind_it_saves_what_there_is(void **state) {
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 1);
     end_with_log(f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_writers_reply_waits_for_the_disk),
-        cmocka_unit_test(a_reader_who_could_see_it_waits_too),
-        cmocka_unit_test(a_message_waits_as_a_reply_does),
-        cmocka_unit_test(whoever_waited_for_a_member_waits_for_the_disk),
-        cmocka_unit_test(who_sees_no_boards_does_not_wait),
-        cmocka_unit_test(the_order_of_a_clients_replies_is_kept),
-        cmocka_unit_test(replies_leave_up_to_what_is_on_disk),
-        cmocka_unit_test(a_transaction_that_reads_waits_as_a_reader_does),
-        cmocka_unit_test(a_transaction_that_writes_waits_as_a_whole),
-        cmocka_unit_test(what_changes_by_a_look_waits_too),
-        cmocka_unit_test(without_a_reply_nothing_waits),
-        cmocka_unit_test(clients_may_close_while_they_wait),
-        cmocka_unit_test(a_client_that_is_killed_gets_nothing),
-        cmocka_unit_test(who_quits_gets_the_replies_first),
-        cmocka_unit_test(on_a_full_disk_only_what_shows_the_waiting_change_waits),
-        cmocka_unit_test(on_a_full_disk_a_new_key_is_not_shown),
-        cmocka_unit_test(on_a_full_disk_every_reply_is_of_what_is_on_it),
-        cmocka_unit_test(a_reader_who_waits_as_the_disk_gets_full_is_let_go),
-        cmocka_unit_test(while_the_disk_is_full_only_the_refused_are_answered),
-        cmocka_unit_test(what_is_not_on_disk_at_the_end_is_not_answered),
-        cmocka_unit_test(with_everysec_nobody_waits_for_a_sync),
-        cmocka_unit_test(with_everysec_writers_wait_for_room_and_readers_do_not),
-        cmocka_unit_test(without_a_journal_nobody_waits),
-        cmocka_unit_test(who_waits_as_the_journal_goes_off_is_answered),
-        cmocka_unit_test(always_may_be_set_while_a_second_goes_by),
-        cmocka_unit_test(a_sync_that_everysec_has_begun_is_waited_for_by_always),
-        cmocka_unit_test(no_number_is_seen_before_it_is_on_disk),
-        cmocka_unit_test(effects_of_any_size_go_to_the_disk_in_pieces_with_always),
-        cmocka_unit_test(and_with_everysec),
-        cmocka_unit_test(a_reply_waits_for_the_last_piece_and_for_one_sync),
-        cmocka_unit_test(a_turn_ends_when_it_has_gathered_much),
-        cmocka_unit_test(a_disk_that_is_full_within_long_effects_ends_nothing),
-        cmocka_unit_test(a_journal_that_goes_off_leaves_no_group_behind),
-        cmocka_unit_test(a_journal_of_the_version_before_is_loaded_and_gets_a_successor),
-        cmocka_unit_test(so_is_one_with_a_torn_tail),
-        cmocka_unit_test(a_save_behind_one_whose_journal_was_lost_begins_a_new_one),
-        cmocka_unit_test(a_bgsave_behind_it_too),
-        cmocka_unit_test(the_end_behind_it_saves_what_there_is),
-    };
-    return cmocka_run_group_tests_name("gates", tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* The loop's side of the journal, alone: what it reports, and that its file holds exactly the
  * groups that were ended. The twin is a list of the effects of each tick. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +99,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
+#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct fixture *fixture)
+
 /* ---- the twin ---- */
 
 static bool put(struct fixture *fixture, size_t name_size) {
@@ -169,8 +163,7 @@ static void expect_on_disk(struct fixture *fixture, uint32_t expected) {
 
 /* ---- tests ---- */
 
-static void every_tick_is_one_group_and_is_read_again(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(every_tick_is_one_group_and_is_read_again) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < ROUNDS; i++) {
         for (uint64_t effects = random_below(&random, 4); effects > 0; effects--) {
@@ -195,8 +188,7 @@ static void every_tick_is_one_group_and_is_read_again(void **state) {
     assert_int_equal(journal_take_outcome(&fixture->journal), JOURNAL_NOTHING);
 }
 
-static void a_tick_with_long_effects_is_linked_groups(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_tick_with_long_effects_is_linked_groups) {
     for (int i = 0; i < LONG_EFFECTS; i++) {
         assert_true(put(fixture, LONG_NAME));
         assert_int_equal(fixture->journal.ended_group, 0);
@@ -208,8 +200,7 @@ static void a_tick_with_long_effects_is_linked_groups(void **state) {
     expect_on_disk(fixture, LONG_EFFECTS);
 }
 
-static void a_full_disk_is_tried_again(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_full_disk_is_tried_again) {
     is_full = true;
     assert_true(put(fixture, 10));
     end_tick(fixture, SETTING_APPENDFSYNC_EVERYSEC);
@@ -225,8 +216,7 @@ static void a_full_disk_is_tried_again(void **state) {
     expect_on_disk(fixture, 1);
 }
 
-static void it_goes_on_in_a_new_file(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(it_goes_on_in_a_new_file) {
     assert_true(put(fixture, 10));
     end_tick(fixture, SETTING_APPENDFSYNC_NO);
     journal_rotate(&fixture->journal);
@@ -241,8 +231,7 @@ static void it_goes_on_in_a_new_file(void **state) {
     expect_on_disk(fixture, 2);
 }
 
-static void without_a_new_file_the_old_one_goes_on(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_a_new_file_the_old_one_goes_on) {
     fails_open = true;
     journal_rotate(&fixture->journal);
     worker_wait(&fixture->journal.writer);
@@ -254,8 +243,7 @@ static void without_a_new_file_the_old_one_goes_on(void **state) {
     expect_on_disk(fixture, 1);
 }
 
-static void a_sync_that_fails_loses_it_until_it_is_ended(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_sync_that_fails_loses_it_until_it_is_ended) {
     struct journal *journal = &fixture->journal;
     fails_sync = true;
     assert_true(put(fixture, 10));
@@ -275,8 +263,7 @@ static void a_sync_that_fails_loses_it_until_it_is_ended(void **state) {
     assert_int_equal(journal->group, 2); /* it counts on */
 }
 
-static void effects_that_are_too_long_for_a_full_disk_lose_it(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(effects_that_are_too_long_for_a_full_disk_lose_it) {
     is_full = true;
     bool is_taken = true;
     for (int i = 0; i < EFFECTS_MAX && is_taken; i++) {
@@ -289,8 +276,7 @@ static void effects_that_are_too_long_for_a_full_disk_lose_it(void **state) {
     expect_on_disk(fixture, 0);
 }
 
-static void what_is_buffered_goes_to_the_file_that_it_gets(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(what_is_buffered_goes_to_the_file_that_it_gets) {
     struct journal *journal = &fixture->journal;
     struct journal_file file;
     journal_end(journal);
@@ -304,23 +290,4 @@ static void what_is_buffered_goes_to_the_file_that_it_gets(void **state) {
     assert_true(journal_flush(journal, true));
     assert_int_equal(journal->synced_group, 1);
     expect_on_disk(fixture, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_tick_is_one_group_and_is_read_again, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_tick_with_long_effects_is_linked_groups, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_tried_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_goes_on_in_a_new_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_new_file_the_old_one_goes_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sync_that_fails_loses_it_until_it_is_ended, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(effects_that_are_too_long_for_a_full_disk_lose_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(what_is_buffered_goes_to_the_file_that_it_gets, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

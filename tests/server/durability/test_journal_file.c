@@ -796,5 +796,3 @@ IN_FIXTURE(a_read_that_fails_is_no_damage) {
     }
     free(made.bytes);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -190,10 +190,9 @@ static void assert_refused(struct base *base, uint64_t offset, const char *reaso
 
 /* ---- valid content ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct base *base)
 
-IN_FIXTURE(a_base_that_means_what_it_says_is_loaded) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_that_means_what_it_says_is_loaded) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_effect(base, EFFECT_RENAME, "pa", "pb", rules_like(base, "pa"));
@@ -210,8 +209,7 @@ IN_FIXTURE(a_base_that_means_what_it_says_is_loaded) {
 
 /* ---- invalid content ---- */
 
-IN_FIXTURE(the_open_board_is_not_renamed_to_another_layout) {
-    struct base *base = *state;
+FIXTURE_TEST(the_open_board_is_not_renamed_to_another_layout) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_effect(base, EFFECT_RENAME, "pa", "pb", rules_like(base, "ta"));
@@ -219,8 +217,7 @@ IN_FIXTURE(the_open_board_is_not_renamed_to_another_layout) {
     assert_refused(base, 32, "a board that is being read cannot be renamed so");
 }
 
-IN_FIXTURE(the_open_board_is_not_renamed_to_a_name_that_is_taken) {
-    struct base *base = *state;
+FIXTURE_TEST(the_open_board_is_not_renamed_to_a_name_that_is_taken) {
     put_open(base, "pa");
     put_close(base);
     put_open(base, "pb");
@@ -229,16 +226,14 @@ IN_FIXTURE(the_open_board_is_not_renamed_to_a_name_that_is_taken) {
     assert_refused(base, 32, "a board that is being read cannot be renamed so");
 }
 
-IN_FIXTURE(the_open_board_gets_no_rules_of_another_layout) {
-    struct base *base = *state;
+FIXTURE_TEST(the_open_board_gets_no_rules_of_another_layout) {
     put_open(base, "pa");
     put_effect(base, EFFECT_RULES, "pa", "", rules_like(base, "ta"));
     put_close(base);
     assert_refused(base, 32, "a board that is being read cannot behave so");
 }
 
-IN_FIXTURE(two_boards_do_not_have_one_name) {
-    struct base *base = *state;
+FIXTURE_TEST(two_boards_do_not_have_one_name) {
     put_open(base, "pa");
     put_close(base);
     put_open(base, "pa");
@@ -246,8 +241,7 @@ IN_FIXTURE(two_boards_do_not_have_one_name) {
     assert_refused(base, 32, "two boards have the same name, or it is too long");
 }
 
-IN_FIXTURE(no_board_is_copied_to_the_name_of_the_open_one) {
-    struct base *base = *state;
+FIXTURE_TEST(no_board_is_copied_to_the_name_of_the_open_one) {
     put_open(base, "pa");
     put_close(base);
     put_open(base, "pb");
@@ -256,16 +250,14 @@ IN_FIXTURE(no_board_is_copied_to_the_name_of_the_open_one) {
     assert_refused(base, 32, "two boards have the same name");
 }
 
-IN_FIXTURE(a_key_has_no_more_bits_than_its_layout) {
-    struct base *base = *state;
+FIXTURE_TEST(a_key_has_no_more_bits_than_its_layout) {
     put_open(base, "pa");
     put_member(base, "ann", UINT64_C(1) << 60);
     put_close(base);
     assert_refused(base, 32, "a member's key is larger than its board's layout allows");
 }
 
-IN_FIXTURE(the_open_board_is_not_created) {
-    struct base *base = *state;
+FIXTURE_TEST(the_open_board_is_not_created) {
     put_open(base, "pa");
     uint64_t offset = end_block(base);
     put_effect(base, EFFECT_CREATE, "pa", "", rules_like(base, "pa"));
@@ -273,21 +265,18 @@ IN_FIXTURE(the_open_board_is_not_created) {
     assert_refused(base, offset, "a change cannot happen to a board that is being read");
 }
 
-IN_FIXTURE(no_board_begins_within_another) {
-    struct base *base = *state;
+FIXTURE_TEST(no_board_begins_within_another) {
     put_open(base, "pa");
     put_open(base, "pb");
     assert_refused(base, 32, "a board begins within another one");
 }
 
-IN_FIXTURE(members_are_in_a_board) {
-    struct base *base = *state;
+FIXTURE_TEST(members_are_in_a_board) {
     put_member(base, "ann", 9);
     assert_refused(base, 32, "members outside a board");
 }
 
-IN_FIXTURE(members_are_in_order) {
-    struct base *base = *state;
+FIXTURE_TEST(members_are_in_order) {
     const struct board_entry entries[] = {{.key = 8, .member = BYTES("bob")},
                                           {.key = 9, .member = BYTES("cid")}};
     put_open(base, "pa");
@@ -297,16 +286,14 @@ IN_FIXTURE(members_are_in_order) {
     assert_refused(base, offset, "members of a board are out of order");
 }
 
-IN_FIXTURE(members_are_in_order_from_piece_to_piece) {
-    struct base *base = *state;
+FIXTURE_TEST(members_are_in_order_from_piece_to_piece) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_member(base, "bob", 10);
     assert_refused(base, 32, "members of a board are out of order");
 }
 
-IN_FIXTURE(only_an_open_board_ends) {
-    struct base *base = *state;
+FIXTURE_TEST(only_an_open_board_ends) {
     put_open(base, "pa");
     put_close(base);
     uint64_t offset = end_block(base);
@@ -314,65 +301,56 @@ IN_FIXTURE(only_an_open_board_ends) {
     assert_refused(base, offset, "the end of a board that was not begun");
 }
 
-IN_FIXTURE(only_an_open_board_begins_anew) {
-    struct base *base = *state;
+FIXTURE_TEST(only_an_open_board_begins_anew) {
     effect_encode_reopen(&base->encoder);
     assert_refused(base, 32, "no board is there to begin anew");
 }
 
-IN_FIXTURE(a_base_does_not_end_within_a_board) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_does_not_end_within_a_board) {
     put_open(base, "pa");
     uint64_t offset = end_block(base);
     assert_refused(base, offset, "it ends within a board");
 }
 
-IN_FIXTURE(a_base_has_the_sequence_that_the_manifest_names) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_has_the_sequence_that_the_manifest_names) {
     base->footer.sequence = 8;
     assert_refused(base, 32, "it is not the snapshot that the manifest means");
 }
 
 /* ---- the files ---- */
 
-IN_FIXTURE(a_base_that_is_gone_is_named) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_that_is_gone_is_named) {
     base->store.state.base_number = 3;
     assert_error(base, "leaderboard.3.base, which the manifest names: No such file");
 }
 
-IN_FIXTURE(a_journal_that_is_gone_is_named) {
-    struct base *base = *state;
+FIXTURE_TEST(a_journal_that_is_gone_is_named) {
     put_journal(base, 8, NULL);
     base->store.state.journals[0].number = 3;
     assert_error(base, "leaderboard.3.journal, which the manifest names: No such file");
 }
 
-IN_FIXTURE(a_damaged_base_is_refused_with_advice) {
-    struct base *base = *state;
+FIXTURE_TEST(a_damaged_base_is_refused_with_advice) {
     put_open(base, "pa");
     (void)end_block(base);
     base->writer.id++; /* of the blocks that follow */
     assert_error(base, "the checksum of a block is wrong; " STORE_ADVICE);
 }
 
-IN_FIXTURE(journals_follow_the_base_without_a_gap) {
-    struct base *base = *state;
+FIXTURE_TEST(journals_follow_the_base_without_a_gap) {
     put_journal(base, 9, NULL);
     assert_error(base, "leaderboard.2.journal begins with change 9, but leaderboard.1.base ends "
                        "with 7: the changes between them are missing. Restore a backup");
 }
 
-IN_FIXTURE(journals_follow_one_another_without_a_gap) {
-    struct base *base = *state;
+FIXTURE_TEST(journals_follow_one_another_without_a_gap) {
     put_journal(base, 8, NULL);
     put_journal(base, 9, NULL);
     assert_error(base, "leaderboard.3.journal begins with change 9, but leaderboard.2.journal "
                        "ends with 7: the changes between them are missing");
 }
 
-IN_FIXTURE(no_board_of_a_snapshot_is_in_a_journal) {
-    struct base *base = *state;
+FIXTURE_TEST(no_board_of_a_snapshot_is_in_a_journal) {
     put_open(base, "pa");
     base->footer.board_count--;
     put_journal(base, 8, &base->chunk);
@@ -380,8 +358,7 @@ IN_FIXTURE(no_board_of_a_snapshot_is_in_a_journal) {
     assert_error(base, "leaderboard.2.journal is damaged at offset 32: a board of a snapshot");
 }
 
-IN_FIXTURE(without_memory_the_boards_are_not_loaded) {
-    struct base *base = *state;
+FIXTURE_TEST(without_memory_the_boards_are_not_loaded) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_close(base);
@@ -390,8 +367,7 @@ IN_FIXTURE(without_memory_the_boards_are_not_loaded) {
 }
 
 /* A date is appended to it when the period ends. */
-IN_FIXTURE(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
-    struct base *base = *state;
+FIXTURE_TEST(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
     char *name = memory_allocate(REGISTRY_KEY_MAX + 2);
     assert_non_null(name);
     memset(name, 'p', REGISTRY_KEY_MAX + 1);
@@ -409,8 +385,7 @@ IN_FIXTURE(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
     memory_free(name);
 }
 
-IN_FIXTURE(rules_keep_no_more_archives_than_can_be_counted) {
-    struct base *base = *state;
+FIXTURE_TEST(rules_keep_no_more_archives_than_can_be_counted) {
     struct rules rules;
     rules_copy(rules_like(base, "da"), &rules);
     rules.archives_max = PERIOD_COUNT_MAX + 1;
@@ -418,8 +393,7 @@ IN_FIXTURE(rules_keep_no_more_archives_than_can_be_counted) {
     assert_refused(base, 32, "it holds an unknown record");
 }
 
-IN_FIXTURE(a_board_whose_time_zone_is_missing_is_not_loaded) {
-    struct base *base = *state;
+FIXTURE_TEST(a_board_whose_time_zone_is_missing_is_not_loaded) {
     struct rules rules;
     rules_copy(rules_like(base, "da"), &rules);
     rules.period.zone_minutes = 0;
@@ -434,8 +408,7 @@ IN_FIXTURE(a_board_whose_time_zone_is_missing_is_not_loaded) {
 
 /* ---- what is counted ---- */
 
-IN_FIXTURE(a_base_that_counts_a_board_too_many_is_refused) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_that_counts_a_board_too_many_is_refused) {
     put_open(base, "pa");
     put_close(base);
     uint64_t offset = end_block(base);
@@ -443,8 +416,7 @@ IN_FIXTURE(a_base_that_counts_a_board_too_many_is_refused) {
     assert_refused(base, offset, "it does not hold as many boards and members as it says");
 }
 
-IN_FIXTURE(a_base_that_counts_a_member_too_few_is_refused) {
-    struct base *base = *state;
+FIXTURE_TEST(a_base_that_counts_a_member_too_few_is_refused) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_close(base);
@@ -454,8 +426,7 @@ IN_FIXTURE(a_base_that_counts_a_member_too_few_is_refused) {
 }
 
 /* Members that changed while the board was open, and boards that were removed, count as written. */
-IN_FIXTURE(what_changed_while_it_was_written_is_counted_as_written) {
-    struct base *base = *state;
+FIXTURE_TEST(what_changed_while_it_was_written_is_counted_as_written) {
     put_open(base, "pa");
     put_member(base, "ann", 9);
     put_effect(base, EFFECT_REMOVE, "pa", "", NULL);
@@ -498,8 +469,7 @@ static void assert_field(struct base *base, const char *name, const char *field,
 
 /* A field that changed while its hash was written may be there several times, or be removed before
  * it is there. */
-IN_FIXTURE(a_hash_is_what_its_last_changes_make_it) {
-    struct base *base = *state;
+FIXTURE_TEST(a_hash_is_what_its_last_changes_make_it) {
     put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
     put_hash_effect(base, &base->chunk, EFFECT_PUT, "h", "tier", "silver");
     put_open(base, "pa");
@@ -515,8 +485,7 @@ IN_FIXTURE(a_hash_is_what_its_last_changes_make_it) {
     assert_int_equal(registry_count(base->registry, 0), 2);
 }
 
-IN_FIXTURE(a_field_of_no_hash_is_refused) {
-    struct base *base = *state;
+FIXTURE_TEST(a_field_of_no_hash_is_refused) {
     put_open(base, "pa");
     put_close(base);
     uint64_t offset = end_block(base);
@@ -524,22 +493,19 @@ IN_FIXTURE(a_field_of_no_hash_is_refused) {
     assert_refused(base, offset, "a change does not fit the keys");
 }
 
-IN_FIXTURE(a_hash_is_not_made_twice) {
-    struct base *base = *state;
+FIXTURE_TEST(a_hash_is_not_made_twice) {
     put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
     put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
     assert_refused(base, 32, "a change does not fit the keys");
 }
 
-IN_FIXTURE(a_board_that_is_read_does_not_take_the_changes_of_a_hash) {
-    struct base *base = *state;
+FIXTURE_TEST(a_board_that_is_read_does_not_take_the_changes_of_a_hash) {
     put_open(base, "pa");
     put_hash_effect(base, &base->chunk, EFFECT_PUT, "pa", "", "gold");
     assert_refused(base, 32, "a change of a hash cannot happen to a board");
 }
 
-IN_FIXTURE(a_board_that_is_read_is_not_renamed_as_a_hash_is) {
-    struct base *base = *state;
+FIXTURE_TEST(a_board_that_is_read_is_not_renamed_as_a_hash_is) {
     put_open(base, "pa");
     struct effect rename = {.kind = EFFECT_RENAME,
                             .key_kind = &key_kind_hash,
@@ -551,8 +517,7 @@ IN_FIXTURE(a_board_that_is_read_is_not_renamed_as_a_hash_is) {
 }
 
 /* Only a snapshot is written while its hashes change. */
-IN_FIXTURE(a_journal_does_not_remove_what_is_not_there) {
-    struct base *base = *state;
+FIXTURE_TEST(a_journal_does_not_remove_what_is_not_there) {
     struct buffer group;
     buffer_init(&group, 0);
     put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
@@ -569,8 +534,7 @@ IN_FIXTURE(a_journal_does_not_remove_what_is_not_there) {
 /* ---- where ---- */
 
 /* A thread reads the next block ahead; a message is about the one before it. */
-IN_FIXTURE(a_message_names_the_block_that_it_is_about) {
-    struct base *base = *state;
+FIXTURE_TEST(a_message_names_the_block_that_it_is_about) {
     uint64_t offsets[5];
     offsets[0] = SNAPSHOT_FILE_HEAD;
     for (int i = 0; i < 4; i++) {
@@ -580,5 +544,3 @@ IN_FIXTURE(a_message_names_the_block_that_it_is_about) {
     }
     assert_refused(base, offsets[1], "two boards have the same name, or it is too long");
 }
-
-TEST_MAIN(NULL, NULL)

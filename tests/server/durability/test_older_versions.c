@@ -253,5 +253,3 @@ TEST(a_file_of_a_later_version_is_refused) {
     head[FILE_FORMAT_MAGIC - 1] = '0' - 1;
     assert_int_equal(file_format_of(head, "LBJRNL"), 0);
 }
-
-TEST_MAIN(NULL, NULL)

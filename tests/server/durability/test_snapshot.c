@@ -649,5 +649,3 @@ IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
     finish(fixture);
     end(fixture);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -489,5 +489,3 @@ IN_FIXTURE(without_memory_nothing_is_begun_and_nothing_leaks) {
     assert_int_equal(result.status, SNAPSHOT_FAILED);
     assert_error_has(&result, "out of memory: reading some.base takes ");
 }
-
-TEST_MAIN(NULL, NULL)

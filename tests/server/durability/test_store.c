@@ -636,5 +636,3 @@ IN_FIXTURE(whichever_call_of_an_open_fails_nothing_is_lost) {
         }
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -414,5 +414,3 @@ static int begin_too_long(void **state) {
 TEST_WITH(a_reply_beyond_the_limit_is_an_error, begin_too_long, end) {
     expect(ask(REQUEST("GET", "/long", ""), false), "500", "too long");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -115,5 +115,3 @@ TEST(what_is_no_address_was_forwarded_by_nobody) {
         assert_true(size < strlen(headers[i]) || size == 0);
     }
 }
-
-TEST_MAIN(NULL, NULL)

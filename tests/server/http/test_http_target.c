@@ -78,5 +78,3 @@ TEST(a_cookie_is_found_by_its_whole_name) {
     assert_null(http_cookie_find(NULL, "leaderboard").at);
     assert_null(http_cookie_find(";;; ;", "leaderboard").at);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -233,5 +233,3 @@ TEST(without_a_delay_nobody_waits) {
     fail_times(f, client, 50);
     end(f);
 }
-
-TEST_MAIN(NULL, NULL)

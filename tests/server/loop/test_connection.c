@@ -639,5 +639,3 @@ TEST(every_client_gets_its_replies_whatever_the_others_do) {
     wait_for_clients(f, 0);
     end(f);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -230,5 +230,3 @@ TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) 
     }
     loop_end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

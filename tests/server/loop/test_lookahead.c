@@ -1,12 +1,5 @@
 /* Prefetched requests have the same results as the same requests run one by one, even if the
  * group's own changes invalidate what was found. Two servers run the same requests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 #include "tests/support/harness.h"
@@ -354,20 +347,10 @@ static void compare_groups_with_single_requests(const char *test, bool is_small)
     free(record.at);
 }
 
-static void groups_have_the_results_of_single_requests(void **state) {
-    (void)state;
+TEST(groups_have_the_results_of_single_requests) {
     compare_groups_with_single_requests(__func__, false);
 }
 
-static void groups_for_many_boards_have_the_results_of_single_requests(void **state) {
-    (void)state;
+TEST(groups_for_many_boards_have_the_results_of_single_requests) {
     compare_groups_with_single_requests(__func__, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_have_the_results_of_single_requests),
-        cmocka_unit_test(groups_for_many_boards_have_the_results_of_single_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,5 +143,3 @@ TEST(a_client_that_a_pause_holds_counts_as_blocked) {
     assert_non_null(strstr(reply_of(&f, ann, "CLIENT LIST ID 2\r\n"), " flags=U "));
     loop_end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -233,5 +233,3 @@ TEST(nothing_is_sent_between_the_pieces_of_a_backup) {
     assert_memory_equal(strchr(at, '\n') + 1, PUSH, strlen(PUSH));
     loop_end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -298,5 +298,3 @@ TEST(a_replicator_for_which_there_is_no_memory_leaves_nothing_in_the_loop) {
     replicator_destroy(replicator);
     loop_end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -210,5 +210,3 @@ TEST(a_request_that_comes_too_late_does_not_destroy_the_reply_before_it) {
     wait_for_end();
     loop_end(&looped);
 }
-
-TEST_MAIN(NULL, NULL)

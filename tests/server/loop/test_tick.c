@@ -1,7 +1,5 @@
 /* What the loop does when no client sends anything. It runs on a clock that the test sets, any time
  * ahead of the real one. */
-#include "tests/support/test.h"
-
 #include <time.h>
 
 #include "server/loop/tick.h"
@@ -194,5 +192,3 @@ TEST(without_memory_the_loop_tries_again_and_does_not_spin) {
     turn_until_rolled(&fixture, 1);
     end(&fixture);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,6 +1,4 @@
 /* The metrics as text, from figures that the test makes. */
-#include "tests/support/test.h"
-
 #include "server/commands/table.h"
 #include "server/metrics/metrics.h"
 #include "tests/support/harness.h"
@@ -29,7 +27,7 @@ static int end(void **state) {
     free(fixture);
     return 0;
 }
-#define METRICS_TEST(name) TEST_WITH(name, begin, end)
+#define FIXTURE_TEST(name) TEST_GIVEN(name, begin, end, struct fixture *f)
 
 static const char *print(struct fixture *fixture, enum metrics_format format) {
     buffer_clear(&fixture->text);
@@ -49,8 +47,7 @@ static void expect_line(const char *text, const char *line) {
     }
 }
 
-METRICS_TEST(what_commands_did_is_seen) {
-    struct fixture *f = *state;
+FIXTURE_TEST(what_commands_did_is_seen) {
     harness_run(f->harness, f->session, "ZADD a 1 ann 2 bob 3 cid");
     harness_run(f->harness, f->session, "ZADD b 1 ann");
     harness_run(f->harness, f->session, "ZREM a bob");
@@ -78,8 +75,7 @@ METRICS_TEST(what_commands_did_is_seen) {
     expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_members{database=\"0\"} 0");
 }
 
-METRICS_TEST(numbers_are_exact) {
-    struct fixture *f = *state;
+FIXTURE_TEST(numbers_are_exact) {
     struct stats *stats = &f->harness->server.stats;
     stats->long_tick_wall_ns = UINT64_C(9007199254740993000); /* not a double */
     stats->long_tick_cpu_ns = 1;
@@ -96,8 +92,7 @@ METRICS_TEST(numbers_are_exact) {
     expect_line(text, "leaderboard_clock_lead_seconds -1.25");
 }
 
-METRICS_TEST(a_histogram_is_cumulative_and_loses_nothing) {
-    struct fixture *f = *state;
+FIXTURE_TEST(a_histogram_is_cumulative_and_loses_nothing) {
     struct durations *ticks = &f->harness->server.stats.ticks;
     durations_add(ticks, 1000);       /* 1 us */
     durations_add(ticks, 2000);       /* 2 us */
@@ -113,8 +108,7 @@ METRICS_TEST(a_histogram_is_cumulative_and_loses_nothing) {
     expect_line(text, "leaderboard_tick_duration_seconds_sum 8.000008");
 }
 
-METRICS_TEST(the_two_formats_differ_as_their_specifications_say) {
-    struct fixture *f = *state;
+FIXTURE_TEST(the_two_formats_differ_as_their_specifications_say) {
     const char *text = print(f, METRICS_OPENMETRICS);
     assert_non_null(strstr(text, "# TYPE leaderboard_clock_steps counter\n"));
     assert_non_null(strstr(text, "# UNIT leaderboard_uptime_seconds seconds\n"));
@@ -127,8 +121,7 @@ METRICS_TEST(the_two_formats_differ_as_their_specifications_say) {
     assert_null(strstr(text, "# EOF"));
 }
 
-METRICS_TEST(replication_is_seen_from_both_ends) {
-    struct fixture *f = *state;
+FIXTURE_TEST(replication_is_seen_from_both_ends) {
     struct replication *replication = &f->harness->server.replication;
     struct session *replica = harness_connect(f->harness);
     harness_run(f->harness, replica, "REPLCONF listening-port 7001");
@@ -165,8 +158,7 @@ METRICS_TEST(replication_is_seen_from_both_ends) {
     expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_replication_full_copies_total 0");
 }
 
-METRICS_TEST(more_replicas_than_are_shown_are_counted) {
-    struct fixture *f = *state;
+FIXTURE_TEST(more_replicas_than_are_shown_are_counted) {
     for (int i = 0; i < FIGURES_REPLICAS_MAX + 3; i++) {
         struct session *replica = harness_connect(f->harness);
         harness_run(f->harness, replica, "REPLCONF listening-port 7001");
@@ -176,15 +168,13 @@ METRICS_TEST(more_replicas_than_are_shown_are_counted) {
     assert_int_equal(f->figures->replication.shown, FIGURES_REPLICAS_MAX);
 }
 
-METRICS_TEST(an_error_prefix_cannot_break_a_line) {
-    struct fixture *f = *state;
+FIXTURE_TEST(an_error_prefix_cannot_break_a_line) {
     stats_count_error(&f->harness->server.stats, "A\"\\\nB");
     expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_errors_total{prefix=\"A___B\"} 1");
 }
 
 /* Units end the names of families, names are there once, and each has a text. */
-METRICS_TEST(families_keep_to_the_conventions) {
-    struct fixture *f = *state;
+FIXTURE_TEST(families_keep_to_the_conventions) {
     char *text = strdup(print(f, METRICS_OPENMETRICS));
     char family[128] = "";
     unsigned count = 0;
@@ -218,5 +208,3 @@ TEST(the_accept_header_chooses_the_format) {
     assert_int_equal(metrics_choose("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
                      METRICS_OPENMETRICS);
 }
-
-TEST_MAIN(NULL, NULL)

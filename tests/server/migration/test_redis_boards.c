@@ -532,5 +532,3 @@ TEST(a_damaged_change_of_bans_leaves_keys_that_hold_together) {
     }
     assert_true(bit > 500 && stopped_count > 100);
 }
-
-TEST_MAIN(NULL, NULL)

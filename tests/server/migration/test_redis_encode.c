@@ -1,7 +1,5 @@
 /* Random changes of every kind as an RDB file and the commands behind it, as a Redis with the module gets them; followed
  * by what follows a Redis with the module here: equal after each. The module itself is in tests/module/test_leaving.py. */
-#include "tests/support/test.h"
-
 #include "server/migration/redis_encode.h"
 #include "server/migration/redis_stream.h"
 #include "server/rdb/rdb_write.h"
@@ -192,5 +190,3 @@ TEST(a_follower_of_the_copy_and_the_commands_has_equal_keys) {
     effect_listener_remove(workload.registry, &recorder);
     end();
 }
-
-TEST_MAIN(NULL, NULL)

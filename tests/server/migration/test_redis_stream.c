@@ -616,5 +616,3 @@ TEST(a_transaction_waits_for_its_end_and_is_applied_as_a_whole) {
     assert_int_equal(f.stream.offset, 1000 + 7 + 14 + 6);
     end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

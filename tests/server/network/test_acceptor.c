@@ -411,5 +411,3 @@ TEST(what_has_not_arrived_at_the_end_is_closed) {
     assert_true(recv(client, &byte, 1, 0) <= 0);
     close(client);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -139,5 +139,3 @@ TEST(nothing_is_lost_torn_or_out_of_order_at_full_speed) {
 TEST(nobody_sleeps_while_there_is_something_to_take) {
     run_race(true, item_count());
 }
-
-TEST_MAIN(NULL, NULL)

@@ -109,9 +109,7 @@ TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size) {
 }
 
 /* Without a checksum, so that damage is seen by what is damaged. */
-TEST(no_changed_byte_makes_a_board_that_does_not_hold_together) {
-    struct harness *h = harness_create("");
-    struct session *s = harness_connect(h);
+HARNESS_TEST(no_changed_byte_makes_a_board_that_does_not_hold_together, "") {
     struct buffer file;
     struct rdb_load load;
     harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9 PERIOD DAY");
@@ -139,7 +137,6 @@ TEST(no_changed_byte_makes_a_board_that_does_not_hold_together) {
     }
     assert_true(refused_count > file.size * 3);
     buffer_deinit(&file);
-    harness_destroy(h);
 }
 
 TEST(every_allocation_may_fail) {
@@ -309,5 +306,3 @@ TEST(the_type_has_the_number_that_redis_gives_it) {
     assert_string_equal(name, "LB-board1");
     assert_true(rdb_board_is_type(id + 5) && !rdb_board_is_type(id + 1024));
 }
-
-TEST_MAIN(NULL, NULL)

@@ -62,9 +62,7 @@ static void expect_made(struct harness *h) {
 }
 
 /* The expiries of types 22 to 25, and of Valkey: in the past, now, and later by a millisecond. */
-TEST(fields_that_have_expired_are_left_out) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(fields_that_have_expired_are_left_out) {
     const uint64_t now_ms = HARNESS_START_US / 1000;
     for (unsigned type = 22; type <= 26; type++) {
         struct buffer file;
@@ -121,7 +119,6 @@ TEST(fields_that_have_expired_are_left_out) {
         buffer_deinit(&file);
         buffer_deinit(&pack);
     }
-    harness_destroy(h);
 }
 
 TEST(every_encoding_is_read_in_pieces_of_any_size) {
@@ -504,5 +501,3 @@ TEST(decimals_come_as_they_were_written) {
     buffer_deinit(&file);
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

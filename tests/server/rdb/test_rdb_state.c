@@ -299,5 +299,3 @@ TEST(what_another_module_keeps_is_passed_over) {
     buffer_deinit(&file);
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

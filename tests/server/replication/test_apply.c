@@ -207,5 +207,3 @@ TEST(nothing_expires_in_a_passive_registry_but_by_effects) {
     assert_int_equal(registry_count(registry, 0), 0);
     registry_destroy(registry);
 }
-
-TEST_MAIN(NULL, NULL)

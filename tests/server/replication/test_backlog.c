@@ -175,5 +175,3 @@ TEST(an_id_is_forty_lower_case_hex_digits) {
     assert_false(history_is_id(BYTES("0123456789abcdef0123456789abcdef0123456G")));
     assert_false(history_is_id(BYTES("?")));
 }
-
-TEST_MAIN(NULL, NULL)

@@ -17,16 +17,14 @@ static struct term_position at(uint64_t counter, uint64_t group) {
     return (struct term_position){.term = term_of(counter, 1), .group = group};
 }
 
-static void a_position_is_compared_by_term_before_group(void **state) {
-    (void)state;
+TEST(a_position_is_compared_by_term_before_group) {
     struct term_position old_long = at(1, 9), new_short = at(2, 3), new_long = at(2, 4);
     assert_true(term_position_compare(&old_long, &new_short) < 0);
     assert_true(term_position_compare(&new_long, &new_short) > 0);
     assert_int_equal(term_position_compare(&new_long, &new_long), 0);
 }
 
-static void any_quorum_of_promises_meets_any_of_acknowledgements(void **state) {
-    (void)state;
+TEST(any_quorum_of_promises_meets_any_of_acknowledgements) {
     for (uint32_t nodes = 2; nodes <= ELECTION_NODES_MAX; nodes++) {
         for (uint32_t replicas = 0; replicas < nodes; replicas++) {
             uint32_t needed = election_votes_needed(nodes, replicas);
@@ -35,8 +33,7 @@ static void any_quorum_of_promises_meets_any_of_acknowledgements(void **state) {
     }
 }
 
-static void a_promise_is_upwards_remembered_and_not_held(void **state) {
-    (void)state;
+TEST(a_promise_is_upwards_remembered_and_not_held) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
     assert_true(election_may_vote(&three, &two, false, 5, 10, 10));
     assert_true(election_may_vote(&two, &two, false, 5, 10, 10));
@@ -46,8 +43,7 @@ static void a_promise_is_upwards_remembered_and_not_held(void **state) {
     assert_true(election_may_vote(&three, &two, true, 0, 10, 10));
 }
 
-static void only_the_promised_term_is_acknowledged(void **state) {
-    (void)state;
+TEST(only_the_promised_term_is_acknowledged) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
     assert_true(election_may_take(&three, &two));
     assert_false(election_may_take(&two, &three));
@@ -56,8 +52,7 @@ static void only_the_promised_term_is_acknowledged(void **state) {
     assert_false(election_may_ack(&two, &two, true));
 }
 
-static void a_group_is_safe_on_disk_and_at_so_many_others(void **state) {
-    (void)state;
+TEST(a_group_is_safe_on_disk_and_at_so_many_others) {
     const uint64_t acks[] = {7, 3, 9};
     assert_int_equal(election_safe_group(100, acks, 3, 1, 1), 9);
     assert_int_equal(election_safe_group(100, acks, 3, 2, 1), 7);
@@ -75,8 +70,7 @@ static void a_group_is_safe_on_disk_and_at_so_many_others(void **state) {
     assert_int_equal(election_safe_group(7, acks, 3, 0, 8), 0);
 }
 
-static void it_opens_with_promises_enough_and_the_longest_history(void **state) {
-    (void)state;
+TEST(it_opens_with_promises_enough_and_the_longest_history) {
     struct term_position own = at(2, 5), voted[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
     assert_false(election_may_open(&own, NULL, 0, 3, 1, false, 0, 0));
     assert_true(election_may_open(&own, voted, 1, 3, 1, false, 0, 0));
@@ -87,16 +81,14 @@ static void it_opens_with_promises_enough_and_the_longest_history(void **state) 
     assert_true(election_may_open(&own, NULL, 0, 3, 2, false, 0, 0));
 }
 
-static void nodes_without_anything_begin_only_together(void **state) {
-    (void)state;
+TEST(nodes_without_anything_begin_only_together) {
     assert_true(election_may_begin(0, true, 2, 3, 0, 0));
     assert_false(election_may_begin(0, true, 1, 3, 0, 0));
     assert_false(election_may_begin(1, true, 2, 3, 0, 0));
     assert_false(election_may_begin(0, true, 2, 3, 0, 1));
 }
 
-static void the_lease_ends_before_the_hold(void **state) {
-    (void)state;
+TEST(the_lease_ends_before_the_hold) {
     const int64_t sent[] = {1000, 0, 1200};
     assert_int_equal(election_lease_end(sent, 3, 1, 500), 1700);
     assert_int_equal(election_lease_end(sent, 3, 2, 500), 1500);
@@ -106,8 +98,7 @@ static void the_lease_ends_before_the_hold(void **state) {
     assert_true(election_hold_end(0, 1) > 1);
 }
 
-static void terms_follow_each_other(void **state) {
-    (void)state;
+TEST(terms_follow_each_other) {
     const struct term none = TERM_NONE;
     struct term first, second, last = term_of(TERM_COUNTER_MAX, 1);
     assert_true(term_next(&none, 0xab, UINT64_MAX, &first));
@@ -121,28 +112,11 @@ static void terms_follow_each_other(void **state) {
     assert_string_equal(kept.text, second.text);
 }
 
-static void a_term_is_forty_hex_digits(void **state) {
-    (void)state;
+TEST(a_term_is_forty_hex_digits) {
     struct term term;
     assert_true(term_parse(BYTES("00000000000100000000000000abffffffffffff"), &term));
     assert_false(term_parse(BYTES("00000000000100000000000000abfffffffffff"), &term));
     assert_false(term_parse(BYTES("00000000000100000000000000abfffffffffffff"), &term));
     assert_false(term_parse(BYTES("00000000000100000000000000ABffffffffffff"), &term));
     assert_false(term_parse(BYTES("00000000000100000000000000 bffffffffffff"), &term));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_position_is_compared_by_term_before_group),
-        cmocka_unit_test(any_quorum_of_promises_meets_any_of_acknowledgements),
-        cmocka_unit_test(a_promise_is_upwards_remembered_and_not_held),
-        cmocka_unit_test(only_the_promised_term_is_acknowledged),
-        cmocka_unit_test(a_group_is_safe_on_disk_and_at_so_many_others),
-        cmocka_unit_test(it_opens_with_promises_enough_and_the_longest_history),
-        cmocka_unit_test(nodes_without_anything_begin_only_together),
-        cmocka_unit_test(the_lease_ends_before_the_hold),
-        cmocka_unit_test(terms_follow_each_other),
-        cmocka_unit_test(a_term_is_forty_hex_digits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,5 +189,3 @@ IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
     replication->role = REPLICATION_MASTER;
     end_quorum(quorum);
 }
-
-TEST_MAIN(NULL, NULL)

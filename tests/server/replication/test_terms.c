@@ -359,5 +359,3 @@ IN_THREE(a_pull_goes_on_while_it_gets_further_and_is_given_up_when_it_does_not) 
     wait_for_state(SYNC_CLOSED);
     close(fd);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -21,7 +21,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static struct vote some_promise(void) {
+static struct vote some_vote(void) {
     struct vote vote = {
         .node = 0x5f1c0d2b9a8e7f34,
         .voted = {"00000000000a5f1c0d2b9a8e7f3491c2d0e4a7b3"},
@@ -40,9 +40,8 @@ static void assert_same(const struct vote *a, const struct vote *b) {
     assert_string_equal(a_text, b_text);
 }
 
-static void what_is_saved_is_loaded(void **state) {
-    (void)state;
-    struct vote saved = some_promise(), loaded;
+TEST_WITH(what_is_saved_is_loaded, set_up, tear_down) {
+    struct vote saved = some_vote(), loaded;
     assert_int_equal(vote_load(directory, &loaded, error), VOTE_MISSING);
     for (int left = 0; left < VOTE_LEFTS; left++) {
         saved.left = (enum vote_left)left;
@@ -53,10 +52,9 @@ static void what_is_saved_is_loaded(void **state) {
     }
 }
 
-static void every_changed_byte_and_every_cut_is_found(void **state) {
-    (void)state;
+TEST(every_changed_byte_and_every_cut_is_found) {
     char text[VOTE_TEXT_MAX];
-    struct vote vote = some_promise(), parsed;
+    struct vote vote = some_vote(), parsed;
     size_t size = vote_print(&vote, text);
     assert_true(vote_parse((struct bytes){.at = text, .size = size}, &parsed));
     for (size_t at = 0; at < size; at++) {
@@ -71,16 +69,14 @@ static void every_changed_byte_and_every_cut_is_found(void **state) {
     assert_false(vote_parse((struct bytes){.at = text, .size = size + 1}, &parsed));
 }
 
-static void a_damaged_file_is_named(void **state) {
-    (void)state;
+TEST_WITH(a_damaged_file_is_named, set_up, tear_down) {
     struct vote vote;
     file_write(directory_join(directory, "leaderboard.promise"), "leaderboard promise 1\n", 22);
     assert_int_equal(vote_load(directory, &vote, error), VOTE_DAMAGED);
     assert_non_null(strstr(error, "leaderboard.promise"));
 }
 
-static void a_boot_has_its_size_and_stays(void **state) {
-    (void)state;
+TEST(a_boot_has_its_size_and_stays) {
     char first[VOTE_BOOT_SIZE + 1], second[VOTE_BOOT_SIZE + 1];
     vote_read_boot(first);
     vote_read_boot(second);
@@ -89,9 +85,8 @@ static void a_boot_has_its_size_and_stays(void **state) {
 }
 
 /* Whichever call of the disk fails: the file is the old one or the new one, and whole. */
-static void a_failing_disk_leaves_the_old_or_the_new_promise(void **state) {
-    (void)state;
-    struct vote old = some_promise(), loaded;
+TEST_WITH(a_failing_disk_leaves_the_old_or_the_new_vote, set_up, tear_down) {
+    struct vote old = some_vote(), loaded;
     struct vote next = old;
     next.voted.text[11] = 'b';
     for (int failure = FAILURE_EIO; failure <= FAILURE_CRASH; failure++) {
@@ -108,16 +103,4 @@ static void a_failing_disk_leaves_the_old_or_the_new_promise(void **state) {
             assert_true(!is_over || is_saved);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, set_up, tear_down),
-        cmocka_unit_test(every_changed_byte_and_every_cut_is_found),
-        cmocka_unit_test_setup_teardown(a_damaged_file_is_named, set_up, tear_down),
-        cmocka_unit_test(a_boot_has_its_size_and_stays),
-        cmocka_unit_test_setup_teardown(a_failing_disk_leaves_the_old_or_the_new_promise, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

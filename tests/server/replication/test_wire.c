@@ -135,5 +135,3 @@ TEST(what_is_no_message_is_refused) {
         assert_non_null(reason);
     }
 }
-
-TEST_MAIN(NULL, NULL)

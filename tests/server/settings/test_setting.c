@@ -1,14 +1,7 @@
 /* Settings: defaults, values, refusals, files, the command line, layouts, all or nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +37,8 @@ static int tear_down(void **state) {
     free(fixture);
     return 0;
 }
+
+#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct fixture *fixture)
 
 /* ---- Helpers ---- */
 
@@ -157,7 +152,7 @@ static void assert_save_points(const struct settings *settings, const char *expe
 
 /* ---- Defaults ---- */
 
-static void the_defaults_are_those_of_the_documentation(void **state) {
+TEST_WITH(the_defaults_are_those_of_the_documentation, set_up, tear_down) {
     const struct settings *settings = &((struct fixture *)*state)->settings;
     assert_int_equal(settings->bind_count, 2);
     assert_string_equal(settings->bind[0], "127.0.0.1");
@@ -199,7 +194,7 @@ static void the_defaults_are_those_of_the_documentation(void **state) {
     assert_null(settings->file_path);
 }
 
-static void what_clients_ask_for_is_answered(void **state) {
+TEST_WITH(what_clients_ask_for_is_answered, set_up, tear_down) {
     const struct settings *settings = &((struct fixture *)*state)->settings;
     assert_string_equal(value_of(settings, "save"), "3600 1 300 100 60 10000");
     assert_string_equal(value_of(settings, "appendonly"), "no");
@@ -221,7 +216,7 @@ static void what_clients_ask_for_is_answered(void **state) {
     assert_string_equal(value_of(settings, "default-layout"), "default");
 }
 
-static void every_entry_of_the_table_is_complete(void **state) {
+TEST_WITH(every_entry_of_the_table_is_complete, set_up, tear_down) {
     const struct settings *settings = &((struct fixture *)*state)->settings;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         bool repeats = (setting->flags & SETTING_REPEATS) != 0;
@@ -364,8 +359,7 @@ static const struct good good_values[] = {
     {"latency-tracking no", "latency-tracking", "no", "no"},
 };
 
-static void good_values_are_taken_and_printed_as_redis_prints_them(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(good_values_are_taken_and_printed_as_redis_prints_them) {
     for (size_t i = 0; i < sizeof good_values / sizeof good_values[0]; i++) {
         assert_loads(fixture, good_values[i].line);
         assert_string_equal(value_of(&fixture->settings, good_values[i].name),
@@ -523,8 +517,7 @@ static const char *const bad_values[][2] = {
         "inclusive"},
 };
 
-static void bad_values_are_refused_with_what_is_allowed(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(bad_values_are_refused_with_what_is_allowed) {
     for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) {
         if (bad_values[i][1] == NULL) { /* outside of quotes a backslash is a backslash */
             assert_loads(fixture, bad_values[i][0]);
@@ -535,8 +528,7 @@ static void bad_values_are_refused_with_what_is_allowed(void **state) {
     }
 }
 
-static void a_string_may_have_4000_bytes_of_any_kind(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_string_may_have_4000_bytes_of_any_kind) {
     char line[12 + 4001 * 4 + 3];
     size_t size = (size_t)sprintf(line, "requirepass \"");
     for (int i = 0; i < 3600; i++) {
@@ -559,8 +551,7 @@ static void a_string_may_have_4000_bytes_of_any_kind(void **state) {
 
 /* ---- Lines ---- */
 
-static void blank_lines_and_comments_are_passed_over(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(blank_lines_and_comments_are_passed_over) {
     assert_loads(fixture, "");
     assert_loads(fixture, "\n\r\n \t\n# port 1\n   # 'unbalanced\n#\n\tport \t 7001 \r\n");
     assert_int_equal(fixture->settings.port, 7001);
@@ -570,8 +561,7 @@ static void blank_lines_and_comments_are_passed_over(void **state) {
                    AT "port: wrong number of arguments, the form is: port 0..65535");
 }
 
-static void the_last_line_of_a_setting_wins(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_last_line_of_a_setting_wins) {
     assert_loads(fixture, "port 1\nbind 10.0.0.1 10.0.0.2\nport 2\nbind 10.0.0.3\n");
     assert_int_equal(fixture->settings.port, 2);
     assert_int_equal(fixture->settings.bind_count, 1);
@@ -579,8 +569,7 @@ static void the_last_line_of_a_setting_wins(void **state) {
     assert_null(fixture->settings.bind[1]);
 }
 
-static void an_error_names_the_file_and_the_line(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(an_error_names_the_file_and_the_line) {
     assert_refused(fixture, "port 1\n\n# c\nport x\n",
                    "leaderboard.conf:4: port: argument couldn't be parsed into an integer");
     assert_refused(fixture, "\n\nlogfile \"a\n",
@@ -595,8 +584,7 @@ static void an_error_names_the_file_and_the_line(void **state) {
     assert_refused(fixture, "\"\" 1\n", AT "unknown setting ''");
 }
 
-static void an_unknown_setting_is_refused_with_the_one_that_was_meant(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(an_unknown_setting_is_refused_with_the_one_that_was_meant) {
     static const char *const samples[][2] = {
         {"prot 1", AT "unknown setting 'prot'; did you mean 'port'?"},
         {"timout 1", AT "unknown setting 'timout'; did you mean 'timeout'?"},
@@ -616,8 +604,7 @@ static void an_unknown_setting_is_refused_with_the_one_that_was_meant(void **sta
     }
 }
 
-static void texts_in_messages_are_shortened(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(texts_in_messages_are_shortened) {
     char line[200];
     memset(line, 'y', sizeof line);
     strcpy(line + sizeof line - 3, " 1");
@@ -633,8 +620,7 @@ static void texts_in_messages_are_shortened(void **state) {
                         "unknown setting 'x'");
 }
 
-static void lines_without_end_are_refused(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(lines_without_end_are_refused) {
     char *line = malloc(SETTING_VALUE_MAX + 2);
     memset(line, 'x', SETTING_VALUE_MAX + 1);
     line[SETTING_VALUE_MAX + 1] = '\0';
@@ -649,8 +635,7 @@ static void lines_without_end_are_refused(void **state) {
     free(line);
 }
 
-static void a_bad_line_leaves_everything_as_it_was(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_bad_line_leaves_everything_as_it_was) {
     assert_loads(fixture, "port 7000\nlayout laps FIELD t 32 ASC\nboard a* laps\n");
     char *before = print_all(&fixture->settings);
     assert_false(load(fixture, "port 1\nbind 10.0.0.1\nlogfile x\nlayout b FIELD s 1\n"
@@ -663,8 +648,7 @@ static void a_bad_line_leaves_everything_as_it_was(void **state) {
 
 /* ---- Files ---- */
 
-static void a_file_is_read_and_remembered_by_its_absolute_path(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_file_is_read_and_remembered_by_its_absolute_path) {
     const char *path = write_file(fixture, "port 7003\n");
     char link_path[128];
     char error[SETTING_ERROR_MAX];
@@ -676,8 +660,7 @@ static void a_file_is_read_and_remembered_by_its_absolute_path(void **state) {
     assert_string_equal(fixture->settings.file_path, path);
 }
 
-static void a_file_that_cannot_be_read_is_named(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_file_that_cannot_be_read_is_named) {
     assert_false(settings_load_file(&fixture->settings, "/nowhere/l.conf", fixture->error));
     assert_string_equal(fixture->error, "cannot read /nowhere/l.conf: No such file or directory");
     assert_false(settings_load_file(&fixture->settings, "/tmp", fixture->error));
@@ -685,8 +668,7 @@ static void a_file_that_cannot_be_read_is_named(void **state) {
     assert_null(fixture->settings.file_path);
 }
 
-static void a_file_of_gigabytes_is_not_read_to_its_end(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_file_of_gigabytes_is_not_read_to_its_end) {
     const char *path = write_file(fixture, "");
     assert_int_equal(truncate(path, 8 * 1024 * 1024 + 1), 0);
     char error[SETTING_ERROR_MAX];
@@ -698,8 +680,7 @@ static void a_file_of_gigabytes_is_not_read_to_its_end(void **state) {
 
 /* ---- The command line ---- */
 
-static void the_command_line_wins_over_the_file(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_command_line_wins_over_the_file) {
     const char *path = write_file(fixture, "port 7003\ntimeout 9\n");
     assert_true(load_arguments(fixture, ARGUMENTS(path, "--port", "7004", "--bind", "127.0.0.1",
                                                   "-::1", "::1", "--requirepass", "a b")));
@@ -711,8 +692,7 @@ static void the_command_line_wins_over_the_file(void **state) {
     assert_string_equal(fixture->settings.file_path, path);
 }
 
-static void options_are_taken_as_redis_server_takes_them(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(options_are_taken_as_redis_server_takes_them) {
     const struct settings *settings = &fixture->settings;
     assert_true(load_arguments(fixture, (const char *const[]){NULL}));
     assert_true(load_arguments(fixture, ARGUMENTS("--save", "", "--appendonly", "no")));
@@ -735,8 +715,7 @@ static void options_are_taken_as_redis_server_takes_them(void **state) {
     assert_null(settings->file_path);
 }
 
-static void a_dash_reads_the_standard_input(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_dash_reads_the_standard_input) {
     const char *const lines[] = {"port 7006\ntimeout 4\n", "port 7007\n", "port 7\nprot 1\n"};
     int saved = dup(STDIN_FILENO);
     assert_true(saved >= 0);
@@ -766,8 +745,7 @@ static void a_dash_reads_the_standard_input(void **state) {
     close(saved);
 }
 
-static void a_bad_option_is_named(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_bad_option_is_named) {
     assert_arguments_refused(fixture, ARGUMENTS("--prot", "1"),
                              "option --prot: unknown setting 'prot'; did you mean 'port'?");
     assert_arguments_refused(fixture, ARGUMENTS("--port"), "option --port: a value is needed");
@@ -818,8 +796,7 @@ static void assert_not_finished(struct fixture *fixture, const char *error) {
     assert_string_equal(fixture->error, error);
 }
 
-static void without_rules_every_board_has_the_built_in_layout(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_rules_every_board_has_the_built_in_layout) {
     struct layout expected;
     layout_init_default(&expected);
     assert_finishes(fixture);
@@ -827,8 +804,7 @@ static void without_rules_every_board_has_the_built_in_layout(void **state) {
     assert_ptr_equal(layout_for(fixture, ""), layout_named(fixture, "default"));
 }
 
-static void the_first_rule_that_matches_wins(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_first_rule_that_matches_wins) {
     assert_loads(fixture, "layout laps field t 32 asc time 32 s\n"
                           "layout money FIELD balance 40 SCALE 2 TIME 24 M\n"
                           "board race:final laps\n"
@@ -848,8 +824,7 @@ static void the_first_rule_that_matches_wins(void **state) {
     assert_string_equal(line_of(&fixture->settings, "board", 3), "\"a b*\" laps");
 }
 
-static void a_rule_says_how_its_boards_behave(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_rule_says_how_its_boards_behave) {
     assert_loads(fixture, "board top:* laps cap 1000 KEEP best\n"
                           "board last:* laps KEEP LAST\n"
                           "board * laps\n"
@@ -877,8 +852,7 @@ static void a_rule_says_how_its_boards_behave(void **state) {
     assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
 }
 
-static void a_rule_may_give_periods(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_rule_may_give_periods) {
     assert_loads(fixture, "board a* fine PERIOD week tz +05:45 ARCHIVE 4\n"
                           "board b* fine ARCHIVE 0 PERIOD DAY\n"
                           "board c* bare PERIOD MONTH\n"
@@ -901,8 +875,7 @@ static void a_rule_may_give_periods(void **state) {
 }
 
 /* The bits and the unit that the longest period needs: one bit less is refused with that number. */
-static void a_period_needs_bits_for_its_times(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_period_needs_bits_for_its_times) {
     static const struct {
         const char *period, *unit;
         int bits;
@@ -935,8 +908,7 @@ static void a_period_needs_bits_for_its_times(void **state) {
     }
 }
 
-static void a_rule_may_stand_before_its_layout(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_rule_may_stand_before_its_layout) {
     assert_loads(fixture, "board race:* laps\ndefault-layout money\n"
                           "layout laps FIELD t 32 ASC\nlayout money FIELD b 40\n");
     assert_finishes(fixture);
@@ -945,15 +917,13 @@ static void a_rule_may_stand_before_its_layout(void **state) {
     assert_string_equal(value_of(&fixture->settings, "default-layout"), "money");
 }
 
-static void a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it) {
     assert_loads(fixture, "layout laps FIELD t 32 ASC\n\nboard race:* lasp\n");
     assert_not_finished(fixture, "leaderboard.conf:3: board: there is no layout 'lasp'; did you "
                                  "mean 'laps'?");
 }
 
-static void a_default_that_is_nowhere_is_refused_with_its_line(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_default_that_is_nowhere_is_refused_with_its_line) {
     assert_loads(fixture, "\ndefault-layout weekly\n");
     assert_not_finished(fixture, "leaderboard.conf:2: default-layout: there is no layout 'weekly'");
     assert_true(load_arguments(fixture, ARGUMENTS("--default-layout", "monthly")));
@@ -963,8 +933,7 @@ static void a_default_that_is_nowhere_is_refused_with_its_line(void **state) {
     assert_not_finished(fixture, "option --board: there is no layout 'weekly'");
 }
 
-static void bad_layouts_and_rules_are_refused(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(bad_layouts_and_rules_are_refused) {
     static const char *const samples[][2] = {
         {"layout", AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
                       "[ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits US|MS|S|M|H|D [START "
@@ -1018,8 +987,7 @@ static void bad_layouts_and_rules_are_refused(void **state) {
     assert_int_equal(fixture->settings.rule_count, 0);
 }
 
-static void the_command_line_may_repeat_a_layout_of_the_file(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_command_line_may_repeat_a_layout_of_the_file) {
     assert_loads(fixture, "layout laps FIELD t 32 ASC\nboard a laps\n");
     assert_true(load_arguments(
         fixture, ARGUMENTS("--layout", "laps", "FIELD", "t", "32", "ASC", "--board", "a", "laps")));
@@ -1029,8 +997,7 @@ static void the_command_line_may_repeat_a_layout_of_the_file(void **state) {
                              "option --layout: layout 'laps' already exists");
 }
 
-static void there_are_at_most_255_layouts_and_1024_rules(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(there_are_at_most_255_layouts_and_1024_rules) {
     char line[64];
     for (int i = 1; i < SETTING_LAYOUTS_MAX; i++) {
         snprintf(line, sizeof line, "layout l%d FIELD s 1", i);
@@ -1046,8 +1013,7 @@ static void there_are_at_most_255_layouts_and_1024_rules(void **state) {
     assert_ptr_equal(layout_for(fixture, "b1023"), layout_named(fixture, "l4"));
 }
 
-static void there_must_be_something_to_listen_on(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(there_must_be_something_to_listen_on) {
     assert_loads(fixture, "port 0");
     assert_not_finished(
         fixture, "there is nothing to listen on: port and tls-port are 0 and unixsocket is not "
@@ -1056,8 +1022,7 @@ static void there_must_be_something_to_listen_on(void **state) {
     assert_finishes(fixture);
 }
 
-static void sync_replicas_needs_nodes_and_a_journal(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(sync_replicas_needs_nodes_and_a_journal) {
     struct bytes off[] = {BYTES("appendonly"), BYTES("no")};
     struct bytes everysec[] = {BYTES("appendfsync"), BYTES("everysec")};
     assert_loads(fixture, "sync-replicas 2\nreplication-nodes 2");
@@ -1085,8 +1050,7 @@ static void sync_replicas_needs_nodes_and_a_journal(void **state) {
 
 /* ---- CONFIG SET ---- */
 
-static void set_takes_several_pairs(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(set_takes_several_pairs) {
     const struct bytes pairs[] = {BYTES("Timeout"),
                                   BYTES("30"),
                                   BYTES("maxmemory"),
@@ -1109,8 +1073,7 @@ static void set_takes_several_pairs(void **state) {
     assert_null(fixture->settings.requirepass);
 }
 
-static void set_is_all_or_nothing(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(set_is_all_or_nothing) {
     char *before = print_all(&fixture->settings);
     const struct bytes pairs[] = {BYTES("timeout"), BYTES("30"),         BYTES("requirepass"),
                                   BYTES("secret"),  BYTES("maxclients"), BYTES("0")};
@@ -1124,8 +1087,7 @@ static void set_is_all_or_nothing(void **state) {
     free(after);
 }
 
-static void set_refuses_in_the_words_of_redis(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(set_refuses_in_the_words_of_redis) {
     static const char *const samples[][3] = {
         {"foo", "1", "Unknown option or number of arguments for CONFIG SET - 'foo'"},
         {"port", "1",
@@ -1194,8 +1156,7 @@ static void set_refuses_in_the_words_of_redis(void **state) {
                                         "'requirepass') - a zero byte is not allowed");
 }
 
-static void save_lines_of_one_place_add_up_and_take_the_place_of_others(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(save_lines_of_one_place_add_up_and_take_the_place_of_others) {
     struct settings *settings = &fixture->settings;
     assert_loads(fixture, "save 900 1\nsave 300 10 60 20\n");
     assert_save_points(settings, "900/1 300/10 60/20 ");
@@ -1214,8 +1175,7 @@ static void save_lines_of_one_place_add_up_and_take_the_place_of_others(void **s
     assert_save_points(settings, "");
 }
 
-static void at_most_64_save_points_are_taken(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(at_most_64_save_points_are_taken) {
     char text[1024] = "";
     for (int i = 1; i <= SETTING_SAVE_POINTS_MAX; i++) {
         size_t size = strlen(text);
@@ -1229,15 +1189,14 @@ static void at_most_64_save_points_are_taken(void **state) {
     assert_save_points(&fixture->settings, "1/2 ");
 }
 
-static void the_directory_is_shown_whole(void **state) {
+TEST_WITH(the_directory_is_shown_whole, set_up, tear_down) {
     const struct settings *settings = &((struct fixture *)*state)->settings;
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     assert_string_equal(value_of(settings, "dir"), here);
 }
 
-static void set_default_layout_holds_for_new_boards_and_moves_no_layout(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout) {
     assert_loads(fixture, "layout laps FIELD t 32 ASC\n");
     assert_finishes(fixture);
     const struct layout *laps = layout_named(fixture, "laps");
@@ -1250,8 +1209,7 @@ static void set_default_layout_holds_for_new_boards_and_moves_no_layout(void **s
     assert_ptr_equal(layout_for(fixture, "x"), laps);
 }
 
-static void set_leaves_the_other_strings_where_they_are(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(set_leaves_the_other_strings_where_they_are) {
     const struct settings *settings = &fixture->settings;
     assert_loads(fixture, "pidfile /tmp/p\nlogfile /tmp/l\nrequirepass old\n");
     const char *pidfile = settings->pidfile;
@@ -1275,8 +1233,7 @@ static void set_leaves_the_other_strings_where_they_are(void **state) {
     "TIME 20 S\n"                                                                                  \
     "default-layout laps\n"
 
-static void without_memory_loading_leaves_the_settings_as_they_were(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_memory_loading_leaves_the_settings_as_they_were) {
     assert_loads(fixture, "logfile before\nlayout l FIELD s 3\nboard x l\n");
     char *before = print_all(&fixture->settings);
     uint64_t live_count = memory_live_count();
@@ -1300,8 +1257,7 @@ static void without_memory_loading_leaves_the_settings_as_they_were(void **state
     free(before);
 }
 
-static void without_memory_nothing_is_initialised(void **state) {
-    (void)state;
+TEST_WITH(without_memory_nothing_is_initialised, set_up, tear_down) {
     uint64_t live_count = memory_live_count();
     static struct settings settings;
     bool is_done = false;
@@ -1315,8 +1271,7 @@ static void without_memory_nothing_is_initialised(void **state) {
     assert_int_equal(memory_live_count(), live_count);
 }
 
-static void without_memory_set_changes_nothing(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_memory_set_changes_nothing) {
     assert_loads(fixture, FULL_TEXT);
     assert_finishes(fixture);
     char *before = print_all(&fixture->settings);
@@ -1342,8 +1297,7 @@ static void without_memory_set_changes_nothing(void **state) {
     free(before);
 }
 
-static void without_memory_a_file_is_not_loaded(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_memory_a_file_is_not_loaded) {
     const char *path = write_file(fixture, FULL_TEXT);
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
@@ -1357,8 +1311,7 @@ static void without_memory_a_file_is_not_loaded(void **state) {
 
 /* ---- Output of the table ---- */
 
-static void what_is_printed_loads_back_to_the_same(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(what_is_printed_loads_back_to_the_same) {
     assert_loads(fixture, FULL_TEXT "layout m FIELD b 40 SCALE 2\nboard \"q\\\"\\x01 *\" m\n"
                                     "maxmemory 3gb\nloglevel debug\n");
     char *printed = print_all(&fixture->settings);
@@ -1398,8 +1351,7 @@ static void uncomment(char *text, const char *name) {
     }
 }
 
-static void the_example_file_changes_nothing_and_has_every_setting(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_example_file_changes_nothing_and_has_every_setting) {
     char *before = print_all(&fixture->settings);
     char *text = written_by(settings_write_example);
     assert_loads(fixture, text);
@@ -1426,8 +1378,7 @@ static void the_example_file_changes_nothing_and_has_every_setting(void **state)
 }
 
 /* The layouts shown in the explanations are valid. */
-static void the_examples_of_layouts_load(void **state) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_examples_of_layouts_load) {
     const char *at = setting_named("layout")->summary;
     unsigned count = 0;
     while ((at = strstr(at, "\n    layout ")) != NULL) {
@@ -1442,8 +1393,7 @@ static void the_examples_of_layouts_load(void **state) {
                                                              "S\n"));
 }
 
-static void docs_and_help_name_every_setting(void **state) {
-    (void)state;
+TEST_WITH(docs_and_help_name_every_setting, set_up, tear_down) {
     char *docs = written_by(settings_write_docs);
     char *help = written_by(settings_write_help);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
@@ -1455,61 +1405,4 @@ static void docs_and_help_name_every_setting(void **state) {
     }
     free(docs);
     free(help);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_defaults_are_those_of_the_documentation),
-        TEST(what_clients_ask_for_is_answered),
-        TEST(every_entry_of_the_table_is_complete),
-        TEST(good_values_are_taken_and_printed_as_redis_prints_them),
-        TEST(bad_values_are_refused_with_what_is_allowed),
-        TEST(a_string_may_have_4000_bytes_of_any_kind),
-        TEST(blank_lines_and_comments_are_passed_over),
-        TEST(the_last_line_of_a_setting_wins),
-        TEST(an_error_names_the_file_and_the_line),
-        TEST(an_unknown_setting_is_refused_with_the_one_that_was_meant),
-        TEST(texts_in_messages_are_shortened),
-        TEST(lines_without_end_are_refused),
-        TEST(a_bad_line_leaves_everything_as_it_was),
-        TEST(a_file_is_read_and_remembered_by_its_absolute_path),
-        TEST(a_file_that_cannot_be_read_is_named),
-        TEST(a_file_of_gigabytes_is_not_read_to_its_end),
-        TEST(the_command_line_wins_over_the_file),
-        TEST(options_are_taken_as_redis_server_takes_them),
-        TEST(a_dash_reads_the_standard_input),
-        TEST(a_bad_option_is_named),
-        TEST(without_rules_every_board_has_the_built_in_layout),
-        TEST(the_first_rule_that_matches_wins),
-        TEST(a_rule_says_how_its_boards_behave),
-        TEST(a_rule_may_give_periods),
-        TEST(a_period_needs_bits_for_its_times),
-        TEST(a_rule_may_stand_before_its_layout),
-        TEST(a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it),
-        TEST(a_default_that_is_nowhere_is_refused_with_its_line),
-        TEST(bad_layouts_and_rules_are_refused),
-        TEST(the_command_line_may_repeat_a_layout_of_the_file),
-        TEST(there_are_at_most_255_layouts_and_1024_rules),
-        TEST(there_must_be_something_to_listen_on),
-        TEST(sync_replicas_needs_nodes_and_a_journal),
-        TEST(set_takes_several_pairs),
-        TEST(set_is_all_or_nothing),
-        TEST(set_refuses_in_the_words_of_redis),
-        TEST(save_lines_of_one_place_add_up_and_take_the_place_of_others),
-        TEST(at_most_64_save_points_are_taken),
-        TEST(the_directory_is_shown_whole),
-        TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout),
-        TEST(set_leaves_the_other_strings_where_they_are),
-        TEST(without_memory_loading_leaves_the_settings_as_they_were),
-        TEST(without_memory_nothing_is_initialised),
-        TEST(without_memory_set_changes_nothing),
-        TEST(without_memory_a_file_is_not_loaded),
-        TEST(what_is_printed_loads_back_to_the_same),
-        TEST(the_example_file_changes_nothing_and_has_every_setting),
-        TEST(the_examples_of_layouts_load),
-        TEST(docs_and_help_name_every_setting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,10 +120,9 @@ static void assert_reloads_equal(struct fixture *fixture) {
 
 #define NEW "# Written by CONFIG REWRITE:\n"
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct fixture *fixture)
 
-IN_FIXTURE(without_changes_the_file_stays_to_the_byte) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_changes_the_file_stays_to_the_byte) {
     static const char text[] = "# hello\r\n\n  PORT   7000 \r\nmaxmemory 1024mb\nlogfile ''\n"
                                "timeout 1\ntimeout 2\nlayout l  field s 3\nboard 'a' l\n# end";
     begin(fixture, text);
@@ -131,8 +130,7 @@ IN_FIXTURE(without_changes_the_file_stays_to_the_byte) {
     assert_rewrites(fixture, text);
 }
 
-IN_FIXTURE(comments_and_order_are_kept) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(comments_and_order_are_kept) {
     begin(fixture, "# first\nport 7000\n\n# players wait\ntimeout 30 \nmaxclients 100\n"
                    "# last, without a line end");
     set(fixture, "timeout", "60");
@@ -150,31 +148,27 @@ IN_FIXTURE(comments_and_order_are_kept) {
     assert_reloads_equal(fixture);
 }
 
-IN_FIXTURE(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise) {
     begin(fixture, "timeout 30\n");
     set(fixture, "timeout", "0");
     set(fixture, "maxclients", "10000");
     assert_rewrites(fixture, "timeout 0\n");
 }
 
-IN_FIXTURE(of_several_lines_the_old_ones_go) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(of_several_lines_the_old_ones_go) {
     begin(fixture, "requirepass old\n# and\nrequirepass older\nport 7\n");
     set(fixture, "requirepass", "new");
     assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
 }
 
-IN_FIXTURE(renamed_commands_stay_as_they_are) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(renamed_commands_stay_as_they_are) {
     begin(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n");
     set(fixture, "timeout", "30");
     assert_rewrites(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n"
                              "# Written by CONFIG REWRITE:\ntimeout 30\n");
 }
 
-IN_FIXTURE(the_command_lines_settings_are_written_too) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(the_command_lines_settings_are_written_too) {
     write_text(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
     assert_false(settings_load_file(&fixture->settings, fixture->path, fixture->error));
     write_text(fixture, "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard x  a\n# more\n");
@@ -208,16 +202,14 @@ IN_FIXTURE(the_command_lines_settings_are_written_too) {
     }
 }
 
-IN_FIXTURE(a_line_corrected_in_the_meantime_is_kept) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_line_corrected_in_the_meantime_is_kept) {
     begin(fixture, "timeout 30\n");
     set(fixture, "timeout", "60");
     write_text(fixture, "# sixty now\ntimeout   60\nport 6379\n");
     assert_rewrites(fixture, "# sixty now\ntimeout   60\nport 6379\n");
 }
 
-IN_FIXTURE(layouts_that_left_the_file_are_written_again) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(layouts_that_left_the_file_are_written_again) {
     begin(fixture, "layout a FIELD s 3\nlayout b FIELD s 4\nboard x a\nboard y b\n");
     write_text(fixture, "# only\nlayout b FIELD s 4\nboard y b\nboard z b\nboard q b\n");
     assert_rewrites(fixture, "# only\nlayout a FIELD s 3\nboard x a\nboard y b\n" NEW
@@ -225,8 +217,7 @@ IN_FIXTURE(layouts_that_left_the_file_are_written_again) {
     assert_reloads_equal(fixture);
 }
 
-IN_FIXTURE(rights_stay_as_they_were) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(rights_stay_as_they_were) {
     struct stat status;
     begin(fixture, "port 1\n");
     assert_int_equal(chmod(fixture->path, 0640), 0);
@@ -236,8 +227,7 @@ IN_FIXTURE(rights_stay_as_they_were) {
     assert_int_equal(status.st_mode & 07777, 0640);
 }
 
-IN_FIXTURE(a_file_that_was_removed_is_written_anew_for_its_owner_alone) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_file_that_was_removed_is_written_anew_for_its_owner_alone) {
     struct stat status;
     begin(fixture, "port 1\n");
     assert_int_equal(unlink(fixture->path), 0);
@@ -246,14 +236,12 @@ IN_FIXTURE(a_file_that_was_removed_is_written_anew_for_its_owner_alone) {
     assert_int_equal(status.st_mode & 07777, 0600);
 }
 
-IN_FIXTURE(without_a_file_there_is_nothing_to_rewrite) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_a_file_there_is_nothing_to_rewrite) {
     assert_false(settings_rewrite(&fixture->settings, fixture->error));
     assert_string_equal(fixture->error, "The server is running without a config file");
 }
 
-IN_FIXTURE(a_file_with_an_error_in_it_is_not_touched) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_file_with_an_error_in_it_is_not_touched) {
     begin(fixture, "port 1\n");
     set(fixture, "timeout", "1");
     write_text(fixture, "port 1\nprot 2\n");
@@ -264,8 +252,7 @@ IN_FIXTURE(a_file_with_an_error_in_it_is_not_touched) {
     assert_string_equal(read_back(fixture), "port 1\nprot 2\n");
 }
 
-IN_FIXTURE(a_directory_that_is_gone_is_an_error) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_directory_that_is_gone_is_an_error) {
     begin(fixture, "port 1\n");
     char moved[128];
     snprintf(moved, sizeof moved, "%s.moved", fixture->directory);
@@ -276,8 +263,7 @@ IN_FIXTURE(a_directory_that_is_gone_is_an_error) {
     assert_string_equal(read_back(fixture), "port 1\n");
 }
 
-IN_FIXTURE(a_full_disk_leaves_the_file_as_it_was) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_full_disk_leaves_the_file_as_it_was) {
     begin(fixture, "port 1\n# some text that is longer than the limit below\n");
     set(fixture, "timeout", "1");
     struct rlimit before;
@@ -295,8 +281,7 @@ IN_FIXTURE(a_full_disk_leaves_the_file_as_it_was) {
     assert_int_equal(count_files(fixture->directory), 1); /* no temporary file is left */
 }
 
-IN_FIXTURE(without_memory_the_file_stays_as_it_was) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(without_memory_the_file_stays_as_it_was) {
     begin(fixture, "port 1\nlayout a FIELD s 3\nboard x a\n");
     set(fixture, "timeout", "1");
     uint64_t live_count = memory_live_count();
@@ -321,8 +306,7 @@ IN_FIXTURE(without_memory_the_file_stays_as_it_was) {
 
 /* Random files, random changes: the rewritten file has the current values, and its comments are
  * kept. */
-IN_FIXTURE(a_rewritten_file_says_what_holds) {
-    struct fixture *fixture = *state;
+FIXTURE_TEST(a_rewritten_file_says_what_holds) {
     struct random random = random_begin(__func__);
     static const char *const lines[] = {
         "# a comment\n",     "\n",
@@ -369,5 +353,3 @@ IN_FIXTURE(a_rewritten_file_says_what_holds) {
         assert_int_equal(comment_count, 0);
     }
 }
-
-TEST_MAIN(NULL, NULL)

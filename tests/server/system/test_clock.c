@@ -270,5 +270,3 @@ TEST(a_count_of_hours_does_not_overflow) {
     assert_true(hour_ns / 2 > clock_ticks_to_ns(hour_ticks / 2) - hour_ns / 1000);
     assert_true(hour_ns / 2 < clock_ticks_to_ns(hour_ticks / 2) + hour_ns / 1000);
 }
-
-TEST_MAIN(NULL, NULL)

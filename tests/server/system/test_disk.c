@@ -198,5 +198,3 @@ IN_FIXTURE(a_file_that_becomes_shorter_under_a_window_is_an_error) {
 IN_FIXTURE(ids_differ) {
     assert_int_not_equal(disk_random_id(), disk_random_id());
 }
-
-TEST_MAIN(NULL, NULL)

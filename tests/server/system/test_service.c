@@ -155,5 +155,3 @@ TEST(sockets_are_taken_with_their_names) {
         in_child(take_sockets, &samples[i]);
     }
 }
-
-TEST_MAIN(NULL, NULL)

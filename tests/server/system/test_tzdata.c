@@ -107,5 +107,3 @@ IN_DIRECTORY(without_memory_nothing_is_kept) {
     }
     assert_non_null(tzdata_find(BYTES("Here"), error));
 }
-
-TEST_MAIN(NULL, NULL)

@@ -223,5 +223,3 @@ TEST(workers_do_not_disturb_each_other) {
     end(&two[1]);
     end(&two[0]);
 }
-
-TEST_MAIN(NULL, NULL)

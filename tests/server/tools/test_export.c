@@ -302,5 +302,3 @@ TEST(each_allocation_of_an_import_may_fail) {
     free(text);
     workload_end(&workload);
 }
-
-TEST_MAIN(NULL, NULL)

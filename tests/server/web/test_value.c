@@ -79,5 +79,3 @@ TEST(a_map_is_searched_at_its_own_level) {
     assert_ptr_equal(at.at, at.end);
     buffer_deinit(&out);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -112,5 +112,3 @@ TEST(logins_are_bounded_for_each_user_and_in_all) {
     assert_non_null(web_sessions_find(&sessions, token_of(tokens[WEB_SESSIONS_MAX]), 5000));
     web_sessions_deinit(&sessions);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -12,7 +12,7 @@ static void begin(const struct web_route *route) {
     query = web_query_create(&web);
     assert_non_null(query);
     query->route = route;
-    query->pattern_count = 1;
+    query->scan.pattern_count = 1;
     query->count = 10;
     reply_init(&reply, &query->replies, 3);
 }
@@ -57,11 +57,11 @@ TEST(an_error_of_any_step_of_a_scan_is_replied) {
 
 TEST(a_list_goes_on_behind_a_pattern_that_its_user_may_not_see) {
     begin(&web_route_list);
-    query->pattern_count = 2;
+    query->scan.pattern_count = 2;
     put_step("7");
     put_error("NOPERM no");
     assert_true(query->route->print(query));
-    assert_int_equal(query->cursor_part, 1);
+    assert_int_equal(query->scan.part, 1);
     assert_int_equal(query->status, 200);
     web_query_destroy(query);
     begin(&web_route_list);
@@ -71,10 +71,8 @@ TEST(a_list_goes_on_behind_a_pattern_that_its_user_may_not_see) {
 
 TEST(a_search_ends_with_the_first_error_of_its_last_round) {
     begin(&web_route_search);
-    query->is_scan_over = true;
+    query->scan.is_over = true;
     put_error("WRONGTYPE this key is a hash");
     put_error("WRONGTYPE this key is a hash");
     check_refused(404, "\"not_found\"");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -372,5 +372,3 @@ TEST(the_effects_before_one_that_does_not_fit_are_applied) {
     assert_int_equal(applied, 0);
     registry_destroy(registry);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -122,5 +122,3 @@ TEST(all_times_move_by_the_offset_and_keep_their_order) {
     expiry_trim(&expiry);
     pages_deinit(&expiry.entries);
 }
-
-TEST_MAIN(NULL, NULL)

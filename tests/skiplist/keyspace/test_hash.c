@@ -375,5 +375,3 @@ TEST(a_put_of_some_fields_does_not_pay_for_a_whole_rehash) {
     assert_null(hash_check(&hash));
     free_all(&hash);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,15 +1,7 @@
 /* Another kind of value beside boards and hashes: notes, names with values in the order in which they were
  * added. It goes through everything that the registry does with keys, and is compared with naive
  * twins; a copy of the registry is made of its effects alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -496,8 +488,7 @@ static void run_one(struct fixture *f) {
     f->failure_count += !is_done;
 }
 
-static void notes_and_boards_are_what_their_twins_are(void **state) {
-    (void)state;
+TEST(notes_and_boards_are_what_their_twins_are) {
     enum { STEPS = 20000 };
     uint64_t live_before = memory_live_count();
     struct fixture f = {.random = random_begin(__func__), .now_ms = 1000};
@@ -526,8 +517,7 @@ static void notes_and_boards_are_what_their_twins_are(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_failed_allocation_changes_nothing(void **state) {
-    (void)state;
+TEST(a_failed_allocation_changes_nothing) {
     enum { STEPS = 20000 };
     uint64_t live_before = memory_live_count();
     struct fixture f = {.random = random_begin(__func__), .now_ms = 1000};
@@ -548,8 +538,7 @@ static void a_failed_allocation_changes_nothing(void **state) {
 
 /* ---- walks ---- */
 
-static void a_walk_returns_what_does_not_change_once(void **state) {
-    (void)state;
+TEST(a_walk_returns_what_does_not_change_once) {
     struct fixture f = {.random = random_begin(__func__), .now_ms = 0};
     f.registry = create();
     for (int i = 0; i < 300; i++) {
@@ -588,8 +577,7 @@ static void a_walk_returns_what_does_not_change_once(void **state) {
 
 /* ---- kinds do not take each other's effects ---- */
 
-static void an_effect_of_another_kind_is_impossible(void **state) {
-    (void)state;
+TEST(an_effect_of_another_kind_is_impossible) {
     struct registry *registry = create();
     struct bytes name = bytes_from_text("key");
     struct bytes member = bytes_from_text("m");
@@ -644,8 +632,7 @@ static void an_effect_of_another_kind_is_impossible(void **state) {
 
 /* ---- freeing ---- */
 
-static void a_step_frees_about_as_much_as_it_may(void **state) {
-    (void)state;
+TEST(a_step_frees_about_as_much_as_it_may) {
     enum { KEYS = 200, NOTES = 30, WORK = 20 };
     struct registry *registry = create();
     char text[TEXT_MAX];
@@ -676,8 +663,7 @@ static void a_step_frees_about_as_much_as_it_may(void **state) {
 
 /* ---- listeners ---- */
 
-static void listeners_come_and_go(void **state) {
-    (void)state;
+TEST(listeners_come_and_go) {
     struct registry *registry = create();
     uint64_t counts[3] = {0};
     struct effect_listener listeners[3];
@@ -707,22 +693,8 @@ static void listeners_come_and_go(void **state) {
     registry_destroy(registry);
 }
 
-static void a_key_takes_no_more_memory_than_a_board_and_its_places(void **state) {
-    (void)state;
+TEST(a_key_takes_no_more_memory_than_a_board_and_its_places) {
     assert_int_equal(sizeof(struct registry_key), sizeof(struct board) + 16);
     assert_int_equal(offsetof(struct registry_key, name_at), sizeof(struct board) + 12);
     assert_int_equal(sizeof(struct board), sizeof(((struct registry_key *)NULL)->value));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notes_and_boards_are_what_their_twins_are),
-        cmocka_unit_test(a_failed_allocation_changes_nothing),
-        cmocka_unit_test(a_walk_returns_what_does_not_change_once),
-        cmocka_unit_test(an_effect_of_another_kind_is_impossible),
-        cmocka_unit_test(a_step_frees_about_as_much_as_it_may),
-        cmocka_unit_test(listeners_come_and_go),
-        cmocka_unit_test(a_key_takes_no_more_memory_than_a_board_and_its_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

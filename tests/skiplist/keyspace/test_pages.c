@@ -72,5 +72,3 @@ TEST(no_memory_leaves_what_is_there) {
     }
     assert_int_equal(memory_live_count(), live_before);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -32,7 +32,7 @@ static int stop(void **state) {
     return 0;
 }
 
-#define GUEST_TEST(name) TEST_WITH(name, start, stop)
+#define FIXTURE_TEST(name) TEST_GIVEN(name, start, stop, struct registry *registry)
 
 /* A board with ann and bob, in no database. */
 static struct registry_key *make_guest(struct registry *registry, struct bytes name) {
@@ -51,8 +51,7 @@ static void free_guest(struct registry *registry, struct registry_key *key) {
     registry_guest_release(registry, registry_guest_free(key));
 }
 
-GUEST_TEST(a_guest_is_found_while_it_is_there_and_only_then) {
-    struct registry *registry = *state;
+FIXTURE_TEST(a_guest_is_found_while_it_is_there_and_only_then) {
     struct registry_key *key = make_guest(registry, BYTES("daily"));
     assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
     for (int i = 0; i < 3; i++) {
@@ -69,8 +68,7 @@ GUEST_TEST(a_guest_is_found_while_it_is_there_and_only_then) {
     free_guest(registry, key);
 }
 
-GUEST_TEST(a_lent_board_is_found_until_it_is_taken_back) {
-    struct registry *registry = *state;
+FIXTURE_TEST(a_lent_board_is_found_until_it_is_taken_back) {
     struct registry_key *key = make_guest(registry, BYTES("daily"));
     registry_guest_lend(registry, key);
     for (int i = 0; i < 2; i++) {
@@ -84,8 +82,7 @@ GUEST_TEST(a_lent_board_is_found_until_it_is_taken_back) {
     free_guest(registry, key);
 }
 
-GUEST_TEST(a_guest_keeps_its_members_under_another_name) {
-    struct registry *registry = *state;
+FIXTURE_TEST(a_guest_keeps_its_members_under_another_name) {
     struct registry_key *key = make_guest(registry, BYTES("daily"));
     struct registry_key *named = registry_guest_rename(registry, key, BYTES("weekly"));
     assert_non_null(named);
@@ -99,8 +96,7 @@ GUEST_TEST(a_guest_keeps_its_members_under_another_name) {
     free_guest(registry, copy);
 }
 
-GUEST_TEST(what_needs_memory_and_gets_none_changes_nothing) {
-    struct registry *registry = *state;
+FIXTURE_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     struct registry_key *key = make_guest(registry, BYTES("daily"));
     memory_fail_at(1);
     assert_null(registry_guest_rename(registry, key, BYTES("weekly")));
@@ -125,8 +121,7 @@ GUEST_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     registry_destroy(other);
 }
 
-GUEST_TEST(a_guest_whose_period_is_over_rolls_over_unless_that_is_held) {
-    struct registry *registry = *state;
+FIXTURE_TEST(a_guest_whose_period_is_over_rolls_over_unless_that_is_held) {
     rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
     rules.archives_max = RULES_ARCHIVES_ALL;
     rules.is_created = true;
@@ -149,8 +144,7 @@ GUEST_TEST(a_guest_whose_period_is_over_rolls_over_unless_that_is_held) {
     free_guest(registry, key);
 }
 
-GUEST_TEST(a_guest_leaves_without_remains) {
-    struct registry *registry = *state;
+FIXTURE_TEST(a_guest_leaves_without_remains) {
     struct registry_key *key = make_guest(registry, BYTES("daily"));
     for (uint32_t i = 0; i < 5000; i++) {
         char name[16];
@@ -169,5 +163,5 @@ GUEST_TEST(a_guest_leaves_without_remains) {
 }
 
 int main(void) {
-    return TEST_RUN(NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -52,7 +52,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct fixture *f)
 
 static struct registry_key *find_or_create(struct fixture *f, const char *name, bool *is_new) {
     struct registry_key *key =
@@ -80,8 +80,7 @@ static void assert_told(struct fixture *f, const char *expected) {
     f->told[0] = '\0';
 }
 
-IN_FIXTURE(every_change_of_a_field_is_reported) {
-    struct fixture *f = *state;
+FIXTURE_TEST(every_change_of_a_field_is_reported) {
     const struct bytes args[] = {BYTES("a"), BYTES("1"), BYTES("b"),
                                  BYTES("2"), BYTES("a"), BYTES("3")};
     uint32_t added_count;
@@ -103,8 +102,7 @@ IN_FIXTURE(every_change_of_a_field_is_reported) {
     assert_told(f, "take h a; take h b; remove h; ");
 }
 
-IN_FIXTURE(a_key_that_stays_empty_for_lack_of_memory_was_never_there) {
-    struct fixture *f = *state;
+FIXTURE_TEST(a_key_that_stays_empty_for_lack_of_memory_was_never_there) {
     const struct bytes args[] = {BYTES("a"), BYTES("1"), BYTES("b"), BYTES("2")};
     uint32_t added_count;
     bool is_new;
@@ -119,8 +117,7 @@ IN_FIXTURE(a_key_that_stays_empty_for_lack_of_memory_was_never_there) {
     assert_int_equal(registry_count(f->registry, 0), 0);
 }
 
-IN_FIXTURE(a_key_keeps_its_kind) {
-    struct fixture *f = *state;
+FIXTURE_TEST(a_key_keeps_its_kind) {
     bool is_new;
     struct registry_key *hash = find_or_create(f, "h", &is_new);
     put(f, hash, "a", "1");
@@ -143,8 +140,7 @@ static const struct registry_key *prefetch(struct fixture *f, const char *name) 
     return registry_prefetch_end(f->registry, 0, &ahead);
 }
 
-IN_FIXTURE(the_last_stage_of_a_prefetch_finds_keys_of_any_kind) {
-    struct fixture *f = *state;
+FIXTURE_TEST(the_last_stage_of_a_prefetch_finds_keys_of_any_kind) {
     bool is_new;
     struct registry_key *hash = find_or_create(f, "h", &is_new);
     put(f, hash, "a", "1");
@@ -159,8 +155,7 @@ IN_FIXTURE(the_last_stage_of_a_prefetch_finds_keys_of_any_kind) {
     assert_int_equal(hash_count(&hash->hash), 1001);
 }
 
-IN_FIXTURE(memory_is_counted_to_the_byte) {
-    struct fixture *f = *state;
+FIXTURE_TEST(memory_is_counted_to_the_byte) {
     bool is_new;
     struct registry_key *key = find_or_create(f, "h", &is_new);
     size_t key_size = memory_size(key);
@@ -172,8 +167,7 @@ IN_FIXTURE(memory_is_counted_to_the_byte) {
     }
 }
 
-IN_FIXTURE(a_large_hash_is_freed_in_steps_and_found_no_more) {
-    struct fixture *f = *state;
+FIXTURE_TEST(a_large_hash_is_freed_in_steps_and_found_no_more) {
     enum { FIELDS = 5000, WORK = 100 };
     bool is_new;
     struct registry_key *key = find_or_create(f, "h", &is_new);
@@ -192,8 +186,7 @@ IN_FIXTURE(a_large_hash_is_freed_in_steps_and_found_no_more) {
     assert_true(steps >= FIELDS / WORK);
 }
 
-IN_FIXTURE(a_piece_of_a_walk_has_a_limited_number_of_bytes) {
-    struct fixture *f = *state;
+FIXTURE_TEST(a_piece_of_a_walk_has_a_limited_number_of_bytes) {
     enum { FIELDS = 20, VALUE_SIZE = 30000, ENTRIES_MAX = 512 };
     struct hash_pair pairs[ENTRIES_MAX];
     struct registry_walk_piece piece;
@@ -221,5 +214,3 @@ IN_FIXTURE(a_piece_of_a_walk_has_a_limited_number_of_bytes) {
     registry_walk_end(f->registry);
     memory_free(value);
 }
-
-TEST_MAIN(NULL, NULL)

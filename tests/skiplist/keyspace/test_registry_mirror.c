@@ -169,5 +169,3 @@ TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
     assert_true(nth > 2);
     workload_end(&workload);
 }
-
-TEST_MAIN(NULL, NULL)

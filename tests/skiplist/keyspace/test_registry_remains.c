@@ -197,5 +197,5 @@ TEST(keys_and_steps_in_any_order_leave_nothing) {
 
 int main(void) {
     layout_init_default(&usual_rules.layout);
-    return TEST_RUN(NULL, NULL);
+    return test_run(NULL, NULL);
 }

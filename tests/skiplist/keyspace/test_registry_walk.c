@@ -578,5 +578,3 @@ TEST(a_walk_needs_no_memory) {
     assert_int_equal(memory_requests(), requests);
     registry_destroy(registry);
 }
-
-TEST_MAIN(NULL, NULL)

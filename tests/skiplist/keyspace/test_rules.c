@@ -276,5 +276,3 @@ rules_test(many_kinds_are_as_quick_as_a_few) {
     assert_int_equal(set.count, 0);
     assert_valid();
 }
-
-TEST_MAIN(NULL, NULL)

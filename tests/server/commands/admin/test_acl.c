@@ -1,6 +1,4 @@
 /* ACL, and what the rights it gives mean for requests. */
-#include "tests/support/test.h"
-
 #include "server/acl/acl_user.h"
 #include "tests/support/harness.h"
 
@@ -330,5 +328,3 @@ ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
     assert_true(is_made);
     free(before);
 }
-
-TEST_MAIN(NULL, NULL)

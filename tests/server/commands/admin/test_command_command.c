@@ -1,6 +1,4 @@
 /* COMMAND, by bytes in and bytes out, and what the entries themselves promise. */
-#include "tests/support/test.h"
-
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
 
@@ -13,10 +11,6 @@ static int teardown(void **state) {
     harness_destroy(*state);
     return 0;
 }
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 static uint32_t table_size(void) {
     uint32_t count = 0;
@@ -55,13 +49,11 @@ static const char *skip_value(const char *at) {
 
 #define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
 
-IN_FIXTURE(count_counts_the_commands_of_the_table) {
-    BEGIN;
+SERVER_TEST(count_counts_the_commands_of_the_table) {
     assert_int_equal(harness_run_integer(h, s, "COMMAND COUNT"), table_size());
 }
 
-IN_FIXTURE(every_form_is_one_whole_value_in_both_protocols) {
-    BEGIN;
+SERVER_TEST(every_form_is_one_whole_value_in_both_protocols) {
     static const char *const lines[] = {"COMMAND", "COMMAND INFO", "COMMAND DOCS", "COMMAND LIST",
                                         "COMMAND HELP"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -73,8 +65,7 @@ IN_FIXTURE(every_form_is_one_whole_value_in_both_protocols) {
     }
 }
 
-IN_FIXTURE(command_and_command_info_tell_of_every_command) {
-    BEGIN;
+SERVER_TEST(command_and_command_info_tell_of_every_command) {
     char header[32];
     int size = snprintf(header, sizeof header, "*%u\r\n*10\r\n", table_size());
     assert_int_equal(strncmp(harness_run(h, s, "COMMAND"), header, (size_t)size), 0);
@@ -88,8 +79,7 @@ IN_FIXTURE(command_and_command_info_tell_of_every_command) {
 
 /* ---- COMMAND INFO ---- */
 
-IN_FIXTURE(info_has_redis_shape) {
-    BEGIN;
+SERVER_TEST(info_has_redis_shape) {
     harness_expect(h, s, "COMMAND INFO expire",
                    "*1\r\n*10\r\n$6\r\nexpire\r\n:-3\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
                    "*3\r\n+@keyspace\r\n+@write\r\n+@fast\r\n*0\r\n"
@@ -111,8 +101,7 @@ IN_FIXTURE(info_has_redis_shape) {
                    "$5\r\nlimit\r\n:0\r\n~0\r\n");
 }
 
-IN_FIXTURE(info_of_an_unknown_name_is_nil_in_its_place) {
-    BEGIN;
+SERVER_TEST(info_of_an_unknown_name_is_nil_in_its_place) {
     harness_expect(h, s, "COMMAND INFO foo zadd|foo object|foo \"\"",
                    "*4\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n");
     harness_expect_prefix(h, s, "COMMAND INFO foo ttl", "*2\r\n$-1\r\n*10\r\n$3\r\nttl\r\n");
@@ -120,8 +109,7 @@ IN_FIXTURE(info_of_an_unknown_name_is_nil_in_its_place) {
     harness_expect(h, s, "COMMAND INFO foo", "*1\r\n_\r\n");
 }
 
-IN_FIXTURE(a_subcommand_is_found_by_its_full_name) {
-    BEGIN;
+SERVER_TEST(a_subcommand_is_found_by_its_full_name) {
     harness_expect_prefix(h, s, "COMMAND INFO OBJECT|encoding",
                           "*1\r\n*10\r\n$15\r\nobject|encoding\r\n:3\r\n*1\r\n+readonly\r\n"
                           ":2\r\n:2\r\n:1\r\n*3\r\n+@keyspace\r\n+@read\r\n+@slow\r\n");
@@ -130,24 +118,21 @@ IN_FIXTURE(a_subcommand_is_found_by_its_full_name) {
                           "*1\r\n+@slow\r\n*0\r\n*0\r\n*4\r\n*10\r\n$11\r\nslowlog|get\r\n");
 }
 
-IN_FIXTURE(two_keys_are_two_key_specifications) {
-    BEGIN;
+SERVER_TEST(two_keys_are_two_key_specifications) {
     const char *reply = harness_run(h, s, "COMMAND INFO copy");
     const char *source = strstr(reply, "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+RO\r\n+access\r\n");
     assert_non_null(source);
     assert_non_null(strstr(source, "*2\r\n+OW\r\n+update\r\n"));
 }
 
-IN_FIXTURE(keys_that_a_count_announces_are_a_keynum_specification) {
-    BEGIN;
+SERVER_TEST(keys_that_a_count_announces_are_a_keynum_specification) {
     const char *reply = harness_run(h, s, "COMMAND INFO zmpop");
     assert_non_null(strstr(reply, "+movablekeys\r\n"));
     assert_non_null(strstr(reply, "$6\r\nkeynum\r\n$4\r\nspec\r\n*6\r\n$9\r\nkeynumidx\r\n:0\r\n"
                                   "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n"));
 }
 
-IN_FIXTURE(sources_that_a_count_announces_are_only_read) {
-    BEGIN;
+SERVER_TEST(sources_that_a_count_announces_are_only_read) {
     static const char stored[] = "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+OW\r\n+update\r\n";
     static const char read[] = "*2\r\n+RO\r\n+access\r\n";
     static const char *const names[] = {"zunionstore", "zinterstore", "zdiffstore", "zrangestore"};
@@ -167,8 +152,7 @@ IN_FIXTURE(sources_that_a_count_announces_are_only_read) {
 
 /* ---- COMMAND DOCS ---- */
 
-IN_FIXTURE(docs_have_redis_shape) {
-    BEGIN;
+SERVER_TEST(docs_have_redis_shape) {
     harness_expect_prefix(h, s, "COMMAND DOCS copy",
                           "*2\r\n$4\r\ncopy\r\n*10\r\n$7\r\nsummary\r\n");
     const char *reply = h->reply.at;
@@ -188,8 +172,7 @@ IN_FIXTURE(docs_have_redis_shape) {
                "$5\r\nflags\r\n*1\r\n+optional\r\n"));
 }
 
-IN_FIXTURE(docs_nest_the_arguments_of_a_choice) {
-    BEGIN;
+SERVER_TEST(docs_nest_the_arguments_of_a_choice) {
     const char *reply = harness_run(h, s, "COMMAND DOCS expire");
     assert_non_null(strstr(reply,
                            "*8\r\n$4\r\nname\r\n$9\r\ncondition\r\n$4\r\ntype\r\n$5\r\noneof\r\n"
@@ -203,8 +186,7 @@ IN_FIXTURE(docs_nest_the_arguments_of_a_choice) {
                            "%4\r\n$4\r\nname\r\n$2\r\nnx\r\n"));
 }
 
-IN_FIXTURE(docs_leave_unknown_names_out) {
-    BEGIN;
+SERVER_TEST(docs_leave_unknown_names_out) {
     harness_expect(h, s, "COMMAND DOCS foo", "*0\r\n");
     harness_expect_prefix(h, s, "COMMAND DOCS ttl foo TTL", "*4\r\n$3\r\nttl\r\n");
     s->protocol = 3;
@@ -212,8 +194,7 @@ IN_FIXTURE(docs_leave_unknown_names_out) {
     harness_expect_prefix(h, s, "COMMAND DOCS ttl", "%1\r\n$3\r\nttl\r\n%5\r\n");
 }
 
-IN_FIXTURE(docs_of_a_container_hold_its_subcommands) {
-    BEGIN;
+SERVER_TEST(docs_of_a_container_hold_its_subcommands) {
     const char *reply = harness_run(h, s, "COMMAND DOCS slowlog");
     assert_non_null(strstr(reply, "$11\r\nsubcommands\r\n*8\r\n$11\r\nslowlog|get\r\n*10\r\n"));
     harness_expect_prefix(h, s, "COMMAND DOCS slowlog|get", "*2\r\n$11\r\nslowlog|get\r\n*10\r\n");
@@ -221,8 +202,7 @@ IN_FIXTURE(docs_of_a_container_hold_its_subcommands) {
 
 /* ---- COMMAND LIST ---- */
 
-IN_FIXTURE(list_names_commands_and_subcommands) {
-    BEGIN;
+SERVER_TEST(list_names_commands_and_subcommands) {
     char header[32];
     int size = snprintf(header, sizeof header, "*%u\r\n", command_count());
     const char *reply = harness_run(h, s, "COMMAND LIST");
@@ -231,8 +211,7 @@ IN_FIXTURE(list_names_commands_and_subcommands) {
     assert_non_null(strstr(reply, "$15\r\nobject|encoding\r\n"));
 }
 
-IN_FIXTURE(list_filters_by_pattern_in_any_case) {
-    BEGIN;
+SERVER_TEST(list_filters_by_pattern_in_any_case) {
     harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN TT?", "*1\r\n$3\r\nttl\r\n");
     harness_expect(h, s, "COMMAND LIST filterby pattern *|REFCOUNT",
                    "*1\r\n$15\r\nobject|refcount\r\n");
@@ -240,8 +219,7 @@ IN_FIXTURE(list_filters_by_pattern_in_any_case) {
     harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN \"\"", "*0\r\n");
 }
 
-IN_FIXTURE(list_filters_by_category_and_module) {
-    BEGIN;
+SERVER_TEST(list_filters_by_category_and_module) {
     const char *reply = harness_run(h, s, "COMMAND LIST FILTERBY ACLCAT SortedSet");
     assert_non_null(strstr(reply, "$4\r\nzadd\r\n"));
     assert_null(strstr(reply, "$3\r\nttl\r\n"));
@@ -253,8 +231,7 @@ IN_FIXTURE(list_filters_by_category_and_module) {
     harness_expect(h, s, "COMMAND LIST FILTERBY MODULE any", "*0\r\n");
 }
 
-IN_FIXTURE(categories_are_those_of_redis) {
-    BEGIN;
+SERVER_TEST(categories_are_those_of_redis) {
     static const char *const lines[][2] = {
         {"command|info", "+@slow\r\n+@connection\r\n"},
         {"client|info", "+@slow\r\n+@connection\r\n"},
@@ -277,13 +254,11 @@ IN_FIXTURE(categories_are_those_of_redis) {
     }
 }
 
-IN_FIXTURE(removed_keys_are_marked_as_removed) {
-    BEGIN;
+SERVER_TEST(removed_keys_are_marked_as_removed) {
     assert_non_null(strstr(harness_run(h, s, "COMMAND INFO unlink"), "*2\r\n+RM\r\n+delete\r\n"));
 }
 
-IN_FIXTURE(list_refuses_other_words) {
-    BEGIN;
+SERVER_TEST(list_refuses_other_words) {
     static const char *const lines[] = {
         "COMMAND LIST FOO",
         "COMMAND LIST FILTERBY",
@@ -299,8 +274,7 @@ IN_FIXTURE(list_refuses_other_words) {
 
 /* ---- COMMAND GETKEYS ---- */
 
-IN_FIXTURE(getkeys_finds_the_keys_of_a_command) {
-    BEGIN;
+SERVER_TEST(getkeys_finds_the_keys_of_a_command) {
     static const char *const lines[][2] = {
         {"zadd a 1 m 2 n", "*1\r\n$1\r\na\r\n"},
         {"DEL a b a", "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\na\r\n"},
@@ -318,8 +292,7 @@ IN_FIXTURE(getkeys_finds_the_keys_of_a_command) {
     }
 }
 
-IN_FIXTURE(getkeys_refuses_what_has_no_keys) {
-    BEGIN;
+SERVER_TEST(getkeys_refuses_what_has_no_keys) {
     static const char *const lines[][2] = {
         {"foo", "-ERR Invalid command specified\r\n"},
         {"object foo a", "-ERR Invalid command specified\r\n"},
@@ -390,8 +363,7 @@ IN_FIXTURE(every_entry_is_documented_and_consistent) {
     }
 }
 
-IN_FIXTURE(help_and_unknown_subcommands) {
-    BEGIN;
+SERVER_TEST(help_and_unknown_subcommands) {
     harness_expect_prefix(
         h, s, "COMMAND HELP",
         "*19\r\n+COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
@@ -399,5 +371,3 @@ IN_FIXTURE(help_and_unknown_subcommands) {
     harness_expect(h, s, "COMMAND COUNT x",
                    "-ERR wrong number of arguments for 'command|count' command\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,13 +1,4 @@
 /* CONFIG: patterns, several pairs at once, refusals in Redis's words, statistics, the file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "server/dispatch/syntax.h"
@@ -58,26 +49,26 @@ static long count_values(void **state, const char *line) {
 
 /* ---- GET ---- */
 
-static void get_answers_names_and_values_flat_in_resp2(void **state) {
+TEST_WITH(get_answers_names_and_values_flat_in_resp2, set_up, tear_down) {
     expect(state, "CONFIG GET port", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
     expect(state, "config get PORT", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
     expect(state, "CONFIG GET nothing", "*0\r\n");
     expect(state, "CONFIG GET \"\"", "*0\r\n");
 }
 
-static void get_answers_a_map_in_resp3(void **state) {
+TEST_WITH(get_answers_a_map_in_resp3, set_up, tear_down) {
     ((struct fixture *)*state)->session->protocol = 3;
     expect(state, "CONFIG GET port", "%1\r\n$4\r\nport\r\n$4\r\n6379\r\n");
     expect(state, "CONFIG GET nothing", "%0\r\n");
 }
 
-static void get_takes_several_patterns_and_answers_each_setting_once_in_order(void **state) {
+TEST_WITH(get_takes_several_patterns_and_answers_each_setting_once_in_order, set_up, tear_down) {
     expect(state, "CONFIG GET tcp-* maxclients TCP-backlog t[ci]m*out",
            "*8\r\n$11\r\ntcp-backlog\r\n$3\r\n511\r\n$7\r\ntimeout\r\n$1\r\n0\r\n"
            "$13\r\ntcp-keepalive\r\n$3\r\n300\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
 }
 
-static void get_star_answers_every_setting(void **state) {
+TEST_WITH(get_star_answers_every_setting, set_up, tear_down) {
     long count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) != 0 ? 0 : 2;
@@ -92,7 +83,7 @@ static void get_star_answers_every_setting(void **state) {
            "-ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'\r\n");
 }
 
-static void old_names_of_settings_are_answered_as_they_were_asked(void **state) {
+TEST_WITH(old_names_of_settings_are_answered_as_they_were_asked, set_up, tear_down) {
     expect(state, "CONFIG GET slave-priority", "*2\r\n$14\r\nslave-priority\r\n$3\r\n100\r\n");
     expect(state, "CONFIG SET slave-priority 7", "+OK\r\n");
     expect(state, "CONFIG GET replica-priority *LAVE-PRI*",
@@ -106,7 +97,7 @@ static void old_names_of_settings_are_answered_as_they_were_asked(void **state) 
            "parameter\r\n");
 }
 
-static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
+TEST_WITH(get_answers_what_redis_benchmark_asks_at_its_start, set_up, tear_down) {
     expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
     expect(state, "CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
     expect(state, "CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
@@ -114,7 +105,7 @@ static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
            "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n");
 }
 
-static void get_answers_repeated_settings_as_one_text_of_lines(void **state) {
+TEST_WITH(get_answers_repeated_settings_as_one_text_of_lines, set_up, tear_down) {
     expect(state, "CONFIG GET layout",
            "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE 2\r\n");
     expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
@@ -123,7 +114,7 @@ static void get_answers_repeated_settings_as_one_text_of_lines(void **state) {
 
 /* ---- SET ---- */
 
-static void set_changes_several_settings(void **state) {
+TEST_WITH(set_changes_several_settings, set_up, tear_down) {
     expect(state, "CONFIG SET timeout 30 MaxMemory 1gb requirepass \"a b\"", "+OK\r\n");
     assert_int_equal(settings_of(state)->timeout_s, 30);
     expect(state, "CONFIG GET maxmemory requirepass",
@@ -133,7 +124,7 @@ static void set_changes_several_settings(void **state) {
     assert_null(settings_of(state)->requirepass);
 }
 
-static void set_is_all_or_nothing(void **state) {
+TEST_WITH(set_is_all_or_nothing, set_up, tear_down) {
     expect(state, "CONFIG SET timeout 30 maxclients 0",
            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
            "between 1 and 4294967295 inclusive\r\n");
@@ -148,7 +139,7 @@ static void set_is_all_or_nothing(void **state) {
     assert_int_equal(settings_of(state)->timeout_s, 0);
 }
 
-static void set_takes_what_durability_may_be_changed_to(void **state) {
+TEST_WITH(set_takes_what_durability_may_be_changed_to, set_up, tear_down) {
     expect(state,
            "CONFIG SET appendonly yes appendfsync always save \"60 1 30 2\" "
            "auto-aof-rewrite-percentage 50 auto-aof-rewrite-min-size 1mb "
@@ -166,12 +157,12 @@ static void set_takes_what_durability_may_be_changed_to(void **state) {
            "config\r\n");
 }
 
-static void set_with_a_name_that_breaks_lines_keeps_the_framing(void **state) {
+TEST_WITH(set_with_a_name_that_breaks_lines_keeps_the_framing, set_up, tear_down) {
     expect(state, "CONFIG SET \"a\\r\\nb\" 1",
            "-ERR Unknown option or number of arguments for CONFIG SET - 'a??b'\r\n");
 }
 
-static void set_counts_its_arguments_as_redis_does(void **state) {
+TEST_WITH(set_counts_its_arguments_as_redis_does, set_up, tear_down) {
     expect(state, "CONFIG SET", "-ERR wrong number of arguments for 'config|set' command\r\n");
     expect(state, "CONFIG SET timeout",
            "-ERR wrong number of arguments for 'config|set' command\r\n");
@@ -199,7 +190,7 @@ static bool is_logged(enum log_level level) {
     return has_text;
 }
 
-static void set_loglevel_holds_at_once(void **state) {
+TEST_WITH(set_loglevel_holds_at_once, set_up, tear_down) {
     assert_false(is_logged(LOG_DEBUG));
     expect(state, "CONFIG SET loglevel debug", "+OK\r\n");
     assert_true(is_logged(LOG_DEBUG));
@@ -207,7 +198,7 @@ static void set_loglevel_holds_at_once(void **state) {
     assert_false(is_logged(LOG_NOTICE));
 }
 
-static void set_default_layout_holds_for_boards_made_afterwards(void **state) {
+TEST_WITH(set_default_layout_holds_for_boards_made_afterwards, set_up, tear_down) {
     expect(state, "ZADD before 12 ann", ":1\r\n");
     expect(state, "CONFIG SET default-layout money", "+OK\r\n");
     expect(state, "ZADD after 12.34 ann", ":1\r\n");
@@ -218,7 +209,7 @@ static void set_default_layout_holds_for_boards_made_afterwards(void **state) {
 }
 
 /* As CONFIG GET answers them: a line each, of which the first that matches a key counts. */
-static void set_of_layouts_and_boards_holds_for_boards_made_afterwards(void **state) {
+TEST_WITH(set_of_layouts_and_boards_holds_for_boards_made_afterwards, set_up, tear_down) {
     expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
     expect(state,
            "CONFIG SET layout \"laps FIELD t 30 SCALE 1\\n\\n# cents\\ncoins FIELD c 40 SCALE 2\" "
@@ -247,7 +238,7 @@ static void set_of_layouts_and_boards_holds_for_boards_made_afterwards(void **st
     expect(state, "ZSCORE c1 cid", "$4\r\n1.75\r\n");
 }
 
-static void without_memory_layouts_and_boards_stay(void **state) {
+TEST_WITH(without_memory_layouts_and_boards_stay, set_up, tear_down) {
     const struct fixture *fixture = *state;
     const char *reply = "-";
     for (uint64_t nth = 1; reply[0] == '-'; nth++) {
@@ -268,7 +259,7 @@ static void without_memory_layouts_and_boards_stay(void **state) {
     expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
 }
 
-static void a_password_given_to_set_stays_out_of_the_slow_log(void **state) {
+TEST_WITH(a_password_given_to_set_stays_out_of_the_slow_log, set_up, tear_down) {
     const struct fixture *fixture = *state;
     expect(state, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
     expect(state, "CONFIG SET requirepass open-sesame", "+OK\r\n");
@@ -280,7 +271,7 @@ static void a_password_given_to_set_stays_out_of_the_slow_log(void **state) {
 
 /* ---- RESETSTAT ---- */
 
-static void resetstat_sets_the_counters_back(void **state) {
+TEST_WITH(resetstat_sets_the_counters_back, set_up, tear_down) {
     struct server *server = &((struct fixture *)*state)->harness->server;
     expect(state, "ZADD b 1 ann", ":1\r\n");
     expect(state, "ZSCORE b ann", "$1\r\n1\r\n");
@@ -299,11 +290,11 @@ static void resetstat_sets_the_counters_back(void **state) {
 
 /* ---- REWRITE ---- */
 
-static void rewrite_without_a_file_is_an_error(void **state) {
+TEST_WITH(rewrite_without_a_file_is_an_error, set_up, tear_down) {
     expect(state, "CONFIG REWRITE", "-ERR The server is running without a config file\r\n");
 }
 
-static void rewrite_writes_the_file(void **state) {
+TEST_WITH(rewrite_writes_the_file, set_up, tear_down) {
     char path[] = "/tmp/leaderboard-config-XXXXXX";
     char error[SETTING_ERROR_MAX];
     char text[256] = "";
@@ -326,7 +317,7 @@ static void rewrite_writes_the_file(void **state) {
 }
 
 /* Lines in the file's order, more than there were and fewer. */
-static void rewrite_keeps_layouts_and_boards(void **state) {
+TEST_WITH(rewrite_keeps_layouts_and_boards, set_up, tear_down) {
     char path[] = "/tmp/leaderboard-config-XXXXXX";
     char error[SETTING_ERROR_MAX];
     int fd = mkstemp(path);
@@ -362,7 +353,7 @@ static void rewrite_keeps_layouts_and_boards(void **state) {
 
 /* ---- HELP and the table ---- */
 
-static void help_lists_the_subcommands(void **state) {
+TEST_WITH(help_lists_the_subcommands, set_up, tear_down) {
     const struct fixture *fixture = *state;
     harness_expect_prefix(
         fixture->harness, fixture->session, "CONFIG HELP",
@@ -376,8 +367,7 @@ static void help_lists_the_subcommands(void **state) {
         "+HELP\r\n");
 }
 
-static void the_syntax_is_printed_from_the_arguments(void **state) {
-    (void)state;
+TEST_WITH(the_syntax_is_printed_from_the_arguments, set_up, tear_down) {
     assert_null(command_find(BYTES("CONFIG"))->run);
     char syntax[128];
     syntax_print(command_by_index(command_find_full_name(BYTES("config|set"))), syntax,
@@ -386,35 +376,4 @@ static void the_syntax_is_printed_from_the_arguments(void **state) {
     syntax_print(command_by_index(command_find_full_name(BYTES("config|get"))), syntax,
                  sizeof syntax);
     assert_string_equal(syntax, "parameter [parameter ...]");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(get_answers_names_and_values_flat_in_resp2),
-        TEST(get_answers_a_map_in_resp3),
-        TEST(get_takes_several_patterns_and_answers_each_setting_once_in_order),
-        TEST(get_star_answers_every_setting),
-        TEST(old_names_of_settings_are_answered_as_they_were_asked),
-        TEST(get_answers_what_redis_benchmark_asks_at_its_start),
-        TEST(get_answers_repeated_settings_as_one_text_of_lines),
-        TEST(set_changes_several_settings),
-        TEST(set_is_all_or_nothing),
-        TEST(set_takes_what_durability_may_be_changed_to),
-        TEST(set_with_a_name_that_breaks_lines_keeps_the_framing),
-        TEST(set_counts_its_arguments_as_redis_does),
-        TEST(set_loglevel_holds_at_once),
-        TEST(set_default_layout_holds_for_boards_made_afterwards),
-        TEST(set_of_layouts_and_boards_holds_for_boards_made_afterwards),
-        TEST(without_memory_layouts_and_boards_stay),
-        TEST(a_password_given_to_set_stays_out_of_the_slow_log),
-        TEST(resetstat_sets_the_counters_back),
-        TEST(rewrite_without_a_file_is_an_error),
-        TEST(rewrite_writes_the_file),
-        TEST(rewrite_keeps_layouts_and_boards),
-        TEST(help_lists_the_subcommands),
-        TEST(the_syntax_is_printed_from_the_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,30 +1,9 @@
 /* HELLO AUTH PING ECHO SELECT QUIT RESET READONLY READWRITE CLIENT MONITOR SHUTDOWN, by bytes in
  * and bytes out; expected replies are those of redis-server. */
-#include "tests/support/test.h"
-
 #include <time.h>
 
 #include "codec/memory.h"
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int setup_with_password(void **state) {
-    *state = harness_create("requirepass sesame\n");
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 #define WRONGPASS "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
@@ -34,10 +13,7 @@ static int teardown(void **state) {
     "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
 #define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n"
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(hello_answers_in_the_protocol_it_switches_to) {
-    BEGIN;
+SERVER_TEST(hello_answers_in_the_protocol_it_switches_to) {
     harness_expect(h, s, "HELLO 3",
                    "%7\r\n" HELLO_HEAD "$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n" HELLO_REST);
     assert_int_equal(s->protocol, 3);
@@ -48,8 +24,7 @@ IN_FIXTURE(hello_answers_in_the_protocol_it_switches_to) {
     harness_expect_prefix(h, s, "HELLO", "*14\r\n");
 }
 
-IN_FIXTURE(hello_refuses_what_it_does_not_know) {
-    BEGIN;
+SERVER_TEST(hello_refuses_what_it_does_not_know) {
     harness_expect(h, s, "HELLO 1", "-NOPROTO unsupported protocol version\r\n");
     harness_expect(h, s, "HELLO 4", "-NOPROTO unsupported protocol version\r\n");
     harness_expect(h, s, "HELLO -9223372036854775808", "-NOPROTO unsupported protocol version\r\n");
@@ -64,10 +39,7 @@ IN_FIXTURE(hello_refuses_what_it_does_not_know) {
     assert_int_equal(s->protocol, 2);
 }
 
-#define TEST_PASSWORD(name) TEST_WITH(name, setup_with_password, teardown)
-
-TEST_PASSWORD(hello_takes_password_and_name_at_once) {
-    BEGIN;
+HARNESS_TEST(hello_takes_password_and_name_at_once, "requirepass sesame\n") {
     harness_expect_prefix(h, s, "HELLO 3", "-NOAUTH HELLO must be called with the client already");
     harness_expect(h, s, "HELLO 3 AUTH default wrong SETNAME bob", WRONGPASS);
     assert_null(s->name);
@@ -77,8 +49,7 @@ TEST_PASSWORD(hello_takes_password_and_name_at_once) {
 
 /* ---- AUTH ---- */
 
-TEST_PASSWORD(auth_lets_in_with_the_password_alone) {
-    BEGIN;
+HARNESS_TEST(auth_lets_in_with_the_password_alone, "requirepass sesame\n") {
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "AUTH wrong", WRONGPASS);
     harness_expect(h, s, "AUTH sesam", WRONGPASS);
@@ -92,21 +63,18 @@ TEST_PASSWORD(auth_lets_in_with_the_password_alone) {
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-TEST_PASSWORD(auth_takes_the_user_default) {
-    BEGIN;
+HARNESS_TEST(auth_takes_the_user_default, "requirepass sesame\n") {
     harness_expect(h, s, "AUTH default sesame", "+OK\r\n");
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-TEST_PASSWORD(a_failed_auth_leaves_who_is_in_inside) {
-    BEGIN;
+HARNESS_TEST(a_failed_auth_leaves_who_is_in_inside, "requirepass sesame\n") {
     harness_run(h, s, "AUTH sesame");
     harness_expect(h, s, "AUTH wrong", WRONGPASS);
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-IN_FIXTURE(without_a_password_set_auth_is_a_mistake_or_anything) {
-    BEGIN;
+SERVER_TEST(without_a_password_set_auth_is_a_mistake_or_anything) {
     harness_expect(h, s, "AUTH x",
                    "-ERR AUTH <password> called without any password configured for the default "
                    "user. Are you sure your configuration is correct?\r\n");
@@ -116,8 +84,7 @@ IN_FIXTURE(without_a_password_set_auth_is_a_mistake_or_anything) {
 
 /* ---- PING ECHO SELECT QUIT READONLY ---- */
 
-IN_FIXTURE(ping_and_echo_answer) {
-    BEGIN;
+SERVER_TEST(ping_and_echo_answer) {
     harness_expect(h, s, "PING", "+PONG\r\n");
     harness_expect(h, s, "ping ''", "$0\r\n\r\n");
     harness_expect(h, s, "PING \"a\\r\\nb\"", "$4\r\na\r\nb\r\n");
@@ -125,8 +92,7 @@ IN_FIXTURE(ping_and_echo_answer) {
     harness_expect(h, s, "ECHO hi", "$2\r\nhi\r\n");
 }
 
-IN_FIXTURE(select_has_16_databases) {
-    BEGIN;
+SERVER_TEST(select_has_16_databases) {
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
     harness_expect(h, s, "SELECT 15", "+OK\r\n");
     harness_expect(h, s, "ZCARD k", ":0\r\n");
@@ -140,21 +106,18 @@ IN_FIXTURE(select_has_16_databases) {
     harness_expect(h, s, "ZCARD k", ":1\r\n");
 }
 
-IN_FIXTURE(quit_answers_and_closes) {
-    BEGIN;
+SERVER_TEST(quit_answers_and_closes) {
     const char *reply = harness_send(h, s, BYTES("PING\r\nQUIT\r\nPING\r\n"));
     assert_string_equal(reply, "+PONG\r\n+OK\r\n");
     assert_true(s->is_close_after_reply);
 }
 
-IN_FIXTURE(readonly_and_readwrite_belong_to_clusters) {
-    BEGIN;
+SERVER_TEST(readonly_and_readwrite_belong_to_clusters) {
     harness_expect(h, s, "READONLY", "-ERR This instance has cluster support disabled\r\n");
     harness_expect(h, s, "READWRITE", "-ERR This instance has cluster support disabled\r\n");
 }
 
-TEST_PASSWORD(reset_brings_back_the_state_of_a_new_connection) {
-    BEGIN;
+HARNESS_TEST(reset_brings_back_the_state_of_a_new_connection, "requirepass sesame\n") {
     harness_run(h, s, "AUTH sesame");
     harness_run(h, s, "HELLO 3 SETNAME bob");
     harness_run(h, s, "CLIENT SETINFO LIB-NAME lib");
@@ -174,8 +137,7 @@ TEST_PASSWORD(reset_brings_back_the_state_of_a_new_connection) {
 }
 
 /* As in Redis: RESET's own reply is skipped after SKIP, and replies that are off are turned on. */
-TEST_PASSWORD(reset_is_silent_when_its_reply_is_skipped) {
-    BEGIN;
+HARNESS_TEST(reset_is_silent_when_its_reply_is_skipped, "requirepass sesame\n") {
     harness_run(h, s, "AUTH sesame");
     const char *reply = harness_send(h, s, BYTES("CLIENT REPLY SKIP\r\nRESET\r\nRESET\r\n"));
     assert_string_equal(reply, "+RESET\r\n");
@@ -183,19 +145,16 @@ TEST_PASSWORD(reset_is_silent_when_its_reply_is_skipped) {
 
 /* ---- CLIENT: names ---- */
 
-IN_FIXTURE(ids_grow_and_are_never_given_twice) {
-    struct harness *h = *state;
-    struct session *a = harness_connect(h);
+SERVER_TEST(ids_grow_and_are_never_given_twice) {
     struct session *b = harness_connect(h);
-    harness_expect(h, a, "CLIENT ID", ":1\r\n");
+    harness_expect(h, s, "CLIENT ID", ":1\r\n");
     harness_expect(h, b, "CLIENT ID", ":2\r\n");
     harness_disconnect(h, b);
     struct session *c = harness_connect(h);
     harness_expect(h, c, "CLIENT ID", ":3\r\n");
 }
 
-IN_FIXTURE(a_name_is_printable_and_can_be_cleared) {
-    BEGIN;
+SERVER_TEST(a_name_is_printable_and_can_be_cleared) {
     harness_expect(h, s, "CLIENT GETNAME", "$-1\r\n");
     harness_expect(h, s, "CLIENT SETNAME bob", "+OK\r\n");
     harness_expect(h, s, "CLIENT GETNAME", "$3\r\nbob\r\n");
@@ -211,8 +170,7 @@ IN_FIXTURE(a_name_is_printable_and_can_be_cleared) {
     harness_expect(h, s, "CLIENT GETNAME", "$-1\r\n");
 }
 
-IN_FIXTURE(a_name_of_256_bytes_is_the_longest) {
-    BEGIN;
+SERVER_TEST(a_name_of_256_bytes_is_the_longest) {
     char name[SESSION_NAME_MAX + 1];
     memset(name, 'n', sizeof name);
     struct bytes args[] = {
@@ -223,8 +181,7 @@ IN_FIXTURE(a_name_of_256_bytes_is_the_longest) {
     assert_string_equal(harness_run_args(h, s, args, 3), "-" SESSION_NAME_ERROR "\r\n");
 }
 
-IN_FIXTURE(the_library_tells_its_name_in_any_case) {
-    BEGIN;
+SERVER_TEST(the_library_tells_its_name_in_any_case) {
     harness_expect(h, s, "CLIENT SETINFO lib-name lettuce", "+OK\r\n");
     harness_expect(h, s, "CLIENT SETINFO LIB-VER 6.1", "+OK\r\n");
     const char *line = harness_run(h, s, "CLIENT INFO");
@@ -236,8 +193,7 @@ IN_FIXTURE(the_library_tells_its_name_in_any_case) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), "lib-name= lib-ver=6.1\n"));
 }
 
-IN_FIXTURE(a_name_that_finds_no_memory_changes_nothing) {
-    BEGIN;
+SERVER_TEST(a_name_that_finds_no_memory_changes_nothing) {
     harness_run(h, s, "CLIENT SETNAME old");
     harness_run(h, s, "CLIENT SETNAME older");
     memory_fail_at(2); /* the first is the line that harness_run makes */
@@ -248,8 +204,7 @@ IN_FIXTURE(a_name_that_finds_no_memory_changes_nothing) {
 
 /* ---- CLIENT LIST, INFO ---- */
 
-IN_FIXTURE(info_is_a_line_as_redis_prints_it) {
-    BEGIN;
+SERVER_TEST(info_is_a_line_as_redis_prints_it) {
     h->wall_us += 3500000;
     harness_run(h, s, "HELLO 3 SETNAME bob");
     harness_run(h, s, "SELECT 3");
@@ -271,22 +226,19 @@ static uint32_t line_count(const char *reply) {
     return count;
 }
 
-IN_FIXTURE(list_has_a_line_for_every_client_oldest_first) {
-    struct harness *h = *state;
-    struct session *a = harness_connect(h);
+SERVER_TEST(list_has_a_line_for_every_client_oldest_first) {
     harness_connect(h);
     struct session *c = harness_connect(h);
-    assert_int_equal(line_count(harness_run(h, a, "CLIENT LIST")), 3);
-    const char *reply = harness_run(h, a, "CLIENT LIST TYPE normal");
+    assert_int_equal(line_count(harness_run(h, s, "CLIENT LIST")), 3);
+    const char *reply = harness_run(h, s, "CLIENT LIST TYPE normal");
     assert_true(strstr(reply, "id=1 ") < strstr(reply, "\nid=2 "));
     assert_true(strstr(reply, "\nid=2 ") < strstr(reply, "\nid=3 "));
     assert_non_null(strstr(reply, "cmd=NULL"));
     harness_disconnect(h, c);
-    assert_int_equal(line_count(harness_run(h, a, "CLIENT LIST")), 2);
+    assert_int_equal(line_count(harness_run(h, s, "CLIENT LIST")), 2);
 }
 
-IN_FIXTURE(list_chooses_by_type_and_id) {
-    struct harness *h = *state;
+SERVER_TEST(list_chooses_by_type_and_id) {
     struct session *a = harness_connect(h);
     harness_connect(h);
     harness_expect(h, a, "CLIENT LIST TYPE pubsub", "$0\r\n\r\n");
@@ -301,55 +253,48 @@ IN_FIXTURE(list_chooses_by_type_and_id) {
 
 /* ---- CLIENT KILL ---- */
 
-IN_FIXTURE(the_old_form_kills_by_address) {
-    struct harness *h = *state;
-    struct session *a = harness_connect(h);
+SERVER_TEST(the_old_form_kills_by_address) {
     struct session *b = harness_connect(h);
-    harness_expect(h, a, "CLIENT KILL 127.0.0.1:50002", "+OK\r\n");
+    harness_expect(h, s, "CLIENT KILL 127.0.0.1:50002", "+OK\r\n");
     assert_true(b->is_killed);
     assert_int_equal(h->server.killed_count, 1);
-    harness_expect(h, a, "CLIENT KILL 127.0.0.1:50002", "-ERR No such client\r\n");
-    harness_expect(h, a, "CLIENT KILL nobody", "-ERR No such client\r\n");
-    harness_expect(h, a, "CLIENT KILL 127.0.0.1:50001", "+OK\r\n");
-    assert_true(a->is_close_after_reply && !a->is_killed);
+    harness_expect(h, s, "CLIENT KILL 127.0.0.1:50002", "-ERR No such client\r\n");
+    harness_expect(h, s, "CLIENT KILL nobody", "-ERR No such client\r\n");
+    harness_expect(h, s, "CLIENT KILL 127.0.0.1:50001", "+OK\r\n");
+    assert_true(s->is_close_after_reply && !s->is_killed);
     harness_disconnect(h, b);
     assert_int_equal(h->server.killed_count, 0);
 }
 
-IN_FIXTURE(filters_must_all_hold) {
-    struct harness *h = *state;
-    struct session *a = harness_connect(h);
+SERVER_TEST(filters_must_all_hold) {
     struct session *b = harness_connect(h);
-    harness_expect(h, a, "CLIENT KILL ID 2 ADDR 127.0.0.1:50001", ":0\r\n");
-    harness_expect(h, a, "CLIENT KILL ID 2 LADDR elsewhere", ":0\r\n");
-    harness_expect(h, a, "CLIENT KILL TYPE pubsub", ":0\r\n");
-    harness_expect(h, a, "CLIENT KILL ID 1", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL ID 2 ADDR 127.0.0.1:50001", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL ID 2 LADDR elsewhere", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL TYPE pubsub", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL ID 1", ":0\r\n");
     assert_false(b->is_killed);
-    harness_expect(h, a,
+    harness_expect(h, s,
                    "CLIENT KILL TYPE NORMAL USER default ID 2 ADDR 127.0.0.1:50002 LADDR "
                    "127.0.0.1:6379 SKIPME yes",
                    ":1\r\n");
     assert_true(b->is_killed);
-    harness_expect(h, a, "CLIENT KILL ID 1 SKIPME NO", ":1\r\n");
-    assert_true(a->is_close_after_reply);
+    harness_expect(h, s, "CLIENT KILL ID 1 SKIPME NO", ":1\r\n");
+    assert_true(s->is_close_after_reply);
 }
 
-IN_FIXTURE(maxage_kills_those_open_for_so_long) {
-    struct harness *h = *state;
-    struct session *a = harness_connect(h);
+SERVER_TEST(maxage_kills_those_open_for_so_long) {
     struct session *b = harness_connect(h);
     h->wall_us += 10000000;
     struct session *c = harness_connect(h);
-    harness_expect(h, a, "CLIENT KILL MAXAGE 11", ":0\r\n");
-    harness_expect(h, a, "CLIENT KILL MAXAGE 10", ":1\r\n");
+    harness_expect(h, s, "CLIENT KILL MAXAGE 11", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL MAXAGE 10", ":1\r\n");
     assert_true(b->is_killed && !c->is_killed);
-    harness_expect(h, a, "CLIENT KILL MAXAGE 0", "-ERR maxage should be greater than 0\r\n");
-    harness_expect(h, a, "CLIENT KILL MAXAGE x",
+    harness_expect(h, s, "CLIENT KILL MAXAGE 0", "-ERR maxage should be greater than 0\r\n");
+    harness_expect(h, s, "CLIENT KILL MAXAGE x",
                    "-ERR maxage is not an integer or out of range\r\n");
 }
 
-IN_FIXTURE(kill_refuses_what_it_does_not_know_and_kills_nobody) {
-    struct harness *h = *state;
+SERVER_TEST(kill_refuses_what_it_does_not_know_and_kills_nobody) {
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
     harness_expect(h, a, "CLIENT KILL ID 0", "-ERR client-id should be greater than 0\r\n");
@@ -364,8 +309,7 @@ IN_FIXTURE(kill_refuses_what_it_does_not_know_and_kills_nobody) {
 
 /* ---- CLIENT REPLY ---- */
 
-IN_FIXTURE(reply_off_is_silent_until_on) {
-    BEGIN;
+SERVER_TEST(reply_off_is_silent_until_on) {
     const char *reply = harness_send(
         h, s,
         BYTES(
@@ -373,8 +317,7 @@ IN_FIXTURE(reply_off_is_silent_until_on) {
     assert_string_equal(reply, "+OK\r\n+PONG\r\n");
 }
 
-IN_FIXTURE(reply_skip_leaves_out_the_next_reply_alone) {
-    BEGIN;
+SERVER_TEST(reply_skip_leaves_out_the_next_reply_alone) {
     assert_string_equal(harness_send(h, s, BYTES("CLIENT REPLY SKIP\r\nECHO a\r\nECHO b\r\n")),
                         "$1\r\nb\r\n");
     assert_string_equal(
@@ -388,8 +331,7 @@ IN_FIXTURE(reply_skip_leaves_out_the_next_reply_alone) {
 
 /* ---- CLIENT PAUSE ---- */
 
-IN_FIXTURE(a_pause_grows_but_does_not_shrink) {
-    BEGIN;
+SERVER_TEST(a_pause_grows_but_does_not_shrink) {
     harness_expect(h, s, "CLIENT PAUSE 1000 WRITE", "+OK\r\n");
     assert_int_equal(h->server.pause, SERVER_PAUSE_WRITE);
     assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 1000);
@@ -405,8 +347,7 @@ IN_FIXTURE(a_pause_grows_but_does_not_shrink) {
     assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 10);
 }
 
-IN_FIXTURE(pause_refuses_what_it_does_not_know) {
-    BEGIN;
+SERVER_TEST(pause_refuses_what_it_does_not_know) {
     harness_expect(h, s, "CLIENT PAUSE x", "-ERR timeout is not an integer or out of range\r\n");
     harness_expect(h, s, "CLIENT PAUSE -1", "-ERR timeout is negative\r\n");
     harness_expect(h, s, "CLIENT PAUSE 9223372036854775807", "-ERR timeout is out of range\r\n");
@@ -419,8 +360,7 @@ IN_FIXTURE(pause_refuses_what_it_does_not_know) {
 
 /* ---- switches, HELP ---- */
 
-IN_FIXTURE(switches_are_kept_and_shown) {
-    BEGIN;
+SERVER_TEST(switches_are_kept_and_shown) {
     harness_expect(h, s, "CLIENT NO-EVICT ON", "+OK\r\n");
     harness_expect(h, s, "CLIENT NO-TOUCH on", "+OK\r\n");
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), " flags=eT "));
@@ -430,8 +370,7 @@ IN_FIXTURE(switches_are_kept_and_shown) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), " flags=N "));
 }
 
-IN_FIXTURE(help_names_every_subcommand) {
-    BEGIN;
+SERVER_TEST(help_names_every_subcommand) {
     const char *reply = harness_run(h, s, "client help");
     assert_non_null(strstr(reply, "+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands"));
     const struct command *client = command_find(BYTES("CLIENT"));
@@ -451,8 +390,7 @@ static const char *take_output(struct session *session) {
     return text;
 }
 
-IN_FIXTURE(a_monitor_sees_what_others_run_as_redis_prints_it) {
-    BEGIN;
+SERVER_TEST(a_monitor_sees_what_others_run_as_redis_prints_it) {
     struct session *monitor = harness_connect(h);
     harness_expect(h, monitor, "MONITOR", "+OK\r\n");
     h->wall_us += 42;
@@ -467,8 +405,7 @@ IN_FIXTURE(a_monitor_sees_what_others_run_as_redis_prints_it) {
     assert_int_equal(s->output.size, 0);
 }
 
-IN_FIXTURE(a_monitor_sees_no_secrets_no_admins_and_nothing_refused) {
-    BEGIN;
+SERVER_TEST(a_monitor_sees_no_secrets_no_admins_and_nothing_refused) {
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
     harness_run(h, s, "AUTH default sesame");
@@ -488,8 +425,7 @@ IN_FIXTURE(a_monitor_sees_no_secrets_no_admins_and_nothing_refused) {
 }
 
 /* The arguments used to be walked from the start for each option, which took minutes. */
-IN_FIXTURE(a_hello_of_many_options_is_shown_in_one_pass) {
-    BEGIN;
+SERVER_TEST(a_hello_of_many_options_is_shown_in_one_pass) {
     enum { OPTIONS = 200000, ARGS = 2 + 2 * OPTIONS };
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
@@ -509,8 +445,7 @@ IN_FIXTURE(a_hello_of_many_options_is_shown_in_one_pass) {
     memory_free(args);
 }
 
-IN_FIXTURE(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
-    BEGIN;
+SERVER_TEST(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
     h->server.settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes = 8;
@@ -526,16 +461,14 @@ IN_FIXTURE(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
 
 /* ---- SHUTDOWN ---- */
 
-IN_FIXTURE(shutdown_asks_the_loop_to_stop_and_does_not_answer) {
-    BEGIN;
+SERVER_TEST(shutdown_asks_the_loop_to_stop_and_does_not_answer) {
     harness_expect(h, s, "SHUTDOWN NOSAVE", "");
     assert_true(h->server.is_shutdown_asked && !h->server.is_shutdown_now);
     harness_expect(h, s, "SHUTDOWN NOW FORCE", "");
     assert_true(h->server.is_shutdown_now);
 }
 
-IN_FIXTURE(shutdown_takes_only_options_that_fit_together) {
-    BEGIN;
+SERVER_TEST(shutdown_takes_only_options_that_fit_together) {
     harness_expect(h, s, "SHUTDOWN foo", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN SAVE NOSAVE", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN ABORT NOW", "-ERR syntax error\r\n");
@@ -544,16 +477,11 @@ IN_FIXTURE(shutdown_takes_only_options_that_fit_together) {
 }
 
 /* omem is what waits for a client, not the buffer in which its own line is written. */
-TEST(a_clients_own_line_has_no_output_that_waits) {
-    struct harness *h = harness_create("");
-    struct session *s = harness_connect(h);
+HARNESS_TEST(a_clients_own_line_has_no_output_that_waits, "") {
     struct session *other = harness_connect(h);
     assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " oll=0 omem=0 "));
     assert_non_null(buffer_reserve(&other->output, 100000));
     other->output.size = 100000;
     assert_non_null(strstr(harness_run(h, s, "CLIENT LIST"), " obl=100000 oll=1 omem=1"));
     other->output.size = 0;
-    harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

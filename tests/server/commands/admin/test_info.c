@@ -1,21 +1,5 @@
 /* INFO, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 /* The field's value in a reply, cut into out; "" if it is not there. */
 static const char *field(const char *reply, const char *name, char *out, size_t size) {
@@ -54,10 +38,7 @@ static uint32_t count_of(const char *text, const char *word) {
 
 /* ---- sections ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(sections_come_in_one_order_each_once) {
-    BEGIN;
+SERVER_TEST(sections_come_in_one_order_each_once) {
     static const char *const titles[] = {"# Server\r\n",      "# Clients\r\n", "# Memory\r\n",
                                          "# Persistence\r\n", "# Stats\r\n",   "# Replication\r\n",
                                          "# CPU\r\n",         "# Modules\r\n", "# Errorstats\r\n",
@@ -74,16 +55,14 @@ IN_FIXTURE(sections_come_in_one_order_each_once) {
     assert_non_null(strstr(at, "\r\n\r\n# Keyspace\r\n"));
 }
 
-IN_FIXTURE(default_is_all_but_commandstats_and_latencystats) {
-    BEGIN;
+SERVER_TEST(default_is_all_but_commandstats_and_latencystats) {
     uint32_t shown = count_of(harness_run(h, s, "INFO default"), "# ");
     assert_int_equal(count_of(harness_run(h, s, "INFO all"), "# "), shown + 2);
     assert_int_equal(count_of(harness_run(h, s, "INFO everything"), "# "), shown + 2);
     assert_int_equal(count_of(harness_run(h, s, "info Commandstats DEFAULT"), "# "), shown + 1);
 }
 
-IN_FIXTURE(an_unknown_section_is_empty) {
-    BEGIN;
+SERVER_TEST(an_unknown_section_is_empty) {
     harness_expect(h, s, "INFO nothing", "$0\r\n\r\n");
     harness_expect(h, s, "INFO \"\"", "$0\r\n\r\n");
     s->protocol = 3;
@@ -91,8 +70,7 @@ IN_FIXTURE(an_unknown_section_is_empty) {
     harness_expect(h, s, "INFO cluster", "=34\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n");
 }
 
-IN_FIXTURE(every_line_is_a_heading_a_field_or_empty) {
-    BEGIN;
+SERVER_TEST(every_line_is_a_heading_a_field_or_empty) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD a x m");
     const char *at = strchr(harness_run(h, s, "INFO everything"), '\n') + 1;
@@ -105,8 +83,7 @@ IN_FIXTURE(every_line_is_a_heading_a_field_or_empty) {
 
 /* ---- fields ---- */
 
-IN_FIXTURE(server_tells_versions_process_and_uptime) {
-    BEGIN;
+SERVER_TEST(server_tells_versions_process_and_uptime) {
     char pid[32];
     expect_field(h, s, "server", "redis_version", SERVER_REDIS_VERSION);
     expect_field(h, s, "server", "leaderboard_version", SERVER_VERSION);
@@ -125,8 +102,7 @@ IN_FIXTURE(server_tells_versions_process_and_uptime) {
     assert_int_equal(strlen(h->server.run_id), 40);
 }
 
-IN_FIXTURE(clients_are_counted) {
-    BEGIN;
+SERVER_TEST(clients_are_counted) {
     expect_field(h, s, "clients", "connected_clients", "1");
     harness_connect(h);
     expect_field(h, s, "clients", "connected_clients", "2");
@@ -134,8 +110,7 @@ IN_FIXTURE(clients_are_counted) {
     expect_field(h, s, "clients", "blocked_clients", "0");
 }
 
-IN_FIXTURE(memory_is_what_was_allocated) {
-    BEGIN;
+SERVER_TEST(memory_is_what_was_allocated) {
     int64_t before = number(h, s, "memory", "used_memory");
     for (int i = 0; i < 10000; i++) {
         harness_run_format(h, s, "ZADD a %d member:%d", i, i);
@@ -153,8 +128,7 @@ IN_FIXTURE(memory_is_what_was_allocated) {
     expect_field(h, s, "memory", "maxmemory_human", "1.50G");
 }
 
-IN_FIXTURE(lazily_freed_boards_are_told) {
-    BEGIN;
+SERVER_TEST(lazily_freed_boards_are_told) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "DEL a");
     expect_field(h, s, "memory", "lazyfree_pending_objects", "1");
@@ -163,15 +137,13 @@ IN_FIXTURE(lazily_freed_boards_are_told) {
     expect_field(h, s, "memory", "lazyfreed_objects", "1");
 }
 
-IN_FIXTURE(nothing_is_loading) {
-    BEGIN;
+SERVER_TEST(nothing_is_loading) {
     expect_field(h, s, "persistence", "loading", "0");
     expect_field(h, s, "persistence", "aof_enabled", "0");
     expect_field(h, s, "persistence", "rdb_last_save_time", "1767225600");
 }
 
-IN_FIXTURE(stats_are_counters) {
-    BEGIN;
+SERVER_TEST(stats_are_counters) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXISTS a b");
     harness_run(h, s, "PEXPIRE a 1");
@@ -189,8 +161,7 @@ IN_FIXTURE(stats_are_counters) {
     assert_int_equal(number(h, s, "stats", "total_commands_processed"), processed + 1);
 }
 
-IN_FIXTURE(rates_are_those_of_the_last_sample) {
-    BEGIN;
+SERVER_TEST(rates_are_those_of_the_last_sample) {
     struct stats *stats = &h->server.stats;
     stats_sample(stats, 1000000);
     stats->commands_processed += 500;
@@ -202,8 +173,7 @@ IN_FIXTURE(rates_are_those_of_the_last_sample) {
     expect_field(h, s, "stats", "instantaneous_output_kbps", "0.50");
 }
 
-IN_FIXTURE(this_server_is_a_master_without_replicas) {
-    BEGIN;
+SERVER_TEST(this_server_is_a_master_without_replicas) {
     char value[256];
     expect_field(h, s, "replication", "role", "master");
     expect_field(h, s, "replication", "connected_slaves", "0");
@@ -211,8 +181,7 @@ IN_FIXTURE(this_server_is_a_master_without_replicas) {
     assert_int_equal(strspn(value, "0123456789abcdef"), 40);
 }
 
-IN_FIXTURE(processor_time_is_told) {
-    BEGIN;
+SERVER_TEST(processor_time_is_told) {
     char value[256];
     static const char *const names[] = {"used_cpu_sys", "used_cpu_user", "used_cpu_sys_children",
                                         "used_cpu_user_children"};
@@ -222,8 +191,7 @@ IN_FIXTURE(processor_time_is_told) {
     }
 }
 
-IN_FIXTURE(commandstats_tell_calls_failures_and_refusals) {
-    BEGIN;
+SERVER_TEST(commandstats_tell_calls_failures_and_refusals) {
     h->server.settings.slowlog_log_slower_than_us = -1;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD a x m");
@@ -239,8 +207,7 @@ IN_FIXTURE(commandstats_tell_calls_failures_and_refusals) {
     assert_null(strstr(h->reply.at, "cmdstat_zscore"));
 }
 
-IN_FIXTURE(errorstats_count_errors_by_their_first_word) {
-    BEGIN;
+SERVER_TEST(errorstats_count_errors_by_their_first_word) {
     harness_run(h, s, "ZADD a x m");
     harness_run(h, s, "NOSUCH");
     expect_field(h, s, "errorstats", "errorstat_ERR", "count=2");
@@ -251,8 +218,7 @@ IN_FIXTURE(errorstats_count_errors_by_their_first_word) {
     expect_field(h, s, "errorstats", "errorstat_ERR", "count=2");
 }
 
-IN_FIXTURE(latencystats_tell_percentiles) {
-    BEGIN;
+SERVER_TEST(latencystats_tell_percentiles) {
     struct stats_command *zscore =
         &h->server.stats.commands[command_find_full_name(BYTES("zscore"))];
     for (int i = 0; i < 98; i++) {
@@ -265,8 +231,7 @@ IN_FIXTURE(latencystats_tell_percentiles) {
     expect_field(h, s, "latencystats", "latency_percentiles_usec_zadd", "");
 }
 
-IN_FIXTURE(keyspace_tells_databases_that_hold_keys) {
-    BEGIN;
+SERVER_TEST(keyspace_tells_databases_that_hold_keys) {
     harness_expect(h, s, "INFO keyspace", "$12\r\n# Keyspace\r\n\r\n");
     harness_run(h, s, "ZADD a 1 m");
     expect_field(h, s, "keyspace", "db0", "keys=1,expires=0,avg_ttl=0");
@@ -280,8 +245,7 @@ IN_FIXTURE(keyspace_tells_databases_that_hold_keys) {
     expect_field(h, s, "keyspace", "db1", "");
 }
 
-IN_FIXTURE(without_memory_an_error_is_answered) {
-    BEGIN;
+SERVER_TEST(without_memory_an_error_is_answered) {
     struct bytes args[] = {BYTES("INFO"), BYTES("server")};
     struct request request = {.count = 2, .args = args};
     struct reply reply;
@@ -293,5 +257,3 @@ IN_FIXTURE(without_memory_an_error_is_answered) {
     memory_fail_at(0);
     assert_int_equal(h->reply.at[0], '-');
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,28 +1,9 @@
 /* LATENCY, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 /* ---- events ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(latest_tells_the_newest_and_the_longest_of_each_event) {
-    BEGIN;
+SERVER_TEST(latest_tells_the_newest_and_the_longest_of_each_event) {
     harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
     latency_add(&h->server.latency, "command", 20, 1767225601);
@@ -32,8 +13,7 @@ IN_FIXTURE(latest_tells_the_newest_and_the_longest_of_each_event) {
                    "*4\r\n$4\r\ntick\r\n:1767225602\r\n:7\r\n:7\r\n");
 }
 
-IN_FIXTURE(history_tells_an_event_oldest_first) {
-    BEGIN;
+SERVER_TEST(history_tells_an_event_oldest_first) {
     harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
     latency_add(&h->server.latency, "command", 20, 1767225601);
@@ -42,16 +22,14 @@ IN_FIXTURE(history_tells_an_event_oldest_first) {
     harness_expect(h, s, "LATENCY HISTORY other", "*0\r\n");
 }
 
-IN_FIXTURE(history_keeps_the_newest_160) {
-    BEGIN;
+SERVER_TEST(history_keeps_the_newest_160) {
     for (int i = 0; i < 200; i++) {
         latency_add(&h->server.latency, "command", 10, 1767225600 + i);
     }
     harness_expect_prefix(h, s, "LATENCY HISTORY command", "*160\r\n*2\r\n:1767225640\r\n:10\r\n");
 }
 
-IN_FIXTURE(reset_forgets_the_named_events_or_all) {
-    BEGIN;
+SERVER_TEST(reset_forgets_the_named_events_or_all) {
     harness_expect(h, s, "LATENCY RESET", ":0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
     latency_add(&h->server.latency, "fast-command", 31, 1767225600);
@@ -71,8 +49,7 @@ static void count_call(struct harness *h, const char *name, uint64_t elapsed_us)
     durations_add(&h->server.stats.commands[index].calls, elapsed_us * 1000);
 }
 
-IN_FIXTURE(histograms_are_cumulative_and_leave_empty_buckets_out) {
-    BEGIN;
+SERVER_TEST(histograms_are_cumulative_and_leave_empty_buckets_out) {
     count_call(h, "zadd", 1);
     count_call(h, "zadd", 1);
     count_call(h, "zadd", 3);
@@ -87,8 +64,7 @@ IN_FIXTURE(histograms_are_cumulative_and_leave_empty_buckets_out) {
                    "%3\r\n:1\r\n:2\r\n:4\r\n:4\r\n:1024\r\n:5\r\n");
 }
 
-IN_FIXTURE(a_container_stands_for_its_subcommands) {
-    BEGIN;
+SERVER_TEST(a_container_stands_for_its_subcommands) {
     const char *encoding = "*2\r\n$15\r\nobject|encoding\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"
                            "$14\r\nhistogram_usec\r\n*2\r\n:2\r\n:1\r\n";
     count_call(h, "object|encoding", 2);
@@ -97,16 +73,14 @@ IN_FIXTURE(a_container_stands_for_its_subcommands) {
     harness_expect(h, s, "LATENCY HISTOGRAM object|freq", "*0\r\n");
 }
 
-IN_FIXTURE(without_names_every_called_command_is_told) {
-    BEGIN;
+SERVER_TEST(without_names_every_called_command_is_told) {
     harness_expect(h, s, "LATENCY HISTOGRAM", "*0\r\n");
     count_call(h, "ping", 1);
     count_call(h, "zadd", 1);
     harness_expect_prefix(h, s, "LATENCY HISTOGRAM", "*6\r\n$4\r\nping\r\n");
 }
 
-IN_FIXTURE(unknown_and_uncalled_names_are_left_out) {
-    BEGIN;
+SERVER_TEST(unknown_and_uncalled_names_are_left_out) {
     harness_expect(h, s, "LATENCY HISTOGRAM foo zadd zadd|foo object|foo | \"\"", "*0\r\n");
     s->protocol = 3;
     harness_expect(h, s, "LATENCY HISTOGRAM foo", "%0\r\n");
@@ -114,8 +88,7 @@ IN_FIXTURE(unknown_and_uncalled_names_are_left_out) {
 
 /* ---- errors ---- */
 
-IN_FIXTURE(the_number_of_arguments_is_checked) {
-    BEGIN;
+SERVER_TEST(the_number_of_arguments_is_checked) {
     harness_expect(h, s, "LATENCY", "-ERR wrong number of arguments for 'latency' command\r\n");
     harness_expect(h, s, "LATENCY FOO", "-ERR unknown subcommand 'FOO'. Try LATENCY HELP.\r\n");
     harness_expect(h, s, "LATENCY LATEST x",
@@ -124,11 +97,8 @@ IN_FIXTURE(the_number_of_arguments_is_checked) {
                    "-ERR wrong number of arguments for 'latency|history' command\r\n");
 }
 
-IN_FIXTURE(help_lists_the_subcommands) {
-    BEGIN;
+SERVER_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
         h, s, "LATENCY HELP",
         "*13\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

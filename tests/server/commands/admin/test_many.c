@@ -2,8 +2,6 @@
  * the size of its arguments and of its reply, not with their product. If it does not, each of these
  * tests needs more than its limit of processor time, whatever else the machine does; otherwise
  * about a thousandth, so that slow machines and sanitizers are far from it. */
-#include "tests/support/test.h"
-
 #include <time.h>
 
 #include "tests/support/harness.h"
@@ -73,22 +71,9 @@ static void connect_many(struct harness *h) {
     }
 }
 
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
 /* ---- many clients ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(many_ids_are_looked_up_among_many_clients) {
-    struct harness *h = *state;
+SERVER_TEST(many_ids_are_looked_up_among_many_clients) {
     struct request_text request;
     bool is_broken;
     connect_many(h);
@@ -102,8 +87,7 @@ IN_FIXTURE(many_ids_are_looked_up_among_many_clients) {
     end_request(&request);
 }
 
-IN_FIXTURE(many_clients_are_killed_by_id_one_after_another) {
-    struct harness *h = *state;
+SERVER_TEST(many_clients_are_killed_by_id_one_after_another) {
     connect_many(h);
     int64_t begin_ms = now_ms();
     struct session *killer = h->server.session_first;
@@ -116,8 +100,7 @@ IN_FIXTURE(many_clients_are_killed_by_id_one_after_another) {
     assert_int_equal(h->server.killed_count, CLIENTS / 2);
 }
 
-IN_FIXTURE(a_client_is_found_by_its_id_whoever_came_and_went) {
-    struct harness *h = *state;
+SERVER_TEST(a_client_is_found_by_its_id_whoever_came_and_went) {
     connect_many(h);
     for (uint64_t id = 1; id <= CLIENTS; id++) {
         struct session *session = server_find_session(&h->server, id);
@@ -134,8 +117,7 @@ IN_FIXTURE(a_client_is_found_by_its_id_whoever_came_and_went) {
     assert_null(server_find_session(&h->server, UINT64_MAX));
 }
 
-IN_FIXTURE(a_monitor_costs_the_same_among_many_clients) {
-    struct harness *h = *state;
+SERVER_TEST(a_monitor_costs_the_same_among_many_clients) {
     connect_many(h);
     struct session *session = h->server.session_first;
     struct session *monitor = h->server.session_last;
@@ -156,8 +138,7 @@ IN_FIXTURE(a_monitor_costs_the_same_among_many_clients) {
 
 /* ---- many arguments ---- */
 
-IN_FIXTURE(many_names_are_looked_up_by_config_get) {
-    struct harness *h = *state;
+SERVER_TEST(many_names_are_looked_up_by_config_get) {
     struct request_text request;
     bool is_broken;
     begin_request(&request);
@@ -169,8 +150,7 @@ IN_FIXTURE(many_names_are_looked_up_by_config_get) {
     end_request(&request);
 }
 
-IN_FIXTURE(config_get_stops_at_the_pattern_that_matches_all) {
-    struct harness *h = *state;
+SERVER_TEST(config_get_stops_at_the_pattern_that_matches_all) {
     struct request_text request;
     bool is_broken;
     struct session *session = harness_connect(h);
@@ -184,8 +164,7 @@ IN_FIXTURE(config_get_stops_at_the_pattern_that_matches_all) {
     end_request(&request);
 }
 
-IN_FIXTURE(config_get_refuses_more_patterns_than_anybody_needs) {
-    struct harness *h = *state;
+SERVER_TEST(config_get_refuses_more_patterns_than_anybody_needs) {
     struct request_text request;
     struct session *session = harness_connect(h);
     begin_request(&request);
@@ -198,8 +177,7 @@ IN_FIXTURE(config_get_refuses_more_patterns_than_anybody_needs) {
     end_request(&request);
 }
 
-IN_FIXTURE(many_sections_are_looked_up_by_info) {
-    struct harness *h = *state;
+SERVER_TEST(many_sections_are_looked_up_by_info) {
     struct request_text request;
     bool is_broken;
     begin_request(&request);
@@ -237,8 +215,7 @@ static void ask_again_and_again(struct harness *h, const char *const *words, con
     end_request(&request);
 }
 
-IN_FIXTURE(commands_named_again_and_again_are_described_by_copies) {
-    struct harness *h = *state;
+SERVER_TEST(commands_named_again_and_again_are_described_by_copies) {
     struct session *session = harness_connect(h);
     static const char *const docs[] = {"COMMAND", "DOCS"};
     static const char *const info[] = {"COMMAND", "INFO"};
@@ -248,8 +225,7 @@ IN_FIXTURE(commands_named_again_and_again_are_described_by_copies) {
     ask_again_and_again(h, info, "zadd", strlen("*1000\r\n"), info_size - strlen("*1\r\n"));
 }
 
-IN_FIXTURE(histograms_asked_for_again_and_again_are_copies) {
-    struct harness *h = *state;
+SERVER_TEST(histograms_asked_for_again_and_again_are_copies) {
     struct session *session = harness_connect(h);
     static const char *const histogram[] = {"LATENCY", "HISTOGRAM"};
     harness_expect(h, session, "PING", "+PONG\r\n");
@@ -257,8 +233,7 @@ IN_FIXTURE(histograms_asked_for_again_and_again_are_copies) {
     ask_again_and_again(h, histogram, "ping", strlen("*2000\r\n"), size - strlen("*2\r\n"));
 }
 
-IN_FIXTURE(clients_listed_again_and_again_have_copies_of_their_lines) {
-    struct harness *h = *state;
+SERVER_TEST(clients_listed_again_and_again_have_copies_of_their_lines) {
     struct session *session = harness_connect(h);
     struct request_text request;
     bool is_broken;
@@ -281,5 +256,3 @@ IN_FIXTURE(clients_listed_again_and_again_have_copies_of_their_lines) {
     assert_int_equal(size, strlen("$100000\r\n\r\n") + 1000 * line_size);
     end_request(&request);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,12 +1,5 @@
 /* BGSAVE BGREWRITEAOF SAVE LASTSAVE SHUTDOWN and INFO's Persistence section, by bytes in and bytes
  * out. A fake replaces persistence.c: it returns what a test wants, and records its calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/file_format.h"
@@ -183,19 +176,7 @@ static int setup(void **state) {
     return 0;
 }
 
-static int setup_without_disk(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
+#define DISK_TEST(name) HARNESS_TEST_WITH(name, setup)
 
 /* ---- LB.SNAPSHOT ---- */
 
@@ -242,8 +223,7 @@ static const char *take_answer(struct harness *h, struct session *s) {
     return pushed(s);
 }
 
-static void a_backup_is_sent_in_pieces(void **state) {
-    BEGIN;
+DISK_TEST(a_backup_is_sent_in_pieces) {
     fake.pieces = 2;
     fake.stream_end = PERSISTENCE_STREAM_END;
     ask(h, s);
@@ -264,8 +244,7 @@ static void a_backup_is_sent_in_pieces(void **state) {
                         "+END group=7 time=2026-01-01T00:00:00Z boards=2 members=3\r\n");
 }
 
-static void a_backup_that_fails_ends_with_an_error(void **state) {
-    BEGIN;
+DISK_TEST(a_backup_that_fails_ends_with_an_error) {
     fake.stream_end = PERSISTENCE_STREAM_FAILED;
     ask(h, s);
     take_step(h, s);
@@ -278,8 +257,7 @@ static void a_backup_that_fails_ends_with_an_error(void **state) {
                         "-ERR cannot write /data/x: No space left on device\r\n");
 }
 
-static void a_backup_waits_for_a_save_and_a_client_that_does_not_read(void **state) {
-    BEGIN;
+DISK_TEST(a_backup_waits_for_a_save_and_a_client_that_does_not_read) {
     fake.pieces = 100;
     fake.is_busy = true;
     ask(h, s);
@@ -300,8 +278,7 @@ static void a_backup_waits_for_a_save_and_a_client_that_does_not_read(void **sta
     s->handed_size = 0;
 }
 
-static void a_client_that_goes_ends_its_backup(void **state) {
-    BEGIN;
+DISK_TEST(a_client_that_goes_ends_its_backup) {
     fake.pieces = 100;
     ask(h, s);
     take_step(h, s);
@@ -311,8 +288,7 @@ static void a_client_that_goes_ends_its_backup(void **state) {
     assert_int_equal(h->server.jobs.count, 0);
 }
 
-static void few_backups_are_waited_for(void **state) {
-    BEGIN;
+DISK_TEST(few_backups_are_waited_for) {
     for (int i = 0; i < 4; i++) {
         struct session *other = harness_connect(h);
         ask(h, other);
@@ -325,8 +301,7 @@ static void few_backups_are_waited_for(void **state) {
     assert_null(s->job);
 }
 
-static void without_memory_there_is_no_backup(void **state) {
-    BEGIN;
+DISK_TEST(without_memory_there_is_no_backup) {
     ask(h, s); /* so that the reply's buffer has room */
     harness_disconnect(h, s);
     s = harness_connect(h);
@@ -339,8 +314,7 @@ static void without_memory_there_is_no_backup(void **state) {
 
 /* ---- BGSAVE, BGREWRITEAOF, SAVE, LASTSAVE ---- */
 
-static void a_snapshot_is_begun_in_either_words(void **state) {
-    BEGIN;
+DISK_TEST(a_snapshot_is_begun_in_either_words) {
     harness_expect(h, s, "BGSAVE", "+Background saving started\r\n");
     harness_expect(h, s, "bgsave Schedule", "+Background saving started\r\n");
     harness_expect(h, s, "BGREWRITEAOF", "+Background append only file rewriting started\r\n");
@@ -348,8 +322,7 @@ static void a_snapshot_is_begun_in_either_words(void **state) {
     assert_int_equal(fake.saved, 0);
 }
 
-static void bad_words_begin_none(void **state) {
-    BEGIN;
+DISK_TEST(bad_words_begin_none) {
     harness_expect(h, s, "BGSAVE now", "-ERR syntax error\r\n");
     harness_expect(h, s, "BGSAVE SCHEDULE now", "-ERR syntax error\r\n");
     harness_expect(h, s, "BGREWRITEAOF now",
@@ -360,8 +333,7 @@ static void bad_words_begin_none(void **state) {
     assert_int_equal(fake.begun + fake.saved, 0);
 }
 
-static void a_second_snapshot_is_refused_in_the_words_of_redis(void **state) {
-    BEGIN;
+DISK_TEST(a_second_snapshot_is_refused_in_the_words_of_redis) {
     fake.status = PERSISTENCE_BUSY;
     harness_expect(h, s, "BGSAVE", "-ERR Background save already in progress\r\n");
     harness_expect(h, s, "BGSAVE SCHEDULE", "-ERR Background save already in progress\r\n");
@@ -370,8 +342,7 @@ static void a_second_snapshot_is_refused_in_the_words_of_redis(void **state) {
                    "-ERR Background append only file rewriting already in progress\r\n");
 }
 
-static void what_fails_says_why(void **state) {
-    BEGIN;
+DISK_TEST(what_fails_says_why) {
     fake.status = PERSISTENCE_FAILED;
     static const char why[] = "-ERR cannot write /data/x: No space left on device\r\n";
     harness_expect(h, s, "BGSAVE", why);
@@ -379,8 +350,7 @@ static void what_fails_says_why(void **state) {
     harness_expect(h, s, "SAVE", why);
 }
 
-static void save_answers_when_it_is_done(void **state) {
-    BEGIN;
+DISK_TEST(save_answers_when_it_is_done) {
     harness_expect(h, s, "SAVE", "+OK\r\n");
     assert_int_equal(fake.saved, 1);
     harness_expect(h, s, "MULTI", "+OK\r\n");
@@ -389,22 +359,19 @@ static void save_answers_when_it_is_done(void **state) {
     assert_int_equal(fake.saved, 1);
 }
 
-static void a_transaction_may_begin_a_snapshot(void **state) {
-    BEGIN;
+DISK_TEST(a_transaction_may_begin_a_snapshot) {
     harness_expect(h, s, "MULTI", "+OK\r\n");
     harness_expect(h, s, "BGSAVE", "+QUEUED\r\n");
     harness_expect(h, s, "EXEC", "*1\r\n+Background saving started\r\n");
     assert_int_equal(fake.begun, 1);
 }
 
-static void lastsave_is_the_time_of_the_last_snapshot(void **state) {
-    BEGIN;
+DISK_TEST(lastsave_is_the_time_of_the_last_snapshot) {
     fake.info.last_save_s = 1767225000;
     harness_expect(h, s, "LASTSAVE", ":1767225000\r\n");
 }
 
-static void without_a_disk_nothing_can_be_saved_and_that_is_said(void **state) {
-    BEGIN;
+SERVER_TEST(without_a_disk_nothing_can_be_saved_and_that_is_said) {
     static const char none[] = "-ERR this server runs without a disk: nothing can be saved\r\n";
     harness_expect(h, s, "BGSAVE", none);
     harness_expect(h, s, "BGREWRITEAOF", none);
@@ -419,8 +386,7 @@ static void without_a_disk_nothing_can_be_saved_and_that_is_said(void **state) {
     assert_true(h->server.is_shutdown_asked);
 }
 
-static void while_boards_are_loaded_nothing_is_saved(void **state) {
-    BEGIN;
+DISK_TEST(while_boards_are_loaded_nothing_is_saved) {
     static const char loading[] = "-LOADING Redis is loading the dataset in memory\r\n";
     h->server.durability.is_loading = true;
     harness_expect(h, s, "BGSAVE", loading);
@@ -436,8 +402,7 @@ static void while_boards_are_loaded_nothing_is_saved(void **state) {
 
 /* ---- SHUTDOWN ---- */
 
-static void shutdown_saves_as_it_is_told(void **state) {
-    BEGIN;
+DISK_TEST(shutdown_saves_as_it_is_told) {
     static const struct {
         const char *line;
         enum persistence_ending ending;
@@ -460,8 +425,7 @@ static void shutdown_saves_as_it_is_told(void **state) {
     assert_int_equal(fake.ended, 4);
 }
 
-static void shutdown_that_cannot_save_goes_on_unless_it_is_forced(void **state) {
-    BEGIN;
+DISK_TEST(shutdown_that_cannot_save_goes_on_unless_it_is_forced) {
     fake.status = PERSISTENCE_FAILED;
     static const char *const lines[] = {"SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -472,8 +436,7 @@ static void shutdown_that_cannot_save_goes_on_unless_it_is_forced(void **state) 
     assert_true(h->server.is_shutdown_asked);
 }
 
-static void what_changes_while_clients_are_drained_is_saved_too(void **state) {
-    BEGIN;
+DISK_TEST(what_changes_while_clients_are_drained_is_saved_too) {
     harness_expect(h, s, "SHUTDOWN", "");
     shutdown_finish(&h->server);
     assert_int_equal(fake.ended, 2);
@@ -541,8 +504,7 @@ static const struct persistence_info busy = {
     .sync_longest_us = 1500,
 };
 
-static void info_tells_of_snapshot_and_journal(void **state) {
-    BEGIN;
+DISK_TEST(info_tells_of_snapshot_and_journal) {
     fake.info = busy;
     expect_persistence(
         h, s, "# Persistence\r\nloading:0\r\nasync_loading:0\r\n" SNAPSHOT_FIELDS JOURNAL_FIELDS);
@@ -552,8 +514,7 @@ static void info_tells_of_snapshot_and_journal(void **state) {
     assert_non_null(strstr(h->reply.at, "\r\naof_pending_bio_fsync:0\r\n"));
 }
 
-static void info_tells_how_far_loading_is(void **state) {
-    BEGIN;
+DISK_TEST(info_tells_how_far_loading_is) {
     fake.info = busy;
     fake.info.is_journal_on = false;
     h->server.durability.is_loading = true;
@@ -568,32 +529,4 @@ static void info_tells_how_far_loading_is(void **state) {
     h->server.durability.is_loading = false;
     harness_run(h, s, "INFO persistence");
     assert_null(strstr(h->reply.at, "loading_start_time"));
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_backup_is_sent_in_pieces),
-        TEST(a_backup_that_fails_ends_with_an_error),
-        TEST(a_backup_waits_for_a_save_and_a_client_that_does_not_read),
-        TEST(a_client_that_goes_ends_its_backup),
-        TEST(few_backups_are_waited_for),
-        TEST(without_memory_there_is_no_backup),
-        TEST(a_snapshot_is_begun_in_either_words),
-        TEST(bad_words_begin_none),
-        TEST(a_second_snapshot_is_refused_in_the_words_of_redis),
-        TEST(what_fails_says_why),
-        TEST(save_answers_when_it_is_done),
-        TEST(a_transaction_may_begin_a_snapshot),
-        TEST(lastsave_is_the_time_of_the_last_snapshot),
-        cmocka_unit_test_setup_teardown(without_a_disk_nothing_can_be_saved_and_that_is_said,
-                                        setup_without_disk, teardown),
-        TEST(while_boards_are_loaded_nothing_is_saved),
-        TEST(shutdown_saves_as_it_is_told),
-        TEST(shutdown_that_cannot_save_goes_on_unless_it_is_forced),
-        TEST(what_changes_while_clients_are_drained_is_saved_too),
-        TEST(info_tells_of_snapshot_and_journal),
-        TEST(info_tells_how_far_loading_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

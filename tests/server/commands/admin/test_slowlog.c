@@ -1,23 +1,7 @@
 /* SLOWLOG, by bytes in and bytes out. The log itself: test_stats.c. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
 
 /* Nothing is kept but what a test adds: any command may be slow on a busy machine. */
-static int setup(void **state) {
-    *state = harness_create("slowlog-log-slower-than -1\n");
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
-
 /* Two entries: ZADD a 1 m at 1767225600 in 12 us, PING at +5 s in 99 us. */
 static void add_two(struct harness *h) {
     const struct bytes zadd[] = {BYTES("ZADD"), BYTES("a"), BYTES("1"), BYTES("m")};
@@ -35,10 +19,7 @@ static void add_two(struct harness *h) {
     "*6\r\n:1\r\n:1767225605\r\n:99\r\n*1\r\n$4\r\nPING\r\n$15\r\n127.0.0.1:50002\r\n"             \
     "$6\r\nworker\r\n"
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(entries_have_six_fields_newest_first) {
-    BEGIN;
+HARNESS_TEST(entries_have_six_fields_newest_first, "slowlog-log-slower-than -1\n") {
     harness_expect(h, s, "SLOWLOG GET", "*0\r\n");
     add_two(h);
     harness_expect(h, s, "SLOWLOG GET", "*2\r\n" NEWER OLDER);
@@ -48,8 +29,7 @@ IN_FIXTURE(entries_have_six_fields_newest_first) {
     harness_expect(h, s, "SLOWLOG GET", "*2\r\n" NEWER OLDER);
 }
 
-IN_FIXTURE(ten_entries_are_given_unless_more_are_asked_for) {
-    BEGIN;
+HARNESS_TEST(ten_entries_are_given_unless_more_are_asked_for, "slowlog-log-slower-than -1\n") {
     for (int i = 0; i < 20; i++) {
         add_two(h);
     }
@@ -61,8 +41,7 @@ IN_FIXTURE(ten_entries_are_given_unless_more_are_asked_for) {
     harness_expect(h, s, "SLOWLOG LEN", ":40\r\n");
 }
 
-IN_FIXTURE(reset_empties_the_log_and_ids_go_on) {
-    BEGIN;
+HARNESS_TEST(reset_empties_the_log_and_ids_go_on, "slowlog-log-slower-than -1\n") {
     add_two(h);
     harness_expect(h, s, "SLOWLOG RESET", "+OK\r\n");
     harness_expect(h, s, "SLOWLOG LEN", ":0\r\n");
@@ -70,8 +49,7 @@ IN_FIXTURE(reset_empties_the_log_and_ids_go_on) {
     harness_expect_prefix(h, s, "SLOWLOG GET", "*2\r\n*6\r\n:3\r\n");
 }
 
-IN_FIXTURE(every_command_is_kept_with_a_threshold_of_zero) {
-    BEGIN;
+HARNESS_TEST(every_command_is_kept_with_a_threshold_of_zero, "slowlog-log-slower-than -1\n") {
     h->server.settings.slowlog_log_slower_than_us = 0;
     harness_run(h, s, "CLIENT SETNAME me");
     harness_run(h, s, "ZADD a 1 m");
@@ -81,8 +59,7 @@ IN_FIXTURE(every_command_is_kept_with_a_threshold_of_zero) {
     assert_non_null(strstr(reply, s->address));
 }
 
-IN_FIXTURE(a_password_is_never_kept) {
-    BEGIN;
+HARNESS_TEST(a_password_is_never_kept, "slowlog-log-slower-than -1\n") {
     h->server.settings.slowlog_log_slower_than_us = 0;
     harness_run(h, s, "AUTH hunter2");
     harness_run(h, s, "HELLO 2 AUTH default hunter2");
@@ -91,15 +68,13 @@ IN_FIXTURE(a_password_is_never_kept) {
     assert_null(strstr(reply, "hunter2"));
 }
 
-IN_FIXTURE(a_negative_threshold_keeps_nothing) {
-    BEGIN;
+HARNESS_TEST(a_negative_threshold_keeps_nothing, "slowlog-log-slower-than -1\n") {
     h->server.settings.slowlog_log_slower_than_us = -1;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "SLOWLOG LEN", ":0\r\n");
 }
 
-IN_FIXTURE(counts_are_minus_one_or_more) {
-    BEGIN;
+HARNESS_TEST(counts_are_minus_one_or_more, "slowlog-log-slower-than -1\n") {
     const char *error = "-ERR count should be greater than or equal to -1\r\n";
     harness_expect(h, s, "SLOWLOG GET -2", error);
     harness_expect(h, s, "SLOWLOG GET -9223372036854775808", error);
@@ -107,8 +82,7 @@ IN_FIXTURE(counts_are_minus_one_or_more) {
     harness_expect(h, s, "SLOWLOG GET x", error);
 }
 
-IN_FIXTURE(the_number_of_arguments_is_checked) {
-    BEGIN;
+HARNESS_TEST(the_number_of_arguments_is_checked, "slowlog-log-slower-than -1\n") {
     harness_expect(h, s, "SLOWLOG", "-ERR wrong number of arguments for 'slowlog' command\r\n");
     harness_expect(h, s, "SLOWLOG FOO", "-ERR unknown subcommand 'FOO'. Try SLOWLOG HELP.\r\n");
     harness_expect(h, s, "SLOWLOG get 1 2",
@@ -120,8 +94,7 @@ IN_FIXTURE(the_number_of_arguments_is_checked) {
                    "-ERR wrong number of arguments for 'slowlog|reset' command\r\n");
 }
 
-IN_FIXTURE(help_lists_the_subcommands) {
-    BEGIN;
+HARNESS_TEST(help_lists_the_subcommands, "slowlog-log-slower-than -1\n") {
     harness_expect(
         h, s, "SLOWLOG HELP",
         "*12\r\n+SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
@@ -132,5 +105,3 @@ IN_FIXTURE(help_lists_the_subcommands) {
         "+    client name\r\n+LEN\r\n+    Return the length of the slowlog.\r\n"
         "+RESET\r\n+    Reset the slowlog.\r\n+HELP\r\n+    Print this help.\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,22 +1,6 @@
 /* MULTI EXEC DISCARD, by bytes in and bytes out; expected replies are those of redis-server. WATCH:
  * test_watch.c. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 #define OK        "+OK\r\n"
 #define QUEUED    "+QUEUED\r\n"
@@ -29,10 +13,7 @@ static const struct stats_command *stats_of(struct harness *h, const char *name)
 
 /* ---- the way of a transaction ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(commands_wait_for_exec_and_run_in_their_order) {
-    BEGIN;
+SERVER_TEST(commands_wait_for_exec_and_run_in_their_order) {
     struct session *other = harness_connect(h);
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD board 10 ann 20 bob", QUEUED);
@@ -47,14 +28,12 @@ IN_FIXTURE(commands_wait_for_exec_and_run_in_their_order) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-IN_FIXTURE(without_commands_exec_answers_an_empty_array) {
-    BEGIN;
+SERVER_TEST(without_commands_exec_answers_an_empty_array) {
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "EXEC", "*0\r\n");
 }
 
-IN_FIXTURE(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
-    BEGIN;
+SERVER_TEST(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD board %d member:%d", i, i);
     }
@@ -77,15 +56,13 @@ IN_FIXTURE(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     harness_expect(h, s, "EXISTS first last", ":2\r\n");
 }
 
-IN_FIXTURE(exec_and_discard_need_multi) {
-    BEGIN;
+SERVER_TEST(exec_and_discard_need_multi) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
     harness_expect(h, s, "DISCARD", "-ERR DISCARD without MULTI\r\n");
     harness_expect(h, s, "UNWATCH", OK);
 }
 
-IN_FIXTURE(multi_and_watch_inside_are_errors_that_stop_nothing) {
-    BEGIN;
+SERVER_TEST(multi_and_watch_inside_are_errors_that_stop_nothing) {
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "MULTI", "-ERR MULTI calls can not be nested\r\n");
     harness_expect(h, s, "WATCH a", "-ERR WATCH inside MULTI is not allowed\r\n");
@@ -93,8 +70,7 @@ IN_FIXTURE(multi_and_watch_inside_are_errors_that_stop_nothing) {
     harness_expect(h, s, "EXEC", "*1\r\n" PONG);
 }
 
-IN_FIXTURE(discard_forgets_the_queue) {
-    BEGIN;
+SERVER_TEST(discard_forgets_the_queue) {
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD a 1 x", QUEUED);
     harness_expect(h, s, "DISCARD", OK);
@@ -102,8 +78,7 @@ IN_FIXTURE(discard_forgets_the_queue) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-IN_FIXTURE(reset_and_quit_run_at_once_and_forget_the_queue) {
-    BEGIN;
+SERVER_TEST(reset_and_quit_run_at_once_and_forget_the_queue) {
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD a 1 x", QUEUED);
     harness_expect(h, s, "RESET", "+RESET\r\n");
@@ -116,8 +91,7 @@ IN_FIXTURE(reset_and_quit_run_at_once_and_forget_the_queue) {
     harness_expect(h, other, "EXISTS a", ":0\r\n");
 }
 
-IN_FIXTURE(a_client_that_goes_leaves_nothing) {
-    BEGIN;
+SERVER_TEST(a_client_that_goes_leaves_nothing) {
     harness_run(h, s, "WATCH a b");
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZADD a 1 x");
@@ -129,8 +103,7 @@ IN_FIXTURE(a_client_that_goes_leaves_nothing) {
 }
 
 /* The bytes belong to the input, which is freed by then; the address sanitizer checks this. */
-IN_FIXTURE(arguments_of_any_bytes_and_size_outlive_their_input) {
-    BEGIN;
+SERVER_TEST(arguments_of_any_bytes_and_size_outlive_their_input) {
     enum { LARGE = 60000 };
     char *large = memory_allocate(LARGE);
     assert_non_null(large);
@@ -157,8 +130,7 @@ IN_FIXTURE(arguments_of_any_bytes_and_size_outlive_their_input) {
     memory_free(large);
 }
 
-IN_FIXTURE(many_commands_run_in_one_exec) {
-    BEGIN;
+SERVER_TEST(many_commands_run_in_one_exec) {
     enum { COMMANDS = 20000 };
     harness_expect(h, s, "MULTI", OK);
     for (int i = 0; i < COMMANDS; i++) {
@@ -171,8 +143,7 @@ IN_FIXTURE(many_commands_run_in_one_exec) {
 
 /* ---- what cannot be queued ---- */
 
-IN_FIXTURE(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
-    BEGIN;
+SERVER_TEST(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
     static const char *const lines[][2] = {
         {"FOO bar", "-ERR unknown command 'FOO', with args beginning with: 'bar' \r\n"},
         {"ZADD a 1", "-ERR wrong number of arguments for 'zadd' command\r\n"},
@@ -198,8 +169,7 @@ IN_FIXTURE(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
     assert_false(h->server.is_shutdown_asked);
 }
 
-IN_FIXTURE(discard_takes_a_transaction_back_that_exec_would_refuse) {
-    BEGIN;
+SERVER_TEST(discard_takes_a_transaction_back_that_exec_would_refuse) {
     harness_expect(h, s, "MULTI", OK);
     harness_run(h, s, "FOO");
     harness_expect(h, s, "DISCARD", OK);
@@ -208,8 +178,7 @@ IN_FIXTURE(discard_takes_a_transaction_back_that_exec_would_refuse) {
     harness_expect(h, s, "EXEC", "*1\r\n" PONG);
 }
 
-IN_FIXTURE(an_exec_with_arguments_ends_the_transaction) {
-    BEGIN;
+SERVER_TEST(an_exec_with_arguments_ends_the_transaction) {
     static const char text[] = "-EXECABORT Transaction discarded because of: wrong number of "
                                "arguments for 'exec' command\r\n";
     harness_expect(h, s, "MULTI", OK);
@@ -220,10 +189,9 @@ IN_FIXTURE(an_exec_with_arguments_ends_the_transaction) {
     assert_int_equal(stats_of(h, "exec")->rejected_calls, 2);
 }
 
-IN_FIXTURE(before_authentication_there_is_no_transaction) {
-    struct harness *h = *state;
-    harness_run(h, harness_connect(h), "CONFIG SET requirepass sesame");
-    struct session *s = harness_connect(h);
+SERVER_TEST(before_authentication_there_is_no_transaction) {
+    harness_run(h, s, "CONFIG SET requirepass sesame");
+    s = harness_connect(h);
     harness_expect(h, s, "MULTI", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "WATCH a", "-NOAUTH Authentication required.\r\n");
     harness_expect(
@@ -236,8 +204,7 @@ IN_FIXTURE(before_authentication_there_is_no_transaction) {
     harness_expect_prefix(h, s, "EXEC", "*2\r\n-WRONGPASS ");
 }
 
-IN_FIXTURE(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none) {
-    BEGIN;
+SERVER_TEST(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none) {
     static const char oom[] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     harness_run(h, s, "ZADD a 1 x 2 y");
     harness_expect(h, s, "MULTI", OK);
@@ -267,8 +234,7 @@ IN_FIXTURE(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none) {
 }
 
 /* The first request of a transaction needs memory, and a long one. */
-IN_FIXTURE(without_memory_to_queue_exec_refuses_all) {
-    BEGIN;
+SERVER_TEST(without_memory_to_queue_exec_refuses_all) {
     static const char large[1000] = {'x'};
     const struct bytes members[] = {BYTES("x"), {.at = large, .size = sizeof large}};
     for (int i = 0; i < 2; i++) {
@@ -293,8 +259,7 @@ IN_FIXTURE(without_memory_to_queue_exec_refuses_all) {
 
 /* ---- what runs inside ---- */
 
-IN_FIXTURE(a_command_that_fails_leaves_the_others) {
-    BEGIN;
+SERVER_TEST(a_command_that_fails_leaves_the_others) {
     harness_expect(h, s, "MULTI", OK);
     harness_run(h, s, "ZADD a 1 x");
     harness_run(h, s, "ZADD a nothing y");
@@ -308,8 +273,7 @@ IN_FIXTURE(a_command_that_fails_leaves_the_others) {
     assert_int_equal(h->server.stats.commands_processed, 5);
 }
 
-IN_FIXTURE(a_database_selected_inside_holds_for_what_follows) {
-    BEGIN;
+SERVER_TEST(a_database_selected_inside_holds_for_what_follows) {
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZADD a 1 x");
     harness_run(h, s, "SELECT 3");
@@ -320,8 +284,7 @@ IN_FIXTURE(a_database_selected_inside_holds_for_what_follows) {
     assert_int_equal(s->database, 3);
 }
 
-IN_FIXTURE(a_protocol_chosen_inside_holds_for_what_follows) {
-    BEGIN;
+SERVER_TEST(a_protocol_chosen_inside_holds_for_what_follows) {
     harness_run(h, s, "ZADD a 1 x");
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZSCORE a x");
@@ -334,8 +297,7 @@ IN_FIXTURE(a_protocol_chosen_inside_holds_for_what_follows) {
 }
 
 /* Redis's arrays come out short like that, too. */
-IN_FIXTURE(replies_switched_off_inside_are_left_out) {
-    BEGIN;
+SERVER_TEST(replies_switched_off_inside_are_left_out) {
     harness_run(h, s, "MULTI");
     harness_run(h, s, "PING");
     harness_run(h, s, "CLIENT REPLY OFF");
@@ -351,8 +313,7 @@ IN_FIXTURE(replies_switched_off_inside_are_left_out) {
     harness_expect(h, s, "CLIENT REPLY ON", OK);
 }
 
-IN_FIXTURE(reply_skip_inside_skips_what_follows_exec) {
-    BEGIN;
+SERVER_TEST(reply_skip_inside_skips_what_follows_exec) {
     harness_run(h, s, "MULTI");
     harness_run(h, s, "PING");
     harness_run(h, s, "CLIENT REPLY SKIP");
@@ -369,8 +330,7 @@ IN_FIXTURE(reply_skip_inside_skips_what_follows_exec) {
     harness_expect(h, s, "PING", PONG);
 }
 
-IN_FIXTURE(a_transaction_without_replies_runs_all_the_same) {
-    BEGIN;
+SERVER_TEST(a_transaction_without_replies_runs_all_the_same) {
     harness_expect(h, s, "CLIENT REPLY OFF", "");
     harness_expect(h, s, "MULTI", "");
     harness_expect(h, s, "ZADD a 1 x", "");
@@ -379,8 +339,7 @@ IN_FIXTURE(a_transaction_without_replies_runs_all_the_same) {
     harness_expect(h, s, "ZCARD a", ":1\r\n");
 }
 
-IN_FIXTURE(monitor_is_not_allowed_inside) {
-    BEGIN;
+SERVER_TEST(monitor_is_not_allowed_inside) {
     harness_run(h, s, "MULTI");
     harness_expect(h, s, "MONITOR", QUEUED);
     harness_expect(h, s, "EXEC", "*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n");
@@ -388,16 +347,14 @@ IN_FIXTURE(monitor_is_not_allowed_inside) {
     harness_expect(h, s, "MONITOR", OK);
 }
 
-IN_FIXTURE(unwatch_inside_is_queued) {
-    BEGIN;
+SERVER_TEST(unwatch_inside_is_queued) {
     harness_run(h, s, "WATCH a");
     harness_run(h, s, "MULTI");
     harness_expect(h, s, "UNWATCH", QUEUED);
     harness_expect(h, s, "EXEC", "*1\r\n" OK);
 }
 
-IN_FIXTURE(all_commands_of_a_transaction_carry_one_time) {
-    BEGIN;
+SERVER_TEST(all_commands_of_a_transaction_carry_one_time) {
     harness_run(h, s, "ZADD k 1 x");
     harness_run(h, s, "MULTI");
     harness_run(h, s, "TIME");
@@ -414,8 +371,7 @@ IN_FIXTURE(all_commands_of_a_transaction_carry_one_time) {
 
 /* A client whose output exceeds its limit is closed; executing half a transaction would be
  * worse. */
-IN_FIXTURE(a_pop_inside_is_done_even_if_its_answer_is_lost) {
-    BEGIN;
+SERVER_TEST(a_pop_inside_is_done_even_if_its_answer_is_lost) {
     harness_run(h, s, "ZADD from 1 x 2 y");
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZPOPMAX from");
@@ -441,8 +397,7 @@ static const char *field_of(struct harness *h, struct session *s, const char *li
     return value;
 }
 
-IN_FIXTURE(client_list_shows_queue_and_watches) {
-    BEGIN;
+SERVER_TEST(client_list_shows_queue_and_watches) {
     struct session *other = harness_connect(h);
     static const char line[] = "CLIENT LIST ID 1";
     assert_string_equal(field_of(h, other, line, " multi="), "-1");
@@ -469,8 +424,7 @@ IN_FIXTURE(client_list_shows_queue_and_watches) {
     assert_int_equal(atoll(field_of(h, other, line, " tot-mem=")), memory_before);
 }
 
-IN_FIXTURE(inside_exec_a_client_sees_itself_in_it) {
-    BEGIN;
+SERVER_TEST(inside_exec_a_client_sees_itself_in_it) {
     harness_run(h, s, "MULTI");
     harness_run(h, s, "CLIENT INFO");
     const char *reply = harness_run(h, s, "EXEC");
@@ -479,8 +433,7 @@ IN_FIXTURE(inside_exec_a_client_sees_itself_in_it) {
     assert_non_null(strstr(reply, " cmd=exec "));
 }
 
-IN_FIXTURE(info_counts_watching_clients_and_watched_keys) {
-    BEGIN;
+SERVER_TEST(info_counts_watching_clients_and_watched_keys) {
     struct session *other = harness_connect(h);
     harness_run(h, s, "WATCH a b");
     harness_run(h, other, "WATCH b c");
@@ -494,8 +447,7 @@ IN_FIXTURE(info_counts_watching_clients_and_watched_keys) {
     assert_string_equal(field_of(h, s, "INFO clients", "\ntotal_watched_keys:"), "0");
 }
 
-IN_FIXTURE(monitors_see_commands_when_they_run_and_exec_behind_them) {
-    BEGIN;
+SERVER_TEST(monitors_see_commands_when_they_run_and_exec_behind_them) {
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
     static const char *const lines[] = {"MULTI", "SELECT 2", "PING", "EXEC", "EXEC x"};
@@ -511,8 +463,7 @@ IN_FIXTURE(monitors_see_commands_when_they_run_and_exec_behind_them) {
                         "+1767225600.000000 [2 127.0.0.1:50001] \"EXEC\" \"x\"\r\n");
 }
 
-IN_FIXTURE(the_slow_log_holds_what_exec_runs_and_not_exec) {
-    BEGIN;
+SERVER_TEST(the_slow_log_holds_what_exec_runs_and_not_exec) {
     harness_run(h, s, "CONFIG SET slowlog-log-slower-than 0");
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZADD a 1 x");
@@ -525,8 +476,7 @@ IN_FIXTURE(the_slow_log_holds_what_exec_runs_and_not_exec) {
     assert_string_equal(slowlog_newest(slowlog, 1)->args[0], "SLOWLOG");
 }
 
-IN_FIXTURE(execs_time_is_that_of_all_it_runs) {
-    BEGIN;
+SERVER_TEST(execs_time_is_that_of_all_it_runs) {
     harness_run(h, s, "MULTI");
     for (int i = 0; i < 100; i++) {
         harness_run(h, s, "ZADD a 1 x 2 y 3 z");
@@ -535,8 +485,7 @@ IN_FIXTURE(execs_time_is_that_of_all_it_runs) {
     assert_true(stats_of(h, "exec")->calls.total_ns >= stats_of(h, "zadd")->calls.total_ns);
 }
 
-IN_FIXTURE(the_table_says_of_transactions_what_redis_says) {
-    BEGIN;
+SERVER_TEST(the_table_says_of_transactions_what_redis_says) {
     harness_expect(h, s, "COMMAND INFO multi exec",
                    "*2\r\n*10\r\n$5\r\nmulti\r\n:1\r\n*3\r\n+loading\r\n+stale\r\n+fast\r\n"
                    ":0\r\n:0\r\n:0\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n"
@@ -553,5 +502,3 @@ IN_FIXTURE(the_table_says_of_transactions_what_redis_says) {
                    "$5\r\nwatch\r\n");
     harness_expect_prefix(h, s, "COMMAND DOCS watch", "*2\r\n$5\r\nwatch\r\n*10\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

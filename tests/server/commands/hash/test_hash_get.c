@@ -2,7 +2,6 @@
 #include "tests/server/zset_fixture.h"
 
 ZSET_TEST(a_field_has_its_value) {
-    struct harness *h = *state;
     zset_run(h, "HSET k name zoe tier gold");
     zset_expect(h, "HGET k name", "zoe");
     zset_expect(h, "HGET k none", "nil");
@@ -13,7 +12,6 @@ ZSET_TEST(a_field_has_its_value) {
 }
 
 ZSET_TEST(several_fields_come_in_the_order_they_are_asked_for) {
-    struct harness *h = *state;
     zset_run(h, "HSET k name zoe tier gold");
     zset_expect(h, "HMGET k tier none name tier", "[gold nil zoe gold]");
     zset_expect(h, "HMGET none tier name", "[nil nil]");
@@ -23,7 +21,6 @@ ZSET_TEST(several_fields_come_in_the_order_they_are_asked_for) {
 }
 
 ZSET_TEST(the_whole_hash_is_flat_in_resp2_and_a_map_in_resp3) {
-    struct harness *h = *state;
     zset_run(h, "HSET k name zoe tier gold");
     zset_expect(h, "HGETALL k", "[name zoe tier gold]");
     zset_expect(h, "HGETALL none", "[]");
@@ -33,7 +30,6 @@ ZSET_TEST(the_whole_hash_is_flat_in_resp2_and_a_map_in_resp3) {
 }
 
 ZSET_TEST(names_and_values_are_arrays) {
-    struct harness *h = *state;
     zset_run(h, "HSET k name zoe tier gold");
     for (int protocol = 2; protocol <= 3; protocol++) {
         h->server.session_first->protocol = (uint8_t)protocol;
@@ -45,7 +41,6 @@ ZSET_TEST(names_and_values_are_arrays) {
 }
 
 ZSET_TEST(sizes_are_counted) {
-    struct harness *h = *state;
     zset_run(h, "HSET k name zoe empty \"\"");
     zset_expect(h, "HLEN k", ":2");
     zset_expect(h, "HLEN none", ":0");
@@ -59,7 +54,6 @@ ZSET_TEST(sizes_are_counted) {
 }
 
 ZSET_TEST(a_large_hash_comes_whole) {
-    struct harness *h = *state;
     enum { FIELDS = 5000 };
     static bool is_seen[FIELDS];
     memset(is_seen, 0, sizeof(is_seen));
@@ -81,7 +75,6 @@ ZSET_TEST(a_large_hash_comes_whole) {
 
 /* The reply is given up as soon as its buffer is. */
 ZSET_TEST(a_reply_that_nobody_can_read_ends_early) {
-    struct harness *h = *state;
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "HSET k field:%d a:value:of:twenty", i);
     }
@@ -100,7 +93,6 @@ ZSET_TEST(a_reply_that_nobody_can_read_ends_early) {
 }
 
 ZSET_TEST(a_long_command_is_refused_where_the_limit_says_so) {
-    struct harness *h = *state;
     for (int i = 0; i < 50000; i++) {
         zset_run(h, "HSET k field:%d a:value:of:twenty", i);
     }
@@ -126,5 +118,3 @@ ZSET_TEST(a_long_command_is_refused_where_the_limit_says_so) {
     zset_run(h, "HGETALL l");
     assert_memory_equal(zset_run(h, "EXEC"), "-EXECABORT", 10);
 }
-
-TEST_MAIN(NULL, NULL)

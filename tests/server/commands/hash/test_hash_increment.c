@@ -2,7 +2,6 @@
 #include "tests/server/zset_fixture.h"
 
 ZSET_TEST(a_missing_field_begins_at_0) {
-    struct harness *h = *state;
     zset_expect(h, "HINCRBY k n 5", ":5");
     zset_expect(h, "HINCRBY k n -7", ":-2");
     zset_expect(h, "HINCRBY k m 0", ":0");
@@ -11,7 +10,6 @@ ZSET_TEST(a_missing_field_begins_at_0) {
 }
 
 ZSET_TEST(sums_stay_within_64_bits) {
-    struct harness *h = *state;
     zset_expect(h, "HINCRBY k n 9223372036854775807", ":9223372036854775807");
     zset_expect(h, "HINCRBY k n 1", "-ERR increment or decrement would overflow");
     zset_expect(h, "HINCRBY k n -1", ":9223372036854775806");
@@ -21,7 +19,6 @@ ZSET_TEST(sums_stay_within_64_bits) {
 }
 
 ZSET_TEST(what_is_no_whole_number_is_refused) {
-    struct harness *h = *state;
     static const char *const texts[] = {"x", "1.5", "1e3", "01", "+1", "-0", "9223372036854775808"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         zset_run(h, "HSET k n %s", texts[i]);
@@ -38,7 +35,6 @@ ZSET_TEST(what_is_no_whole_number_is_refused) {
 }
 
 ZSET_TEST(decimals_are_added_and_written_without_zeros) {
-    struct harness *h = *state;
     zset_expect(h, "HINCRBYFLOAT k n 10.50", "10.5");
     zset_expect(h, "HINCRBYFLOAT k n 0.1", "10.6");
     zset_expect(h, "HINCRBYFLOAT k n -5", "5.6");
@@ -54,7 +50,6 @@ ZSET_TEST(decimals_are_added_and_written_without_zeros) {
 }
 
 ZSET_TEST(what_is_no_number_is_refused) {
-    struct harness *h = *state;
     static const char *const texts[] = {"x",    "1x",     "nan",     "\" 1\"",    "\"1 \"",
                                         "\"\"", "1e5000", "1e-5000", "\"1\\x00\""};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -76,11 +71,8 @@ ZSET_TEST(what_is_no_number_is_refused) {
 }
 
 ZSET_TEST(the_largest_sum_is_written_in_full) {
-    struct harness *h = *state;
     assert_int_equal(strlen(zset_run(h, "HINCRBYFLOAT k n 1e4932")), 4933);
     assert_int_equal(strlen(zset_run(h, "HGET k n")), 4933);
     zset_expect(h, "HINCRBYFLOAT k n 1.1e4932", "-ERR increment would produce NaN or Infinity");
     assert_int_equal(strlen(zset_run(h, "HINCRBYFLOAT k n -2e4931")), 4932);
 }
-
-TEST_MAIN(NULL, NULL)

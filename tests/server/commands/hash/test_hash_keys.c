@@ -4,7 +4,6 @@
 static const char wrong[] = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 
 ZSET_TEST(hash_commands_refuse_boards) {
-    struct harness *h = *state;
     static const char *const lines[] = {
         "HSET b f 1",
         "HSETNX b f 1",
@@ -33,7 +32,6 @@ ZSET_TEST(hash_commands_refuse_boards) {
 }
 
 ZSET_TEST(board_commands_refuse_hashes) {
-    struct harness *h = *state;
     static const char *const lines[] = {
         "ZADD h 1 m",
         "ZADD h XX 1 m 2 n",
@@ -92,7 +90,6 @@ ZSET_TEST(board_commands_refuse_hashes) {
 }
 
 ZSET_TEST(what_is_stored_replaces_a_hash) {
-    struct harness *h = *state;
     static const char *const lines[] = {"ZUNIONSTORE h 1 b", "ZRANGESTORE h b 0 -1", "RENAME c h",
                                         "COPY b h REPLACE"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -115,7 +112,6 @@ ZSET_TEST(what_is_stored_replaces_a_hash) {
 }
 
 ZSET_TEST(key_commands_know_hashes) {
-    struct harness *h = *state;
     zset_run(h, "HSET h f 1 g 2");
     zset_run(h, "ZADD b 1 m");
     zset_expect(h, "TYPE h", "+hash");
@@ -157,7 +153,6 @@ ZSET_TEST(key_commands_know_hashes) {
 
 /* Redis's thresholds. As there, what was a table once stays one. */
 ZSET_TEST(the_encoding_is_the_one_that_redis_names) {
-    struct harness *h = *state;
     char value[66];
     memset(value, 'v', 65);
     value[65] = '\0';
@@ -179,7 +174,6 @@ ZSET_TEST(the_encoding_is_the_one_that_redis_names) {
 }
 
 ZSET_TEST(memory_is_measured) {
-    struct harness *h = *state;
     zset_run(h, "HSET k f 1");
     long small = strtol(zset_run(h, "MEMORY USAGE k") + 1, NULL, 10);
     assert_in_range(small, 40, 200);
@@ -191,7 +185,6 @@ ZSET_TEST(memory_is_measured) {
 }
 
 ZSET_TEST(the_profile_and_the_score_are_one_transaction) {
-    struct harness *h = *state;
     zset_run(h, "MULTI");
     zset_expect(h, "HSET profile:zoe name Zoe tier gold", "+QUEUED");
     zset_expect(h, "ZADD board 700 zoe", "+QUEUED");
@@ -202,7 +195,6 @@ ZSET_TEST(the_profile_and_the_score_are_one_transaction) {
 }
 
 ZSET_TEST(hashes_are_refused_past_maxmemory_but_can_be_removed) {
-    struct harness *h = *state;
     static const char oom[] = "-OOM command not allowed when used memory > 'maxmemory'.";
     static const char *const refused[] = {"HSET k f 2", "HMSET k f 2", "HSETNX k g 1",
                                           "HINCRBY k f 1", "HINCRBYFLOAT k f 1"};
@@ -217,7 +209,6 @@ ZSET_TEST(hashes_are_refused_past_maxmemory_but_can_be_removed) {
 }
 
 ZSET_TEST(commands_are_described) {
-    struct harness *h = *state;
     zset_expect(h, "COMMAND GETKEYS HSET k f 1", "[k]");
     zset_expect(h, "COMMAND GETKEYS HRANDFIELD k 1 WITHVALUES", "[k]");
     assert_non_null(strstr(zset_run(h, "COMMAND INFO HGETALL"), "+@read +@hash +@slow"));
@@ -225,5 +216,3 @@ ZSET_TEST(commands_are_described) {
     assert_non_null(strstr(zset_run(h, "COMMAND DOCS HSCAN"), "group hash"));
     assert_non_null(strstr(zset_run(h, "COMMAND LIST FILTERBY ACLCAT hash"), "hincrbyfloat"));
 }
-
-TEST_MAIN(NULL, NULL)

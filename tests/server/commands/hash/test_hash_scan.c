@@ -28,7 +28,6 @@ static uint64_t tally(const char *answered, int *counts, int limit) {
 }
 
 ZSET_TEST(a_small_hash_comes_at_once_whatever_count_says) {
-    struct harness *h = *state;
     zset_run(h, "HSET k a 1 b 2 c 3");
     zset_expect(h, "HSCAN k 0 COUNT 1", "[0 [a 1 b 2 c 3]]");
     zset_expect(h, "HSCAN none 0", "[0 []]");
@@ -45,7 +44,6 @@ ZSET_TEST(a_small_hash_comes_at_once_whatever_count_says) {
 }
 
 ZSET_TEST(every_field_comes_at_least_once) {
-    struct harness *h = *state;
     enum { FIELDS = 3000 };
     set_fields(h, FIELDS);
     static const char *const options[] = {"",
@@ -70,7 +68,6 @@ ZSET_TEST(every_field_comes_at_least_once) {
 
 /* Fields leave and come while the scan goes on, so the table grows and shrinks under it. */
 ZSET_TEST(fields_that_stay_come_while_others_change) {
-    struct harness *h = *state;
     enum { FIELDS = 2000 };
     static const int growths[] = {-1, 0, 1};
     for (int round = 0; round < 3; round++) {
@@ -99,7 +96,6 @@ ZSET_TEST(fields_that_stay_come_while_others_change) {
 
 /* What begins small and grows: the scan is over before or finds what stays. */
 ZSET_TEST(a_hash_that_becomes_large_or_small_is_scanned_on) {
-    struct harness *h = *state;
     int seen[100] = {0};
     set_fields(h, 100);
     assert_int_equal(tally(zset_run(h, "HSCAN k 0"), seen, 100), 0);
@@ -119,7 +115,6 @@ ZSET_TEST(a_hash_that_becomes_large_or_small_is_scanned_on) {
 
 /* COUNT is a hint: the work of a step is bounded, and the steps together miss nothing. */
 ZSET_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
-    struct harness *h = *state;
     enum { FIELDS = 20000, STEP_MAX = 5000 };
     static int seen[FIELDS];
     memset(seen, 0, sizeof(seen));
@@ -137,7 +132,6 @@ ZSET_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
 }
 
 ZSET_TEST(match_filters_by_field) {
-    struct harness *h = *state;
     zset_run(h, "HSET k apple 1 pear 2 plum 3");
     zset_expect(h, "HSCAN k 0 MATCH a*", "[0 [apple 1]]");
     zset_expect(h, "HSCAN k 0 COUNT 5 match x*", "[0 []]");
@@ -145,7 +139,6 @@ ZSET_TEST(match_filters_by_field) {
 }
 
 ZSET_TEST(what_is_no_option_is_an_error) {
-    struct harness *h = *state;
     zset_run(h, "HSET k a 1");
     zset_expect(h, "HSCAN k x", "-ERR invalid cursor");
     zset_expect(h, "HSCAN none -1", "-ERR invalid cursor");
@@ -162,10 +155,7 @@ ZSET_TEST(what_is_no_option_is_an_error) {
 }
 
 ZSET_TEST(without_memory_for_the_fields_an_error_comes) {
-    struct harness *h = *state;
     set_fields(h, 100);
     struct bytes args[] = {BYTES("HSCAN"), BYTES("k"), BYTES("0")};
     zset_expect_no_memory(h, args, 3);
 }
-
-TEST_MAIN(NULL, NULL)

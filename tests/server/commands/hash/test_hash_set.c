@@ -2,7 +2,6 @@
 #include "tests/server/zset_fixture.h"
 
 ZSET_TEST(hset_counts_the_new_fields) {
-    struct harness *h = *state;
     zset_expect(h, "HSET k name zoe tier gold", ":2");
     zset_expect(h, "HSET k name ann tier gold avatar 7", ":1");
     zset_expect(h, "HSET k name ann", ":0");
@@ -10,7 +9,6 @@ ZSET_TEST(hset_counts_the_new_fields) {
 }
 
 ZSET_TEST(the_last_one_of_equal_fields_counts) {
-    struct harness *h = *state;
     zset_expect(h, "HSET k a 1 b 2 a 3", ":2");
     zset_expect(h, "HGETALL k", "[a 3 b 2]");
     zset_expect(h, "HSET k b 5 b 6", ":0");
@@ -18,14 +16,12 @@ ZSET_TEST(the_last_one_of_equal_fields_counts) {
 }
 
 ZSET_TEST(hmset_replies_ok) {
-    struct harness *h = *state;
     zset_expect(h, "HMSET k a 1 b 2", "+OK");
     zset_expect(h, "hmset k a 3", "+OK");
     zset_expect(h, "HGETALL k", "[a 3 b 2]");
 }
 
 ZSET_TEST(a_field_without_a_value_is_an_error) {
-    struct harness *h = *state;
     zset_expect(h, "HSET k", "-ERR wrong number of arguments for 'hset' command");
     zset_expect(h, "HSET k a", "-ERR wrong number of arguments for 'hset' command");
     zset_expect(h, "HSET k a 1 b", "-ERR wrong number of arguments for 'hset' command");
@@ -37,7 +33,6 @@ ZSET_TEST(a_field_without_a_value_is_an_error) {
 }
 
 ZSET_TEST(hsetnx_sets_only_what_is_not_there) {
-    struct harness *h = *state;
     zset_expect(h, "HSETNX k a 1", ":1");
     zset_expect(h, "HSETNX k a 2", ":0");
     zset_expect(h, "HSETNX k b 3", ":1");
@@ -45,7 +40,6 @@ ZSET_TEST(hsetnx_sets_only_what_is_not_there) {
 }
 
 ZSET_TEST(fields_and_values_may_be_empty) {
-    struct harness *h = *state;
     zset_expect(h, "HSET k \"\" \"\"", ":1");
     zset_expect(h, "HEXISTS k \"\"", ":1");
     zset_expect(h, "HGET k \"\"", "");
@@ -54,7 +48,6 @@ ZSET_TEST(fields_and_values_may_be_empty) {
 }
 
 ZSET_TEST(hdel_counts_and_removes_the_hash_with_its_last_field) {
-    struct harness *h = *state;
     zset_run(h, "HSET k a 1 b 2 c 3");
     zset_expect(h, "HDEL k a x a", ":1");
     zset_expect(h, "HDEL k x", ":0");
@@ -64,7 +57,6 @@ ZSET_TEST(hdel_counts_and_removes_the_hash_with_its_last_field) {
 }
 
 ZSET_TEST(a_hash_of_many_fields_grows_and_shrinks) {
-    struct harness *h = *state;
     enum { FIELDS = 3000 };
     for (int i = 0; i < FIELDS; i++) {
         assert_string_equal(zset_run(h, "HSET k f%d v%d", i, i), ":1");
@@ -81,7 +73,6 @@ ZSET_TEST(a_hash_of_many_fields_grows_and_shrinks) {
 }
 
 ZSET_TEST(a_key_has_the_bytes_that_any_key_has) {
-    struct harness *h = *state;
     static const char expected[] = "-ERR key is 0 bytes long: 1..65536 are allowed";
     zset_expect(h, "HSET \"\" a 1", expected);
     zset_expect(h, "HSETNX \"\" a 1", expected);
@@ -91,13 +82,11 @@ ZSET_TEST(a_key_has_the_bytes_that_any_key_has) {
 }
 
 ZSET_TEST(a_value_of_64_megabytes_is_kept) {
-    struct harness *h = *state;
     const size_t size = (size_t)64 << 20;
     char *value = malloc(size);
     assert_non_null(value);
     memset(value, 'v', size);
     value[size - 1] = 'w';
-    struct session *s = h->server.session_first;
     struct bytes set[] = {BYTES("HSET"), BYTES("k"), BYTES("f"), {value, size}};
     assert_string_equal(harness_run_args(h, s, set, 4), ":1\r\n");
     assert_string_equal(zset_run(h, "HSTRLEN k f"), ":67108864");
@@ -114,8 +103,6 @@ ZSET_TEST(a_value_of_64_megabytes_is_kept) {
 
 /* Each allocation fails in turn: the error, and the hash as it was. */
 ZSET_TEST(without_memory_nothing_changes) {
-    struct harness *h = *state;
-    struct session *s = h->server.session_first;
     static const char long_text[] =
         "a value so long that room for it cannot be found beside what is there already, whatever "
         "is rounded up anywhere in the structure that holds it";
@@ -148,5 +135,3 @@ ZSET_TEST(without_memory_nothing_changes) {
         assert_in_range(failures, 2, 100);
     }
 }
-
-TEST_MAIN(NULL, NULL)

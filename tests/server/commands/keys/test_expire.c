@@ -1,21 +1,5 @@
 /* EXPIRE and its family, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 static void advance_ms(struct harness *h, int64_t ms) {
     h->wall_us += ms * 1000;
@@ -28,10 +12,7 @@ static void step_clock(struct harness *h, int64_t seconds) {
 
 /* ---- what it means to expire ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(a_key_goes_when_its_time_has_come) {
-    BEGIN;
+SERVER_TEST(a_key_goes_when_its_time_has_come) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PEXPIRE a 1000", ":1\r\n");
     advance_ms(h, 999);
@@ -42,8 +23,7 @@ IN_FIXTURE(a_key_goes_when_its_time_has_come) {
     assert_int_equal(registry_totals(h->server.registry)->expired, 1);
 }
 
-IN_FIXTURE(every_command_finds_an_expired_key_gone) {
-    BEGIN;
+SERVER_TEST(every_command_finds_an_expired_key_gone) {
     static const char *const lines[][2] = {
         {"DEL a", ":0\r\n"},
         {"UNLINK a", ":0\r\n"},
@@ -73,8 +53,7 @@ IN_FIXTURE(every_command_finds_an_expired_key_gone) {
     }
 }
 
-IN_FIXTURE(a_write_to_an_expired_key_begins_anew) {
-    BEGIN;
+SERVER_TEST(a_write_to_an_expired_key_begins_anew) {
     harness_run(h, s, "ZADD a 7 m 8 n");
     harness_run(h, s, "PEXPIRE a 1");
     advance_ms(h, 2);
@@ -83,8 +62,7 @@ IN_FIXTURE(a_write_to_an_expired_key_begins_anew) {
     harness_expect(h, s, "TTL a", ":-1\r\n");
 }
 
-IN_FIXTURE(a_clock_set_back_neither_revives_nor_delays) {
-    BEGIN;
+SERVER_TEST(a_clock_set_back_neither_revives_nor_delays) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
     harness_run(h, s, "PEXPIRE a 1000");
@@ -115,8 +93,7 @@ static void let_an_hour_be_jumped(struct harness *h, struct session *s) {
     assert_int_equal(harness_now_us(h), before_us + INT64_C(4200000000));
 }
 
-IN_FIXTURE(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier) {
-    BEGIN;
+SERVER_TEST(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier) {
     harness_run(h, s, "ZADD lasting 1 m");
     harness_run(h, s, "ZADD timed 1 m");
     harness_run(h, s, "EXPIRE lasting 1000");
@@ -130,8 +107,7 @@ IN_FIXTURE(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier) {
     harness_expect(h, s, "EXISTS named copied", ":0\r\n"); /* 1200 seconds have passed */
 }
 
-IN_FIXTURE(a_renamed_or_copied_key_keeps_what_its_expiry_is) {
-    BEGIN;
+SERVER_TEST(a_renamed_or_copied_key_keeps_what_its_expiry_is) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXPIRE a 2000");
     harness_run(h, s, "RENAME a b");
@@ -160,8 +136,7 @@ IN_FIXTURE(a_renamed_or_copied_key_keeps_what_its_expiry_is) {
     harness_expect(h, s, "TTL a", ":1400\r\n");
 }
 
-IN_FIXTURE(a_clock_that_runs_slower_lets_durations_be) {
-    BEGIN;
+SERVER_TEST(a_clock_that_runs_slower_lets_durations_be) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXPIRE a 1000");
     int64_t before_us = harness_now_us(h);
@@ -177,8 +152,7 @@ IN_FIXTURE(a_clock_that_runs_slower_lets_durations_be) {
     assert_in_range(left_ms, 900000 - 1000, 900000 + 1000);
 }
 
-IN_FIXTURE(a_changed_board_keeps_its_expiry) {
-    BEGIN;
+SERVER_TEST(a_changed_board_keeps_its_expiry) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "PEXPIRE a 1000");
     harness_run(h, s, "ZADD a 2 m 3 n");
@@ -191,8 +165,7 @@ IN_FIXTURE(a_changed_board_keeps_its_expiry) {
 
 /* ---- setting ---- */
 
-IN_FIXTURE(the_four_forms_agree) {
-    BEGIN;
+SERVER_TEST(the_four_forms_agree) {
     static const char *const lines[] = {
         "EXPIRE a 100",
         "PEXPIRE a 100000",
@@ -210,16 +183,14 @@ IN_FIXTURE(the_four_forms_agree) {
     }
 }
 
-IN_FIXTURE(of_a_missing_key_nothing_is_set) {
-    BEGIN;
+SERVER_TEST(of_a_missing_key_nothing_is_set) {
     harness_expect(h, s, "EXPIRE x 10", ":0\r\n");
     harness_expect(h, s, "PEXPIREAT x 1 XX", ":0\r\n");
     harness_expect(h, s, "PERSIST x", ":0\r\n");
     harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
-IN_FIXTURE(a_time_that_has_come_removes_the_key_at_once) {
-    BEGIN;
+SERVER_TEST(a_time_that_has_come_removes_the_key_at_once) {
     static const char *const lines[] = {
         "EXPIRE a 0",
         "EXPIRE a -1",
@@ -242,8 +213,7 @@ IN_FIXTURE(a_time_that_has_come_removes_the_key_at_once) {
     }
 }
 
-IN_FIXTURE(nx_sets_only_without_and_xx_only_with_an_expiry) {
-    BEGIN;
+SERVER_TEST(nx_sets_only_without_and_xx_only_with_an_expiry) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXPIRE a 10 XX", ":0\r\n");
     harness_expect(h, s, "EXPIRE a 10 nx", ":1\r\n");
@@ -253,8 +223,7 @@ IN_FIXTURE(nx_sets_only_without_and_xx_only_with_an_expiry) {
     harness_expect(h, s, "TTL a", ":20\r\n");
 }
 
-IN_FIXTURE(gt_sets_only_later_and_lt_only_earlier_times) {
-    BEGIN;
+SERVER_TEST(gt_sets_only_later_and_lt_only_earlier_times) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
     harness_expect(h, s, "EXPIRE a 10 LT", ":1\r\n");
@@ -273,8 +242,7 @@ IN_FIXTURE(gt_sets_only_later_and_lt_only_earlier_times) {
     harness_expect(h, s, "EXISTS a", ":0\r\n");
 }
 
-IN_FIXTURE(persist_takes_the_expiry_away) {
-    BEGIN;
+SERVER_TEST(persist_takes_the_expiry_away) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PERSIST a", ":0\r\n");
     harness_run(h, s, "PEXPIRE a 5");
@@ -294,8 +262,7 @@ static void expect_refused(struct harness *h, struct session *s, const char *lin
     harness_expect(h, s, "TTL a", ":77\r\n");
 }
 
-IN_FIXTURE(options_that_contradict_are_refused) {
-    BEGIN;
+SERVER_TEST(options_that_contradict_are_refused) {
     const char *nx = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n";
     const char *gt = "-ERR GT and LT options at the same time are not compatible\r\n";
     expect_refused(h, s, "EXPIRE a 10 NX XX", nx);
@@ -310,8 +277,7 @@ IN_FIXTURE(options_that_contradict_are_refused) {
     expect_refused(h, s, "EXPIRE missing 10 NX XX", nx);
 }
 
-IN_FIXTURE(times_are_integers_that_do_not_overflow) {
-    BEGIN;
+SERVER_TEST(times_are_integers_that_do_not_overflow) {
     const char *integer = "-ERR value is not an integer or out of range\r\n";
     const char *expire = "-ERR invalid expire time in 'expire' command\r\n";
     expect_refused(h, s, "EXPIRE a x", integer);
@@ -333,8 +299,7 @@ IN_FIXTURE(times_are_integers_that_do_not_overflow) {
                    "-ERR invalid expire time in 'expireat' command\r\n");
 }
 
-IN_FIXTURE(the_largest_times_are_kept) {
-    BEGIN;
+SERVER_TEST(the_largest_times_are_kept) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PEXPIREAT a 9223372036854775807", ":1\r\n");
     harness_expect(h, s, "PEXPIRETIME a", ":9223372036854775807\r\n");
@@ -345,8 +310,7 @@ IN_FIXTURE(the_largest_times_are_kept) {
     harness_expect(h, s, "PTTL a", ":4611686018427387903\r\n");
 }
 
-IN_FIXTURE(the_number_of_arguments_is_checked) {
-    BEGIN;
+SERVER_TEST(the_number_of_arguments_is_checked) {
     static const char *const names[] = {"expire", "pexpire", "expireat", "pexpireat"};
     static const char *const readers[] = {"ttl", "pttl", "expiretime", "pexpiretime", "persist"};
     char error[128];
@@ -365,8 +329,7 @@ IN_FIXTURE(the_number_of_arguments_is_checked) {
 
 /* ---- reading ---- */
 
-IN_FIXTURE(minus_two_without_a_key_minus_one_without_an_expiry) {
-    BEGIN;
+SERVER_TEST(minus_two_without_a_key_minus_one_without_an_expiry) {
     static const char *const names[] = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"};
     harness_run(h, s, "ZADD a 1 m");
     for (size_t i = 0; i < 4; i++) {
@@ -375,8 +338,7 @@ IN_FIXTURE(minus_two_without_a_key_minus_one_without_an_expiry) {
     }
 }
 
-IN_FIXTURE(seconds_are_rounded_to_the_nearest) {
-    BEGIN;
+SERVER_TEST(seconds_are_rounded_to_the_nearest) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "PEXPIRE a 1499");
     harness_expect(h, s, "TTL a", ":1\r\n");
@@ -390,8 +352,7 @@ IN_FIXTURE(seconds_are_rounded_to_the_nearest) {
     harness_expect(h, s, "EXPIRETIME a", ":1767225701\r\n");
 }
 
-IN_FIXTURE(replies_are_the_same_in_resp3) {
-    BEGIN;
+SERVER_TEST(replies_are_the_same_in_resp3) {
     s->protocol = 3;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXPIRE a 10", ":1\r\n");
@@ -399,5 +360,3 @@ IN_FIXTURE(replies_are_the_same_in_resp3) {
     harness_expect(h, s, "TTL missing", ":-2\r\n");
     harness_expect(h, s, "PERSIST a", ":1\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,28 +1,10 @@
 /* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create("layout lap FIELD seconds 32 ASC\nboard lap:* lap\n");
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 /* ---- DEL, UNLINK ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(del_counts_a_key_named_twice_once) {
-    BEGIN;
+HARNESS_TEST(del_counts_a_key_named_twice_once,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
     harness_expect(h, s, "DEL a missing a b", ":2\r\n");
@@ -30,15 +12,14 @@ IN_FIXTURE(del_counts_a_key_named_twice_once) {
     harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
-IN_FIXTURE(unlink_removes_as_del_does) {
-    BEGIN;
+HARNESS_TEST(unlink_removes_as_del_does, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "UNLINK a a missing", ":1\r\n");
     harness_expect(h, s, "ZSCORE a m", "$-1\r\n");
 }
 
-IN_FIXTURE(a_removed_board_is_buried_and_then_freed_in_steps) {
-    BEGIN;
+HARNESS_TEST(a_removed_board_is_buried_and_then_freed_in_steps,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD a %d m%d", i, i);
     }
@@ -53,14 +34,13 @@ IN_FIXTURE(a_removed_board_is_buried_and_then_freed_in_steps) {
     assert_int_equal(registry_totals(h->server.registry)->freed, 1);
 }
 
-IN_FIXTURE(del_and_unlink_need_a_key) {
-    BEGIN;
+HARNESS_TEST(del_and_unlink_need_a_key, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_expect(h, s, "DEL", "-ERR wrong number of arguments for 'del' command\r\n");
     harness_expect(h, s, "UNLINK", "-ERR wrong number of arguments for 'unlink' command\r\n");
 }
 
-IN_FIXTURE(keys_that_cannot_be_are_simply_missing) {
-    BEGIN;
+HARNESS_TEST(keys_that_cannot_be_are_simply_missing,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     char *long_key = malloc(REGISTRY_KEY_MAX + 1);
     assert_non_null(long_key);
     memset(long_key, 'k', REGISTRY_KEY_MAX + 1);
@@ -78,8 +58,8 @@ IN_FIXTURE(keys_that_cannot_be_are_simply_missing) {
 
 /* ---- EXISTS, TOUCH, TYPE ---- */
 
-IN_FIXTURE(exists_and_touch_count_a_key_named_twice_twice) {
-    BEGIN;
+HARNESS_TEST(exists_and_touch_count_a_key_named_twice_twice,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
     harness_expect(h, s, "TOUCH a missing a a", ":3\r\n");
@@ -87,16 +67,15 @@ IN_FIXTURE(exists_and_touch_count_a_key_named_twice_twice) {
     harness_expect(h, s, "TOUCH", "-ERR wrong number of arguments for 'touch' command\r\n");
 }
 
-IN_FIXTURE(type_says_zset_or_none) {
-    BEGIN;
+HARNESS_TEST(type_says_zset_or_none, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "TYPE a", "+zset\r\n");
     harness_expect(h, s, "TYPE missing", "+none\r\n");
     harness_expect(h, s, "TYPE", "-ERR wrong number of arguments for 'type' command\r\n");
 }
 
-IN_FIXTURE(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
-    BEGIN;
+HARNESS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     struct stats *stats = &h->server.stats;
     stats->keyspace_hits = stats->keyspace_misses = 0;
@@ -113,8 +92,8 @@ IN_FIXTURE(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
     assert_int_equal(stats->keyspace_misses, 2);
 }
 
-IN_FIXTURE(every_database_has_its_own_keys) {
-    BEGIN;
+HARNESS_TEST(every_database_has_its_own_keys,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "SELECT 15");
     harness_expect(h, s, "EXISTS a", ":0\r\n");
@@ -125,8 +104,8 @@ IN_FIXTURE(every_database_has_its_own_keys) {
 
 /* ---- RENAME, RENAMENX ---- */
 
-IN_FIXTURE(rename_moves_the_board_with_its_layout_times_and_expiry) {
-    BEGIN;
+HARNESS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD lap:1 30 ann 20 bob");
     harness_run(h, s, "PEXPIREAT lap:1 1767225700000");
     harness_expect(h, s, "RENAME lap:1 best", "+OK\r\n");
@@ -137,8 +116,8 @@ IN_FIXTURE(rename_moves_the_board_with_its_layout_times_and_expiry) {
                           "-ERR value -1 is out of range: field 'seconds'");
 }
 
-IN_FIXTURE(rename_replaces_what_stood_at_the_new_name) {
-    BEGIN;
+HARNESS_TEST(rename_replaces_what_stood_at_the_new_name,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_run(h, s, "EXPIRE b 100");
@@ -148,16 +127,16 @@ IN_FIXTURE(rename_replaces_what_stood_at_the_new_name) {
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-IN_FIXTURE(rename_to_itself_changes_nothing) {
-    BEGIN;
+HARNESS_TEST(rename_to_itself_changes_nothing,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "RENAME a a", "+OK\r\n");
     harness_expect(h, s, "RENAMENX a a", ":0\r\n");
     harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
 }
 
-IN_FIXTURE(rename_of_a_missing_key_is_an_error) {
-    BEGIN;
+HARNESS_TEST(rename_of_a_missing_key_is_an_error,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAMENX x y", "-ERR no such key\r\n");
@@ -165,8 +144,8 @@ IN_FIXTURE(rename_of_a_missing_key_is_an_error) {
     harness_expect(h, s, "RENAMENX x", "-ERR wrong number of arguments for 'renamenx' command\r\n");
 }
 
-IN_FIXTURE(renamenx_leaves_a_taken_name_alone) {
-    BEGIN;
+HARNESS_TEST(renamenx_leaves_a_taken_name_alone,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_expect(h, s, "RENAMENX a b", ":0\r\n");
@@ -175,8 +154,8 @@ IN_FIXTURE(renamenx_leaves_a_taken_name_alone) {
     harness_expect(h, s, "EXISTS a c", ":1\r\n");
 }
 
-IN_FIXTURE(renamenx_takes_a_name_that_has_expired) {
-    BEGIN;
+HARNESS_TEST(renamenx_takes_a_name_that_has_expired,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_run(h, s, "PEXPIRE b 10");
@@ -187,8 +166,8 @@ IN_FIXTURE(renamenx_takes_a_name_that_has_expired) {
 
 /* ---- COPY ---- */
 
-IN_FIXTURE(copy_takes_layout_order_times_and_expiry_along) {
-    BEGIN;
+HARNESS_TEST(copy_takes_layout_order_times_and_expiry_along,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD lap:1 30 zoe");
     harness_run(h, s, "ZADD lap:1 30 ann");
     harness_run(h, s, "ZADD lap:1 30 kim");
@@ -200,8 +179,8 @@ IN_FIXTURE(copy_takes_layout_order_times_and_expiry_along) {
     harness_expect(h, s, "ZCARD lap:1", ":3\r\n");
 }
 
-IN_FIXTURE(copy_replaces_only_when_told_to) {
-    BEGIN;
+HARNESS_TEST(copy_replaces_only_when_told_to,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_expect(h, s, "COPY a b", ":0\r\n");
@@ -210,8 +189,7 @@ IN_FIXTURE(copy_replaces_only_when_told_to) {
     harness_expect(h, s, "ZREVRANGE b 0 -1", "*1\r\n$1\r\nm\r\n");
 }
 
-IN_FIXTURE(copy_goes_to_another_database) {
-    BEGIN;
+HARNESS_TEST(copy_goes_to_another_database, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "COPY a a DB 3", ":1\r\n");
     harness_expect(h, s, "COPY a a db 3", ":0\r\n");
@@ -221,8 +199,8 @@ IN_FIXTURE(copy_goes_to_another_database) {
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-IN_FIXTURE(copy_onto_itself_is_an_error_whether_it_exists_or_not) {
-    BEGIN;
+HARNESS_TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     const char *same = "-ERR source and destination objects are the same\r\n";
     harness_expect(h, s, "COPY x x", same);
     harness_run(h, s, "ZADD a 1 m");
@@ -230,14 +208,14 @@ IN_FIXTURE(copy_onto_itself_is_an_error_whether_it_exists_or_not) {
     harness_expect(h, s, "COPY a a DB 0 REPLACE", same);
 }
 
-IN_FIXTURE(copy_of_a_missing_key_answers_zero) {
-    BEGIN;
+HARNESS_TEST(copy_of_a_missing_key_answers_zero,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_expect(h, s, "COPY x y", ":0\r\n");
     harness_expect(h, s, "EXISTS y", ":0\r\n");
 }
 
-IN_FIXTURE(copy_refuses_bad_options_and_changes_nothing) {
-    BEGIN;
+HARNESS_TEST(copy_refuses_bad_options_and_changes_nothing,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     const char *integer = "-ERR value is not an integer or out of range\r\n";
     const char *range = "-ERR DB index is out of range\r\n";
@@ -273,8 +251,8 @@ static void expect_name_refused(struct harness *h, struct session *s, const char
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-IN_FIXTURE(a_new_name_has_1_to_65536_bytes) {
-    BEGIN;
+HARNESS_TEST(a_new_name_has_1_to_65536_bytes,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     static const char *const commands[] = {"RENAME", "RENAMENX", "COPY"};
     harness_run(h, s, "ZADD a 1 m");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -290,8 +268,7 @@ IN_FIXTURE(a_new_name_has_1_to_65536_bytes) {
     free(name);
 }
 
-IN_FIXTURE(names_may_hold_any_byte) {
-    BEGIN;
+HARNESS_TEST(names_may_hold_any_byte, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD \"a\\x00\\r\\nb\" 1 m");
     harness_expect(h, s, "EXISTS \"a\\x00\\r\\nb\"", ":1\r\n");
     harness_expect(h, s, "EXISTS a", ":0\r\n");
@@ -347,8 +324,8 @@ static void expect_all_or_nothing(struct harness *h, struct session *s, const ch
     fail();
 }
 
-IN_FIXTURE(without_memory_a_command_changes_nothing) {
-    BEGIN;
+HARNESS_TEST(without_memory_a_command_changes_nothing,
+             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     expect_all_or_nothing(h, s, "COPY a b REPLACE", ":1\r\n");
     expect_all_or_nothing(h, s, "COPY a c", ":1\r\n");
     expect_all_or_nothing(h, s, "COPY a a DB 9", ":1\r\n");
@@ -358,8 +335,7 @@ IN_FIXTURE(without_memory_a_command_changes_nothing) {
     expect_all_or_nothing(h, s, "EXPIRE a 100", ":1\r\n");
 }
 
-IN_FIXTURE(removal_needs_no_memory) {
-    BEGIN;
+HARNESS_TEST(removal_needs_no_memory, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     static const char *const lines[] = {"DEL a b", "UNLINK a b"};
     for (size_t i = 0; i < 2; i++) {
         for (uint64_t nth = 1; nth <= 4; nth++) {
@@ -370,5 +346,3 @@ IN_FIXTURE(removal_needs_no_memory) {
         }
     }
 }
-
-TEST_MAIN(NULL, NULL)

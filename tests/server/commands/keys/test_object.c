@@ -1,34 +1,14 @@
 /* OBJECT and MEMORY, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
 
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
-
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(a_board_is_encoded_as_a_skiplist) {
-    BEGIN;
+SERVER_TEST(a_board_is_encoded_as_a_skiplist) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "OBJECT ENCODING a", "$8\r\nskiplist\r\n");
     harness_expect(h, s, "object encoding a", "$8\r\nskiplist\r\n");
     harness_expect(h, s, "OBJECT REFCOUNT a", ":1\r\n");
 }
 
-IN_FIXTURE(what_is_not_tracked_is_said) {
-    BEGIN;
+SERVER_TEST(what_is_not_tracked_is_said) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "OBJECT IDLETIME a",
                    "-ERR Idle times are not tracked, as nothing is ever evicted\r\n");
@@ -38,8 +18,7 @@ IN_FIXTURE(what_is_not_tracked_is_said) {
                    "will take some time to adjust.\r\n");
 }
 
-IN_FIXTURE(a_missing_object_is_nil) {
-    BEGIN;
+SERVER_TEST(a_missing_object_is_nil) {
     static const char *const names[] = {"ENCODING", "REFCOUNT", "IDLETIME", "FREQ"};
     for (size_t i = 0; i < 4; i++) {
         s->protocol = 2;
@@ -50,8 +29,7 @@ IN_FIXTURE(a_missing_object_is_nil) {
     harness_expect(h, s, "MEMORY USAGE x", "_\r\n");
 }
 
-IN_FIXTURE(containers_refuse_what_they_do_not_know) {
-    BEGIN;
+SERVER_TEST(containers_refuse_what_they_do_not_know) {
     harness_expect(h, s, "OBJECT", "-ERR wrong number of arguments for 'object' command\r\n");
     harness_expect(h, s, "OBJECT FOO a", "-ERR unknown subcommand 'FOO'. Try OBJECT HELP.\r\n");
     harness_expect(h, s, "OBJECT ENCODING",
@@ -66,8 +44,7 @@ IN_FIXTURE(containers_refuse_what_they_do_not_know) {
                    "-ERR wrong number of arguments for 'memory|stats' command\r\n");
 }
 
-IN_FIXTURE(help_lists_the_subcommands) {
-    BEGIN;
+SERVER_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
         h, s, "OBJECT HELP",
         "*13\r\n+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
@@ -77,8 +54,7 @@ IN_FIXTURE(help_lists_the_subcommands) {
         "*8\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }
 
-IN_FIXTURE(usage_grows_with_the_board_and_counts_board_and_name) {
-    BEGIN;
+SERVER_TEST(usage_grows_with_the_board_and_counts_board_and_name) {
     harness_run(h, s, "ZADD a 1 m");
     int64_t small = harness_run_integer(h, s, "MEMORY USAGE a");
     struct registry_key *key =
@@ -96,8 +72,7 @@ IN_FIXTURE(usage_grows_with_the_board_and_counts_board_and_name) {
     assert_true(long_name >= small + 40);
 }
 
-IN_FIXTURE(usage_takes_samples_and_refuses_the_rest) {
-    BEGIN;
+SERVER_TEST(usage_takes_samples_and_refuses_the_rest) {
     harness_run(h, s, "ZADD a 1 m");
     const char *syntax = "-ERR syntax error\r\n";
     const char *integer = "-ERR value is not an integer or out of range\r\n";
@@ -122,8 +97,7 @@ static int64_t memory_stat(struct harness *h, struct session *s, const char *nam
     return strtoll(at + strlen(wanted), NULL, 10);
 }
 
-IN_FIXTURE(stats_tell_keys_and_their_bytes) {
-    BEGIN;
+SERVER_TEST(stats_tell_keys_and_their_bytes) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
     harness_run(h, s, "SELECT 7");
@@ -137,5 +111,3 @@ IN_FIXTURE(stats_tell_keys_and_their_bytes) {
     s->protocol = 3;
     harness_expect_prefix(h, s, "MEMORY STATS", "%12\r\n$14\r\npeak.allocated\r\n:");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -4,23 +4,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
-static int setup(void **state) {
-    *state = harness_create("layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
-                            "board cap* default CAP 2\nboard few* default LIMIT 2\n"
-                            "board shut* default FREEZE\n");
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
-
 #define BAD_PAYLOAD "-ERR DUMP payload version or checksum are wrong\r\n"
 #define BAD_FORMAT  "-ERR Bad data format\r\n"
 #define THREE       "*6\r\n$3\r\nzoe\r\n$1\r\n9\r\n$3\r\nbob\r\n$1\r\n5\r\n$3\r\nann\r\n$1\r\n5\r\n"
@@ -61,8 +44,10 @@ static struct bytes make_zset(struct buffer *out) {
     return (struct bytes){.at = out->at, .size = out->size};
 }
 
-IN_FIXTURE(a_sorted_set_of_redis_becomes_a_board) {
-    BEGIN;
+HARNESS_TEST(a_sorted_set_of_redis_becomes_a_board,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     struct bytes payload = make_zset(&out);
     assert_string_equal(restore(h, s, "k", "0", payload, ""), "+OK\r\n");
@@ -85,8 +70,10 @@ IN_FIXTURE(a_sorted_set_of_redis_becomes_a_board) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(what_has_expired_removes_what_it_replaces) {
-    BEGIN;
+HARNESS_TEST(what_has_expired_removes_what_it_replaces,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     struct bytes payload = make_zset(&out);
     assert_string_equal(restore(h, s, "k", "1", payload, "ABSTTL"), "+OK\r\n");
@@ -98,8 +85,10 @@ IN_FIXTURE(what_has_expired_removes_what_it_replaces) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(arguments_are_refused_as_redis_does) {
-    BEGIN;
+HARNESS_TEST(arguments_are_refused_as_redis_does,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     struct bytes payload = make_zset(&out);
     assert_string_equal(restore(h, s, "k", "-1", payload, ""),
@@ -121,8 +110,10 @@ IN_FIXTURE(arguments_are_refused_as_redis_does) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(values_of_other_types_are_named) {
-    BEGIN;
+HARNESS_TEST(values_of_other_types_are_named,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     buffer_init(&out, 0);
     make_byte(&out, 0);
@@ -139,8 +130,10 @@ IN_FIXTURE(values_of_other_types_are_named) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(rules_of_the_board_hold) {
-    BEGIN;
+HARNESS_TEST(rules_of_the_board_hold,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     struct bytes payload = make_zset(&out);
     assert_string_equal(restore(h, s, "cap", "0", payload, ""), "+OK\r\n");
@@ -177,8 +170,10 @@ static char *show(struct harness *h, struct session *s, const char *key) {
     return all;
 }
 
-IN_FIXTURE(a_board_comes_back_to_the_last_bit) {
-    BEGIN;
+HARNESS_TEST(a_board_comes_back_to_the_last_bit,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     harness_run(h, s, "LB.CREATE a FIELD p 20 FIELD q 10 TIME 34 MS LATEST CAP 3000 KEEP BEST");
     for (int i = 0; i < 2000; i++) {
         harness_run_format(h, s, "LB.ADD a %d %d m%d", i * 7 % 31, i % 3, i);
@@ -212,8 +207,9 @@ IN_FIXTURE(a_board_comes_back_to_the_last_bit) {
     free(info);
 }
 
-IN_FIXTURE(hashes_come_back) {
-    BEGIN;
+HARNESS_TEST(hashes_come_back, "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+                               "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+                               "board shut* default FREEZE\n") {
     for (int i = 0; i < 3000; i++) {
         harness_run_format(h, s, "HSET h field%d value%d", i, i * i);
     }
@@ -258,8 +254,10 @@ static void damage(struct harness *h, struct session *s, struct bytes payload) {
     free(copy);
 }
 
-IN_FIXTURE(a_hash_with_a_field_that_expires_is_refused) {
-    BEGIN;
+HARNESS_TEST(a_hash_with_a_field_that_expires_is_refused,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     buffer_init(&out, 0);
     make_byte(&out, 24);
@@ -280,8 +278,10 @@ IN_FIXTURE(a_hash_with_a_field_that_expires_is_refused) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(damaged_payloads_change_nothing) {
-    BEGIN;
+HARNESS_TEST(damaged_payloads_change_nothing,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     damage(h, s, make_zset(&out));
     buffer_deinit(&out);
@@ -322,8 +322,10 @@ static struct bytes make_module_dump(struct buffer *out, struct harness *h, cons
     return (struct bytes){.at = out->at, .size = out->size};
 }
 
-IN_FIXTURE(a_board_of_the_module_comes_back_as_it_was) {
-    BEGIN;
+HARNESS_TEST(a_board_of_the_module_comes_back_as_it_was,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9");
     harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim");
@@ -351,8 +353,10 @@ IN_FIXTURE(a_board_of_the_module_comes_back_as_it_was) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(an_empty_board_of_the_module_stays_if_it_was_created) {
-    BEGIN;
+HARNESS_TEST(an_empty_board_of_the_module_stays_if_it_was_created,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     harness_run(h, s, "LB.CREATE k FIELD a 64 SIGNED");
     struct bytes payload = make_module_dump(&out, h, "k");
@@ -363,8 +367,10 @@ IN_FIXTURE(an_empty_board_of_the_module_stays_if_it_was_created) {
     buffer_deinit(&out);
 }
 
-IN_FIXTURE(a_damaged_board_of_the_module_is_refused) {
-    BEGIN;
+HARNESS_TEST(a_damaged_board_of_the_module_is_refused,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     harness_run(h, s, "ZADD k 7 ann 5 bob 3 kim");
     struct bytes payload = make_module_dump(&out, h, "k");
@@ -388,8 +394,10 @@ IN_FIXTURE(a_damaged_board_of_the_module_is_refused) {
 }
 
 /* Each allocation of a RESTORE made to fail: it is done, or nothing is. */
-IN_FIXTURE(every_allocation_may_fail) {
-    BEGIN;
+HARNESS_TEST(every_allocation_may_fail,
+             "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+             "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+             "board shut* default FREEZE\n") {
     struct buffer out;
     struct bytes payload = make_zset(&out);
     harness_run(h, s, "HSET h a 1 b 2");
@@ -421,8 +429,9 @@ IN_FIXTURE(every_allocation_may_fail) {
 }
 
 /* Random boards and hashes: what comes back has the same DUMP. */
-IN_FIXTURE(random_keys_come_back) {
-    BEGIN;
+HARNESS_TEST(random_keys_come_back, "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+                                    "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+                                    "board shut* default FREEZE\n") {
     struct random random = random_begin("random_keys_come_back");
     for (int round = 0; round < 60; round++) {
         bool is_hash = round % 3 == 0;
@@ -442,5 +451,3 @@ IN_FIXTURE(random_keys_come_back) {
         drop(again);
     }
 }
-
-TEST_MAIN(NULL, NULL)

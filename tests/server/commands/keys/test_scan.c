@@ -1,21 +1,5 @@
 /* KEYS SCAN RANDOMKEY, by bytes in and bytes out. */
-#include "tests/support/test.h"
-
 #include "tests/support/harness.h"
-
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct session *s = harness_connect(h)
 
 enum { KEYS = 3000 };
 
@@ -43,10 +27,7 @@ static uint64_t scan_step(struct harness *h, struct session *s, uint64_t cursor,
 
 /* ---- KEYS ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
-
-IN_FIXTURE(keys_lists_what_matches_a_pattern) {
-    BEGIN;
+SERVER_TEST(keys_lists_what_matches_a_pattern) {
     harness_expect(h, s, "KEYS *", "*0\r\n");
     harness_run(h, s, "ZADD day:1 1 m");
     harness_run(h, s, "ZADD day:2 1 m");
@@ -62,14 +43,12 @@ IN_FIXTURE(keys_lists_what_matches_a_pattern) {
     harness_expect(h, s, "KEYS *", "*0\r\n");
 }
 
-IN_FIXTURE(keys_takes_one_pattern) {
-    BEGIN;
+SERVER_TEST(keys_takes_one_pattern) {
     harness_expect(h, s, "KEYS", "-ERR wrong number of arguments for 'keys' command\r\n");
     harness_expect(h, s, "KEYS a b", "-ERR wrong number of arguments for 'keys' command\r\n");
 }
 
-IN_FIXTURE(expired_keys_are_not_listed) {
-    BEGIN;
+SERVER_TEST(expired_keys_are_not_listed) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
     harness_run(h, s, "PEXPIRE a 5");
@@ -83,8 +62,7 @@ IN_FIXTURE(expired_keys_are_not_listed) {
 
 /* ---- SCAN ---- */
 
-IN_FIXTURE(scan_visits_every_key_that_stays) {
-    BEGIN;
+SERVER_TEST(scan_visits_every_key_that_stays) {
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, 1000);
     uint64_t cursor = 0;
@@ -108,8 +86,7 @@ IN_FIXTURE(scan_visits_every_key_that_stays) {
     }
 }
 
-IN_FIXTURE(scan_alone_visits_every_key_once_in_steps_of_about_count) {
-    BEGIN;
+SERVER_TEST(scan_alone_visits_every_key_once_in_steps_of_about_count) {
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, KEYS);
     uint64_t cursor = 0;
@@ -125,8 +102,7 @@ IN_FIXTURE(scan_alone_visits_every_key_once_in_steps_of_about_count) {
 }
 
 /* COUNT is a hint: what a step does is bounded. */
-IN_FIXTURE(a_step_is_bounded_whatever_count_is_asked_for) {
-    BEGIN;
+SERVER_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
     enum { MANY = 12000 };
     for (int i = 0; i < MANY; i++) {
         harness_run_format(h, s, "ZADD many:%d 1 m", i);
@@ -148,8 +124,7 @@ IN_FIXTURE(a_step_is_bounded_whatever_count_is_asked_for) {
     assert_in_range(steps, 3, MANY / 500);
 }
 
-IN_FIXTURE(scan_filters_by_pattern_and_type) {
-    BEGIN;
+SERVER_TEST(scan_filters_by_pattern_and_type) {
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, 50);
     uint64_t cursor = 0;
@@ -165,13 +140,11 @@ IN_FIXTURE(scan_filters_by_pattern_and_type) {
                    "*2\r\n$1\r\n0\r\n*1\r\n$6\r\nkey:49\r\n");
 }
 
-IN_FIXTURE(scan_of_nothing_is_over_at_once) {
-    BEGIN;
+SERVER_TEST(scan_of_nothing_is_over_at_once) {
     harness_expect(h, s, "SCAN 0", "*2\r\n$1\r\n0\r\n*0\r\n");
 }
 
-IN_FIXTURE(a_cursor_is_an_unsigned_number) {
-    BEGIN;
+SERVER_TEST(a_cursor_is_an_unsigned_number) {
     const char *invalid = "-ERR invalid cursor\r\n";
     static const char *const bad[] = {"x",
                                       "-1",
@@ -194,8 +167,7 @@ IN_FIXTURE(a_cursor_is_an_unsigned_number) {
     }
 }
 
-IN_FIXTURE(scan_refuses_bad_options) {
-    BEGIN;
+SERVER_TEST(scan_refuses_bad_options) {
     harness_run(h, s, "ZADD a 1 m");
     const char *syntax = "-ERR syntax error\r\n";
     const char *integer = "-ERR value is not an integer or out of range\r\n";
@@ -214,8 +186,7 @@ IN_FIXTURE(scan_refuses_bad_options) {
     harness_expect(h, s, "SCAN 0 COUNT 4611686018427387903", all);
 }
 
-IN_FIXTURE(a_silent_client_is_answered_nothing) {
-    BEGIN;
+SERVER_TEST(a_silent_client_is_answered_nothing) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "CLIENT REPLY OFF");
     harness_expect(h, s, "SCAN 0", "");
@@ -224,8 +195,7 @@ IN_FIXTURE(a_silent_client_is_answered_nothing) {
 
 /* ---- RANDOMKEY ---- */
 
-IN_FIXTURE(randomkey_draws_every_key) {
-    BEGIN;
+SERVER_TEST(randomkey_draws_every_key) {
     unsigned seen[10] = {0};
     for (int i = 0; i < 10; i++) {
         harness_run_format(h, s, "ZADD %d 1 m", i);
@@ -238,8 +208,7 @@ IN_FIXTURE(randomkey_draws_every_key) {
     }
 }
 
-IN_FIXTURE(randomkey_removes_few_of_many_keys_that_have_expired) {
-    BEGIN;
+SERVER_TEST(randomkey_removes_few_of_many_keys_that_have_expired) {
     make_keys(h, s, 0, KEYS);
     for (int i = 1; i < KEYS; i++) {
         harness_run_format(h, s, "PEXPIRE key:%d 5", i);
@@ -252,8 +221,7 @@ IN_FIXTURE(randomkey_removes_few_of_many_keys_that_have_expired) {
     assert_in_range(registry_totals(h->server.registry)->expired, 1, 200);
 }
 
-IN_FIXTURE(randomkey_of_an_empty_database_is_nil) {
-    BEGIN;
+SERVER_TEST(randomkey_of_an_empty_database_is_nil) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "SELECT 2");
     harness_expect(h, s, "RANDOMKEY", "$-1\r\n");
@@ -266,8 +234,7 @@ IN_FIXTURE(randomkey_of_an_empty_database_is_nil) {
 /* ---- patterns ---- */
 
 /* Each command's last word is a pattern of so many stars. */
-IN_FIXTURE(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
-    BEGIN;
+SERVER_TEST(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
     static const struct bytes commands[][5] = {
         {BYTES_INIT("KEYS")},
         {BYTES_INIT("SCAN"), BYTES_INIT("0"), BYTES_INIT("MATCH")},
@@ -298,5 +265,3 @@ IN_FIXTURE(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
     }
     free(stars);
 }
-
-TEST_MAIN(NULL, NULL)

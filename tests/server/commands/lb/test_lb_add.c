@@ -23,7 +23,6 @@ static void expect_board(struct harness *h, const char *key, const char *names,
 /* ---- values ---- */
 
 ZSET_TEST(members_are_added_and_changed_and_counted) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a 2 b", ":2");
     zset_expect(h, "LB.ADD k 3 a 2 b 4 c", ":2");
     zset_expect(h, "lb.add k SET 3 a 2 b 4 c", ":0");
@@ -31,7 +30,6 @@ ZSET_TEST(members_are_added_and_changed_and_counted) {
 }
 
 ZSET_TEST(a_member_takes_a_value_for_every_field) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2");
     expect_board(h, "three:k", "a b",
                  "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]");
@@ -49,7 +47,6 @@ ZSET_TEST(a_member_takes_a_value_for_every_field) {
 }
 
 ZSET_TEST(a_star_keeps_a_field_and_is_zero_for_a_new_member) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k * 1 * a", ":1");
     zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :0 :1 :0]]");
     zset_expect(h, "LB.ADD three:k 7 * -2 a", ":1");
@@ -65,7 +62,6 @@ ZSET_TEST(a_star_keeps_a_field_and_is_zero_for_a_new_member) {
 }
 
 ZSET_TEST(incr_adds_and_an_equals_sign_sets) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k INCR 5 1 -3 a", ":1");
     zset_expect(h, "LB.ADD three:k INCR 5 * -3 a", ":1");
     zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :10 :1 :-6]]");
@@ -78,7 +74,6 @@ ZSET_TEST(incr_adds_and_an_equals_sign_sets) {
 }
 
 ZSET_TEST(an_increment_past_the_field_is_an_error_and_changes_nothing) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 5 1 0 a", ":1");
     zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 1 0 0 b 1 1 0 a",
                           "-ERR value 1 + 1 is out of range: field 'flag' takes 0..1");
@@ -94,7 +89,6 @@ ZSET_TEST(an_increment_past_the_field_is_an_error_and_changes_nothing) {
 }
 
 ZSET_TEST(best_replaces_only_what_is_strictly_better) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k BEST 10 a", ":1");
     zset_pass_seconds(h, 5);
     zset_expect_unchanged(h, "k", "LB.ADD k BEST 9 a 10 a", ":0");
@@ -106,7 +100,6 @@ ZSET_TEST(best_replaces_only_what_is_strictly_better) {
 }
 
 ZSET_TEST(best_compares_tuples_and_never_single_fields) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k 1.5 100 0 7 a", ":1");
     zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0");
     zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0");
@@ -119,7 +112,6 @@ ZSET_TEST(best_compares_tuples_and_never_single_fields) {
 }
 
 ZSET_TEST(nx_adds_and_xx_changes) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a", ":1");
     zset_expect(h, "LB.ADD k NX 5 a 6 b 7 b", ":1");
     zset_expect(h, "LB.ADD k XX 8 a 9 c", ":1");
@@ -136,7 +128,6 @@ ZSET_TEST(nx_adds_and_xx_changes) {
 }
 
 ZSET_TEST(one_member_named_again_goes_on_from_there) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a 2 a 2 a 3 a", ":3");
     zset_expect(h, "LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4");
     zset_expect(h, "LB.ADD k BEST 9 a 8 a 10 a", ":2");
@@ -148,7 +139,6 @@ ZSET_TEST(one_member_named_again_goes_on_from_there) {
 }
 
 ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 1 1 1 a", ":1");
     static const char *const lines[][2] = {
         {"1 2 0 b", "-ERR value 2 is out of range: field 'flag' takes 0..1"},
@@ -180,7 +170,6 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
 }
 
 ZSET_TEST(options_stand_in_any_order_and_case) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k withrank best nx keeptime 5 a", "[[[a :0 :1767225600000 :5] nil]]");
     zset_expect(h, "LB.ADD k At 1767225599000 xX iNcR 5 a", ":1");
     expect_board(h, "k", "a", "[[a :0 :1767225599000 :10]]");
@@ -188,7 +177,6 @@ ZSET_TEST(options_stand_in_any_order_and_case) {
 }
 
 ZSET_TEST(options_that_contradict_are_refused) {
-    struct harness *h = *state;
     zset_expect_unchanged(h, "k", "LB.ADD k NX XX 1 a", nx_xx);
     zset_expect_unchanged(h, "k", "LB.ADD k INCR BEST 1 a", operators);
     zset_expect_unchanged(h, "k", "LB.ADD k SET INCR 1 a", operators);
@@ -234,7 +222,6 @@ TEST(sixty_four_fields_are_a_members_own) {
 /* ---- times ---- */
 
 ZSET_TEST(the_time_is_that_of_the_last_change_of_any_field) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k 5 0 a", ":1");
     zset_pass_seconds(h, 10);
     zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k 5 0 a", ":0");
@@ -244,7 +231,6 @@ ZSET_TEST(the_time_is_that_of_the_last_change_of_any_field) {
 }
 
 ZSET_TEST(at_gives_the_time_also_where_no_field_changes) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a 6 0 b", ":2");
     assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571819021000);
     zset_expect(h, "LB.ADD paid:k AT 1571810001259 * * a", ":1");
@@ -261,7 +247,6 @@ ZSET_TEST(at_gives_the_time_also_where_no_field_changes) {
 }
 
 ZSET_TEST(a_time_outside_the_window_names_it) {
-    struct harness *h = *state;
     static const char *const lines[][2] = {
         {"LB.ADD paid:k AT 1325020288999 1 0 a",
          "-ERR time 2011-12-27T21:11:28.999Z is out of range: this layout's TIME takes "
@@ -282,9 +267,7 @@ ZSET_TEST(a_time_outside_the_window_names_it) {
          "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "
          "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z"},
     };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        zset_expect_unchanged(h, "k", lines[i][0], lines[i][1]);
-    }
+    zset_expect_each_unchanged(h, "k", lines);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
     zset_expect(h, "LB.ADD paid:k AT 1325020289000 1 0 a", ":1");
     zset_expect(h, "LB.ADD paid:k AT 1861891200999 1 0 b", ":1");
@@ -292,7 +275,6 @@ ZSET_TEST(a_time_outside_the_window_names_it) {
 }
 
 ZSET_TEST(a_late_time_stops_the_whole_command) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
     /* The change of a keeps its time, the new member has none to keep. */
     zset_expect_unchanged(
@@ -304,7 +286,6 @@ ZSET_TEST(a_late_time_stops_the_whole_command) {
 }
 
 ZSET_TEST(touch_stamps_also_what_does_not_change) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 5 a 5 b", ":2");
     zset_expect(h, "LB.ADD k TOUCH 5 a", ":1");
     zset_expect(h, "ZREVRANGE k 0 -1", "[b a]");
@@ -320,7 +301,6 @@ ZSET_TEST(touch_stamps_also_what_does_not_change) {
 }
 
 ZSET_TEST(keeptime_changes_fields_and_not_the_time) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a", ":1");
     zset_expect(h, "LB.ADD paid:k KEEPTIME INCR 3 =1 a", ":1");
     expect_board(h, "paid:k", "a", "[[a :0 :1571819021000 :8 :1]]");
@@ -330,7 +310,6 @@ ZSET_TEST(keeptime_changes_fields_and_not_the_time) {
 }
 
 ZSET_TEST(without_a_time_there_is_the_order_of_arrival) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD bare:k 5 a 5 b 5 c", ":3");
     zset_expect(h, "LB.ADD bare:k 5 a", ":0");
     zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
@@ -347,7 +326,6 @@ ZSET_TEST(without_a_time_there_is_the_order_of_arrival) {
 }
 
 ZSET_TEST(the_latest_first_is_touched_to_the_front) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD latest:k 5 a 5 b", ":2");
     zset_expect(h, "ZREVRANGE latest:k 0 -1", "[b a]");
     zset_expect(h, "LB.ADD latest:k TOUCH * a", ":1");
@@ -355,7 +333,6 @@ ZSET_TEST(the_latest_first_is_touched_to_the_front) {
 }
 
 ZSET_TEST(all_members_of_one_command_carry_one_time) {
-    struct harness *h = *state;
     h->wall_us += 123456;
     zset_expect(h, "LB.ADD latest:k 1 a 2 b 3 c 9 a", ":4");
     for (const char *member = "abc"; *member != '\0'; member++) {
@@ -372,7 +349,6 @@ static const char example_ranking[] =
     "[A :4 :1571819021000 :100 :0 107664254579]]";
 
 ZSET_TEST(three_dimensions_rank_as_their_example_does) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:at AT 1571819021259 100 0 A 200 0 B 200 1 C 400 0 D", ":4");
     zset_expect(h, "LB.ADD paid:at AT 1571810001259 200 1 E", ":1");
     zset_expect(h, "LB.GET paid:at 5 A B C D E SORT WITHKEY", example_ranking);
@@ -385,7 +361,6 @@ ZSET_TEST(three_dimensions_rank_as_their_example_does) {
 }
 
 ZSET_TEST(packed_keys_that_are_there_already_change_nothing) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD fine:k PACKED 7 a 7 b -7 c 7 b", ":3");
     zset_expect(h, "ZREVRANGE fine:k 0 -1 WITHSCORES", "[a 7 b 7 c -7]");
     zset_expect_unchanged(h, "fine:k", "LB.ADD fine:k PACKED 7 b 7 a", ":0");
@@ -394,7 +369,6 @@ ZSET_TEST(packed_keys_that_are_there_already_change_nothing) {
 }
 
 ZSET_TEST(hand_packed_integers_are_exact_to_the_last_bit) {
-    struct harness *h = *state;
     zset_expect(h,
                 "LB.ADD fine:k PACKED 9223372036854775807 a 9223372036854775806 b "
                 "-9223372036854775808 c -9223372036854775807 d 0 e",
@@ -412,7 +386,6 @@ ZSET_TEST(hand_packed_integers_are_exact_to_the_last_bit) {
 }
 
 ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
-    struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         zset_run(h, "ZADD %sk 5 a 5 b", zset_layout_prefixes[i]);
         char record[256];
@@ -433,7 +406,6 @@ ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
 }
 
 ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
-    struct harness *h = *state;
     static const char *const lines[][2] = {
         {"LB.ADD paid:k PACKED 9223372036854775807 b 9223372036854775808 a",
          "-ERR packed key 9223372036854775808 is not an integer of this layout's 63 bits: "
@@ -456,16 +428,13 @@ ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
         {"LB.ADD bare:k PACKED WITHRANK 5 a",
          "-ERR syntax error, each member follows its packed key"},
     };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        zset_expect(h, lines[i][0], lines[i][1]);
-    }
+    zset_expect_each(h, lines);
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
 /* ---- ranks in the answer ---- */
 
 ZSET_TEST(withrank_answers_the_record_and_the_rank_before) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
     zset_expect(h, "LB.ADD k WITHRANK 25 a", "[[[a :1 :1767225600000 :25] :2]]");
     zset_expect(h, "LB.ADD k WITHRANK INCR 9 d", "[[[d :3 :1767225600000 :9] nil]]");
@@ -486,7 +455,6 @@ ZSET_TEST(withrank_answers_the_record_and_the_rank_before) {
 /* ---- keys, members, many ---- */
 
 ZSET_TEST(an_error_leaves_no_key_behind) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k x a", "-ERR value is not a valid float: field 'score'");
     zset_expect(h, "LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
     zset_expect(h, "LB.ADD \"\" 1 a", "-ERR key is 0 bytes long: 1..65536 are allowed");
@@ -494,7 +462,6 @@ ZSET_TEST(an_error_leaves_no_key_behind) {
 }
 
 ZSET_TEST(members_have_1_to_65536_bytes) {
-    struct harness *h = *state;
     static char bytes[65537];
     memset(bytes, 'x', sizeof(bytes));
     struct bytes args[] = {BYTES("LB.ADD"), BYTES("k"), BYTES("1"), {bytes, sizeof(bytes)}};
@@ -509,7 +476,6 @@ ZSET_TEST(members_have_1_to_65536_bytes) {
 }
 
 ZSET_TEST(many_members_are_one_change) {
-    struct harness *h = *state;
     enum { PAIRS = 500 };
     static char line[PAIRS * 16];
     size_t size = (size_t)snprintf(line, sizeof(line), "LB.ADD k");
@@ -541,5 +507,3 @@ TEST(without_memory_many_members_are_put_or_none) {
     fail_each_allocation(NULL, line, ":300\r\n", false);
     fail_each_allocation(NULL, line, ":300\r\n", true);
 }
-
-TEST_MAIN(NULL, NULL)

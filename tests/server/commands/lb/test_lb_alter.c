@@ -68,9 +68,7 @@ static void expect_refused(struct harness *h, const char *error) {
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         zset_expect(h, writes[i], error);
     }
-    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
-        zset_expect(h, reads[i][0], reads[i][1]);
-    }
+    zset_expect_each(h, reads);
     assert_false(registry_find(h->server.registry, 0, BYTES("k2"), h->wall_us / 1000) != NULL);
 }
 
@@ -80,7 +78,6 @@ static void make_boards(struct harness *h) {
 }
 
 ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
-    struct harness *h = *state;
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     expect_refused(h, frozen);
@@ -91,7 +88,6 @@ ZSET_TEST(a_frozen_board_refuses_every_write_and_reads_as_ever) {
 }
 
 ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
-    struct harness *h = *state;
     make_boards(h);
     h->wall_us = us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.ALTER k OPENS 2026-11-17T00:00:00+01:00 CLOSES 1795000000000", "+OK");
@@ -114,7 +110,6 @@ ZSET_TEST(a_board_takes_writes_from_when_it_opens_until_it_closes) {
 }
 
 ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {
-    struct harness *h = *state;
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     zset_expect(h, "COPY k copy", ":1");
@@ -129,7 +124,6 @@ ZSET_TEST(keys_are_the_operators_also_of_a_frozen_board) {
 }
 
 ZSET_TEST(a_transaction_that_meets_a_frozen_board_goes_on_behind_it) {
-    struct harness *h = *state;
     make_boards(h);
     zset_expect(h, "LB.ALTER k FREEZE", "+OK");
     zset_expect(h, "MULTI", "+OK");
@@ -140,9 +134,8 @@ ZSET_TEST(a_transaction_that_meets_a_frozen_board_goes_on_behind_it) {
     zset_expect(h, "ZSCORE j a", "5");
 }
 
-TEST(a_board_that_the_settings_keep_closed_is_not_made_by_a_write) {
-    struct harness *h = harness_create("board late:* default OPENS 2100-01-01T00:00:00Z\n");
-    harness_connect(h);
+HARNESS_TEST(a_board_that_the_settings_keep_closed_is_not_made_by_a_write,
+             "board late:* default OPENS 2100-01-01T00:00:00Z\n") {
     zset_expect(h, "ZADD late:a 1 ann", "-CLOSED board opens at 2100-01-01T00:00:00Z");
     zset_expect(h, "LB.ADD late:a 1 ann", "-CLOSED board opens at 2100-01-01T00:00:00Z");
     zset_expect(h, "ZADD j 1 ann", ":1");
@@ -150,14 +143,12 @@ TEST(a_board_that_the_settings_keep_closed_is_not_made_by_a_write) {
     zset_expect(h, "DBSIZE", ":1");
     zset_expect(h, "LB.CREATE late:a", "+OK");
     zset_expect(h, "ZADD late:a 1 ann", "-CLOSED board opens at 2100-01-01T00:00:00Z");
-    harness_destroy(h);
 }
 
 /* ---- LIMIT ---- */
 
 ZSET_TEST(a_board_with_a_limit_refuses_newcomers_when_it_is_full) {
     static const char full[] = "-FULL board is full: at most 3 members";
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE room LIMIT 3", "+OK");
     zset_expect(h, "ZADD room 1 a 2 b", ":2");
     zset_expect(h, "ZADD room 9 c 9 d", full);
@@ -188,7 +179,6 @@ ZSET_TEST(a_board_with_a_limit_refuses_newcomers_when_it_is_full) {
 /* ---- options of a living board ---- */
 
 ZSET_TEST(a_smaller_cap_cuts_the_worst) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 b 3 c 4 d", ":4");
     zset_expect(h, "LB.ALTER k CAP 2", "+OK");
     zset_expect(h, "ZREVRANGE k 0 -1", "[d c]");
@@ -208,7 +198,6 @@ ZSET_TEST(a_smaller_cap_cuts_the_worst) {
 
 ZSET_TEST(a_million_members_are_cut_in_steps) {
     enum { MEMBERS = 200000 };
-    struct harness *h = *state;
     struct registry *registry = h->server.registry;
     zset_expect(h, "LB.CREATE k", "+OK");
     shadow_end(h->shadow); /* members come past the commands */
@@ -233,7 +222,6 @@ ZSET_TEST(a_million_members_are_cut_in_steps) {
 }
 
 ZSET_TEST(a_period_comes_and_goes) {
-    struct harness *h = *state;
     h->wall_us = us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20", "+OK");
     zset_expect(h, "ZADD k 1 ann", ":1");
@@ -264,7 +252,6 @@ ZSET_TEST(a_period_comes_and_goes) {
 }
 
 ZSET_TEST(the_times_of_members_stay_until_the_period_ends) {
-    struct harness *h = *state;
     h->wall_us = us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 31 S", "+OK");
     zset_expect(h, "LB.ADD k 1 ann", ":1");
@@ -290,7 +277,6 @@ ZSET_TEST(the_times_of_members_stay_until_the_period_ends) {
 }
 
 ZSET_TEST(archives_are_frozen_unless_the_board_says_otherwise) {
-    struct harness *h = *state;
     h->wall_us = us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 PERIOD DAY", "+OK");
     zset_expect(h, "LB.CREATE w FIELD a 20 PERIOD DAY ARCHIVED WRITABLE", "+OK");
@@ -311,7 +297,6 @@ ZSET_TEST(archives_are_frozen_unless_the_board_says_otherwise) {
 }
 
 ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.ALTER", "-ERR wrong number of arguments for 'lb.alter' command"},
         {"LB.ALTER k", "-ERR wrong number of arguments for 'lb.alter' command"},
@@ -346,7 +331,6 @@ ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
 /* ---- without memory ---- */
 
 ZSET_TEST(without_memory_nothing_is_altered) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD a 20", "+OK");
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "EXPIRE k 1000", ":1");
@@ -367,7 +351,6 @@ ZSET_TEST(without_memory_nothing_is_altered) {
 /* ---- storing onto a board made by LB.CREATE ---- */
 
 ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD points 20 SCALE 2 FIELD laps 8 ASC CAP 2 KEEP BEST", "+OK");
     zset_expect(h, "ZADD j 5 a 7 b 6 c", ":3");
     zset_expect(h, "ZUNIONSTORE k 1 j", ":2");
@@ -398,7 +381,6 @@ ZSET_TEST(results_are_stored_in_the_layout_that_lb_create_gave) {
 }
 
 ZSET_TEST(results_are_stored_in_the_period_of_a_board) {
-    struct harness *h = *state;
     h->wall_us = us("2026-11-16T12:00:00Z");
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 30 MS PERIOD DAY", "+OK");
     zset_expect(h, "ZADD j 5 a", ":1");
@@ -409,5 +391,3 @@ ZSET_TEST(results_are_stored_in_the_period_of_a_board) {
     expect_begin(h, "ZUNIONSTORE k 1 j", "-ERR member 'a': time ");
     zset_expect(h, "ZUNIONSTORE k@2026-11-16 1 j", frozen);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -25,7 +25,6 @@ static void expect_members(struct harness *h, const char *line, const char *name
 }
 
 ZSET_TEST(the_member_stands_in_the_middle) {
-    struct harness *h = *state;
     fill(h, "k");
     zset_expect(h, "LB.AROUND k MEMBER c 3",
                 "[[b :1 :1767225600000 :50] [c :2 :1767225600000 :40] [d :3 :1767225600000 :30]]");
@@ -37,7 +36,6 @@ ZSET_TEST(the_member_stands_in_the_middle) {
 }
 
 ZSET_TEST(the_window_shifts_at_the_ends) {
-    struct harness *h = *state;
     fill(h, "k");
     expect_members(h, "LB.AROUND k MEMBER a 3", "abc");
     expect_members(h, "LB.AROUND k MEMBER a 2", "ab");
@@ -51,7 +49,6 @@ ZSET_TEST(the_window_shifts_at_the_ends) {
 }
 
 ZSET_TEST(a_score_has_the_place_that_a_newcomer_would_get) {
-    struct harness *h = *state;
     fill(h, "k");
     expect_members(h, "LB.AROUND k SCORE 35 2", "cd");
     expect_members(h, "LB.AROUND k score 35 4", "bcde");
@@ -70,7 +67,6 @@ ZSET_TEST(a_score_has_the_place_that_a_newcomer_would_get) {
 }
 
 ZSET_TEST(the_other_fields_of_a_newcomer_are_zero) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 5 0 1 a 5 0 0 b 5 0 -1 c 4 1 9 d", ":4");
     expect_members(h, "LB.AROUND three:k SCORE 5 2", "bc");
     zset_run(h, "ZADD three:k 5 z");
@@ -78,14 +74,12 @@ ZSET_TEST(the_other_fields_of_a_newcomer_are_zero) {
 }
 
 ZSET_TEST(comp_shares_the_best_place) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a 20 b 20 c 20 d", ":4");
     zset_expect(h, "LB.AROUND k MEMBER d 2 COMP",
                 "[[c :1 :1767225600000 :20] [d :1 :1767225600000 :20]]");
 }
 
 ZSET_TEST(who_is_not_there_has_nobody_around) {
-    struct harness *h = *state;
     fill(h, "k");
     zset_expect(h, "LB.AROUND k MEMBER z 3", "[]");
     zset_expect(h, "LB.AROUND k MEMBER \"\" 3", "[]");
@@ -94,7 +88,6 @@ ZSET_TEST(who_is_not_there_has_nobody_around) {
 }
 
 ZSET_TEST(wrong_arguments_are_refused) {
-    struct harness *h = *state;
     static const char positive[] = "-ERR value is out of range, must be positive";
     fill(h, "k");
     static const char *const keys[] = {"k", "none"};
@@ -123,5 +116,3 @@ ZSET_TEST(wrong_arguments_are_refused) {
         }
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -8,7 +8,6 @@
 static const char banned[] = "-BANNED member is banned from this board: LB.UNBAN ends that";
 
 ZSET_TEST(a_banned_member_is_off_the_boards_and_refused) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");
     zset_expect(h, "ZADD l 1 ann", ":1");
     zset_expect(h, "LB.BAN ann", ":2");
@@ -33,7 +32,6 @@ ZSET_TEST(a_banned_member_is_off_the_boards_and_refused) {
 }
 
 ZSET_TEST(inside_a_transaction_each_write_is_refused) {
-    struct harness *h = *state;
     zset_expect(h, "LB.BAN ann", ":0");
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "ZADD k 5 ann", "+QUEUED");
@@ -43,7 +41,6 @@ ZSET_TEST(inside_a_transaction_each_write_is_refused) {
 }
 
 ZSET_TEST(what_is_stored_leaves_banned_members_out) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a 1 ann 2 bob", ":2");
     zset_expect(h, "ZADD only 1 ann", ":1");
     zset_expect(h, "LB.BAN ann MATCH d*", ":0");
@@ -66,7 +63,6 @@ ZSET_TEST(what_is_stored_leaves_banned_members_out) {
 }
 
 ZSET_TEST(match_and_the_database_say_where) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a1 1 ann", ":1");
     zset_expect(h, "LB.BAN ann MATCH a*", ":1");
     zset_expect(h, "ZADD a1 1 ann", banned);
@@ -86,7 +82,6 @@ ZSET_TEST(match_and_the_database_say_where) {
 }
 
 ZSET_TEST(a_ban_ends_with_its_time) {
-    struct harness *h = *state;
     zset_expect(h, "LB.BAN ann EX 10", ":0");
     zset_expect(h, "LB.BAN ann EX 20 MATCH a*", ":0");
     zset_expect(h, "LB.BANS", "[0 [[ann * :1767225610000] [ann a* :1767225620000]]]");
@@ -109,7 +104,6 @@ ZSET_TEST(a_ban_ends_with_its_time) {
 }
 
 ZSET_TEST(the_bans_are_listed_in_steps) {
-    struct harness *h = *state;
     for (int i = 0; i < 100; i++) {
         zset_run(h, "LB.BAN cheat%d", i);
     }
@@ -133,7 +127,6 @@ ZSET_TEST(the_bans_are_listed_in_steps) {
 }
 
 ZSET_TEST(errors_leave_no_ban) {
-    struct harness *h = *state;
     zset_expect(h, "LB.BAN ann EX 0", "-ERR invalid expire time in 'lb.ban' command");
     zset_expect(h, "LB.BAN ann EX 9223372036854775807",
                 "-ERR invalid expire time in 'lb.ban' command");
@@ -154,7 +147,6 @@ ZSET_TEST(errors_leave_no_ban) {
 }
 
 ZSET_TEST(results_are_not_moved_to_a_banned_member) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a 1 old", ":1");
     zset_expect(h, "ZADD b 1 old", ":1");
     zset_expect(h, "LB.BAN new MATCH a", ":0");
@@ -236,7 +228,7 @@ TEST(random_bans_hold_as_a_naive_twin_says) {
             zset_run(h, "ZSCORE b:%d:%s m%d", board, board % 2 == 1 ? "odd" : "even", member);
         assert_int_equal(strcmp(score, "nil") != 0, twin.is_on[board][member]);
     }
-    zset_stop(&at);
+    harness_tear_down(&at);
 }
 
 /* ---- restarts ---- */
@@ -274,5 +266,3 @@ TEST(bans_are_in_the_journal) {
 TEST(bans_are_in_snapshots) {
     bans_are_there_after_a_restart("appendonly no\nsave \"\"\n", "SAVE\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

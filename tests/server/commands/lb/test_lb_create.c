@@ -3,7 +3,6 @@
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(layouts_for_times_are_built_in) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE secs LAYOUT seconds", "+OK");
     zset_expect(h, "ZADD secs 1767225600.1234567 a -0.5 b 1767225600000.5 c",
                 "-ERR value 1767225600000.5 is out of range: field 'score' takes "
@@ -29,17 +28,14 @@ ZSET_TEST(layouts_for_times_are_built_in) {
     zset_expect(h, "ZADD plain 1767225600123 a", ":1");
 }
 
-TEST(a_line_may_give_the_name_of_a_built_in_layout_to_another) {
-    struct harness *h = harness_create("default-layout seconds\nlayout seconds FIELD score 40\n");
-    harness_connect(h);
+HARNESS_TEST(a_line_may_give_the_name_of_a_built_in_layout_to_another,
+             "default-layout seconds\nlayout seconds FIELD score 40\n") {
     zset_expect(h, "ZADD own 1.5 a",
                 "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the "
                 "layout)");
-    harness_destroy(h);
 }
 
 ZSET_TEST(a_board_is_there_before_its_first_member) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "EXISTS k", ":1");
     zset_expect(h, "TYPE k", "+zset");
@@ -54,7 +50,6 @@ ZSET_TEST(a_board_is_there_before_its_first_member) {
 }
 
 ZSET_TEST(a_key_that_is_there_is_left_alone) {
-    struct harness *h = *state;
     static const char busy[] = "-BUSYKEY Target key name already exists.";
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "LB.CREATE k", busy);
@@ -68,7 +63,6 @@ ZSET_TEST(a_key_that_is_there_is_left_alone) {
 }
 
 ZSET_TEST(it_stays_when_its_last_member_goes) {
-    struct harness *h = *state;
     static const char *const removals[] = {
         "ZREM k a",
         "ZPOPMIN k",
@@ -95,7 +89,6 @@ ZSET_TEST(it_stays_when_its_last_member_goes) {
 }
 
 ZSET_TEST(it_goes_by_its_time_and_when_it_is_removed) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "PEXPIRE k 100", ":1");
     h->wall_us += 100000;
@@ -148,7 +141,6 @@ static const char *run_on(struct harness *h, const char *line, const char *key) 
 }
 
 ZSET_TEST(an_empty_board_reads_as_a_key_that_is_not_there) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE empty", "+OK");
     /* And one that has been large. */
     zset_expect(h, "LB.CREATE emptied", "+OK");
@@ -170,7 +162,6 @@ ZSET_TEST(an_empty_board_reads_as_a_key_that_is_not_there) {
 }
 
 ZSET_TEST(its_layout_is_given_by_name_or_by_words_or_by_its_own_name) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.CREATE a LAYOUT laps", "layout FIELD ms 32 ASC TIME 31 S bits"},
         {"LB.CREATE laps:b", "layout FIELD ms 32 ASC TIME 31 S bits"},
@@ -192,7 +183,6 @@ ZSET_TEST(its_layout_is_given_by_name_or_by_words_or_by_its_own_name) {
 }
 
 ZSET_TEST(a_period_is_what_lb_info_says) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"PERIOD DAY",
          "unit DAY tz +00:00 start :* end :* archive nil every :1 on nil at :0 from nil"},
@@ -225,10 +215,8 @@ static void expect_options(struct harness *h, const char *key, const char *optio
     assert_memory_equal(strstr(info, " cap ") + 1, options, size);
 }
 
-TEST(what_is_not_said_is_as_the_settings_say) {
-    struct harness *h = harness_create("layout laps FIELD ms 32 ASC\n"
-                                       "board top:* laps CAP 5 KEEP BEST\n");
-    harness_connect(h);
+HARNESS_TEST(what_is_not_said_is_as_the_settings_say, "layout laps FIELD ms 32 ASC\n"
+                                                      "board top:* laps CAP 5 KEEP BEST\n") {
     zset_expect(h, "LB.CREATE top:a", "+OK");
     expect_options(h, "top:a", "cap :5 keep best created :1");
     zset_expect(h, "LB.CREATE top:b CAP 7", "+OK");
@@ -242,11 +230,9 @@ TEST(what_is_not_said_is_as_the_settings_say) {
     expect_options(h, "top:e", "cap :5 keep best created :0");
     zset_expect(h, "ZADD other 5 a", ":1");
     expect_options(h, "other", "cap nil keep last created :0");
-    harness_destroy(h);
 }
 
 ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.CREATE", "-ERR wrong number of arguments for 'lb.create' command"},
         {"LB.CREATE \"\"", "-ERR key is 0 bytes long: 1..65536 are allowed"},
@@ -325,7 +311,6 @@ ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
 }
 
 ZSET_TEST(renaming_and_copying_take_everything_along) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE a FIELD points 9 CAP 3 KEEP BEST", "+OK");
     zset_expect(h, "COPY a laps:b", ":1");
     zset_expect(h, "RENAME a laps:c", "+OK");
@@ -345,7 +330,6 @@ ZSET_TEST(renaming_and_copying_take_everything_along) {
 }
 
 ZSET_TEST(a_watched_key_has_changed_when_it_comes_to_be) {
-    struct harness *h = *state;
     struct session *other = harness_connect(h);
     zset_expect(h, "WATCH k", "+OK");
     harness_expect(h, other, "LB.CREATE k", "+OK\r\n");
@@ -362,5 +346,3 @@ ZSET_TEST(a_watched_key_has_changed_when_it_comes_to_be) {
 TEST(without_memory_there_is_no_board) {
     fail_each_allocation(NULL, "LB.CREATE k FIELD a 3 CAP 3", "+OK\r\n", false);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -11,7 +11,6 @@ static void set_up(struct harness *h) {
 }
 
 ZSET_TEST(each_record_has_the_hash_of_its_member) {
-    struct harness *h = *state;
     set_up(h);
     zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:*",
                 "[[zoe :0 nil :30 [name Zoe tier gold]] [ann :1 nil :20 nil*] "
@@ -22,7 +21,6 @@ ZSET_TEST(each_record_has_the_hash_of_its_member) {
 }
 
 ZSET_TEST(fields_are_the_values_asked_for) {
-    struct harness *h = *state;
     set_up(h);
     zset_expect(h, "LB.RANGE bare:k 0 -1 REV DATA profile:* FIELDS 2 tier name",
                 "[[kim :2 nil :10 [nil Kim]] [ann :1 nil :20 nil*] [zoe :0 nil :30 [gold Zoe]]]");
@@ -32,7 +30,6 @@ ZSET_TEST(fields_are_the_values_asked_for) {
 }
 
 ZSET_TEST(every_command_that_replies_records_has_it) {
-    struct harness *h = *state;
     set_up(h);
     zset_expect(h, "LB.GET bare:k 4 kim none ann zoe DATA profile:* FIELDS 1 name",
                 "[[kim :2 nil :10 [Kim]] nil* [ann :1 nil :20 nil*] [zoe :0 nil :30 [Zoe]]]");
@@ -48,7 +45,6 @@ ZSET_TEST(every_command_that_replies_records_has_it) {
 }
 
 ZSET_TEST(the_star_is_the_member) {
-    struct harness *h = *state;
     set_up(h);
     zset_run(h, "HSET zoe a 1");
     zset_run(h, "HSET p:zoe:b b 2");
@@ -57,7 +53,6 @@ ZSET_TEST(the_star_is_the_member) {
 }
 
 ZSET_TEST(a_key_without_a_hash_is_nil) {
-    struct harness *h = *state;
     set_up(h);
     zset_run(h, "ZADD profile:ann 1 m");
     zset_run(h, "PEXPIRE profile:kim 1000");
@@ -71,7 +66,6 @@ ZSET_TEST(a_key_without_a_hash_is_nil) {
 }
 
 ZSET_TEST(many_members_are_looked_up) {
-    struct harness *h = *state;
     enum { MEMBERS = 1000 };
     for (int i = 0; i < MEMBERS; i++) {
         zset_run(h, "ZADD bare:k %d member:%d", i, i);
@@ -93,7 +87,6 @@ ZSET_TEST(many_members_are_looked_up) {
 
 /* Longer than what is held on the stack for a group, and longer than any key. */
 ZSET_TEST(names_may_be_long) {
-    struct harness *h = *state;
     zset_run(h, "ZADD bare:k 1 %03000d", 7);
     zset_run(h, "HSET profile:%03000d name Zoe", 7);
     assert_non_null(strstr(zset_run(h, "LB.RANGE bare:k 0 -1 DATA profile:*"), "[name Zoe]"));
@@ -103,7 +96,6 @@ ZSET_TEST(names_may_be_long) {
     pattern[0] = '*';
     struct bytes args[] = {BYTES("LB.RANGE"), BYTES("bare:k"), BYTES("0"),
                            BYTES("-1"),       BYTES("DATA"),   {pattern, 65536}};
-    struct session *s = h->server.session_first;
     const char *reply = harness_run_args(h, s, args, 6);
     assert_string_equal(reply + h->reply.size - 5, "*-1\r\n");
     args[5].size++;
@@ -112,7 +104,6 @@ ZSET_TEST(names_may_be_long) {
 }
 
 ZSET_TEST(what_makes_no_sense_is_refused) {
-    struct harness *h = *state;
     set_up(h);
     static const char number[] = "-ERR value is not an integer or out of range";
     static const char syntax[] = "-ERR syntax error";
@@ -146,7 +137,6 @@ ZSET_TEST(what_makes_no_sense_is_refused) {
 }
 
 ZSET_TEST(the_cost_counts_the_hashes) {
-    struct harness *h = *state;
     for (int i = 0; i < 5000; i++) {
         zset_run(h, "ZADD bare:k %d member:%d", i, i);
     }
@@ -156,5 +146,3 @@ ZSET_TEST(the_cost_counts_the_hashes) {
     assert_memory_equal(zset_run(h, "LB.AROUND bare:k MEMBER member:7 4000 DATA p:*"), "-TOOLONG",
                         8);
 }
-
-TEST_MAIN(NULL, NULL)

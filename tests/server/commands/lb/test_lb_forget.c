@@ -6,7 +6,6 @@
 #include "tests/support/wire.h"
 
 ZSET_TEST(a_member_is_taken_off_all_boards) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a 1 ann 2 bob", ":2");
     zset_expect(h, "ZADD b 1 ann", ":1");
     zset_expect(h, "LB.CREATE c", "+OK");
@@ -22,7 +21,6 @@ ZSET_TEST(a_member_is_taken_off_all_boards) {
 }
 
 ZSET_TEST(match_and_all_say_where) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a1 1 ann", ":1");
     zset_expect(h, "ZADD b1 1 ann", ":1");
     zset_expect(h, "SELECT 3", "+OK");
@@ -37,7 +35,6 @@ ZSET_TEST(match_and_all_say_where) {
 }
 
 ZSET_TEST(archives_are_boards) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE d FIELD a 9 PERIOD DAY", "+OK");
     zset_expect(h, "ZADD d 5 ann 6 bob", ":2");
     h->wall_us += INT64_C(86400000000);
@@ -47,7 +44,6 @@ ZSET_TEST(archives_are_boards) {
 }
 
 ZSET_TEST(its_hash_goes_with_it) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "ZADD data:bob 1 eve", ":1");
     zset_expect(h, "HSET data:ann:x name Ann", ":1");
@@ -65,7 +61,6 @@ ZSET_TEST(its_hash_goes_with_it) {
 }
 
 ZSET_TEST(several_hashes_go_with_it) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "HSET a:ann name Ann", ":1");
     zset_expect(h, "HSET b:ann:x name Ann", ":1");
@@ -76,7 +71,6 @@ ZSET_TEST(several_hashes_go_with_it) {
 }
 
 ZSET_TEST(errors_leave_no_order) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 ann", ":1");
     zset_expect(h, "LB.FORGET ann DATA profiles",
                 "-ERR DATA needs a key with a * where the member goes");
@@ -98,7 +92,6 @@ ZSET_TEST(errors_leave_no_order) {
 }
 
 ZSET_TEST(watches_of_its_boards_are_touched) {
-    struct harness *h = *state;
     struct session *other = harness_connect(h);
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");
     zset_expect(h, "WATCH k", "+OK");
@@ -113,7 +106,6 @@ TEST(without_memory_it_has_not_begun_or_is_finished) {
 }
 
 ZSET_TEST(an_order_is_kept_until_it_is_finished) {
-    struct harness *h = *state;
     struct session *session = harness_connect(h);
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");
     player_begin(h, session, "LB.FORGET ann");
@@ -129,7 +121,6 @@ ZSET_TEST(an_order_is_kept_until_it_is_finished) {
 }
 
 ZSET_TEST(a_client_that_leaves_does_not_end_it) {
-    struct harness *h = *state;
     struct session *ann = harness_connect(h);
     zset_expect(h, "ZADD k 1 ann 2 bob", ":2");
     player_begin(h, ann, "LB.FORGET ann");
@@ -268,14 +259,14 @@ TEST(boards_that_move_meanwhile_are_found) {
         forget_between(&random, at, &history);
         check_gone(at);
         char *dump = dump_all(at);
-        zset_stop(&at);
+        harness_tear_down(&at);
         zset_start(&at);
         fill(at);
         for (int i = 0; i < history.count; i++) {
             run_line(at, history.lines[i]);
         }
         char *wanted = dump_all(at);
-        zset_stop(&at);
+        harness_tear_down(&at);
         assert_string_equal(dump, wanted);
         free(dump);
         free(wanted);
@@ -346,5 +337,3 @@ TEST(a_restart_finishes_it_from_the_journal) {
 TEST(a_restart_finishes_it_from_a_snapshot) {
     a_restart_finishes_it("appendonly no\nsave \"\"\n", true);
 }
-
-TEST_MAIN(NULL, NULL)

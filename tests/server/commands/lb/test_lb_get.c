@@ -4,7 +4,6 @@
 static const char syntax[] = "-ERR syntax error";
 
 ZSET_TEST(records_come_in_the_order_asked_for) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b", ":2");
     zset_expect(h, "LB.GET k 4 a x b a",
                 "[[a :1 :1767225600000 :10] nil* [b :0 :1767225600000 :20] "
@@ -14,7 +13,6 @@ ZSET_TEST(records_come_in_the_order_asked_for) {
 }
 
 ZSET_TEST(a_missing_key_has_no_members) {
-    struct harness *h = *state;
     zset_expect(h, "LB.GET none 2 a b", "[nil* nil*]");
     zset_expect(h, "LB.GET none 2 a b SORT COMP PCT WITHKEY", "[nil* nil*]");
     zset_use_resp3(h);
@@ -22,7 +20,6 @@ ZSET_TEST(a_missing_key_has_no_members) {
 }
 
 ZSET_TEST(what_cannot_be_a_member_is_not_there) {
-    struct harness *h = *state;
     static char bytes[65537];
     const struct bytes args[] = {BYTES("LB.GET"),        BYTES("k"), BYTES("3"),
                                  {bytes, sizeof(bytes)}, BYTES(""),  BYTES("a")};
@@ -32,7 +29,6 @@ ZSET_TEST(what_cannot_be_a_member_is_not_there) {
 }
 
 ZSET_TEST(a_record_has_every_field) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k AT 1600000000999 -12.5 3 1 -256 a", ":1");
     zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1600000000000 -12.5 :3 :1 :-256]]");
     zset_expect(h, "LB.ADD bare:k -5 a", ":1");
@@ -48,7 +44,6 @@ ZSET_TEST(a_record_has_every_field) {
 }
 
 ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
-    struct harness *h = *state;
     static const struct {
         const char *key, *at, *shown;
     } times[] = {
@@ -78,7 +73,6 @@ ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
 }
 
 ZSET_TEST(replies_are_byte_for_byte) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD money:k 12.30 a-member-of-more-than-thirty-two-bytes", ":1");
     const char line[] = "LB.GET money:k 1 a-member-of-more-than-thirty-two-bytes PCT WITHKEY";
     assert_string_equal(harness_run(h, h->server.session_first, line),
@@ -91,7 +85,6 @@ ZSET_TEST(replies_are_byte_for_byte) {
 }
 
 ZSET_TEST(comp_gives_equal_fields_the_best_place) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a", ":1");
     zset_expect(h, "LB.ADD k 20 b", ":1");
     zset_pass_seconds(h, 1);
@@ -118,7 +111,6 @@ ZSET_TEST(comp_gives_equal_fields_the_best_place) {
 }
 
 ZSET_TEST(sort_orders_by_rank_with_the_missing_last) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
     zset_expect(h, "LB.GET k 6 x a y c b a SORT",
                 "[[c :0 :1767225600000 :30] [b :1 :1767225600000 :20] [a :2 :1767225600000 :10] "
@@ -126,7 +118,6 @@ ZSET_TEST(sort_orders_by_rank_with_the_missing_last) {
 }
 
 ZSET_TEST(pct_is_the_share_of_those_who_are_not_better) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a 20 b 10 c", ":3");
     zset_expect(h, "LB.GET k 3 a b c PCT",
                 "[[a :0 :1767225600000 :30 100] [b :1 :1767225600000 :20 66.66666666] "
@@ -142,7 +133,6 @@ ZSET_TEST(pct_is_the_share_of_those_who_are_not_better) {
 }
 
 ZSET_TEST(options_follow_the_members_in_any_order) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 SORT 2 COMP", ":2");
     zset_expect(h, "LB.GET k 2 SORT COMP sort WithKey PCT comp SORT",
                 "[[COMP :0 :1767225600000 :2 100 6253062143] "
@@ -150,7 +140,6 @@ ZSET_TEST(options_follow_the_members_in_any_order) {
 }
 
 ZSET_TEST(n_is_the_number_of_members_that_follow) {
-    struct harness *h = *state;
     static const char wrong[] = "-ERR n must be the number of members that follow it: 1..2 here";
     zset_expect(h, "LB.GET k 0 a b", wrong);
     zset_expect(h, "LB.GET k 3 a b", wrong);
@@ -164,7 +153,6 @@ ZSET_TEST(n_is_the_number_of_members_that_follow) {
 }
 
 ZSET_TEST(many_members_are_found_in_groups) {
-    struct harness *h = *state;
     enum { MEMBERS = 6100, ASKED = 100, STEP = 61, TIED = 7 };
     for (int i = 0; i < MEMBERS; i++) {
         zset_run(h, "LB.ADD k %d m%d", i / TIED, i);
@@ -194,5 +182,3 @@ TEST(without_memory_nothing_is_sorted) {
     memory_fail_at(0);
     harness_destroy(h);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -17,7 +17,6 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
 }
 
 ZSET_TEST(a_board_tells_its_layout_and_what_it_holds) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k 1 0 a 2 1 b", ":2");
     expect_info(h, "paid:k",
                 "[layout FIELD score 33 FIELD paid 1 TIME 29 S END 2028-12-31T16:00:00Z bits :63 "
@@ -37,7 +36,6 @@ ZSET_TEST(a_board_tells_its_layout_and_what_it_holds) {
 }
 
 ZSET_TEST(fields_and_times_of_every_kind) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD bare:k 1 a", ":1");
     expect_info(h, "bare:k", "[layout FIELD score 32 SIGNED bits :32 count :1",
                 "fields [[name score bits :32 order desc signed :1 scale :0 lowest :-2147483648 "
@@ -61,7 +59,6 @@ ZSET_TEST(fields_and_times_of_every_kind) {
 
 /* AT accepts exactly the times that LB.INFO reports. */
 ZSET_TEST(the_window_is_what_at_takes) {
-    struct harness *h = *state;
     static const char *const prefixes[] = {"", "money:", "latest:", "daily:", "paid:", "over:"};
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         const char *values = strcmp(prefixes[i], "paid:") == 0 ? "1 0" : "1";
@@ -82,7 +79,6 @@ ZSET_TEST(the_window_is_what_at_takes) {
 }
 
 ZSET_TEST(a_board_tells_its_options) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD a 8 CAP 4294967295 KEEP BEST", "+OK");
     zset_use_resp3(h);
     const char *info = zset_run(h, "LB.INFO k");
@@ -92,10 +88,7 @@ ZSET_TEST(a_board_tells_its_options) {
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {
-    struct harness *h = *state;
     zset_expect(h, "LB.INFO none", "-ERR no such key");
     zset_expect(h, "LB.INFO", "-ERR wrong number of arguments for 'lb.info' command");
     zset_expect(h, "LB.INFO a b", "-ERR wrong number of arguments for 'lb.info' command");
 }
-
-TEST_MAIN(NULL, NULL)

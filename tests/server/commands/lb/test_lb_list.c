@@ -4,12 +4,10 @@
 #include "tests/support/shadow.h"
 
 ZSET_TEST(no_boards_are_an_empty_list) {
-    struct harness *h = *state;
     zset_expect(h, "LB.LIST", "[0 []]");
 }
 
 ZSET_TEST(a_board_is_listed_with_its_options_and_archives) {
-    struct harness *h = *state;
     h->wall_us = INT64_C(1794830400000000); /* 2026-11-16T12:00:00Z */
     zset_expect(h, "LB.CREATE k FIELD a 20 LIMIT 5 PERIOD DAY ARCHIVE 3", "+OK");
     for (int day = 0; day < 5; day++) {
@@ -36,7 +34,6 @@ ZSET_TEST(a_board_is_listed_with_its_options_and_archives) {
 /* Every board once, whatever COUNT says. */
 ZSET_TEST(a_walk_over_many_boards_finds_each) {
     enum { BOARDS = 300 };
-    struct harness *h = *state;
     static const int counts[] = {1, 7, 50, 1000000};
     for (int i = 0; i < BOARDS; i++) {
         char line[64];
@@ -68,12 +65,9 @@ ZSET_TEST(a_walk_over_many_boards_finds_each) {
 }
 
 ZSET_TEST(what_is_wrong_is_an_error) {
-    struct harness *h = *state;
     zset_expect(h, "LB.LIST COUNT 0", "-ERR syntax error");
     zset_expect(h, "LB.LIST COUNT x", "-ERR value is not an integer or out of range");
     zset_expect(h, "LB.LIST CURSOR x", "-ERR invalid cursor");
     zset_expect(h, "LB.LIST MATCH", "-ERR syntax error");
     zset_expect(h, "LB.LIST k", "-ERR syntax error");
 }
-
-TEST_MAIN(NULL, NULL)

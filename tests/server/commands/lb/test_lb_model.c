@@ -471,7 +471,7 @@ static void run_layout(struct twin_model *twin, int steps) {
 }
 
 ZSET_TEST(the_server_answers_as_the_naive_twin) {
-    struct twin_model twin = {.harness = *state, .random = random_begin("lb model")};
+    struct twin_model twin = {.harness = h, .random = random_begin("lb model")};
     for (int i = 0; i < LAYOUTS; i++) {
         char name[32];
         snprintf(name, sizeof(name), "%sk", prefixes[i]);
@@ -480,5 +480,3 @@ ZSET_TEST(the_server_answers_as_the_naive_twin) {
         twin_model_stop(&twin);
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -3,7 +3,6 @@
 #include "tests/support/random.h"
 
 ZSET_TEST(the_better_result_is_kept_on_every_board) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD bare:1 7 old 5 new 6 bob", ":3");
     zset_expect(h, "ZADD bare:2 4 old 5 new", ":2");
     zset_expect(h, "ZADD bare:3 4 old", ":1");
@@ -18,7 +17,6 @@ ZSET_TEST(the_better_result_is_kept_on_every_board) {
 }
 
 ZSET_TEST(a_result_keeps_the_time_at_which_it_was_reached) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k AT 1767225600000 7 old", ":1");
     zset_expect(h, "LB.ADD k AT 1767225601000 7 new", ":1");
     zset_expect(h, "LB.MOVE old new", "[:1 :0]");
@@ -34,7 +32,6 @@ ZSET_TEST(a_result_keeps_the_time_at_which_it_was_reached) {
 }
 
 ZSET_TEST(a_sum_that_does_not_fit_leaves_both) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE small FIELD a 3 FIELD b 3 ASC", "+OK");
     zset_expect(h, "LB.ADD small 5 1 old 3 2 new", ":2");
     zset_expect(h, "ZADD bare:1 -5 old 5 new", ":2");
@@ -47,7 +44,6 @@ ZSET_TEST(a_sum_that_does_not_fit_leaves_both) {
 }
 
 ZSET_TEST(only_matching_boards_of_the_database_change) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD a 7 old", ":1");
     zset_expect(h, "ZADD b 7 old", ":1");
     zset_expect(h, "LB.MOVE old new MATCH a", "[:1 :0]");
@@ -57,7 +53,6 @@ ZSET_TEST(only_matching_boards_of_the_database_change) {
 }
 
 ZSET_TEST(a_board_made_by_lb_create_keeps_its_cap) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD a 9 CAP 2", "+OK");
     zset_expect(h, "ZADD k 7 old 5 bob", ":2");
     zset_expect(h, "LB.MOVE old new", "[:1 :0]");
@@ -65,7 +60,6 @@ ZSET_TEST(a_board_made_by_lb_create_keeps_its_cap) {
 }
 
 ZSET_TEST(errors_say_what_is_wrong) {
-    struct harness *h = *state;
     zset_expect(h, "LB.MOVE a a", "-ERR a member cannot be moved to itself");
     zset_expect(h, "LB.MOVE a b BEST SUM", "-ERR syntax error");
     zset_expect(h, "LB.MOVE a b LAST", "-ERR syntax error");
@@ -126,7 +120,5 @@ TEST(random_boards_are_merged_as_a_naive_twin_says) {
             assert_string_equal(zset_run(h, "ZSCORE fine:%d bob", i), "4");
         }
     }
-    zset_stop(&at);
+    harness_tear_down(&at);
 }
-
-TEST_MAIN(NULL, NULL)

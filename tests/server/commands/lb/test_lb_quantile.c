@@ -16,7 +16,6 @@ static void expect_members(struct harness *h, const char *line, const char *name
 }
 
 ZSET_TEST(quantiles_are_members_by_nearest_rank) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 50 a 40 b 30 c 20 d 10 e", ":5");
     zset_expect(h, "LB.QUANTILE k 0.5", "[[c :2 :1767225600000 :30]]");
     expect_members(h, "LB.QUANTILE k 0 0.2 0.4 0.6 0.8 1", "eedcba");
@@ -28,20 +27,17 @@ ZSET_TEST(quantiles_are_members_by_nearest_rank) {
 }
 
 ZSET_TEST(the_best_is_at_one_on_every_board) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c", ":3");
     expect_members(h, "LB.QUANTILE laps:k 1 0.5 0", "cba");
 }
 
 ZSET_TEST(a_missing_key_has_no_quantiles) {
-    struct harness *h = *state;
     zset_expect(h, "LB.QUANTILE none 0 1", "[nil* nil*]");
     zset_use_resp3(h);
     zset_expect(h, "LB.QUANTILE none 0.5", "[_]");
 }
 
 ZSET_TEST(what_is_no_quantile_is_refused) {
-    struct harness *h = *state;
     static const char range[] = "-ERR quantile is out of range: 0..1";
     zset_expect(h, "LB.ADD k 50 a", ":1");
     zset_expect(h, "LB.QUANTILE k 0.5 1.000000000000000001", range);
@@ -58,7 +54,6 @@ ZSET_TEST(what_is_no_quantile_is_refused) {
 }
 
 ZSET_TEST(edges_divide_the_scores) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD k 50 a 40 b 30 c 30 d 10 e -5 f", ":6");
     zset_expect(h, "LB.HIST k 30", "[:2 :4]");
     zset_expect(h, "LB.HIST k 10 30 40 50", "[:1 :1 :2 :1 :1]");
@@ -69,7 +64,6 @@ ZSET_TEST(edges_divide_the_scores) {
 }
 
 ZSET_TEST(edges_are_scores_also_where_less_is_better) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c 30 d 10 e", ":5");
     zset_expect(h, "LB.HIST laps:k 10 30 40", "[:0 :1 :2 :2]");
     zset_expect(h, "LB.HIST laps:k 0 60", "[:0 :5 :0]");
@@ -80,14 +74,12 @@ ZSET_TEST(edges_are_scores_also_where_less_is_better) {
 }
 
 ZSET_TEST(a_missing_key_has_nobody_in_any_range) {
-    struct harness *h = *state;
     zset_expect(h, "LB.HIST none 1 2", "[:0 :0 :0]");
 }
 
 /* So that no request holds the server for long. */
 ZSET_TEST(there_are_ten_thousand_edges_or_quantiles_at_most) {
     enum { MOST = 10000 };
-    struct harness *h = *state;
     static char edges[MOST + 1][8];
     static struct bytes args[MOST + 3];
     zset_expect(h, "LB.ADD k 50 a", ":1");
@@ -97,7 +89,6 @@ ZSET_TEST(there_are_ten_thousand_edges_or_quantiles_at_most) {
         int size = snprintf(edges[i], sizeof edges[i], "%d", i);
         args[2 + i] = (struct bytes){.at = edges[i], .size = (size_t)size};
     }
-    struct session *s = h->server.session_first;
     const char *reply = harness_run_args(h, s, args, 2 + MOST);
     assert_memory_equal(reply, "*10001\r\n", 8);
     assert_string_equal(harness_run_args(h, s, args, 3 + MOST),
@@ -112,7 +103,6 @@ ZSET_TEST(there_are_ten_thousand_edges_or_quantiles_at_most) {
 }
 
 ZSET_TEST(edges_must_ascend_and_be_scores) {
-    struct harness *h = *state;
     static const char order[] = "-ERR edges must be strictly ascending";
     zset_expect(h, "LB.ADD k 50 a", ":1");
     static const char *const keys[] = {"k", "none"};
@@ -136,5 +126,3 @@ ZSET_TEST(edges_must_ascend_and_be_scores) {
     }
     zset_expect(h, "LB.HIST k", "-ERR wrong number of arguments for 'lb.hist' command");
 }
-
-TEST_MAIN(NULL, NULL)

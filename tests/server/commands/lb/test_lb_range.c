@@ -22,7 +22,6 @@ static void expect_records(struct harness *h, const char *line, const char *name
 }
 
 ZSET_TEST(ranks_count_from_the_best) {
-    struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 0 -1", "abcd");
     expect_records(h, "LB.RANGE k 1 2", "bc");
@@ -36,7 +35,6 @@ ZSET_TEST(ranks_count_from_the_best) {
 }
 
 ZSET_TEST(rev_walks_from_the_worst) {
-    struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 0 1 REV", "dc");
     expect_records(h, "LB.RANGE k 0 -1 rev", "dcba");
@@ -44,7 +42,6 @@ ZSET_TEST(rev_walks_from_the_worst) {
 }
 
 ZSET_TEST(scores_are_limits_in_either_order) {
-    struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 30 40 BYSCORE", "abc");
     expect_records(h, "LB.RANGE k 40 30 BYSCORE", "abc");
@@ -63,7 +60,6 @@ ZSET_TEST(scores_are_limits_in_either_order) {
 }
 
 ZSET_TEST(limit_cuts_the_walk_by_score) {
-    struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k -inf inf BYSCORE LIMIT 1 2", "bc");
     expect_records(h, "LB.RANGE k -inf inf BYSCORE REV LIMIT 1 2", "cb");
@@ -75,7 +71,6 @@ ZSET_TEST(limit_cuts_the_walk_by_score) {
 }
 
 ZSET_TEST(less_is_better_where_the_layout_says_so) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 40 a 30 b 30 c 20 d", ":4");
     zset_expect(h, "LB.RANGE laps:k 0 1", "[[d :0 :1767225600000 :20] [b :1 :1767225600000 :30]]");
     zset_expect(h, "LB.RANGE laps:k 30 40 BYSCORE LIMIT 1 9",
@@ -84,7 +79,6 @@ ZSET_TEST(less_is_better_where_the_layout_says_so) {
 }
 
 ZSET_TEST(comp_and_withkey_go_with_all_of_it) {
-    struct harness *h = *state;
     fill(h);
     zset_expect(h, "LB.RANGE k 2 3 COMP", "[[c :1 :1767225600000 :30] [d :3 :1767225600000 :20]]");
     zset_expect(h, "LB.RANGE k 0 2 REV comp WITHKEY",
@@ -94,7 +88,6 @@ ZSET_TEST(comp_and_withkey_go_with_all_of_it) {
 }
 
 ZSET_TEST(members_of_every_length_and_fields_of_every_kind) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k AT 1600000000000 1.5 2 1 -3 a", ":1");
     for (int size = 1; size < 400; size += 13) {
         zset_run(h, "LB.ADD mixed:k AT 1600000000000 -204.8 1023 0 255 %0*d", size, 7);
@@ -108,7 +101,6 @@ ZSET_TEST(members_of_every_length_and_fields_of_every_kind) {
 }
 
 ZSET_TEST(long_walks_are_whole_in_both_directions) {
-    struct harness *h = *state;
     enum { MEMBERS = 5000, TIED = 7 };
     for (int i = 0; i < MEMBERS; i++) {
         zset_run(h, "ZADD k %d m%d", i / TIED, i);
@@ -137,13 +129,11 @@ ZSET_TEST(long_walks_are_whole_in_both_directions) {
 }
 
 ZSET_TEST(a_missing_key_has_no_records) {
-    struct harness *h = *state;
     zset_expect(h, "LB.RANGE none 0 -1", "[]");
     zset_expect(h, "LB.RANGE none 0 -1 BYSCORE REV COMP WITHKEY LIMIT 0 5", "[]");
 }
 
 ZSET_TEST(wrong_arguments_are_refused) {
-    struct harness *h = *state;
     static const char by_score[] =
         "-ERR syntax error, LIMIT is only supported in combination with BYSCORE";
     static const char no_float[] = "-ERR min or max is not a float";
@@ -171,5 +161,3 @@ ZSET_TEST(wrong_arguments_are_refused) {
         }
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -2,7 +2,6 @@
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(the_members_are_archived_and_an_empty_board_begins) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE season FIELD points 22 TIME 41 MS CAP 3 KEEP BEST", "+OK");
     zset_expect(h, "ZADD season 5 ann 5 bob 7 cid", ":3");
     zset_pass_seconds(h, 60);
@@ -26,7 +25,6 @@ ZSET_TEST(the_members_are_archived_and_an_empty_board_begins) {
 }
 
 ZSET_TEST(a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD laps:a 5 ann", ":1");
     zset_expect(h, "LB.ROLL laps:a laps:old", ":1");
     zset_expect(h, "EXISTS laps:a", ":0");
@@ -36,7 +34,6 @@ ZSET_TEST(a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one) {
 }
 
 ZSET_TEST(an_empty_board_leaves_no_archive) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "LB.ROLL k old", ":0");
     zset_expect(h, "EXISTS k old", ":1");
@@ -47,7 +44,6 @@ static const char *info_of(struct harness *h, const char *key) {
 }
 
 ZSET_TEST(the_new_boards_window_can_be_moved) {
-    struct harness *h = *state;
     static const char begin[] = "TIME 30 MS START 2026-01-01T00:00:00Z bits";
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 30 MS START 2026-01-01T00:00:00Z", "+OK");
     zset_expect(h, "ZADD k 5 ann", ":1");
@@ -68,7 +64,6 @@ ZSET_TEST(the_new_boards_window_can_be_moved) {
 
 /* Its window is stored nowhere else. */
 ZSET_TEST(a_board_with_a_window_of_its_own_stays) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "LB.ROLL k old START 2025-01-01T00:00:00Z", ":1");
     zset_expect(h, "EXISTS k", ":1");
@@ -78,7 +73,6 @@ ZSET_TEST(a_board_with_a_window_of_its_own_stays) {
 }
 
 ZSET_TEST(an_archive_may_have_an_end) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "EXPIRE k 5000", ":1");
@@ -90,7 +84,6 @@ ZSET_TEST(an_archive_may_have_an_end) {
 }
 
 ZSET_TEST(a_board_with_a_period_goes_on_in_it) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE k PERIOD DAY", "+OK");
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "LB.ROLL k noon", ":1");
@@ -106,7 +99,6 @@ ZSET_TEST(a_board_with_a_period_goes_on_in_it) {
 }
 
 ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
-    struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.ROLL k", "-ERR wrong number of arguments for 'lb.roll' command"},
         {"LB.ROLL none old", "-ERR no such key"},
@@ -144,7 +136,6 @@ ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
 }
 
 ZSET_TEST(whoever_watches_either_name_hears_of_it) {
-    struct harness *h = *state;
     struct session *other = harness_connect(h);
     static const char *const watched[] = {"k", "old"};
     for (size_t i = 0; i < 2; i++) {
@@ -163,5 +154,3 @@ TEST(without_memory_nothing_is_rolled) {
     fail_each_allocation("LB.CREATE k CAP 3000", "LB.ROLL k old EX 100 START 0", ":3000\r\n", true);
     fail_each_allocation("ZADD k 5 a", "LB.ROLL k old", ":1\r\n", false);
 }
-
-TEST_MAIN(NULL, NULL)

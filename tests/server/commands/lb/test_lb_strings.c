@@ -11,7 +11,6 @@ static void fill(struct harness *h) {
 }
 
 ZSET_TEST(every_field_of_a_record_is_a_string_when_asked_for) {
-    struct harness *h = *state;
     fill(h);
     zset_expect(h, "LB.GET wide:k 1 a", "[[a :1 nil :9007199254740993]]");
     for (int version = 2; version <= 3; version++) {
@@ -28,7 +27,6 @@ ZSET_TEST(every_field_of_a_record_is_a_string_when_asked_for) {
 }
 
 ZSET_TEST(every_command_with_records_takes_strings) {
-    struct harness *h = *state;
     fill(h);
     char records[64];
     snprintf(records, sizeof records, "[%s]", a_text);
@@ -55,7 +53,6 @@ ZSET_TEST(every_command_with_records_takes_strings) {
 }
 
 ZSET_TEST(small_and_negative_fields_are_strings_too_and_times_are_not) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k AT 1600000000999 -12.5 3 1 -256 a", ":1");
     zset_expect(h, "LB.GET mixed:k 1 a STRINGS", "[[a :0 :1600000000000 -12.5 3 1 -256]]");
     zset_expect(h, "LB.ADD old:k AT -2208988800000 7 a", ":1");
@@ -63,7 +60,6 @@ ZSET_TEST(small_and_negative_fields_are_strings_too_and_times_are_not) {
 }
 
 ZSET_TEST(a_time_beyond_2_to_the_53_is_a_string) {
-    struct harness *h = *state;
     zset_expect(h, "LB.ADD far:k AT 9007199308800000 1 a", ":1");
     zset_expect(h, "LB.GET far:k 1 a", "[[a :0 :9007199308800000 :1]]");
     zset_expect(h, "LB.GET far:k 1 a STRINGS", "[[a :0 9007199308800000 1]]");
@@ -72,7 +68,6 @@ ZSET_TEST(a_time_beyond_2_to_the_53_is_a_string) {
 }
 
 ZSET_TEST(a_connection_can_ask_for_strings_until_it_asks_for_numbers) {
-    struct harness *h = *state;
     fill(h);
     zset_use_resp3(h);
     zset_expect(h, "CLIENT NUMBERS strings", "+OK");
@@ -97,7 +92,6 @@ ZSET_TEST(a_connection_can_ask_for_strings_until_it_asks_for_numbers) {
 }
 
 ZSET_TEST(small_scores_of_a_range_are_strings_too) {
-    struct harness *h = *state;
     zset_use_resp3(h);
     zset_expect(h, "ZADD k 1 a 2 b -3 c", ":3");
     zset_expect(h, "ZREVRANGE k 0 -1 WITHSCORES", "[[b ,2] [a ,1] [c ,-3]]");
@@ -108,7 +102,6 @@ ZSET_TEST(small_scores_of_a_range_are_strings_too) {
 }
 
 ZSET_TEST(the_choice_outlives_hello_and_ends_with_reset) {
-    struct harness *h = *state;
     fill(h);
     zset_expect(h, "CLIENT NUMBERS STRINGS", "+OK");
     zset_use_resp3(h);
@@ -120,7 +113,6 @@ ZSET_TEST(the_choice_outlives_hello_and_ends_with_reset) {
 }
 
 ZSET_TEST(a_transaction_may_change_it_on_the_way) {
-    struct harness *h = *state;
     fill(h);
     zset_use_resp3(h);
     zset_expect(h, "MULTI", "+OK");
@@ -132,7 +124,6 @@ ZSET_TEST(a_transaction_may_change_it_on_the_way) {
 }
 
 ZSET_TEST(a_client_that_waited_is_served_as_it_asked) {
-    struct harness *h = *state;
     struct session *waiting = h->server.session_first;
     zset_use_resp3(h);
     zset_expect(h, "CLIENT NUMBERS STRINGS", "+OK");
@@ -143,5 +134,3 @@ ZSET_TEST(a_client_that_waited_is_served_as_it_asked) {
     assert_int_equal(waiting->output.size, sizeof expected - 1);
     assert_memory_equal(waiting->output.at, expected, sizeof expected - 1);
 }
-
-TEST_MAIN(NULL, NULL)

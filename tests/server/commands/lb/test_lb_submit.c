@@ -2,7 +2,6 @@
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(one_result_is_written_on_all_boards) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD week 7 ann 3 bob", ":2");
     zset_expect(h, "LB.SUBMIT 3 day week all 5 bob",
                 "[[[bob :0 :1767225600000 :5] nil :1] [[bob :1 :1767225600000 :5] :1 :1] [[bob :0 "
@@ -17,7 +16,6 @@ ZSET_TEST(one_result_is_written_on_all_boards) {
 }
 
 ZSET_TEST(each_board_applies_its_own_layout_and_options) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE best FIELD a 10 FIELD b 10 ASC KEEP BEST", "+OK");
     zset_expect(h, "LB.CREATE few FIELD a 20 FIELD b 20 CAP 1", "+OK");
     zset_expect(h, "LB.SUBMIT 2 best few 5 5 ann",
@@ -31,7 +29,6 @@ ZSET_TEST(each_board_applies_its_own_layout_and_options) {
 }
 
 ZSET_TEST(an_error_leaves_all_boards_as_they_were) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE small FIELD a 3", "+OK");
     zset_expect(h, "LB.CREATE pair FIELD a 9 FIELD b 9", "+OK");
     zset_expect(h, "ZADD old 1 ann", ":1");
@@ -52,7 +49,6 @@ ZSET_TEST(an_error_leaves_all_boards_as_they_were) {
 }
 
 ZSET_TEST(an_error_names_the_board_that_refuses) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE full FIELD a 9 LIMIT 1", "+OK");
     zset_expect(h, "LB.CREATE late FIELD a 9 TIME 9 S START 2026-01-01T00:00:00Z", "+OK");
     zset_expect(h, "ZADD full 1 bob", ":1");
@@ -74,7 +70,6 @@ ZSET_TEST(an_error_names_the_board_that_refuses) {
 }
 
 ZSET_TEST(options_are_those_of_lb_add) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD day 3 ann", ":1");
     zset_expect(h, "LB.SUBMIT 2 day week XX INCR 4 ann",
                 "[[[ann :0 :1767225600000 :7] :0 :1] [nil* nil :0]]");
@@ -91,7 +86,6 @@ ZSET_TEST(options_are_those_of_lb_add) {
 }
 
 ZSET_TEST(the_boards_are_counted_and_bounded) {
-    struct harness *h = *state;
     zset_expect(h, "LB.SUBMIT 0 a 5 ann", "-ERR numkeys must be 1..64");
     zset_expect(h, "LB.SUBMIT 65 a 5 ann", "-ERR numkeys must be 1..64");
     zset_expect(h, "LB.SUBMIT x a 5 ann", "-ERR value is not an integer or out of range");
@@ -110,7 +104,6 @@ ZSET_TEST(the_boards_are_counted_and_bounded) {
 
 /* The end of a period may make another of the keys. */
 ZSET_TEST(a_board_may_be_the_archive_of_the_next) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE d FIELD a 33 TIME 29 MS PERIOD DAY", "+OK");
     zset_expect(h, "ZADD d 5 ann", ":1");
     h->wall_us += INT64_C(86400000000);
@@ -131,5 +124,3 @@ TEST(without_memory_no_board_changes) {
         "*3\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n:1\r\n",
         false);
 }
-
-TEST_MAIN(NULL, NULL)

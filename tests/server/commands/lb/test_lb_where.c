@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 ZSET_TEST(the_boards_of_a_member_come_with_its_records) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD bare:1 5 ann 7 bob", ":2");
     zset_expect(h, "ZADD bare:2 5 ann", ":1");
     zset_expect(h, "ZADD three:x 9 bob", ":1");
@@ -25,7 +24,6 @@ ZSET_TEST(the_boards_of_a_member_come_with_its_records) {
 }
 
 ZSET_TEST(a_thousand_boards_are_found_once_each) {
-    struct harness *h = *state;
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD bare:%d %d ann", i, i);
         zset_run(h, "ZADD bare:%d 2000 bob", i);
@@ -42,7 +40,6 @@ ZSET_TEST(a_thousand_boards_are_found_once_each) {
 }
 
 ZSET_TEST(expired_boards_and_archives_are_as_of_now) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD bare:1 5 ann", ":1");
     zset_expect(h, "PEXPIRE bare:1 1", ":1");
     zset_expect(h, "LB.CREATE d FIELD a 9 PERIOD DAY", "+OK");
@@ -53,7 +50,6 @@ ZSET_TEST(expired_boards_and_archives_are_as_of_now) {
 }
 
 ZSET_TEST(it_is_refused_where_it_could_not_wait) {
-    struct harness *h = *state;
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "LB.WHERE ann", "-ERR Command not allowed inside a transaction");
     zset_expect(h, "DISCARD", "+OK");
@@ -64,7 +60,6 @@ ZSET_TEST(it_is_refused_where_it_could_not_wait) {
 }
 
 ZSET_TEST(a_reply_over_the_output_limit_is_an_error) {
-    struct harness *h = *state;
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD bare:%d %d ann", i, i);
     }
@@ -200,5 +195,3 @@ TEST(shutdown_ends_a_search) {
     loop_stop(&f);
     loop_end(&f);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,7 +1,5 @@
 /* Boards with a PERIOD, sentence by sentence, and their content against a naive twin over months of
  * a clock that the test sets. */
-#include "tests/support/test.h"
-
 #include "codec/timestamp.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
@@ -33,10 +31,9 @@ static int start(void **state) {
 
 /* ---- the end of a period ---- */
 
-#define period_test(name) TEST_WITH(name, start, zset_stop)
+#define PERIOD_TEST(name) TEST_GIVEN(name, start, harness_tear_down, struct harness *h)
 
-period_test(a_period_ends_to_the_microsecond) {
-    struct harness *h = *state;
+PERIOD_TEST(a_period_ends_to_the_microsecond) {
     zset_expect(h, "ZADD day:a 1 ann", ":1");
     h->wall_us = us("2026-11-17T00:00:00Z") - 1;
     zset_expect(h, "ZADD day:a 2 bob", ":1");
@@ -50,8 +47,7 @@ period_test(a_period_ends_to_the_microsecond) {
     zset_expect(h, "DBSIZE", ":2");
 }
 
-period_test(a_week_in_a_zone_ends_at_the_wall_clocks_hour) {
-    struct harness *h = *state;
+PERIOD_TEST(a_week_in_a_zone_ends_at_the_wall_clocks_hour) {
     zset_expect(h, "LB.CREATE raid FIELD a 20 PERIOD WEEK ON SUN AT 18 TZ Europe/Berlin", "+OK");
     static const char *const ends[] = {"2027-03-21T18:00:00+01:00", "2027-03-28T18:00:00+02:00",
                                        "2027-04-04T18:00:00+02:00", "2027-10-31T18:00:00+01:00",
@@ -67,8 +63,7 @@ period_test(a_week_in_a_zone_ends_at_the_wall_clocks_hour) {
                 "raid@2027-10-31]");
 }
 
-period_test(an_hour_becomes_an_archive_with_its_hour) {
-    struct harness *h = *state;
+PERIOD_TEST(an_hour_becomes_an_archive_with_its_hour) {
     zset_expect(h, "LB.CREATE heat FIELD a 20 TIME 12 S PERIOD HOUR ARCHIVE 2", "+OK");
     zset_expect(h, "ZADD heat 5 ann", ":1");
     h->wall_us = us("2026-11-16T13:00:00Z");
@@ -82,8 +77,7 @@ period_test(an_hour_becomes_an_archive_with_its_hour) {
 
 /* In the last millisecond of the period the board is still the old one; in the next it is not,
  * whichever command runs first. */
-period_test(a_writer_in_the_first_millisecond_lands_in_the_new_period) {
-    struct harness *h = *state;
+PERIOD_TEST(a_writer_in_the_first_millisecond_lands_in_the_new_period) {
     static const char *const writes[] = {"ZADD week:a 5 new", "ZINCRBY week:a 5 new",
                                          "LB.ADD week:a 5 new", "ZADD week:a INCR 5 new"};
     int64_t end_us = us("2026-11-23T00:00:00+08:00");
@@ -175,8 +169,7 @@ TEST(whatever_is_asked_first_the_period_is_over) {
     harness_destroy(made);
 }
 
-period_test(a_created_board_stays_and_begins_anew) {
-    struct harness *h = *state;
+PERIOD_TEST(a_created_board_stays_and_begins_anew) {
     zset_expect(h, "LB.CREATE k FIELD score 34 TIME 30 MS PERIOD WEEK TZ +08:00 ARCHIVE 1", "+OK");
     zset_expect(h, "EXPIRE k 100000000", ":1");
     for (int week = 0; week < 5; week++) {
@@ -203,8 +196,7 @@ static void expect_part(struct harness *h, const char *line, const char *part) {
     }
 }
 
-period_test(info_tells_the_period_and_the_times_move_with_it) {
-    struct harness *h = *state;
+PERIOD_TEST(info_tells_the_period_and_the_times_move_with_it) {
     zset_expect(h, "ZADD week:a 3 ann", ":1");
     expect_part(h, "LB.INFO week:a",
                 "layout FIELD score 34 TIME 30 MS START 2026-11-15T16:00:00Z bits");
@@ -235,8 +227,7 @@ period_test(info_tells_the_period_and_the_times_move_with_it) {
                 "archives []}");
 }
 
-period_test(caps_and_bests_are_those_of_the_period) {
-    struct harness *h = *state;
+PERIOD_TEST(caps_and_bests_are_those_of_the_period) {
     zset_expect(h, "ZADD bare:a 5 ann 7 bob 6 cid", ":2");
     h->wall_us += DAY_US;
     zset_expect(h, "ZADD bare:a 1 ann 2 bob 3 cid", ":2");
@@ -248,8 +239,7 @@ period_test(caps_and_bests_are_those_of_the_period) {
     zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
 }
 
-period_test(archives_come_and_go_without_anybody_writing) {
-    struct harness *h = *state;
+PERIOD_TEST(archives_come_and_go_without_anybody_writing) {
     zset_expect(h, "ZADD week:a 3 ann", ":1");
     h->wall_us = us("2026-11-23T00:00:00+08:00");
     zset_expect(h, "PTTL week:a@2026-11-16", ":1209600000");
@@ -260,8 +250,7 @@ period_test(archives_come_and_go_without_anybody_writing) {
     zset_expect(h, "DBSIZE", ":0");
 }
 
-period_test(a_clock_that_is_set_back_stands_still) {
-    struct harness *h = *state;
+PERIOD_TEST(a_clock_that_is_set_back_stands_still) {
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     h->wall_us = us("2026-11-17T00:00:00Z");
     zset_expect(h, "ZADD day:a 4 bob", ":1");
@@ -273,8 +262,7 @@ period_test(a_clock_that_is_set_back_stands_still) {
     zset_expect(h, "ZCARD day:a@2026-11-16", ":1");
 }
 
-period_test(ten_thousand_boards_are_over_at_once) {
-    struct harness *h = *state;
+PERIOD_TEST(ten_thousand_boards_are_over_at_once) {
     enum { BOARDS = 10000 };
     for (int i = 0; i < BOARDS; i++) {
         zset_run(h, "ZADD day:%d %d ann", i, i);
@@ -290,8 +278,7 @@ period_test(ten_thousand_boards_are_over_at_once) {
 }
 
 /* No command rolls over all boards: commands that count or walk keys roll over some, or none. */
-period_test(a_command_lets_few_of_many_boards_begin_anew) {
-    struct harness *h = *state;
+PERIOD_TEST(a_command_lets_few_of_many_boards_begin_anew) {
     enum { BOARDS = 3000, ROLLED_MAX = 200 };
     for (int i = 0; i < BOARDS; i++) {
         zset_run(h, "ZADD day:%d %d ann", i, i);
@@ -307,8 +294,7 @@ period_test(a_command_lets_few_of_many_boards_begin_anew) {
 }
 
 /* A scan that begins after the end of the periods returns every archive, and no removed board. */
-period_test(a_scan_waits_for_boards_that_are_over) {
-    struct harness *h = *state;
+PERIOD_TEST(a_scan_waits_for_boards_that_are_over) {
     enum { BOARDS = 1000 };
     for (int i = 0; i < BOARDS; i++) {
         zset_run(h, "ZADD day:%d %d ann", i, i);
@@ -338,8 +324,7 @@ period_test(a_scan_waits_for_boards_that_are_over) {
 }
 
 /* KEYS replies immediately with what it replies after all rollovers. */
-period_test(keys_names_what_boards_that_are_over_will_leave) {
-    struct harness *h = *state;
+PERIOD_TEST(keys_names_what_boards_that_are_over_will_leave) {
     for (int i = 0; i < 300; i++) {
         zset_run(h, "ZADD day:%d 1 ann", i);
         zset_run(h, "ZADD plain:%d 1 ann", i);
@@ -381,8 +366,7 @@ period_test(keys_names_what_boards_that_are_over_will_leave) {
 
 /* ---- others ---- */
 
-period_test(whoever_watches_hears_of_the_end) {
-    struct harness *h = *state;
+PERIOD_TEST(whoever_watches_hears_of_the_end) {
     static const struct {
         const char *key;
         bool has_changed;
@@ -399,8 +383,7 @@ period_test(whoever_watches_hears_of_the_end) {
     }
 }
 
-period_test(a_transaction_sees_one_time) {
-    struct harness *h = *state;
+PERIOD_TEST(a_transaction_sees_one_time) {
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     zset_expect(h, "MULTI", "+OK");
     zset_expect(h, "ZCARD day:a@2026-11-16", "+QUEUED");
@@ -411,8 +394,7 @@ period_test(a_transaction_sees_one_time) {
     zset_expect(h, "EXEC", "[:1 :1 :1 :1]");
 }
 
-period_test(stored_boards_are_in_the_period_of_their_time) {
-    struct harness *h = *state;
+PERIOD_TEST(stored_boards_are_in_the_period_of_their_time) {
     zset_expect(h, "ZADD x 3 ann 4 bob", ":2");
     zset_expect(h, "ZUNIONSTORE day:a 1 x WEIGHTS 2", ":2");
     expect_part(h, "LB.INFO day:a", "period [unit DAY tz +00:00 start :1794787200000");
@@ -423,8 +405,7 @@ period_test(stored_boards_are_in_the_period_of_their_time) {
     zset_expect(h, "EXISTS day:a", ":0");
 }
 
-period_test(a_layout_that_the_period_moves_needs_no_today) {
-    struct harness *h = *state;
+PERIOD_TEST(a_layout_that_the_period_moves_needs_no_today) {
     h->wall_us = us("2099-05-05T12:00:00Z");
     zset_expect(h, "ZADD week:a 3 ann", ":1");
     zset_expect(h, "LB.CREATE c FIELD a 3 TIME 27 MS END 2020-01-01T00:00:00Z PERIOD DAY", "+OK");
@@ -604,8 +585,7 @@ static void run_twin(struct twin *twin, int steps) {
     }
 }
 
-period_test(boards_with_periods_are_as_their_naive_twins) {
-    struct harness *h = *state;
+PERIOD_TEST(boards_with_periods_are_as_their_naive_twins) {
     struct random random = random_begin(__func__);
     int boards = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 12 : 60;
     static const int edge_zones[] = {PERIOD_ZONE_MIN, PERIOD_ZONE_MAX, 0, 345, -210};
@@ -626,5 +606,3 @@ period_test(boards_with_periods_are_as_their_naive_twins) {
         zset_run(h, "FLUSHALL");
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -5,7 +5,6 @@
 #include "server/replication/failover.h"
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
-#include "tests/support/test.h"
 
 static int begin(void **state) {
     *state = harness_create("");
@@ -87,9 +86,7 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
         {"REPLICAOF 127.0.0.1", "-ERR wrong number of arguments for 'replicaof' command\r\n"},
         {"SLAVEOF a 1 b", "-ERR wrong number of arguments for 'slaveof' command\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     assert_int_equal(r->role, REPLICATION_MASTER);
     assert_null(h->server.settings.replicaof_host);
     char line[400] = "REPLICAOF ";
@@ -267,9 +264,7 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
         {"REPLCONF rdb-filter-only functions",
          "-ERR REPLCONF rdb-filter-only is not supported: all keys are sent\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     const int formats[] = {-1, 0, FILE_FORMAT_STREAMED - 1, FILE_FORMAT - 2, FILE_FORMAT + 2};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         char line[64];
@@ -469,9 +464,7 @@ REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
         {"FAILOVER FORCE FORCE", "-ERR syntax error\r\n"},
         {"FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        harness_expect(h, s, lines[i][0], lines[i][1]);
-    }
+    harness_expect_each(h, s, lines);
     struct session *replica = connect_replica(h, 7001, REPLICA_COPIES);
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7002",
                    "-ERR FAILOVER target HOST and PORT is not a replica.\r\n");
@@ -762,5 +755,3 @@ REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
     harness_expect(h, s, "ZADD b 1 m", ":1\r\n");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -10,14 +10,12 @@ static const char no_float[] = "-ERR value is not a valid float";
 static const char syntax[] = "-ERR syntax error";
 
 ZSET_TEST(zadd_adds_members_and_counts_the_new_ones) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 b", ":2");
     zset_expect(h, "ZADD k 3 a 4 c", ":1");
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
 }
 
 ZSET_TEST(nx_leaves_members_that_are_there) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "ZADD k NX 5 a 6 b", ":1");
     zset_expect(h, "ZADD k nx CH 5 a 6 b", ":0");
@@ -25,7 +23,6 @@ ZSET_TEST(nx_leaves_members_that_are_there) {
 }
 
 ZSET_TEST(xx_adds_nobody) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "ZADD k XX 5 a 6 b", ":0");
     zset_expect(h, "ZADD k Xx cH 7 a 6 b", ":1");
@@ -33,7 +30,6 @@ ZSET_TEST(xx_adds_nobody) {
 }
 
 ZSET_TEST(gt_and_lt_change_in_one_direction_and_add_anyway) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 5 a", ":1");
     zset_expect(h, "ZADD k GT CH 4 a 5 a", ":0");
     zset_expect(h, "ZADD k GT CH 6 a 1 b", ":2");
@@ -44,7 +40,6 @@ ZSET_TEST(gt_and_lt_change_in_one_direction_and_add_anyway) {
 }
 
 ZSET_TEST(gt_and_lt_compare_scores_where_less_is_better_too) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD laps:k 5 a", ":1");
     zset_expect(h, "ZADD laps:k GT CH 4 a", ":0");
     zset_expect(h, "ZADD laps:k GT CH 6 a", ":1");
@@ -53,13 +48,11 @@ ZSET_TEST(gt_and_lt_compare_scores_where_less_is_better_too) {
 }
 
 ZSET_TEST(ch_counts_changes_along) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 b", ":2");
     zset_expect(h, "ZADD k CH 1 a 3 b 4 c", ":2");
 }
 
 ZSET_TEST(one_member_twice_is_applied_in_order) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 a 3 a", ":1");
     zset_expect(h, "ZSCORE k a", "3");
     zset_expect(h, "ZADD k CH 1 b 2 b 2 b 3 b", ":3");
@@ -70,7 +63,6 @@ ZSET_TEST(one_member_twice_is_applied_in_order) {
 }
 
 ZSET_TEST(incr_answers_the_new_score) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k INCR 5 a", "5");
     zset_expect(h, "ZADD k incr ch -7 a", "-2");
     zset_use_resp3(h);
@@ -78,7 +70,6 @@ ZSET_TEST(incr_answers_the_new_score) {
 }
 
 ZSET_TEST(incr_that_an_option_stops_answers_nil) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k NX INCR 5 a", "5");
     zset_expect_unchanged(h, "k", "ZADD k NX INCR 5 a", "nil");
     zset_expect_unchanged(h, "k", "ZADD k XX INCR 5 b", "nil");
@@ -93,7 +84,6 @@ ZSET_TEST(incr_that_an_option_stops_answers_nil) {
 }
 
 ZSET_TEST(options_that_contradict_are_refused) {
-    struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k NX XX 1 a", nx_xx);
     zset_expect_unchanged(h, "k", "ZADD k NX XX GT INCR 1 a 2 b", nx_xx);
     zset_expect_unchanged(h, "k", "ZADD k NX GT 1 a", gt_lt_nx);
@@ -105,7 +95,6 @@ ZSET_TEST(options_that_contradict_are_refused) {
 }
 
 ZSET_TEST(pairs_that_do_not_pair_are_a_syntax_error) {
-    struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k 1 a 2", syntax);
     zset_expect_unchanged(h, "k", "ZADD k x a 2", syntax);
     zset_expect_unchanged(h, "k", "ZADD k NX XX 1 a 2", syntax);
@@ -120,13 +109,11 @@ ZSET_TEST(pairs_that_do_not_pair_are_a_syntax_error) {
 }
 
 ZSET_TEST(options_may_be_members) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 NX 2 INCR", ":2");
     zset_expect(h, "ZRANGE k 0 -1", "[NX INCR]");
 }
 
 ZSET_TEST(what_is_no_number_is_no_score) {
-    struct harness *h = *state;
     static const char *const texts[] = {
         "x", "\"\"", "nan", "-nan", "\" 1\"", "\"1 \"", "0x10",      "1e", "--1",  "1,5",
         "+", ".",    "(1",  "(inf", "1e1e1",  "1_0",    "\"\\x00\"", "1x", "infx", "\"1\\x00\""};
@@ -146,7 +133,6 @@ ZSET_TEST(what_is_no_number_is_no_score) {
 }
 
 ZSET_TEST(scores_are_exact_decimals) {
-    struct harness *h = *state;
     static const struct {
         const char *in, *out;
     } scores[] = {
@@ -180,7 +166,6 @@ ZSET_TEST(scores_are_exact_decimals) {
 }
 
 ZSET_TEST(values_outside_the_field_name_field_value_and_range) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     static const char *const texts[] = {"4294967296", "-4294967297", "1e10",  "inf",
                                         "-inf",       "+Infinity",   "1e400", "-1e400"};
@@ -209,7 +194,6 @@ ZSET_TEST(values_outside_the_field_name_field_value_and_range) {
 }
 
 ZSET_TEST(more_decimals_than_the_scale_are_an_error) {
-    struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k 1.5 a",
                           "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by "
                           "SCALE in the layout)");
@@ -222,7 +206,6 @@ ZSET_TEST(more_decimals_than_the_scale_are_an_error) {
 }
 
 ZSET_TEST(zincrby_answers_the_exact_sum) {
-    struct harness *h = *state;
     zset_expect(h, "ZINCRBY money:k 0.1 a", "0.1");
     zset_expect(h, "ZINCRBY money:k 0.2 a", "0.3");
     zset_expect(h, "ZINCRBY money:k -0.35 a", "-0.05");
@@ -235,7 +218,6 @@ ZSET_TEST(zincrby_answers_the_exact_sum) {
 }
 
 ZSET_TEST(increments_past_the_range_name_field_value_and_range) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 4294967290 a", ":1");
     zset_expect_unchanged(h, "k", "ZINCRBY k 6 a",
                           "-ERR value 4294967290 + 6 is out of range: field 'score' takes "
@@ -256,7 +238,6 @@ ZSET_TEST(increments_past_the_range_name_field_value_and_range) {
 }
 
 ZSET_TEST(a_write_by_score_leaves_the_other_fields) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD three:k 100 a 100 b", ":2");
     const struct layout *layout = board_layout(zset_board(h, "three:k"));
     assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 1), 0);
@@ -272,7 +253,6 @@ ZSET_TEST(a_write_by_score_leaves_the_other_fields) {
 }
 
 ZSET_TEST(the_reach_time_is_that_of_the_last_change) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 5 a", ":1");
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS);
     zset_pass_seconds(h, 10);
@@ -284,7 +264,6 @@ ZSET_TEST(the_reach_time_is_that_of_the_last_change) {
 }
 
 ZSET_TEST(an_unchanged_score_keeps_its_time) {
-    struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         char key[32];
         char line[64];
@@ -305,7 +284,6 @@ ZSET_TEST(an_unchanged_score_keeps_its_time) {
 }
 
 ZSET_TEST(without_a_time_a_changed_score_arrives_anew) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD bare:k 5 a 5 b 5 c", ":3");
     zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
     zset_expect(h, "ZADD bare:k 6 a 5 a", ":0");
@@ -313,7 +291,6 @@ ZSET_TEST(without_a_time_a_changed_score_arrives_anew) {
 }
 
 ZSET_TEST(equal_scores_rank_by_arrival_inside_one_tick) {
-    struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         bool is_latest = strcmp(zset_layout_prefixes[i], "latest:") == 0;
         bool is_ascending = strcmp(zset_layout_prefixes[i], "laps:") == 0;
@@ -330,7 +307,6 @@ ZSET_TEST(equal_scores_rank_by_arrival_inside_one_tick) {
 }
 
 ZSET_TEST(the_first_to_reach_a_score_ranks_first) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 5 late 7 early", ":2");
     zset_pass_seconds(h, 1);
     zset_expect(h, "ZADD k 9 early", ":0");
@@ -344,7 +320,6 @@ ZSET_TEST(the_first_to_reach_a_score_ranks_first) {
 }
 
 ZSET_TEST(a_clock_set_back_keeps_the_order_of_arrival) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 5 first", ":1");
     zset_pass_seconds(h, -3600);
     zset_expect(h, "ZADD k 5 second", ":1");
@@ -356,7 +331,6 @@ ZSET_TEST(a_clock_set_back_keeps_the_order_of_arrival) {
 }
 
 ZSET_TEST(all_writes_of_one_command_carry_one_time) {
-    struct harness *h = *state;
     h->wall_us += 123456;
     zset_expect(h, "ZADD latest:k 1 a 2 b 3 c 4 d 9 a", ":4");
     for (const char *member = "abcd"; *member != '\0'; member++) {
@@ -366,7 +340,6 @@ ZSET_TEST(all_writes_of_one_command_carry_one_time) {
 }
 
 ZSET_TEST(a_time_outside_the_layout_is_an_error) {
-    struct harness *h = *state;
     zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 2 b",
                           "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME "
                           "takes 2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");
@@ -378,7 +351,6 @@ ZSET_TEST(a_time_outside_the_layout_is_an_error) {
 }
 
 ZSET_TEST(a_board_that_outlives_its_time_takes_no_change) {
-    struct harness *h = *state;
     harness_set_clock(h, INT64_C(1577836800000000)); /* 2020-01-01 */
     zset_expect(h, "ZADD over:k 1 a 2 b", ":2");
     zset_pass_seconds(h, 1024);
@@ -391,7 +363,6 @@ ZSET_TEST(a_board_that_outlives_its_time_takes_no_change) {
 }
 
 ZSET_TEST(an_error_leaves_no_key_behind) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a x b", no_float);
     zset_expect(h, "ZADD k XX 1 a", ":0");
     zset_expect(h, "ZADD k 1 a 99999999999 b",
@@ -415,7 +386,6 @@ static const char *run_sized(struct harness *h, const char *command, size_t key_
 }
 
 ZSET_TEST(keys_and_members_have_1_to_65536_bytes) {
-    struct harness *h = *state;
     static const char *const commands[] = {"ZADD", "ZINCRBY"};
     for (int i = 0; i < 2; i++) {
         assert_string_equal(run_sized(h, commands[i], 1, 65537),
@@ -436,7 +406,6 @@ ZSET_TEST(keys_and_members_have_1_to_65536_bytes) {
 }
 
 ZSET_TEST(members_and_keys_are_any_bytes) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD \"k\\x00\\r\\n\" 1 \"a\\x00b\" 2 \"\\r\\n\" 3 \"\\xff\"", ":3");
     zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" \"a\\x00b\"", "1");
     zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" a", "nil");
@@ -446,7 +415,6 @@ ZSET_TEST(members_and_keys_are_any_bytes) {
 }
 
 ZSET_TEST(errors_show_a_clients_text_without_line_ends) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 1e99 a",
                 "-ERR value 1e99 is out of range: field 'score' takes -4294967296..4294967295");
     char digits[401];
@@ -460,7 +428,6 @@ ZSET_TEST(errors_show_a_clients_text_without_line_ends) {
 }
 
 ZSET_TEST(many_pairs_are_one_change) {
-    struct harness *h = *state;
     enum { PAIRS = 500 };
     static char line[PAIRS * 16];
     size_t size = (size_t)snprintf(line, sizeof(line), "ZADD k");
@@ -515,5 +482,3 @@ TEST(a_pair_is_put_or_the_board_is_as_it_was) {
         harness_destroy(h);
     }
 }
-
-TEST_MAIN(NULL, NULL)

@@ -7,7 +7,6 @@
 #define NO_WEIGHT "-ERR weight value is not a float"
 
 ZSET_TEST(a_union_has_the_members_of_all_boards_and_sums) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 10 b 20 c 30 d");
     zset_expect(h, "ZUNION 2 k l", "[a b c d]");
@@ -18,7 +17,6 @@ ZSET_TEST(a_union_has_the_members_of_all_boards_and_sums) {
 }
 
 ZSET_TEST(an_intersection_has_who_is_on_every_board) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 10 b 20 c 30 d");
     zset_run(h, "ZADD m 100 c");
@@ -30,7 +28,6 @@ ZSET_TEST(an_intersection_has_who_is_on_every_board) {
 }
 
 ZSET_TEST(a_difference_has_who_is_on_the_first_board_alone) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
     zset_run(h, "ZADD l 10 b 20 c 30 e");
     zset_run(h, "ZADD m 100 d");
@@ -45,7 +42,6 @@ ZSET_TEST(a_difference_has_who_is_on_the_first_board_alone) {
 }
 
 ZSET_TEST(the_same_board_twice_counts_twice) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZUNION 3 k k k WITHSCORES", "[a 3 b 6]");
     zset_expect(h, "ZINTER 2 k k WEIGHTS 1 10 WITHSCORES", "[a 11 b 22]");
@@ -54,7 +50,6 @@ ZSET_TEST(the_same_board_twice_counts_twice) {
 }
 
 ZSET_TEST(aggregate_chooses_how_scores_are_joined) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a -2 b 3 c");
     zset_run(h, "ZADD l 10 b -20 c");
     zset_expect(h, "ZUNION 2 k l AGGREGATE SUM WITHSCORES", "[c -17 a 1 b 8]");
@@ -65,7 +60,6 @@ ZSET_TEST(aggregate_chooses_how_scores_are_joined) {
 }
 
 ZSET_TEST(weights_are_exact_decimals) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 3 b");
     zset_run(h, "ZADD money:k 0.25 a -7.01 b");
     zset_expect(h, "ZUNION 1 k WEIGHTS 0.1 WITHSCORES", "[a 0.1 b 0.3]");
@@ -81,7 +75,6 @@ ZSET_TEST(weights_are_exact_decimals) {
 }
 
 ZSET_TEST(sums_past_64_bits_are_exact) {
-    struct harness *h = *state;
     zset_run(h, "ZADD fine:k 9223372036854775807 a -9223372036854775808 b 9007199254740993 c");
     zset_expect(h, "ZUNION 3 fine:k fine:k fine:k WITHSCORES",
                 "[b -27670116110564327424 c 27021597764222979 a 27670116110564327421]");
@@ -96,7 +89,6 @@ ZSET_TEST(sums_past_64_bits_are_exact) {
 }
 
 ZSET_TEST(a_value_past_38_digits_is_an_error_that_names_the_member) {
-    struct harness *h = *state;
     static const char too_wide[] =
         "-ERR member 'a': value is out of range: at most 38 digits, decimals included";
     zset_run(h, "ZADD fine:k 9223372036854775807 a");
@@ -115,7 +107,6 @@ ZSET_TEST(a_value_past_38_digits_is_an_error_that_names_the_member) {
 }
 
 ZSET_TEST(scores_come_in_pairs_in_resp3) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2.0 b");
     zset_run(h, "ZADD money:k 0.5 a");
     zset_use_resp3(h);
@@ -126,7 +117,6 @@ ZSET_TEST(scores_come_in_pairs_in_resp3) {
 }
 
 ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 5 first");
     zset_pass_seconds(h, 1);
     zset_run(h, "ZADD k 5 second 5 third");
@@ -139,7 +129,6 @@ ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
 }
 
 ZSET_TEST(where_less_is_better_the_earlier_comes_first) {
-    struct harness *h = *state;
     zset_run(h, "ZADD laps:k 5 first");
     zset_pass_seconds(h, 1);
     zset_run(h, "ZADD laps:k 5 second 4 best");
@@ -153,7 +142,6 @@ ZSET_TEST(where_less_is_better_the_earlier_comes_first) {
 }
 
 ZSET_TEST(latest_boards_show_the_last_to_come_as_the_best) {
-    struct harness *h = *state;
     zset_run(h, "ZADD latest:k 5 first 5 second");
     zset_pass_seconds(h, 1);
     zset_run(h, "ZADD latest:k 5 third");
@@ -172,7 +160,6 @@ ZSET_TEST(latest_boards_show_the_last_to_come_as_the_best) {
 }
 
 ZSET_TEST(at_equal_times_the_first_board_that_has_the_member_decides) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 b 2 a");
     zset_run(h, "ZADD l 9 e 3 c 2 b 1 a");
     zset_run(h, "ZADD m 0 a 0 b 0 c");
@@ -187,7 +174,6 @@ ZSET_TEST(at_equal_times_the_first_board_that_has_the_member_decides) {
 }
 
 ZSET_TEST(zintercard_counts_up_to_a_limit) {
-    struct harness *h = *state;
     char line[64];
     for (int i = 0; i < 100; i++) {
         zset_run(h, "ZADD k %d m%d", i, i);
@@ -207,7 +193,6 @@ ZSET_TEST(zintercard_counts_up_to_a_limit) {
 }
 
 ZSET_TEST(wrong_numbers_of_keys_are_refused) {
-    struct harness *h = *state;
     static const char *const names[] = {"zunion", "zinter", "zdiff", "zintercard"};
     char line[64];
     char expected[128];
@@ -242,7 +227,6 @@ ZSET_TEST(wrong_numbers_of_keys_are_refused) {
 }
 
 ZSET_TEST(wrong_options_are_a_syntax_error) {
-    struct harness *h = *state;
     static const char *const lines[] = {
         "ZUNION 2 k l FOO",
         "ZUNION 2 k l WEIGHTS",
@@ -271,7 +255,6 @@ ZSET_TEST(wrong_options_are_a_syntax_error) {
 }
 
 ZSET_TEST(what_is_no_weight_is_refused) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const wrong[] = {"x", "nan", "inf", "-inf", "+Infinity", "(1", "1x", "--1"};
     char line[64];
@@ -290,7 +273,6 @@ ZSET_TEST(what_is_no_weight_is_refused) {
 }
 
 ZSET_TEST(many_boards_are_combined) {
-    struct harness *h = *state;
     enum { BOARDS = 300 };
     static char line[BOARDS * 8 + 64];
     size_t size = (size_t)snprintf(line, sizeof(line), "ZUNION %d", BOARDS);
@@ -372,7 +354,6 @@ static int64_t five_times(int i) {
 }
 
 ZSET_TEST(large_boards_are_combined_as_small_ones_are) {
-    struct harness *h = *state;
     fill_large(h, "two", 2, 1);
     fill_large(h, "three", 3, 10);
     fill_large(h, "all", 1, 1);
@@ -393,7 +374,6 @@ ZSET_TEST(large_boards_are_combined_as_small_ones_are) {
 }
 
 ZSET_TEST(nothing_is_made_for_a_client_that_hears_nothing) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     assert_string_equal(harness_run(h, h->server.session_first, "CLIENT REPLY OFF"), "");
     assert_string_equal(harness_run(h, h->server.session_first, "ZUNION 2 k k WITHSCORES"), "");
@@ -401,5 +381,3 @@ ZSET_TEST(nothing_is_made_for_a_client_that_hears_nothing) {
     zset_expect(h, "CLIENT REPLY ON", "+OK");
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[a 2 b 4]");
 }
-
-TEST_MAIN(NULL, NULL)

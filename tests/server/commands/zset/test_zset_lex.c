@@ -5,7 +5,6 @@
     "-ERR " what " is not supported: equal scores are ordered by time, never by name"
 
 ZSET_TEST(bylex_forms_answer_why) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 0 a 0 b 0 c");
     zset_expect(h, "ZLEXCOUNT k - +", NO_LEX("ZLEXCOUNT"));
     zset_expect(h, "zrangebylex k [a [c LIMIT 0 1", NO_LEX("ZRANGEBYLEX"));
@@ -18,7 +17,6 @@ ZSET_TEST(bylex_forms_answer_why) {
 }
 
 ZSET_TEST(the_number_of_arguments_is_checked) {
-    struct harness *h = *state;
     zset_expect(h, "ZLEXCOUNT k -", "-ERR wrong number of arguments for 'zlexcount' command");
     zset_expect(h, "ZRANGEBYLEX k -", "-ERR wrong number of arguments for 'zrangebylex' command");
     zset_expect(h, "ZREVRANGEBYLEX k -",
@@ -26,5 +24,3 @@ ZSET_TEST(the_number_of_arguments_is_checked) {
     zset_expect(h, "ZREMRANGEBYLEX k - + -",
                 "-ERR wrong number of arguments for 'zremrangebylex' command");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -211,11 +211,9 @@ static void run_layout(struct twin_model *twin, const char *prefix, int steps) {
 }
 
 ZSET_TEST(the_server_answers_as_the_naive_twin) {
-    struct twin_model twin = {.harness = *state, .random = random_begin("zset model")};
+    struct twin_model twin = {.harness = h, .random = random_begin("zset model")};
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 4000 : 20000;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         run_layout(&twin, zset_layout_prefixes[i], steps);
     }
 }
-
-TEST_MAIN(NULL, NULL)

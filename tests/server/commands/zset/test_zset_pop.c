@@ -7,7 +7,6 @@ static const char no_keys[] = "-ERR numkeys should be greater than 0";
 static const char no_count[] = "-ERR count should be greater than 0";
 
 ZSET_TEST(zpopmin_takes_the_lowest_and_zpopmax_the_highest) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k 1 a 2.5 b 3 c 4 d 5 e");
     zset_expect(h, "ZPOPMIN money:k", "[a 1]");
     zset_expect(h, "ZPOPMAX money:k", "[e 5]");
@@ -16,7 +15,6 @@ ZSET_TEST(zpopmin_takes_the_lowest_and_zpopmax_the_highest) {
 }
 
 ZSET_TEST(where_less_is_better_zpopmin_takes_the_best) {
-    struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 10 b 20 c 20 d");
     zset_expect(h, "ZPOPMIN laps:k", "[a 10]");
     zset_expect(h, "ZPOPMAX laps:k", "[d 20]");
@@ -24,14 +22,12 @@ ZSET_TEST(where_less_is_better_zpopmin_takes_the_best) {
 }
 
 ZSET_TEST(among_equals_zpopmax_takes_the_first_to_come) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 5 third");
     zset_expect(h, "ZPOPMAX k", "[first 5]");
     zset_expect(h, "ZPOPMIN k", "[third 5]");
 }
 
 ZSET_TEST(without_a_count_resp3_is_flat_with_one_it_is_pairs) {
-    struct harness *h = *state;
     zset_use_resp3(h);
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
     zset_expect(h, "ZPOPMIN k", "[a ,1]");
@@ -43,7 +39,6 @@ ZSET_TEST(without_a_count_resp3_is_flat_with_one_it_is_pairs) {
 }
 
 ZSET_TEST(the_count_of_zpopmin_is_not_negative) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const bad[] = {
         "-1", "-9223372036854775808", "x", "1.5", "9223372036854775808", "\"\"", "+1"};
@@ -65,7 +60,6 @@ ZSET_TEST(the_count_of_zpopmin_is_not_negative) {
 }
 
 ZSET_TEST(absurd_counts_take_all) {
-    struct harness *h = *state;
     static const char *const counts[] = {"9223372036854775807", "4611686018427387903", "4294967296",
                                          "4294967298"};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -80,7 +74,6 @@ ZSET_TEST(absurd_counts_take_all) {
 }
 
 ZSET_TEST(zmpop_takes_from_the_first_board_that_has_members) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 1 x");
     zset_expect(h, "ZMPOP 3 none k l MIN", "[k [[a 1]]]");
@@ -94,14 +87,12 @@ ZSET_TEST(zmpop_takes_from_the_first_board_that_has_members) {
 }
 
 ZSET_TEST(one_key_twice_in_zmpop_is_one_board) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZMPOP 2 k k MIN COUNT 9", "[k [[a 1] [b 2]]]");
     zset_expect(h, "ZMPOP 2 k k MIN COUNT 9", "nil*");
 }
 
 ZSET_TEST(zmpop_counts_its_keys_and_members_from_1) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const bad[] = {
         "0", "-1", "-9223372036854775808", "9223372036854775808", "x", "\"\"", "1.0"};
@@ -117,7 +108,6 @@ ZSET_TEST(zmpop_counts_its_keys_and_members_from_1) {
 }
 
 ZSET_TEST(zmpop_with_other_words_is_a_syntax_error) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const lines[] = {
         "ZMPOP 2 k MIN",
@@ -141,7 +131,6 @@ ZSET_TEST(zmpop_with_other_words_is_a_syntax_error) {
 }
 
 ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
-    struct harness *h = *state;
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD k %d member:%d", i, i);
     }
@@ -160,5 +149,3 @@ ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
     free(before);
     free(after);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -9,7 +9,6 @@ static const char limit_alone[] = "-ERR syntax error, LIMIT is only supported in
 
 /* As Redis 7 reads them, by strtod. */
 ZSET_TEST(limits_may_be_empty_hexadecimal_or_have_spaces_in_front) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k -1 m 0 zero 1 one 2 two 16 sixteen");
     zset_expect(h, "ZCOUNT k \"\" +inf", ":4");
     zset_expect(h, "ZCOUNT k ( +inf", ":3");
@@ -27,7 +26,6 @@ ZSET_TEST(limits_may_be_empty_hexadecimal_or_have_spaces_in_front) {
 
 /* PHP's clients send doubles so. */
 ZSET_TEST(doubles_of_seventeen_digits_are_their_shortest_decimals) {
-    struct harness *h = *state;
     zset_expect(h, "LB.CREATE money FIELD score 40 SIGNED SCALE 2", "+OK");
     zset_expect(h, "ZADD money 0.10000000000000001 a -8.1400000000000006 b", ":2");
     zset_expect(h, "ZINCRBY money 0.20000000000000001 a", "0.3");
@@ -42,7 +40,6 @@ ZSET_TEST(doubles_of_seventeen_digits_are_their_shortest_decimals) {
 }
 
 ZSET_TEST(zrange_goes_up_and_zrevrange_down) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 3 c 1 a 2 b");
     zset_expect(h, "ZRANGE k 0 -1", "[a b c]");
     zset_expect(h, "ZREVRANGE k 0 -1", "[c b a]");
@@ -52,7 +49,6 @@ ZSET_TEST(zrange_goes_up_and_zrevrange_down) {
 }
 
 ZSET_TEST(the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 9 best 5 third");
     zset_expect(h, "ZREVRANGE k 0 -1", "[best first second third]");
     zset_expect(h, "ZRANGE k 0 -1", "[third second first best]");
@@ -65,7 +61,6 @@ ZSET_TEST(the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange) {
 }
 
 ZSET_TEST(indexes_are_cut_to_the_board) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 0 a 1 b 2 c 3 d 4 e");
     static const struct {
         const char *start, *stop, *expected;
@@ -102,7 +97,6 @@ ZSET_TEST(indexes_are_cut_to_the_board) {
 }
 
 ZSET_TEST(what_is_no_integer_is_no_index) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 0 a");
     static const char *const texts[] = {"x",
                                         "\"\"",
@@ -134,7 +128,6 @@ ZSET_TEST(what_is_no_integer_is_no_index) {
 }
 
 ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.5 a -2 b");
     static const char *const lines[] = {
         "ZRANGE money:k 0 -1 WITHSCORES", "ZRANGE money:k -inf inf BYSCORE withscores",
@@ -153,7 +146,6 @@ ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
 }
 
 ZSET_TEST(ranges_by_score_take_limits_as_zcount_does) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
     zset_expect(h, "ZRANGEBYSCORE k 2 3", "[b c]");
     zset_expect(h, "ZRANGEBYSCORE k (2 3", "[c]");
@@ -171,7 +163,6 @@ ZSET_TEST(ranges_by_score_take_limits_as_zcount_does) {
 }
 
 ZSET_TEST(limit_skips_and_counts_along_the_walk) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d 5 e");
     static const struct {
         const char *offset, *count, *up, *down;
@@ -207,7 +198,6 @@ ZSET_TEST(limit_skips_and_counts_along_the_walk) {
 }
 
 ZSET_TEST(limit_needs_byscore_unless_its_count_is_minus_one) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZRANGE k 0 -1 LIMIT 0 1", limit_alone);
     zset_expect(h, "ZREVRANGE k 0 -1 LIMIT 0 1", limit_alone);
@@ -218,7 +208,6 @@ ZSET_TEST(limit_needs_byscore_unless_its_count_is_minus_one) {
 }
 
 ZSET_TEST(other_words_are_a_syntax_error) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const lines[] = {
         "ZRANGE k 0 -1 FOO",
@@ -253,7 +242,6 @@ ZSET_TEST(other_words_are_a_syntax_error) {
 }
 
 ZSET_TEST(a_long_range_comes_whole) {
-    struct harness *h = *state;
     enum { MEMBERS = 5000 };
     for (int i = 0; i < MEMBERS; i++) {
         zset_run(h, "ZADD k %d member:%04d", i * 7919 % MEMBERS, i * 7919 % MEMBERS);
@@ -274,7 +262,6 @@ ZSET_TEST(a_long_range_comes_whole) {
 }
 
 ZSET_TEST(a_silent_client_gets_nothing) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     h->server.session_first->reply_mode = SESSION_REPLY_OFF;
     assert_string_equal(harness_run(h, h->server.session_first, "ZRANGE k 0 -1 WITHSCORES"), "");
@@ -284,5 +271,3 @@ ZSET_TEST(a_silent_client_gets_nothing) {
     h->server.session_first->reply_mode = SESSION_REPLY_ON;
     zset_expect(h, "ZRANGE k 0 -1", "[b]");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -2,7 +2,6 @@
 #include "tests/server/zset_fixture.h"
 
 ZSET_TEST(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 10 a 20 b 30 c");
     zset_expect(h, "ZRANK k a", ":0");
     zset_expect(h, "ZRANK k c", ":2");
@@ -11,7 +10,6 @@ ZSET_TEST(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest) {
 }
 
 ZSET_TEST(where_less_is_better_zrank_is_the_place_from_the_best) {
-    struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZRANK laps:k a", ":0");
     zset_expect(h, "ZRANK laps:k b", ":1");
@@ -22,7 +20,6 @@ ZSET_TEST(where_less_is_better_zrank_is_the_place_from_the_best) {
 }
 
 ZSET_TEST(on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second");
     zset_pass_seconds(h, 5);
     zset_run(h, "ZADD k 5 third");
@@ -34,7 +31,6 @@ ZSET_TEST(on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place) {
 }
 
 ZSET_TEST(zrank_and_zrevrank_mirror_each_other_on_every_layout) {
-    struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         const char *prefix = zset_layout_prefixes[i];
         zset_run(h, "ZADD %sk 1 a 3 b 3 c 2 d 3 e 1 f", prefix);
@@ -54,7 +50,6 @@ ZSET_TEST(zrank_and_zrevrank_mirror_each_other_on_every_layout) {
 }
 
 ZSET_TEST(withscore_adds_the_score) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.5 a 2.25 b");
     zset_expect(h, "ZRANK money:k b WITHSCORE", "[:1 2.25]");
     zset_expect(h, "ZREVRANK money:k b withscore", "[:0 2.25]");
@@ -63,7 +58,6 @@ ZSET_TEST(withscore_adds_the_score) {
 }
 
 ZSET_TEST(a_missing_member_has_no_place) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZRANK k x", "nil");
     zset_expect(h, "ZREVRANK none a", "nil");
@@ -76,7 +70,6 @@ ZSET_TEST(a_missing_member_has_no_place) {
 }
 
 ZSET_TEST(other_arguments_are_errors) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZRANK k a WITHSCORES", "-ERR syntax error");
     zset_expect(h, "ZREVRANK none a x", "-ERR syntax error");
@@ -84,5 +77,3 @@ ZSET_TEST(other_arguments_are_errors) {
     zset_expect(h, "ZRANK k a WITHSCORE x", "-ERR wrong number of arguments for 'zrank' command");
     zset_expect(h, "ZREVRANK k a b c", "-ERR wrong number of arguments for 'zrevrank' command");
 }
-
-TEST_MAIN(NULL, NULL)

@@ -5,7 +5,6 @@ static const char no_integer[] = "-ERR value is not an integer or out of range";
 static const char no_limit[] = "-ERR min or max is not a float";
 
 ZSET_TEST(zrem_counts_the_members_that_were_there) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZREM k a x a c", ":2");
     zset_expect(h, "ZRANGE k 0 -1", "[b]");
@@ -14,7 +13,6 @@ ZSET_TEST(zrem_counts_the_members_that_were_there) {
 }
 
 ZSET_TEST(a_board_goes_with_its_last_member) {
-    struct harness *h = *state;
     static const char *const lines[] = {
         "ZREM k a b x", "ZREMRANGEBYRANK k 0 -1", "ZREMRANGEBYSCORE k -inf inf", "ZPOPMIN k 2",
         "ZPOPMAX k 5",  "ZMPOP 1 k MIN COUNT 2",
@@ -29,7 +27,6 @@ ZSET_TEST(a_board_goes_with_its_last_member) {
 }
 
 ZSET_TEST(zremrangebyrank_counts_from_the_lowest_score) {
-    struct harness *h = *state;
     static const struct {
         const char *start, *stop, *removed, *left;
     } ranges[] = {
@@ -58,21 +55,18 @@ ZSET_TEST(zremrangebyrank_counts_from_the_lowest_score) {
 }
 
 ZSET_TEST(where_less_is_better_rank_0_is_the_best) {
-    struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZREMRANGEBYRANK laps:k 0 1", ":2");
     zset_expect(h, "ZRANGE laps:k 0 -1", "[c d]");
 }
 
 ZSET_TEST(among_equals_the_last_to_come_is_the_lowest) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 5 third");
     zset_expect(h, "ZREMRANGEBYRANK k 0 0", ":1");
     zset_expect(h, "ZREVRANGE k 0 -1", "[first second]");
 }
 
 ZSET_TEST(zremrangebyscore_takes_limits_as_zcount_does) {
-    struct harness *h = *state;
     static const struct {
         const char *min, *max, *removed, *left;
     } ranges[] = {
@@ -94,7 +88,6 @@ ZSET_TEST(zremrangebyscore_takes_limits_as_zcount_does) {
 }
 
 ZSET_TEST(wrong_arguments_remove_nothing) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect_unchanged(h, "k", "ZREMRANGEBYRANK k x 1", no_integer);
     zset_expect_unchanged(h, "k", "ZREMRANGEBYRANK k 0 1.5", no_integer);
@@ -110,7 +103,6 @@ ZSET_TEST(wrong_arguments_remove_nothing) {
 }
 
 ZSET_TEST(removal_needs_no_memory) {
-    struct harness *h = *state;
     for (int i = 0; i < 3000; i++) {
         zset_run(h, "ZADD k %d member:%d", i % 97, i);
     }
@@ -131,5 +123,3 @@ ZSET_TEST(removal_needs_no_memory) {
     }
     assert_null(zset_board(h, "k"));
 }
-
-TEST_MAIN(NULL, NULL)

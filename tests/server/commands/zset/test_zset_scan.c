@@ -29,7 +29,6 @@ static uint64_t tally(const char *answered, int *counts, int limit) {
 }
 
 ZSET_TEST(a_small_board_comes_at_once) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.50 a");
     zset_expect(h, "ZSCAN money:k 0", "[0 [a 1.5]]");
     zset_expect(h, "ZSCAN none 0", "[0 []]");
@@ -39,7 +38,6 @@ ZSET_TEST(a_small_board_comes_at_once) {
 
 /* As in Redis, and as ZRANGE has it. */
 ZSET_TEST(a_small_board_comes_in_order) {
-    struct harness *h = *state;
     zset_expect(h, "ZADD k 30 c 10 a 20 b 20 d", ":4");
     zset_expect(h, "ZRANGE k 0 -1", "[a d b c]");
     zset_expect(h, "ZSCAN k 0", "[0 [a 10 d 20 b 20 c 30]]");
@@ -55,7 +53,6 @@ ZSET_TEST(a_small_board_comes_in_order) {
 }
 
 ZSET_TEST(every_member_comes_at_least_once) {
-    struct harness *h = *state;
     enum { MEMBERS = 3000 };
     add_members(h, MEMBERS);
     static const char *const options[] = {"",
@@ -79,7 +76,6 @@ ZSET_TEST(every_member_comes_at_least_once) {
 }
 
 ZSET_TEST(members_that_stay_come_while_others_change) {
-    struct harness *h = *state;
     enum { MEMBERS = 2000 };
     add_members(h, MEMBERS);
     int seen[MEMBERS] = {0};
@@ -99,7 +95,6 @@ ZSET_TEST(members_that_stay_come_while_others_change) {
 
 /* COUNT is a hint: the work of a step is bounded, and the steps together miss nothing. */
 ZSET_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
-    struct harness *h = *state;
     enum { MEMBERS = 20000, STEP_MAX = 5000 };
     static int seen[MEMBERS];
     memset(seen, 0, sizeof(seen));
@@ -118,7 +113,6 @@ ZSET_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
 
 /* The cost of matching counts, too, even on a small board. */
 ZSET_TEST(a_long_pattern_makes_steps_smaller) {
-    struct harness *h = *state;
     char pattern[1025] = "*";
     memset(pattern + 1, '?', sizeof(pattern) - 3);
     pattern[sizeof(pattern) - 2] = 'x';
@@ -141,7 +135,6 @@ ZSET_TEST(a_long_pattern_makes_steps_smaller) {
 }
 
 ZSET_TEST(match_filters_by_name) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 apple 2 pear 3 plum");
     zset_expect(h, "ZSCAN k 0 MATCH a*", "[0 [apple 1]]");
     zset_expect(h, "ZSCAN k 0 COUNT 5 match x*", "[0 []]");
@@ -150,7 +143,6 @@ ZSET_TEST(match_filters_by_name) {
 }
 
 ZSET_TEST(cursors_are_unsigned_integers) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const bad[] = {"x",    "-1",  "\"\"", "1x", "\" 1\"", "18446744073709551616",
                                       "0x10", "++1", "+",    "-0", "1.0"};
@@ -166,7 +158,6 @@ ZSET_TEST(cursors_are_unsigned_integers) {
 }
 
 ZSET_TEST(a_cursor_from_beyond_ends_the_scan) {
-    struct harness *h = *state;
     add_members(h, 500);
     static const char *const cursors[] = {"18446744073709551615", "9223372036854775807",
                                           "4611686018427387903", "281474976710656"};
@@ -182,7 +173,6 @@ ZSET_TEST(a_cursor_from_beyond_ends_the_scan) {
 }
 
 ZSET_TEST(other_options_are_errors) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZSCAN k 0 FOO", syntax);
     zset_expect(h, "ZSCAN k 0 FOO 1", syntax);
@@ -201,10 +191,7 @@ ZSET_TEST(other_options_are_errors) {
 }
 
 ZSET_TEST(without_memory_for_the_members_an_error_comes) {
-    struct harness *h = *state;
     add_members(h, 100);
     struct bytes args[] = {BYTES("ZSCAN"), BYTES("k"), BYTES("0")};
     zset_expect_no_memory(h, args, 3);
 }
-
-TEST_MAIN(NULL, NULL)

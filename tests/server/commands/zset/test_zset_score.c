@@ -4,7 +4,6 @@
 static const char no_limit[] = "-ERR min or max is not a float";
 
 ZSET_TEST(zscore_answers_the_score_that_was_given) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k -12.30 a 0.01 b 0 c");
     zset_expect(h, "ZSCORE money:k a", "-12.3");
     zset_expect(h, "ZSCORE money:k b", "0.01");
@@ -14,7 +13,6 @@ ZSET_TEST(zscore_answers_the_score_that_was_given) {
 }
 
 ZSET_TEST(a_missing_member_or_key_has_no_score) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZSCORE k b", "nil");
     zset_expect(h, "ZSCORE none a", "nil");
@@ -24,7 +22,6 @@ ZSET_TEST(a_missing_member_or_key_has_no_score) {
 }
 
 ZSET_TEST(zmscore_answers_in_the_order_asked) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZMSCORE k c x a c", "[3 nil 1 3]");
     zset_expect(h, "ZMSCORE none c x", "[nil nil]");
@@ -33,14 +30,12 @@ ZSET_TEST(zmscore_answers_in_the_order_asked) {
 }
 
 ZSET_TEST(zcard_counts_members) {
-    struct harness *h = *state;
     zset_expect(h, "ZCARD k", ":0");
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZCARD k", ":3");
 }
 
 ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
-    struct harness *h = *state;
     static char bytes[65537];
     memset(bytes, 'x', sizeof(bytes));
     zset_run(h, "ZADD k 1 a");
@@ -59,7 +54,6 @@ ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
 }
 
 ZSET_TEST(zcount_counts_between_limits) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k -5 a 0 b 1 c 1 d 7 e");
     static const struct {
         const char *min, *max, *count;
@@ -99,7 +93,6 @@ ZSET_TEST(zcount_counts_between_limits) {
 }
 
 ZSET_TEST(limits_are_scores_where_less_is_better_too) {
-    struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZCOUNT laps:k 10 20", ":3");
     zset_expect(h, "ZCOUNT laps:k (10 20", ":2");
@@ -110,7 +103,6 @@ ZSET_TEST(limits_are_scores_where_less_is_better_too) {
 }
 
 ZSET_TEST(limits_reach_the_ends_of_64_bits) {
-    struct harness *h = *state;
     zset_run(h, "ZADD fine:k -9223372036854775808 a 0 b 9223372036854775807 c");
     zset_expect(h, "ZCOUNT fine:k -9223372036854775808 9223372036854775807", ":3");
     zset_expect(h, "ZCOUNT fine:k (-9223372036854775808 (9223372036854775807", ":1");
@@ -125,7 +117,6 @@ ZSET_TEST(limits_reach_the_ends_of_64_bits) {
 }
 
 ZSET_TEST(limits_may_have_more_decimals_than_the_board) {
-    struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.01 a 1.02 b -1.01 c");
     zset_expect(h, "ZCOUNT money:k 1.011 1.02", ":1");
     zset_expect(h, "ZCOUNT money:k 1.01 1.0199", ":1");
@@ -135,7 +126,6 @@ ZSET_TEST(limits_may_have_more_decimals_than_the_board) {
 }
 
 ZSET_TEST(what_is_no_number_is_no_limit) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const texts[] = {"x", "nan", "((1", "\"1 \"", "1x", "(nan", "[1", "+", "-"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -150,7 +140,6 @@ ZSET_TEST(what_is_no_number_is_no_limit) {
 }
 
 ZSET_TEST(the_number_of_arguments_is_checked) {
-    struct harness *h = *state;
     zset_expect(h, "ZSCORE k", "-ERR wrong number of arguments for 'zscore' command");
     zset_expect(h, "ZSCORE k a b", "-ERR wrong number of arguments for 'zscore' command");
     zset_expect(h, "ZMSCORE k", "-ERR wrong number of arguments for 'zmscore' command");
@@ -161,7 +150,6 @@ ZSET_TEST(the_number_of_arguments_is_checked) {
 }
 
 ZSET_TEST(reads_count_as_hits_and_misses_once) {
-    struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     uint64_t hits = h->server.stats.keyspace_hits;
     uint64_t misses = h->server.stats.keyspace_misses;
@@ -182,5 +170,3 @@ ZSET_TEST(reads_count_as_hits_and_misses_once) {
         assert_int_equal(h->server.stats.keyspace_misses, ++misses);
     }
 }
-
-TEST_MAIN(NULL, NULL)

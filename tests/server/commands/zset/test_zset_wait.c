@@ -1,7 +1,5 @@
 /* BZPOPMIN, BZPOPMAX, BZMPOP and CLIENT UNBLOCK by bytes, with the clock of the test; and waits
  * against a list of who waits for what. */
-#include "tests/support/test.h"
-
 #include "codec/memory.h"
 #include "server/dispatch/waiting.h"
 #include "tests/support/harness.h"
@@ -31,9 +29,7 @@ static bool give_up(struct harness *h, int64_t us, uint32_t clients_max) {
     return waiting_give_up(&h->server, clients_max);
 }
 
-TEST(a_client_waits_until_its_time_is_over) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(a_client_waits_until_its_time_is_over) {
     harness_expect(h, s, "BZPOPMIN q 0.0015", "");
     assert_int_equal(s->wait.state, WAIT_FOR_KEY);
     assert_false(give_up(h, 1000, 10));
@@ -47,7 +43,6 @@ TEST(a_client_waits_until_its_time_is_over) {
     assert_string_equal(received(s), "_\r\n");
     harness_expect(h, s, "BZPOPMAX q 9223372036854775.8", "");
     assert_int_equal(wait_next_due_ms(&h->server.waits), INT64_MAX);
-    harness_destroy(h);
 }
 
 TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
@@ -91,9 +86,7 @@ TEST(whoever_came_first_is_served_first) {
 }
 
 /* A board that LB.CREATE made stays when it is empty. */
-TEST(an_empty_board_is_waited_for) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(an_empty_board_is_waited_for) {
     struct session *other = harness_connect(h);
     harness_expect(h, other, "LB.CREATE q LAYOUT default", "+OK\r\n");
     harness_expect(h, s, "BZPOPMIN q 0", "");
@@ -102,7 +95,6 @@ TEST(an_empty_board_is_waited_for) {
     harness_run(h, other, "LB.ADD q 5 m");
     assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
     harness_expect(h, other, "EXISTS q", ":1\r\n");
-    harness_destroy(h);
 }
 
 static void rename_to_q(struct harness *h, struct session *other) {
@@ -110,9 +102,7 @@ static void rename_to_q(struct harness *h, struct session *other) {
     waiting_serve(&h->server);
 }
 
-TEST(a_board_that_takes_no_writes_is_waited_for) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(a_board_that_takes_no_writes_is_waited_for) {
     struct session *other = harness_connect(h);
     harness_run(h, other, "ZADD before 5 m");
     harness_expect(h, other, "LB.ALTER before FREEZE", "+OK\r\n");
@@ -122,12 +112,9 @@ TEST(a_board_that_takes_no_writes_is_waited_for) {
     harness_expect(h, other, "LB.ALTER q THAW", "+OK\r\n");
     waiting_serve(&h->server);
     assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
-    harness_destroy(h);
 }
 
-TEST(a_board_that_opens_later_is_waited_for) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(a_board_that_opens_later_is_waited_for) {
     struct session *other = harness_connect(h);
     char alter[64];
     long long opens_ms = (long long)h->server.clock.now_ms + 2000;
@@ -144,12 +131,9 @@ TEST(a_board_that_opens_later_is_waited_for) {
     waiting_serve_opened(&h->server);
     assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
     assert_int_equal(h->server.waits.opens_ms, 0);
-    harness_destroy(h);
 }
 
-TEST(keys_with_names_that_no_board_has_are_waited_for) {
-    struct harness *h = harness_create(NULL);
-    struct session *s = harness_connect(h);
+SERVER_TEST(keys_with_names_that_no_board_has_are_waited_for) {
     static char name[REGISTRY_NAME_MAX + 1];
     struct bytes args[] = {
         BYTES("BZPOPMIN"), {.at = name, .size = sizeof name}, BYTES(""), BYTES("0.001")};
@@ -157,7 +141,6 @@ TEST(keys_with_names_that_no_board_has_are_waited_for) {
     assert_int_equal(s->wait.keys.counts[SUBSCRIPTION_KEY], 1);
     assert_false(give_up(h, 1000, 10));
     assert_string_equal(received(s), "*-1\r\n");
-    harness_destroy(h);
 }
 
 TEST(each_allocation_of_a_wait_fails_in_turn) {
@@ -309,5 +292,3 @@ TEST(random_waiting_is_as_the_list_says) {
     }
     harness_destroy(twin.h);
 }
-
-TEST_MAIN(NULL, NULL)

@@ -1,0 +1,275 @@
+/* See json.h. */
+#include "codec/json.h"
+
+#include <stdio.h>
+
+#include "codec/timestamp.h"
+#include "codec/utf8.h"
+
+/* ---- writing ---- */
+
+static void json_put(struct json *json, const char *at, size_t size) {
+    json->append(json->out, at, size);
+}
+
+static void json_begin(struct json *json, const char *key) {
+    if (json->needs_comma) {
+        json_put(json, ",", 1);
+    }
+    if (key != NULL) {
+        json_put(json, "\"", 1);
+        json_put(json, key, strlen(key));
+        json_put(json, "\":", 2);
+    }
+    json->needs_comma = true;
+}
+
+void json_open(struct json *json, const char *key, char bracket) {
+    json_begin(json, key);
+    json_put(json, &bracket, 1);
+    json->needs_comma = false;
+}
+
+void json_close(struct json *json, char bracket) {
+    json_put(json, &bracket, 1);
+    json->needs_comma = true;
+}
+
+static bool json_is_plain(const struct json *json, char byte) {
+    bool is_ascii = (unsigned char)byte >= 0x20 && (unsigned char)byte < 0x7f;
+    return is_ascii && byte != '"' && byte != '\\' &&
+           !(json->is_for_page && (byte == '<' || byte == '>' || byte == '&'));
+}
+
+static void json_put_hex(struct json *json, const char *mark, unsigned char byte) {
+    static const char digits[] = "0123456789abcdef";
+    const char hex[] = {digits[byte >> 4], digits[byte & 15]};
+    json_put(json, mark, strlen(mark));
+    json_put(json, hex, sizeof hex);
+}
+
+/* One that is not plain; size: of the character, 0: it is none. */
+static void json_put_escaped(struct json *json, const char *at, size_t size) {
+    if (size > 1) {
+        json_put(json, at, size);
+    } else if (json->is_for_page) {
+        json_put_hex(json, size == 0 ? "\\\\x" : "\\u00", (unsigned char)*at);
+    } else if (size == 0) {
+        json_put(json, "\xef\xbf\xbd", 3);
+    } else if ((unsigned char)*at < 0x20) {
+        json_put(json, "?", 1);
+    } else {
+        json_put(json, "\\", *at == '"' || *at == '\\');
+        json_put(json, at, 1);
+    }
+}
+
+void json_begin_text(struct json *json, const char *key) {
+    json_begin(json, key);
+    json_put(json, "\"", 1);
+}
+
+void json_add_text(struct json *json, struct bytes text) {
+    while (text.size > 0) {
+        size_t size = 0;
+        while (size < text.size && json_is_plain(json, text.at[size])) {
+            size++;
+        }
+        json_put(json, text.at, size);
+        if (size == 0) {
+            size = utf8_size(text);
+            json_put_escaped(json, text.at, size);
+            size += size == 0;
+        }
+        text = (struct bytes){.at = text.at + size, .size = text.size - size};
+    }
+}
+
+void json_end_text(struct json *json) {
+    json_put(json, "\"", 1);
+}
+
+void json_end_key(struct json *json) {
+    json_put(json, "\":", 2);
+    json->needs_comma = false;
+}
+
+void json_text(struct json *json, const char *key, struct bytes text) {
+    json_begin_text(json, key);
+    json_add_text(json, text);
+    json_end_text(json);
+}
+
+void json_verbatim(struct json *json, const char *key, struct bytes text) {
+    json_begin(json, key);
+    json_put(json, text.at, text.size);
+}
+
+void json_integer(struct json *json, const char *key, int64_t value) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    json_verbatim(json, key, (struct bytes){.at = text, .size = bytes_print_i64(text, value)});
+}
+
+void json_boolean(struct json *json, const char *key, bool value) {
+    json_verbatim(json, key, value ? BYTES("true") : BYTES("false"));
+}
+
+void json_null(struct json *json, const char *key) {
+    json_verbatim(json, key, BYTES("null"));
+}
+
+void json_number(struct json *json, const char *key, double value) {
+    char text[64];
+    int size = snprintf(text, sizeof text, "%.3f", value);
+    while (size > 1 && text[size - 1] == '0') {
+        size--;
+    }
+    size -= text[size - 1] == '.';
+    json_verbatim(json, key, (struct bytes){.at = text, .size = (size_t)size});
+}
+
+void json_time_ms(struct json *json, const char *key, int64_t unix_ms) {
+    char text[TIMESTAMP_TEXT_MAX];
+    size_t size = timestamp_print(text, unix_ms * 1000);
+    json_text(json, key, (struct bytes){.at = text, .size = size});
+}
+
+static void json_put_base64(struct json *json, struct bytes bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    json_put(json, "\"", 1);
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        size_t count = bytes.size - i < 3 ? bytes.size - i : 3;
+        unsigned bits = 0;
+        for (size_t k = 0; k < 3; k++) {
+            bits = bits << 8 | (k < count ? (unsigned char)bytes.at[i + k] : 0U);
+        }
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
+                        digits[bits & 63]};
+        memset(four + 1 + count, '=', 3 - count);
+        json_put(json, four, sizeof four);
+    }
+    json_put(json, "\"", 1);
+}
+
+void json_bytes(struct json *json, const char *key, struct bytes bytes) {
+    json_text(json, key, bytes);
+    if (!utf8_is_valid(bytes)) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_base64", key);
+        json_begin(json, name);
+        json_put_base64(json, bytes);
+    }
+}
+
+void json_pair(struct json *json, struct bytes key, struct bytes text) {
+    json_begin_text(json, NULL);
+    json_add_text(json, key);
+    json_end_key(json);
+    if (text.at == NULL) {
+        json_null(json, NULL);
+    } else {
+        json_text(json, NULL, text);
+    }
+}
+
+/* ---- reading ---- */
+
+static void json_skip_blanks(struct json_reader *reader) {
+    while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) != NULL &&
+           *reader->at != '\0') {
+        reader->at++;
+    }
+}
+
+bool json_take(struct json_reader *reader, char mark) {
+    json_skip_blanks(reader);
+    bool is_there = reader->at < reader->end && *reader->at == mark;
+    reader->at += is_there;
+    return is_there;
+}
+
+bool json_is_over(struct json_reader *reader) {
+    json_skip_blanks(reader);
+    return reader->at == reader->end;
+}
+
+bool json_take_number(struct json_reader *reader, struct bytes *text) {
+    json_skip_blanks(reader);
+    text->at = reader->at;
+    while (reader->at < reader->end && *reader->at != '\0' &&
+           strchr("0123456789+-.eE", *reader->at) != NULL) {
+        reader->at++;
+    }
+    text->size = (size_t)(reader->at - text->at);
+    return text->size > 0;
+}
+
+static bool json_take_hex(struct json_reader *reader, uint32_t *unit) {
+    static const char digits[] = "0123456789abcdef";
+    *unit = 0;
+    for (int i = 0; i < 4; i++, reader->at++) {
+        const char *digit = reader->at < reader->end && *reader->at != '\0'
+                                ? strchr(digits, bytes_lower(*reader->at))
+                                : NULL;
+        if (digit == NULL) {
+            return false;
+        }
+        *unit = *unit << 4 | (uint32_t)(digit - digits);
+    }
+    return true;
+}
+
+/* Behind \u: a code, or two that make one. */
+static bool json_take_code(struct json_reader *reader, uint32_t *code) {
+    enum { HIGH = 0xd800, LOW = 0xdc00, END = 0xe000 };
+    uint32_t low;
+    if (!json_take_hex(reader, code)) {
+        return false;
+    }
+    if (*code < HIGH || *code >= END) {
+        return true;
+    }
+    if (*code >= LOW || reader->end - reader->at < 2 || memcmp(reader->at, "\\u", 2) != 0) {
+        return false;
+    }
+    reader->at += 2;
+    if (!json_take_hex(reader, &low) || low < LOW || low >= END) {
+        return false;
+    }
+    *code = 0x10000 + ((*code - HIGH) << 10 | (low - LOW));
+    return true;
+}
+
+/* What stands behind a backslash. Bytes written; 0: nothing that may. */
+static size_t json_take_escaped(struct json_reader *reader, char out[UTF8_SIZE_MAX]) {
+    static const char escaped[] = "\"\\/bfnrt";
+    static const char meant[] = "\"\\/\b\f\n\r\t";
+    char byte = reader->at < reader->end ? *reader->at++ : '\0';
+    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
+    uint32_t code;
+    if (found != NULL) {
+        out[0] = meant[found - escaped];
+        return 1;
+    }
+    return byte == 'u' && json_take_code(reader, &code) ? utf8_print(out, code) : 0;
+}
+
+bool json_take_text(struct json_reader *reader, char *out, size_t size_max, size_t *size) {
+    *size = 0;
+    if (!json_take(reader, '"')) {
+        return false;
+    }
+    while (reader->at < reader->end && *reader->at != '"') {
+        char taken[UTF8_SIZE_MAX] = {*reader->at++};
+        size_t count = (unsigned char)taken[0] >= 0x20 || reader->takes_controls;
+        if (taken[0] == '\\') {
+            count = json_take_escaped(reader, taken);
+        }
+        if (count == 0 || count > size_max - *size) {
+            return false;
+        }
+        memcpy(out + *size, taken, count);
+        *size += count;
+    }
+    return json_take(reader, '"');
+}

@@ -1,0 +1,236 @@
+/* What leaves at the end of a tick: the clients' output, in its order. See tick_parts.h. */
+#include "server/loop/tick_parts.h"
+
+#include "server/dispatch/command.h"
+#include "server/dispatch/gate.h"
+#include "server/dispatch/waiting.h"
+#include "server/durability/persistence.h"
+#include "server/loop/shown.h"
+
+enum {
+    LENT_CAPACITY_MAX = 256 * 1024,
+    LENT_BYTES_MAX = 16 * 1024 * 1024, /* total capacity of the buffers available for lending */
+    PUSHED_MAX = 128,                  /* clients per tick to which pushes alone are sent */
+    UNAUTHENTICATED_OUTPUT_MAX = 2048, /* room for replies before authentication */
+};
+
+void tick_lend_buffer(struct tick *tick, struct session *session) {
+    size_t size_max = server_is_authenticated(tick->server, session)
+                          ? server_output_room(tick->server, session)
+                          : UNAUTHENTICATED_OUTPUT_MAX;
+    session->output.size_max = size_max;
+    if (session->output.at != NULL || tick->buffer_count == 0 ||
+        (size_max > 0 && size_max < LENT_CAPACITY_MAX)) {
+        return;
+    }
+    session->output = tick->buffers[--tick->buffer_count];
+    tick->buffer_bytes -= session->output.capacity;
+    if (tick->buffer_count < tick->idle_buffer_count) {
+        tick->idle_buffer_count = tick->buffer_count;
+    }
+    session->output.size_max = size_max;
+}
+
+void tick_keep_buffer(struct tick *tick, struct buffer *buffer) {
+    buffer_clear(buffer);
+    if (tick->buffer_count < TICK_BUFFERS_MAX && buffer->capacity <= LENT_CAPACITY_MAX &&
+        tick->buffer_bytes + buffer->capacity <= LENT_BYTES_MAX) {
+        tick->buffers[tick->buffer_count++] = *buffer;
+        tick->buffer_bytes += buffer->capacity;
+        buffer_init(buffer, buffer->size_max);
+    } else {
+        buffer_deinit(buffer);
+    }
+}
+
+void tick_take_buffer(struct tick *tick, struct session *session) {
+    if (session->output.at == NULL) {
+        return;
+    }
+    if (session->output.size_max == UNAUTHENTICATED_OUTPUT_MAX) {
+        buffer_clear(&session->output);
+        return; /* too small for lending */
+    }
+    tick_keep_buffer(tick, &session->output);
+}
+
+void tick_free_idle_buffers(struct tick *tick) {
+    uint32_t idle_count = tick->idle_buffer_count;
+    for (uint32_t i = 0; i < idle_count; i++) {
+        tick->buffer_bytes -= tick->buffers[i].capacity;
+        buffer_deinit(&tick->buffers[i]);
+    }
+    tick->buffer_count -= idle_count;
+    memmove(tick->buffers, tick->buffers + idle_count,
+            tick->buffer_count * sizeof(tick->buffers[0]));
+    tick->idle_buffer_count = tick->buffer_count;
+}
+
+static void tick_output_finish(struct connection *connection) {
+    if (!connection->session.is_killed || connection->session.is_closed) {
+        connection_finish(connection);
+    }
+}
+
+static void tick_output_mark(struct tick *tick, struct connection *connection,
+                             enum tick_list list) {
+    if (connection->is_in[list]) {
+        return;
+    }
+    connection->is_in[list] = true;
+    connection->next[list] = NULL;
+    *(tick->lists[list].last != NULL ? &tick->lists[list].last->next[list]
+                                     : &tick->lists[list].first) = connection;
+    tick->lists[list].last = connection;
+}
+
+void tick_mark_dirty(struct tick *tick, struct connection *connection) {
+    tick_output_mark(tick, connection, TICK_DIRTY);
+}
+
+/* Finish the first of the list. */
+static void tick_output_finish_first(struct tick *tick, enum tick_list list) {
+    struct connection *connection = tick->lists[list].first;
+    tick->lists[list].first = connection->next[list];
+    if (tick->lists[list].first == NULL) {
+        tick->lists[list].last = NULL;
+    }
+    connection->is_in[list] = false;
+    tick_output_finish(connection);
+}
+
+void tick_finish_dirty(struct tick *tick) {
+    tick_publish_limits(tick); /* before the replies of CONFIG SET leave */
+    while (tick->lists[TICK_DIRTY].first != NULL) {
+        tick_output_finish_first(tick, TICK_DIRTY);
+    }
+}
+
+/* May replies leave that wait for a disk that is full, and show nothing that is not on it? With
+ * sync-replicas they wait for other servers, too. */
+static bool tick_output_is_stuck(const struct server *server) {
+    enum sync_state state = server->replication.sync.state;
+    return (state == SYNC_OFF || state == SYNC_REPLICA) &&
+           persistence_is_stuck(server->persistence);
+}
+
+void tick_take_news(struct tick *tick, bool is_harmless) {
+    struct server *server = tick->server;
+    uint64_t effects_before = server->durability.effect_count;
+    server->has_news = false;
+    waiting_serve(server);
+    is_harmless &= server->durability.effect_count == effects_before;
+    while (server->pushed_first != NULL) {
+        struct session *session = server->pushed_first;
+        struct connection *connection = connection_of(session);
+        server_end_push(server, session);
+        if ((connection->hold == CONNECTION_HELD_BY_WAIT && session->wait.state == WAIT_NONE) ||
+            (connection->hold == CONNECTION_HELD_BY_END && !session->awaits_end)) {
+            connection->hold = CONNECTION_RUNS;
+        }
+        if (server->persistence != NULL && session->output.size > session->pushed_from) {
+            uint64_t group = persistence_last_group(server->persistence);
+            if (group > gate_free_group(server) && !(is_harmless && tick_output_is_stuck(server))) {
+                connection_gate(connection, session->pushed_from, group, 0);
+            }
+        }
+        tick_output_mark(tick, connection, TICK_PUSHED);
+        if (session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH) {
+            (void)!connection_flush(connection);
+        }
+    }
+}
+
+bool tick_entry_sees_boards(const struct queue_entry *entry) {
+    return entry->command != COMMAND_NONE && gate_sees_boards(command_by_index(entry->command));
+}
+
+void tick_gate_output(struct connection *connection, size_t size_before, bool has_changed,
+                      const struct queue_entry *entry) {
+    struct server *server = connection->tick->server;
+    uint64_t group = persistence_last_group(server->persistence);
+    if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
+        return;
+    }
+    bool holds_readers = gate_holds_readers(server);
+    if (has_changed || (holds_readers && entry == NULL)) {
+        connection_gate(connection, size_before, group, 0);
+    } else if (holds_readers && entry != NULL && tick_entry_sees_boards(entry) &&
+               !(tick_output_is_stuck(server) &&
+                 !shown_is_unwritten(server->persistence, &connection->session, entry))) {
+        connection_gate(connection, size_before, group, shown_key(&connection->session, entry));
+    }
+}
+
+void tick_drop_outdated(struct server *server, struct session *session, uint64_t epoch) {
+    if (epoch != replication_answer_epoch(&server->replication)) {
+        server_kill_session(server, session);
+    }
+}
+
+void tick_open_gates(struct tick *tick) {
+    if (tick->is_feeding) {
+        tick->server->owes_gates = true;
+        return; /* when replicas were sent what the answers show */
+    }
+    tick->server->owes_gates = false;
+    uint64_t group = gate_open_group(tick->server);
+    struct connection *connection = tick->gated_first;
+    tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
+    bool is_partial = connection != NULL && tick_output_is_stuck(tick->server);
+    while (connection != NULL) {
+        struct connection *next = connection->gate.next;
+        if (connection->gate.epoch != tick->gate_epoch) {
+            connection_close(connection,
+                             "its answer waits for a history that is not decided here any more");
+            connection = next;
+            continue;
+        }
+        uint64_t shown = is_partial ? connection->gate.shown : 0;
+        bool is_free = shown != 0 && !persistence_is_unwritten(tick->server->persistence, shown);
+        connection_open_gate(connection, is_free ? UINT64_MAX : group);
+        if (connection_sendable_size(connection) > 0) {
+            connection_finish(connection);
+        }
+        connection = next;
+    }
+    if (tick->open_gates != NULL) {
+        tick->open_gates(tick->gates);
+    }
+}
+
+bool tick_must_open_gates(const struct tick *tick) {
+    const struct replication *replication = &tick->server->replication;
+    return tick->server->owes_gates || sync_is_gating(&replication->sync) ||
+           tick->gate_epoch != replication_answer_epoch(replication);
+}
+
+bool tick_finish_pushed(struct tick *tick) {
+    for (int i = 0; i < PUSHED_MAX && tick->lists[TICK_PUSHED].first != NULL; i++) {
+        tick_output_finish_first(tick, TICK_PUSHED);
+    }
+    return tick->lists[TICK_PUSHED].first != NULL;
+}
+
+bool tick_begin_replication(struct tick *tick) {
+    return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
+}
+
+bool tick_end_replication(struct tick *tick) {
+    if (tick->replicator == NULL) {
+        return false;
+    }
+    bool has_more = tick->replicate_end(tick->replicator);
+    struct replica *replica = tick->server->replication.replicas;
+    while (replica != NULL) {
+        struct replica *next = replica->next; /* finishing may close this one */
+        struct connection *connection = connection_of(replica->session);
+        if (replica->session->output.size > 0) {
+            struct network *network = connection->transport.network;
+            tick_output_finish(connection);
+            has_more |= network->has_thread && network_push(network);
+        }
+        replica = next;
+    }
+    return has_more;
+}
