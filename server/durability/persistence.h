@@ -1,4 +1,10 @@
-/* Persistence: journal, snapshots, loading, and which replies wait for the disk.
+/* How this room works: every change of the keys is an effect. The effects of a tick are a group, which has a number and
+ * goes to the journal's file; a snapshot walks all keys in steps while they change, and becomes the base that the
+ * journal goes on behind; the manifest (store.h) names both, and is replaced at once. At the start the base is loaded
+ * and the journal's groups are applied to it. A reply may leave when the group that it depends on is as far as
+ * appendfsync asks. A master's full copy is a base too, which is loaded beside the keys and then takes their place.
+ *
+ * This header is all that the rest of the server calls: journal, snapshots, loading, and which replies wait.
  *
  *     registry --effects--> journal (journal.h)    group of a tick -> leaderboard.<n>.journal
  *                      \--> snapshot (snapshot.h)  boards, piece by piece -> leaderboard.<n>.base

@@ -64,12 +64,9 @@ bool quorum_has_voted(const struct quorum *quorum, const struct term *term) {
 
 uint64_t quorum_random_number(void) {
     char digits[TERM_NODE_SIZE];
-    uint64_t number = 0;
+    uint64_t number;
     digest_random(digits, sizeof digits);
-    for (size_t i = 0; i < sizeof digits; i++) {
-        number =
-            number << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
-    }
+    CHECK(term_parse_node((struct bytes){.at = digits, .size = sizeof digits}, &number));
     return number;
 }
 

@@ -1,4 +1,12 @@
-/* Replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
+/* How this room works: the journal's groups of effects are the stream. A master's feed (feed.h) keeps the latest of
+ * them in a backlog and sends each replica what follows its position, or first a full copy. A replica's link
+ * (master_link.h) receives them, apply.h applies them to the keys, and the same groups go into its own journal. An id
+ * in the keys (history.h) says which history the numbers are of; an id is a term (term.h), so ids also say which is
+ * the newer one. With sync-replicas the quorum (quorum.h, its decisions: election.h) lets a master open only with
+ * enough votes, and answer only what enough replicas have. replicator.h holds these parts, and is called by the tick
+ * and by commands; failover.h hands the master's place over.
+ *
+ * This header is replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
  * WAIT and the refusals need of them. The replicator (replicator.h) opens connections, copies and applies,
  * and keeps this struct up to date; commands read it, and tell the replicator what is asked for. Without one
  * (tests of handlers, the module) both ends work, and nothing is connected.

@@ -50,19 +50,6 @@ static struct bytes vote_file_take_line(struct bytes *text, const char *name) {
     return value;
 }
 
-static bool vote_file_parse_node(struct bytes text, uint64_t *node) {
-    *node = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        char digit = text.at[i];
-        bool is_letter = digit >= 'a' && digit <= 'f';
-        if (!is_letter && (digit < '0' || digit > '9')) {
-            return false;
-        }
-        *node = *node << 4 | (uint64_t)(is_letter ? digit - 'a' + 10 : digit - '0');
-    }
-    return text.size == TERM_NODE_SIZE && *node != 0;
-}
-
 static bool vote_file_parse_left(struct bytes text, enum vote_left *left) {
     for (int i = 0; i < VOTE_LEFTS; i++) {
         if (bytes_equal(text, bytes_from_text(left_names[i]))) {
@@ -90,9 +77,10 @@ bool vote_parse(struct bytes text, struct vote *vote) {
     struct bytes lease = vote_file_take_line(&rest, "lease");
     if (node.at == NULL || voted.at == NULL || left.at == NULL || boot.at == NULL ||
         boot.size != VOTE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
-        !vote_file_parse_node(node, &vote->node) || !term_parse(voted, &vote->voted) ||
-        !vote_file_parse_left(left, &vote->left) || !bytes_parse_u64(group, &vote->group) ||
-        !bytes_parse_i64(lease, &vote->lease_ms) || vote->lease_ms < 0) {
+        !term_parse_node(node, &vote->node) || vote->node == 0 ||
+        !term_parse(voted, &vote->voted) || !vote_file_parse_left(left, &vote->left) ||
+        !bytes_parse_u64(group, &vote->group) || !bytes_parse_i64(lease, &vote->lease_ms) ||
+        vote->lease_ms < 0) {
         return false;
     }
     memcpy(vote->boot, boot.at, VOTE_BOOT_SIZE);

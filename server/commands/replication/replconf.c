@@ -120,25 +120,12 @@ static void replconf_take_ack(const struct call *call) {
     }
 }
 
-static bool replconf_read_node(struct bytes text, uint64_t *node) {
-    struct term term = TERM_NONE;
-    if (text.size != TERM_NODE_SIZE) {
-        return false;
-    }
-    memcpy(term.text + TERM_COUNTER_SIZE, text.at, text.size);
-    if (!term_parse(bytes_from_text(term.text), &term)) {
-        return false;
-    }
-    *node = term_node(&term);
-    return *node != 0;
-}
-
 /* PRESENT node voted id group lost (server/replication/quorum.h) */
 static void replconf_take_registration(const struct call *call) {
     struct sync_registration said;
     enum { COUNT = 7 };
-    if (call->request->count != COUNT || !replconf_read_node(call_arg(call, 2), &said.node) ||
-        !term_parse(call_arg(call, 3), &said.voted) ||
+    if (call->request->count != COUNT || !term_parse_node(call_arg(call, 2), &said.node) ||
+        said.node == 0 || !term_parse(call_arg(call, 3), &said.voted) ||
         !term_parse(call_arg(call, 4), &said.position.term) ||
         !bytes_parse_u64(call_arg(call, 5), &said.position.group) ||
         !(call_arg_is(call, 6, "0") || call_arg_is(call, 6, "1"))) {
