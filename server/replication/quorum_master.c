@@ -1,5 +1,5 @@
-/* Of a master: which nodes have registered, and what they have voted; once it is open, acknowledgements, probes and the
- * lease say up to where answers may leave. See quorum.h. */
+/* Of a master: which nodes have registered, and what they have voted; once it is open,
+ * acknowledgements, probes and the lease say up to where answers may leave. See quorum.h. */
 #include "server/replication/quorum_parts.h"
 
 #include <inttypes.h>

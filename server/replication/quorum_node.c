@@ -1,5 +1,5 @@
-/* Of every node: what it has voted, which is on disk, and what it has; of a replica: what its master answers, and what it
- * may acknowledge. See quorum.h. */
+/* Of every node: what it has voted, which is on disk, and what it has; of a replica: what its
+ * master answers, and what it may acknowledge. See quorum.h. */
 #include "server/replication/quorum_parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py): promote, present,
- * take_term, prepare, vote, keep_vote, pull, open, take, fill, acknowledge, probe.
+/* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py):
+ * promote, present, take_term, prepare, vote, keep_vote, pull, open, take, fill, acknowledge,
+ * probe.
  *
  *     quorum.c         states; terms, opening, pulling; what is done in a tick; the start and the end
  *     quorum_node.c    of every node: what it has voted for and has; of a replica: what it acknowledges
@@ -64,8 +65,8 @@ void quorum_vote(struct quorum *quorum, const struct term *term);
 /* It, and nothing greater; on disk. */
 bool quorum_has_voted(const struct quorum *quorum, const struct term *term);
 uint64_t quorum_last_group(const struct quorum *quorum);
-/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of its
- * machine. */
+/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of
+ * its machine. */
 uint64_t quorum_kept_group(const struct quorum *quorum);
 struct term_position quorum_position(const struct quorum *quorum);
 /* It has lost durability, or not any more: to be saved. */
