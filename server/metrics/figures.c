@@ -87,11 +87,11 @@ static void figures_take_sync(const struct server *server, struct figures_replic
     bool is_closed = sync_is_closed(sync);
     figures->sync = (struct figures_sync){
         .state = sync->state,
-        .has_forgotten = sync->has_forgotten,
+        .has_forgotten = sync->has_lost_durability,
         .wanted = (uint64_t)server->settings.sync_replicas,
         .counted = is_open ? sync->counted : 0,
-        .promises = is_closed ? sync->promise_count : 0,
-        .promises_needed = is_closed ? sync->promises_needed : 0,
+        .promises = is_closed ? sync->vote_count : 0,
+        .promises_needed = is_closed ? sync->votes_needed : 0,
         .unsafe =
             is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
         .held_ms = sync_held_ms(sync, server->clock.monotonic_ms),

@@ -333,7 +333,7 @@ const char *replication_read_refusal(const struct server *server) {
     case REPLICATION_KEYS_PROMOTING:
         return "LOADING What was received from the master is being applied";
     case REPLICATION_KEYS_CLOSED:
-        return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
+        return replication->sync.has_lost_durability ? SYNC_LOST_ERROR : SYNC_CLOSED_ERROR;
     }
     return NULL;
 }
