@@ -71,7 +71,7 @@ PROTOCOL_SOURCES := $(call sources,protocol)
 # its faults itself; of what else is not called nothing is linked.
 MODULE_SOURCES   := $(call sources,server/module)
 MODULE_REPLACED  := server/clients/notify.c server/clients/wait.c server/commands/keyspace.c \
-                    server/commands/lb/lb_data_find.c server/commands/lb/player_pass.c server/acl/acl_pattern.c \
+                    server/commands/lb/lb_data_find.c server/commands/lb/board_task_pass.c server/acl/acl_pattern.c \
                     server/system/digest.c server/system/log.c server/system/fault.c
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c $(MODULE_SOURCES),$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))

@@ -113,7 +113,7 @@ static void start(struct driver *driver) {
     CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "regress", error));
     CHECK(settings_finish(&server->settings, error));
     CHECK(server_init(server, command_count()));
-    session_init(&driver->connection.session, server->session_next_id++, server->clock.now_ms);
+    session_init(&driver->connection.session, server->sessions.next_id++, server->clock.now_ms);
     server_add_session(server, &driver->connection.session);
     driver->arguments = (struct resp_arena){0};
     buffer_init(&driver->input, 0);

@@ -14,7 +14,7 @@
 
 #include "server/acl/acl_file.h"
 #include "server/commands/admin/info.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
@@ -32,7 +32,6 @@
 #include "server/system/process.h"
 #include "server/system/service.h"
 #include "server/system/surroundings.h"
-#include "server/tools/import_rdb.h"
 #include "server/tools/tools.h"
 #include "server/web/web.h"
 
@@ -180,8 +179,8 @@ static bool main_check_as_started(const struct settings *settings, char *error) 
                    main_read_certificates(settings, error);
     tls_settings_close(&program.tls);
     main_free_certificates();
-    acl_users_deinit(&server->users);
-    memory_free(server->acl_path);
+    acl_users_deinit(&server->acl.users);
+    memory_free(server->acl.path);
     return is_fine;
 }
 
@@ -285,7 +284,7 @@ static void main_end_by_signal(void) {
     struct server *server = &program.server;
     const struct shutdown_options options = {
         .ending = PERSISTENCE_END_AS_SET,
-        .is_now = server->retiring.is_begun,
+        .is_now = server->ending.retiring.is_begun,
     };
     if (program.tick.is_draining) {
         tick_shutdown(&program.tick, false);
@@ -510,7 +509,7 @@ static bool main_start_replication(void) {
 static bool main_start(void) {
     program.tick.stop_listening = main_stop_listening;
     program.tick.context = &program.listeners;
-    program.server.jobs.resume = player_resume;
+    program.server.jobs.resume = board_task_resume;
     program.tick.acceptor = &program.listeners.acceptor;
     program.tick.tls = &program.tls;
     program.server.tls.prepare = tls_settings_prepare;
@@ -627,7 +626,7 @@ int main(int argc, char **argv) {
     if (pidfile[0] != '\0') {
         process_remove_pidfile(pidfile);
     }
-    bool is_fine = !program.server.is_end_failed;
+    bool is_fine = !program.server.ending.has_failed;
     log_write(LOG_NOTICE, "bye");
     log_close();
     settings_deinit(settings);

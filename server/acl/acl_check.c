@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "server/clients/follow.h"
 #include "server/clients/server.h"
 #include "server/dispatch/client_line.h"
 #include "server/dispatch/key_spec.h"
@@ -175,7 +176,7 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
     CHECK(denial != ACL_ALLOWED);
     buffer_init(&line, 0);
     client_line_print(session, server->clock.monotonic_ms, &line);
-    acl_log_add(&server->acl_log, (uint32_t)server->settings.acllog_max_len, reasons[denial],
+    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, reasons[denial],
                 context, object, session->user->name, client_line_text(&line),
                 server->clock.now_ms);
     buffer_deinit(&line);
@@ -234,7 +235,7 @@ static bool acl_check_may_monitor(const struct acl_user *user) {
 }
 
 void acl_refresh(struct server *server, const struct acl_user *user) {
-    for (struct session *session = server->session_first; session != NULL;
+    for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         server_refresh_rights(server, session);
         if (session->is_unlimited || (user != NULL && session->user != user)) {

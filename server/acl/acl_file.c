@@ -207,10 +207,10 @@ static bool acl_file_read_settings(struct server *server, char *error) {
     }
     struct bytes text = bytes_from_text(server->settings.user_lines);
     bool is_fine =
-        acl_file_begin_reading(&reading, server, &server->users, error, SETTING_ERROR_MAX);
+        acl_file_begin_reading(&reading, server, &server->acl.users, error, SETTING_ERROR_MAX);
     for (; is_fine && text.size > 0;) {
         is_fine = acl_file_read_setting(&reading, acl_file_next_line(&text));
-        if (is_fine && server->users.count > ACL_USERS_MAX) {
+        if (is_fine && server->acl.users.count > ACL_USERS_MAX) {
             acl_file_complain(&reading, "at most %d users", (int)ACL_USERS_MAX);
             is_fine = false;
         }
@@ -286,7 +286,7 @@ bool acl_file_begin(struct server *server, char *error) {
                  "there are `user` lines and an aclfile: define users in one of them, not in both");
         return false;
     }
-    if (!acl_users_init(&server->users, settings->requirepass)) {
+    if (!acl_users_init(&server->acl.users, settings->requirepass)) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
@@ -304,26 +304,26 @@ bool acl_file_begin(struct server *server, char *error) {
         acl_users_deinit(&users);
         return false;
     }
-    acl_users_exchange(&server->users, &users);
+    acl_users_exchange(&server->acl.users, &users);
     acl_users_deinit(&users);
-    server->acl_path = memory_allocate(strlen(path) + 1);
-    if (server->acl_path == NULL) {
+    server->acl.path = memory_allocate(strlen(path) + 1);
+    if (server->acl.path == NULL) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    memcpy(server->acl_path, path, strlen(path) + 1);
+    memcpy(server->acl.path, path, strlen(path) + 1);
     return true;
 }
 
 void acl_file_close_clients(struct server *server, const struct acl_user *user,
                             const struct session *caller) {
-    for (struct session *session = server->session_first; session != NULL;
+    for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         if (session->user != user) {
             continue;
         }
         /* It runs nothing more; were that wrong, it would be nobody. */
-        server_set_user(server, session, server->users.default_user, false);
+        server_set_user(server, session, server->acl.users.default_user, false);
         if (session == caller) {
             session->is_close_after_reply = true;
         } else {
@@ -334,13 +334,13 @@ void acl_file_close_clients(struct server *server, const struct acl_user *user,
 
 bool acl_file_load(struct server *server, const struct session *caller, char *error) {
     struct acl_users fresh = {.count = 0};
-    if (!acl_file_read(server, server->acl_path, &fresh, error)) {
+    if (!acl_file_read(server, server->acl.path, &fresh, error)) {
         acl_users_deinit(&fresh);
         return false;
     }
-    acl_users_exchange(&server->users, &fresh);
+    acl_users_exchange(&server->acl.users, &fresh);
     for (uint32_t i = 0; i < fresh.count; i++) {
-        if (acl_users_find(&server->users, fresh.at[i]->name) == NULL) {
+        if (acl_users_find(&server->acl.users, fresh.at[i]->name) == NULL) {
             acl_file_close_clients(server, fresh.at[i], caller);
         }
     }
@@ -359,12 +359,12 @@ static void acl_file_print_user(const struct acl_user *user, struct buffer *out)
 bool acl_file_save(const struct server *server, char *error) {
     struct buffer text;
     buffer_init(&text, 0);
-    for (uint32_t i = 0; i < server->users.count; i++) {
+    for (uint32_t i = 0; i < server->acl.users.count; i++) {
         buffer_append(&text, "user ", 5);
-        acl_file_print_user(server->users.at[i], &text);
+        acl_file_print_user(server->acl.users.at[i], &text);
     }
     errno = ENOMEM;
-    bool is_saved = !text.is_broken && setting_file_replace(server->acl_path, &text);
+    bool is_saved = !text.is_broken && setting_file_replace(server->acl.path, &text);
     if (!is_saved) {
         snprintf(error, ACL_FILE_ERROR_MAX, "%s", strerror(errno));
     }
@@ -383,7 +383,7 @@ static bool acl_file_is_as_it_was(struct reading *reading, const struct server *
     struct acl_user *now = NULL;
     struct acl_user *then = NULL;
     if (acl_file_split(reading, line) && reading->count > 0) {
-        now = acl_users_find(&server->users, reading->words[0]);
+        now = acl_users_find(&server->acl.users, reading->words[0]);
         then =
             acl_file_make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
     }
@@ -409,7 +409,7 @@ static bool acl_file_is_plain_default(const struct server *server, const struct 
     bool has_one = password != NULL && user->passwords.count == 1 &&
                    acl_user_takes_password(user, bytes_from_text(password));
     const struct acl_selector *root = user->selectors[0];
-    return user == server->users.default_user && user->is_on && user->selector_count == 1 &&
+    return user == server->acl.users.default_user && user->is_on && user->selector_count == 1 &&
            user->sanitize == ACL_SANITIZE_UNSAID && root->rules.count == 0 &&
            acl_user_may_everything(user) && (password != NULL ? has_one : user->has_no_password);
 }
@@ -456,9 +456,9 @@ bool acl_file_to_settings(struct server *server, char *error) {
     struct buffer lines;
     buffer_init(&lines, 0);
     bool is_fine =
-        acl_file_begin_reading(&reading, server, &server->users, error, SETTING_ERROR_MAX);
-    for (uint32_t i = 0; is_fine && server->acl_path == NULL && i < server->users.count; i++) {
-        acl_file_put_user(&reading, server, server->users.at[i], &lines);
+        acl_file_begin_reading(&reading, server, &server->acl.users, error, SETTING_ERROR_MAX);
+    for (uint32_t i = 0; is_fine && server->acl.path == NULL && i < server->acl.users.count; i++) {
+        acl_file_put_user(&reading, server, server->acl.users.at[i], &lines);
     }
     if (is_fine && (lines.is_broken ||
                     !settings_set_user_lines(&server->settings,

@@ -6,8 +6,8 @@
 
 enum { ACL_FILE_ERROR_MAX = 4096 };
 
-/* Make server->users from the settings, and from the aclfile if there is one, whose absolute path is
- * then server->acl_path. Call before server_init; execute_init has been called. false: error
+/* Make server->acl.users from the settings, and from the aclfile if there is one, whose absolute path is
+ * then server->acl.path. Call before server_init; execute_init has been called. false: error
  * (SETTING_ERROR_MAX) says why. */
 MUST_CHECK bool acl_file_begin(struct server *server, char *error);
 /* ACL LOAD: all users as the file has them, or on an error nothing. Clients of users that are gone are

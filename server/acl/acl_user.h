@@ -7,6 +7,10 @@
  * A request is allowed if one selector allows all of it. Rules are read and written by
  * server/acl/acl_rules.h, which knows the commands' names; here commands are numbers.
  *
+ * How this room works: rules are text (acl_rules.h), kept in files (acl_file.h) and applied to users
+ * here; acl_check.h asks whether a user may run a request; what is refused is noted (acl_log.h), and
+ * wrong passwords make the next attempt wait (auth_guard.h).
+ *
  * A user is changed on a copy, which then takes its place (acl_users_replace); the user keeps its
  * address, so that sessions may point to it. The user "default" is always there. */
 #ifndef SERVER_ACL_USER_H

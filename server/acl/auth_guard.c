@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/clients/audit.h"
 #include "server/clients/server.h"
 
 /* ---- addresses ---- */
@@ -231,7 +232,7 @@ void auth_guard_pass(struct auth_guard *guard, struct auth_guard_address address
 
 void auth_guard_note(struct server *server, const struct session *session, bool is_right,
                      struct bytes name, struct bytes shown) {
-    struct auth_guard *guard = &server->auth_guard;
+    struct auth_guard *guard = &server->acl.guard;
     int64_t now_ms = server->clock.monotonic_ms;
     if (is_right && guard->failure_count == 0) {
         return;
@@ -254,7 +255,7 @@ void auth_guard_note(struct server *server, const struct session *session, bool 
 bool auth_guard_allows_queued(const struct server *server, const struct session *session,
                               struct bytes name) {
     return !session->transaction.is_running ||
-           auth_guard_delay_ms(&server->auth_guard, &server->settings,
+           auth_guard_delay_ms(&server->acl.guard, &server->settings,
                                auth_guard_address(session->address), name,
                                server->clock.monotonic_ms) == 0;
 }

@@ -17,35 +17,7 @@
 #ifndef SERVER_AUDIT_H
 #define SERVER_AUDIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "codec/bytes.h"
-
-struct server;
-struct session;
-
-enum audit_class {
-    AUDIT_NONE,
-    AUDIT_FLUSH,
-    AUDIT_SHUTDOWN,
-    AUDIT_CONFIG, /* of CONFIG SET the names of the settings are logged */
-    AUDIT_USERS,  /* of ACL: the name of the user that is changed is logged */
-    AUDIT_PLAYERS,
-    AUDIT_ROLE,     /* who is to be the master */
-    AUDIT_SNAPSHOT, /* all boards leave the server */
-    AUDIT_AUTH,
-    AUDIT_MAXMEMORY,
-    AUDIT_CLASSES,
-};
-struct audit_window {
-    int64_t end_ms;   /* monotonic; 0: none */
-    uint32_t written; /* lines in this window, of what was refused */
-    uint64_t left_out;
-};
-struct audit {
-    struct audit_window windows[AUDIT_CLASSES];
-};
+#include "server/clients/server.h"
 
 /* Who did it. */
 struct audit_who {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "server/clients/follow.h"
 #include "server/clients/server.h"
 
 struct message {
@@ -127,7 +128,7 @@ void monitor_feed(struct server *server, const struct session *session,
     struct buffer line;
     buffer_init(&line, 0);
     broadcast_print_line(session, request, secrets, server->clock.now_us, &line);
-    for (struct session *monitor = server->monitor_first; monitor != NULL;
+    for (struct session *monitor = server->sessions.monitors; monitor != NULL;
          monitor = monitor->links[SESSION_MONITORS].next) {
         struct buffer *out = server_push(server, monitor);
         if (out != NULL && line.is_broken) {

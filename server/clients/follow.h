@@ -23,31 +23,13 @@
 #ifndef SERVER_FOLLOW_H
 #define SERVER_FOLLOW_H
 
-#include "codec/bytes.h"
-#include "server/clients/link_table.h"
-#include "skiplist/keyspace/expiry.h"
-
-struct server;
-struct session;
-struct followed_board;
+#include "server/clients/server.h"
 
 enum {
     FOLLOW_TOP_MAX = 100,          /* the n of the first n */
     FOLLOW_PER_CLIENT_MAX = 10000, /* channels */
     FOLLOW_CHANNELS_MAX = 100000,  /* of all clients */
     FOLLOW_REST_MS = 100,
-};
-
-enum follow_queue { FOLLOW_DUE, FOLLOW_RESTS, FOLLOW_QUEUES };
-
-/* All that is followed. Zero-initialised except hash_seed. */
-struct follows {
-    struct link_table boards; /* by database and name */
-    uint64_t hash_seed;
-    struct followed_board *first[FOLLOW_QUEUES], *last[FOLLOW_QUEUES];
-    struct expiry guards; /* when boards open and close: one entry for each board */
-    uint32_t channel_count;
-    size_t roster_size; /* memory of the lists of members that were told last */
 };
 
 /* Make the server's subscriptions tell which boards are followed. */

@@ -6,8 +6,8 @@
 enum event {
     EVENT_FINISHED,
     EVENT_ANSWERED,
-    EVENT_LEFT,       /* its client is gone */
-    EVENT_LEFT_ORDER, /* the same, of a job that writes */
+    EVENT_LEFT,         /* its client is gone */
+    EVENT_LEFT_DURABLE, /* the same, of a job that writes */
     EVENTS,
 };
 
@@ -16,11 +16,11 @@ enum event {
 static const uint8_t transitions[][EVENTS] = {
     [JOB_ASKED] = {[EVENT_FINISHED] = NEXT(JOB_DONE),
                    [EVENT_LEFT] = NEXT(JOB_ENDED),
-                   [EVENT_LEFT_ORDER] = NEXT(JOB_ALONE)},
+                   [EVENT_LEFT_DURABLE] = NEXT(JOB_ALONE)},
     [JOB_ALONE] = {[EVENT_FINISHED] = NEXT(JOB_ENDED)},
     [JOB_DONE] = {[EVENT_ANSWERED] = NEXT(JOB_ENDED),
                   [EVENT_LEFT] = NEXT(JOB_ENDED),
-                  [EVENT_LEFT_ORDER] = NEXT(JOB_ENDED)},
+                  [EVENT_LEFT_DURABLE] = NEXT(JOB_ENDED)},
     [JOB_ENDED] = {0},
 };
 
@@ -152,11 +152,11 @@ void job_answer(struct server *server, struct job *job, struct reply *reply) {
 void job_leave(struct server *server, struct session *session) {
     if (session->job != NULL) {
         struct job *job = session->job;
-        job_advance(server, job, job->kind->writes ? EVENT_LEFT_ORDER : EVENT_LEFT);
+        job_advance(server, job, job->kind->writes ? EVENT_LEFT_DURABLE : EVENT_LEFT);
     }
 }
 
-void jobs_end_orders(struct server *server) {
+void jobs_end_durable(struct server *server) {
     struct job *next;
     for (struct job *job = server->jobs.first; job != NULL; job = next) {
         next = job->next;

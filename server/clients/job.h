@@ -10,16 +10,12 @@
  *         | client gone      | client gone       a job that writes: ALONE -- finished --> ended
  *         +-> ended, or ALONE +-> ended          any other: ended at once
  *
- * A job that writes (an order) is finished even if its client is gone. Its owner keeps it on disk
- * (commands/lb/player.h), so that it is finished after a restart, too; it then begins as ALONE. */
+ * A job that writes is durable: it is finished even if its client is gone. Its owner keeps it on disk
+ * (commands/lb/board_task.h), so that it is finished after a restart, too; it then begins as ALONE. */
 #ifndef SERVER_JOB_H
 #define SERVER_JOB_H
 
-#include "protocol/reply.h"
-
-struct job;
-struct server;
-struct session;
+#include "server/clients/server.h"
 
 enum { JOBS_MAX = 64 }; /* that clients may begin */
 
@@ -52,15 +48,6 @@ struct job {
     bool streams;   /* its reply is sent in pieces from its beginning on */
 };
 
-struct jobs {
-    struct job *first, *last;
-    uint32_t count;
-    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and where
-     * this server may change the keys. NULL: none. */
-    void (*resume)(struct server *server);
-    bool is_resumed; /* cleared by replication_begin_epoch */
-};
-
 /* May a client begin a job? false: the error was replied. */
 MUST_CHECK bool jobs_have_room(const struct server *server, struct reply *reply);
 /* session: who waits, NULL: nobody; it has no job yet. */
@@ -77,9 +64,9 @@ void job_answer(struct server *server, struct job *job, struct reply *reply);
 /* The client is gone. */
 void job_leave(struct server *server, struct session *session);
 /* The history has changed (replication_begin_epoch): end the jobs that write where they are. Who waits gets
- * an error and is closed, as clients that wait for a key are. Their orders stay in the keys, and resume
+ * an error and is closed, as clients that wait for a key are. Durable jobs stay in the keys, and resume
  * where those are changed next: here, or by another master. */
-void jobs_end_orders(struct server *server);
+void jobs_end_durable(struct server *server);
 /* End all jobs where they are. */
 void jobs_end(struct server *server);
 

@@ -1,28 +1,81 @@
 /* The state of one server, without its sockets: everything besides the boards that handlers may
- * access. The event loop (connection.c, tick.c, main.c) keeps its own state around it. */
+ * access. The event loop (server/loop) and main.c keep their own state around it.
+ *
+ * How this room works: a session is one client's state (session.h). What it has queued since MULTI is
+ * its transaction; the channels it listens to, the keys it watches and those it waits for are
+ * subscriptions (subscription.h, watch.h, wait.h); a command of its own that takes long is a job
+ * (job.h). The registry reports each change of a key to server_life.c, which marks the watches, the
+ * waits and the boards that somebody follows (follow.h). What a client is to get without having
+ * asked for it goes to server_push, and the loop sends it. */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
 #include "server/acl/acl_log.h"
 #include "server/acl/acl_user.h"
 #include "server/acl/auth_guard.h"
-#include "server/clients/audit.h"
-#include "server/clients/follow.h"
-#include "server/clients/job.h"
 #include "server/clients/session.h"
 #include "server/clients/slow.h"
 #include "server/clients/stats.h"
+#include "server/clients/wait.h"
 #include "server/durability/state.h"
 #include "server/replication/replication.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/version.h"
+#include "skiplist/keyspace/expiry.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Each holds back what those before it do. BOARDS: all whose replies can depend on the boards. */
 enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_BOARDS, SERVER_PAUSE_ALL };
 
+struct followed_board;
+struct job;
 struct persistence;
+
+/* Commands that run in steps (job.h). */
+struct jobs {
+    struct job *first, *last;
+    uint32_t count;
+    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and where
+     * this server may change the keys. NULL: none. */
+    void (*resume)(struct server *server);
+    bool is_resumed; /* cleared by replication_begin_epoch */
+};
+
+/* Boards that somebody follows (follow.h). */
+enum follow_queue { FOLLOW_DUE, FOLLOW_RESTS, FOLLOW_QUEUES };
+/* All that is followed. Zero-initialised except hash_seed. */
+struct follows {
+    struct link_table boards; /* by database and name */
+    uint64_t hash_seed;
+    struct followed_board *first[FOLLOW_QUEUES], *last[FOLLOW_QUEUES];
+    struct expiry guards; /* when boards open and close: one entry for each board */
+    uint32_t channel_count;
+    size_t roster_size; /* memory of the lists of members that were told last */
+};
+
+/* What the audit log is about (audit.h). */
+enum audit_class {
+    AUDIT_NONE,
+    AUDIT_FLUSH,
+    AUDIT_SHUTDOWN,
+    AUDIT_CONFIG, /* of CONFIG SET the names of the settings are logged */
+    AUDIT_USERS,  /* of ACL: the name of the user that is changed is logged */
+    AUDIT_PLAYERS,
+    AUDIT_ROLE,     /* who is to be the master */
+    AUDIT_SNAPSHOT, /* all boards leave the server */
+    AUDIT_AUTH,
+    AUDIT_MAXMEMORY,
+    AUDIT_CLASSES,
+};
+struct audit_window {
+    int64_t end_ms;   /* monotonic; 0: none */
+    uint32_t written; /* lines in this window, of what was refused */
+    uint64_t left_out;
+};
+struct audit {
+    struct audit_window windows[AUDIT_CLASSES];
+};
 
 /* The time between SHUTDOWN and the end in which balancers are to notice (shutdown-drain-timeout). */
 struct server_retiring {
@@ -33,71 +86,92 @@ struct server_retiring {
     uint64_t from_id; /* sessions from this id on have connected since it began */
 };
 
+/* Everybody who is connected. */
+struct server_sessions {
+    struct session *first, *last; /* all, oldest first */
+    uint32_t count;
+    uint64_t next_id;
+    struct session_table by_id;
+    struct session *monitors; /* SESSION_MONITORS, newest first */
+    struct session *killed;   /* SESSION_KILLED */
+    struct session *pushed;   /* SESSION_PUSHED */
+    uint32_t monitor_count, killed_count;
+    uint32_t postponed_count; /* clients whose requests wait for the end of a pause */
+    struct client_memory memory;
+    uint64_t list_count; /* number of CLIENT LIST commands run so far */
+};
+
+/* Who may log in, and who was refused. */
+struct server_acl {
+    struct acl_users users;
+    struct acl_log log;
+    struct auth_guard guard; /* failed passwords by address */
+    char *path;              /* of the aclfile, absolute; NULL: none */
+};
+
+/* What INFO and logs say of the process. */
+struct server_about {
+    int64_t started_at_ms; /* monotonic */
+    int64_t started_at_s;  /* unix */
+    char run_id[41];       /* 40 hex digits */
+    char executable_path[4096];
+    uint64_t machine_memory_size; /* 0: unknown */
+    int64_t tcp_port;
+};
+
+/* SHUTDOWN: see server/dispatch/shutdown.h. */
+struct server_ending {
+    struct server_retiring retiring;
+    bool is_asked;   /* the loop stops after this command */
+    bool is_now;     /* NOW: do not wait for clients */
+    unsigned how;    /* enum persistence_ending: SAVE, NOSAVE or neither */
+    bool has_failed; /* the final save failed: the last changes are not on disk */
+};
+
 struct server {
     struct settings settings;
     struct registry *registry;
     struct persistence *persistence; /* NULL: no persistence, as in handler tests */
     struct clock clock;              /* read once per tick: all commands of a tick share one time */
-    struct stats stats;
-    struct slowlog slowlog;
-    struct latency latency;
-    struct audit audit;
-    struct auth_guard auth_guard; /* failed passwords by address */
-    struct acl_users users;
-    struct acl_log acl_log;
-    char *acl_path; /* of the aclfile, absolute; NULL: none */
-    /* all sessions, oldest first */
-    struct session *session_first, *session_last;
-    uint32_t session_count;
-    uint64_t session_next_id;
-    struct session_table sessions_by_id;
-    struct session *monitor_first; /* SESSION_MONITORS, newest first */
-    struct session *killed_first;  /* SESSION_KILLED */
-    struct session *pushed_first;  /* SESSION_PUSHED */
-    uint32_t monitor_count, killed_count;
-    struct client_memory client_memory;
-    uint64_t client_list_count; /* number of CLIENT LIST commands run so far */
-    struct watches watches;     /* watched keys */
-    struct jobs jobs;           /* commands that run in steps */
-    struct subscriptions subscriptions;
-    struct waits waits;
-    struct follows follows; /* boards that somebody follows */
-    /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
-    bool has_news;
-    bool
-        owes_gates; /* answers wait for no more than what replicas are sent in this tick: dispatch/gate.h */
-    int64_t started_at_ms; /* monotonic */
-    int64_t started_at_s;  /* unix */
     /* When the previous command ended and this one began, so that one counter reading serves both.
      * Refreshed after a break. */
     uint64_t command_begin_ticks;
     /* What prefetching found for the member of the next command. NULL: nothing. */
     const struct lookup *ahead;
-    char run_id[41]; /* 40 hex digits */
-    char executable_path[4096];
-    uint64_t machine_memory_size; /* 0: unknown */
-    int64_t tcp_port;
+    uint64_t hash_seed;    /* of keys, members and watches */
+    uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
+    /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
+    bool has_news;
+    /* answers wait for no more than what replicas are sent in this tick: dispatch/gate.h */
+    bool owes_gates;
+    bool is_embedded; /* in another host, which keeps hashes of its own: here are only boards */
     struct durability_state durability;
     struct replication replication;
-    /* CLIENT PAUSE */
-    enum server_pause pause;
-    int64_t pause_until_ms;   /* monotonic */
-    uint32_t postponed_count; /* clients whose requests wait for the end of a pause */
+    /* Clients, and what they wait for: */
+    struct server_sessions sessions;
+    struct watches watches; /* watched keys */
+    struct subscriptions subscriptions;
+    struct waits waits;
+    struct follows follows; /* boards that somebody follows */
+    struct jobs jobs;       /* commands that run in steps */
+    struct {
+        enum server_pause kind;
+        int64_t until_ms; /* monotonic */
+    } client_pause;       /* CLIENT PAUSE */
+    struct server_ending ending;
+    /* Figures: */
+    struct stats stats;
+    struct slowlog slowlog;
+    struct latency latency;
+    struct audit audit;
     /* CONFIG SET of a tls- setting: prepare is a settings_check, then end. NULL: no TLS. */
     struct {
         settings_check *prepare;
         void (*end)(void *context, bool is_set);
         void *context;
     } tls;
-    /* SHUTDOWN: see server/dispatch/shutdown.h */
-    struct server_retiring retiring;
-    bool is_shutdown_asked;   /* the loop stops after this command */
-    bool is_shutdown_now;     /* NOW: do not wait for clients */
-    unsigned shutdown_ending; /* enum persistence_ending: SAVE, NOSAVE or neither */
-    bool is_end_failed;       /* the final save failed: the last changes are not on disk */
-    bool is_guest;      /* in another host, which keeps hashes of its own: here are only boards */
-    uint64_t hash_seed; /* of keys, members and watches */
-    uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
+    struct server_about about;
+    struct server_acl acl;
 };
 
 /* settings and the clock's sources must be set, and everything else zero, but for users, which may be
@@ -113,7 +187,7 @@ void server_remove_session(struct server *server, struct session *session);
 struct session *server_find_session(const struct server *server, uint64_t id);
 /* Must clients authenticate? Not while the default user is on and needs no password. */
 static inline bool server_has_password(const struct server *server) {
-    return acl_users_need_password(&server->users);
+    return acl_users_need_password(&server->acl.users);
 }
 /* Has the session authenticated, or need it not? As in Redis, an unauthenticated client
  * may run anything while there is no password, and must authenticate if one is set later. */
@@ -126,23 +200,19 @@ static inline bool server_is_authenticated(const struct server *server,
 void server_take_certificate(struct server *server, struct session *session, struct bytes name);
 /* Should a balancer send clients here? NULL: yes; otherwise why not: "loading", "draining". */
 const char *server_unready_reason(const struct server *server);
-/* Has this client connected while the server retires? Then its PING says that it does. */
-static inline bool server_is_late(const struct server *server, const struct session *session) {
-    return server->retiring.is_begun && session->id >= server->retiring.from_id;
-}
 /* For clients that wait when their server becomes a replica. */
 #define SERVER_UNBLOCKED_ERROR                                                                     \
     "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 /* Which commands wait: for CLIENT PAUSE, for a FAILOVER, or for what is received to be applied. */
 static inline enum server_pause server_pause(const struct server *server) {
     const struct replication *replication = &server->replication;
-    if (replication->is_promoting && server->pause < SERVER_PAUSE_BOARDS) {
+    if (replication->is_promoting && server->client_pause.kind < SERVER_PAUSE_BOARDS) {
         return SERVER_PAUSE_BOARDS;
     }
-    return server->pause == SERVER_PAUSE_NONE &&
+    return server->client_pause.kind == SERVER_PAUSE_NONE &&
                    replication->failover.state != REPLICATION_FAILOVER_NONE
                ? SERVER_PAUSE_WRITE
-               : server->pause;
+               : server->client_pause.kind;
 }
 /* May the keys be changed now: are they this server's to change (replication_may_change), and are writes not
  * paused? Asked before anything changes them that is not a client's command. */
@@ -152,8 +222,8 @@ static inline bool server_may_change(const struct server *server) {
 }
 /* End CLIENT PAUSE. */
 static inline void server_end_pause(struct server *server) {
-    server->pause = SERVER_PAUSE_NONE;
-    server->pause_until_ms = 0;
+    server->client_pause.kind = SERVER_PAUSE_NONE;
+    server->client_pause.until_ms = 0;
     server->has_news = true; /* clients that wait for keys are served again */
 }
 /* Its next request waits for the end of a pause, or waits no more. */
@@ -161,7 +231,7 @@ static inline void server_postpone(struct server *server, struct session *sessio
                                    bool is_postponed) {
     if (session->is_postponed != is_postponed) {
         session->is_postponed = is_postponed;
-        server->postponed_count += is_postponed ? 1U : UINT32_MAX;
+        server->sessions.postponed_count += is_postponed ? 1U : UINT32_MAX;
     }
 }
 /* Make it that user's session. */

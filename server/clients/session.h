@@ -7,7 +7,6 @@
 #include "protocol/reply.h"
 #include "server/clients/subscription.h"
 #include "server/clients/transaction.h"
-#include "server/clients/wait.h"
 #include "server/clients/watch.h"
 #include "server/replication/replication.h"
 
@@ -39,6 +38,22 @@ enum session_list {
 };
 struct session_link {
     struct session *next, *previous;
+};
+
+enum wait_state { WAIT_NONE, WAIT_FOR_KEY, WAIT_FOR_REPLICAS };
+
+/* What one client waits for (wait.h). Zero-initialised: nothing. */
+struct wait {
+    enum wait_state state;
+    uint64_t epoch; /* in which it began: see wait_begin_epoch */
+    struct subscription_list keys;
+    uint32_t place;                /* in waits.due_times, or EXPIRY_NOWHERE */
+    const struct command *command; /* the one that waits */
+    bool is_silent;                /* it gets no reply */
+    /* What the command does once it is served: */
+    bool is_reverse;
+    int64_t count;  /* members; or replicas */
+    uint64_t group; /* that the replicas are to acknowledge */
 };
 
 struct session {

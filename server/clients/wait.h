@@ -10,27 +10,8 @@
 #ifndef SERVER_WAIT_H
 #define SERVER_WAIT_H
 
-#include "server/clients/subscription.h"
+#include "server/clients/session.h"
 #include "skiplist/keyspace/expiry.h"
-
-struct command;
-struct server;
-
-enum wait_state { WAIT_NONE, WAIT_FOR_KEY, WAIT_FOR_REPLICAS };
-
-/* What one client waits for. Zero-initialised: nothing. */
-struct wait {
-    enum wait_state state;
-    uint64_t epoch; /* in which it began: see wait_begin_epoch */
-    struct subscription_list keys;
-    uint32_t place;                /* in waits.due_times, or EXPIRY_NOWHERE */
-    const struct command *command; /* the one that waits */
-    bool is_silent;                /* it gets no reply */
-    /* What the command does once it is served: */
-    bool is_reverse;
-    int64_t count;  /* members; or replicas */
-    uint64_t group; /* that the replicas are to acknowledge */
-};
 
 /* Everyone who waits. Zero-initialised except keys.hash_seed. */
 struct waits {

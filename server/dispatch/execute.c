@@ -5,6 +5,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/clients/broadcast.h"
+#include "server/clients/job.h"
 #include "server/dispatch/category.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/key_spec.h"
@@ -95,7 +96,7 @@ static void execute_refuse_exec(struct server *server, struct session *session,
         text += 4;
     }
     reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
-    if (server->monitor_count > 0) {
+    if (server->sessions.monitor_count > 0) {
         monitor_feed(server, session, request, execute_secrets_of(exec));
     }
 }
@@ -358,7 +359,7 @@ static void execute_run(struct server *server, struct session *session, uint32_t
     if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
         execute_note_slow(server, session, command, request, elapsed_ns);
     }
-    if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
+    if (server->sessions.monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
         monitor_feed(server, session, request, execute_secrets_of(command));
     }
     if (command->audit != AUDIT_NONE) {

@@ -1,7 +1,12 @@
 /* From a request to its handler, and the accounting around it.
  *
  *     number -> entry -> arity, authentication, memory, disk, loading -> run -> statistics,
- *     slow log, monitors */
+ *     slow log, monitors
+ *
+ * How this room works: a command is an entry (command.h), and what its entry says drives all else.
+ * From its syntax follow its arity and its keys (syntax.h, key_spec.h), its options are read by its
+ * table (options.h), its flags decide when it is refused, its cost whether it takes too long (cost.h).
+ * The handler gets a struct call (call.h). One that has to wait is served later (waiting.h). */
 #ifndef SERVER_EXECUTE_H
 #define SERVER_EXECUTE_H
 

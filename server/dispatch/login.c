@@ -16,7 +16,7 @@ static void login_note(struct server *server, struct session *session, struct by
     struct buffer line;
     buffer_init(&line, 0);
     client_line_print(session, server->clock.monotonic_ms, &line);
-    acl_log_add(&server->acl_log, (uint32_t)server->settings.acllog_max_len, "auth",
+    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, "auth",
                 session->transaction.is_open ? "multi" : "toplevel", word, name,
                 client_line_text(&line), server->clock.now_ms);
     buffer_deinit(&line);
@@ -24,10 +24,10 @@ static void login_note(struct server *server, struct session *session, struct by
 
 bool login_try(struct server *server, struct session *session, struct bytes name,
                struct bytes password, struct bytes word) {
-    struct acl_user *user = acl_users_find(&server->users, name);
+    struct acl_user *user = acl_users_find(&server->acl.users, name);
     /* An unknown user takes as long as a known one. */
     bool is_right =
-        acl_user_takes_password(user != NULL ? user : server->users.default_user, password);
+        acl_user_takes_password(user != NULL ? user : server->acl.users.default_user, password);
     is_right = is_right && user != NULL && user->is_on;
     login_note(server, session, name, word, user != NULL, is_right);
     if (is_right) {
@@ -45,7 +45,7 @@ enum login_outcome login_try_address(struct server *server, const char *address,
              strchr(address, ':') != NULL ? "[%.100s]:0" : "%.100s:0", address);
     server_reset_user(server, &session);
     *retry_ms =
-        auth_guard_retry_ms(&server->auth_guard, &server->settings,
+        auth_guard_retry_ms(&server->acl.guard, &server->settings,
                             auth_guard_address(session.address), name, server->clock.monotonic_ms);
     if (*retry_ms > 0) {
         return LOGIN_TOO_SOON;

@@ -23,7 +23,7 @@ bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
     if (server->durability.is_loading) {
         ending = PERSISTENCE_END_NOSAVE;
     }
-    server->shutdown_ending = ending;
+    server->ending.how = ending;
     return shutdown_prepare_persistence(
         server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
 }
@@ -33,33 +33,33 @@ bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
 static const char failed_text[] = "ERR Errors trying to SHUTDOWN. Check logs.";
 
 static bool shutdown_end(struct server *server) {
-    server->is_shutdown_asked =
-        shutdown_prepare(server, (enum persistence_ending)server->shutdown_ending) ||
-        server->retiring.is_forced;
-    return server->is_shutdown_asked;
+    server->ending.is_asked =
+        shutdown_prepare(server, (enum persistence_ending)server->ending.how) ||
+        server->ending.retiring.is_forced;
+    return server->ending.is_asked;
 }
 
 static void shutdown_retire(struct server *server) {
     int64_t seconds = server->settings.shutdown_drain_timeout_s;
-    server->retiring.is_begun = true;
-    server->retiring.is_over = false;
-    server->retiring.from_id = server->session_next_id;
-    server->retiring.until_ms = server->clock.monotonic_ms + seconds * 1000;
+    server->ending.retiring.is_begun = true;
+    server->ending.retiring.is_over = false;
+    server->ending.retiring.from_id = server->sessions.next_id;
+    server->ending.retiring.until_ms = server->clock.monotonic_ms + seconds * 1000;
     log_write(LOG_NOTICE,
               "draining: PING of new connections is an error, for balancers; all else works "
               "seconds=%lld clients=%u",
-              (long long)seconds, server->session_count);
+              (long long)seconds, server->sessions.count);
 }
 
 bool shutdown_begin(struct server *server, const struct shutdown_options *options) {
-    if (server->retiring.is_begun) {
-        server->retiring.is_over |= options->is_now;
-        server->retiring.is_forced |= options->is_force;
+    if (server->ending.retiring.is_begun) {
+        server->ending.retiring.is_over |= options->is_now;
+        server->ending.retiring.is_forced |= options->is_force;
         return true;
     }
-    server->shutdown_ending = options->ending;
-    server->is_shutdown_now = options->is_now;
-    server->retiring.is_forced = options->is_force;
+    server->ending.how = options->ending;
+    server->ending.is_now = options->is_now;
+    server->ending.retiring.is_forced = options->is_force;
     if (server->settings.shutdown_drain_timeout_s > 0 && !options->is_now &&
         !server->durability.is_loading) {
         shutdown_retire(server);
@@ -70,7 +70,7 @@ bool shutdown_begin(struct server *server, const struct shutdown_options *option
 
 /* An error for all who wait for the end: it does not come. */
 static void shutdown_tell_who_asked(struct server *server) {
-    struct session *session = server->session_first;
+    struct session *session = server->sessions.first;
     for (; session != NULL; session = session->next) {
         if (!session->awaits_end) {
             continue;
@@ -87,16 +87,16 @@ static void shutdown_tell_who_asked(struct server *server) {
 
 void shutdown_end_retiring(struct server *server) {
     if (!shutdown_end(server)) {
-        server->retiring.is_begun = false;
+        server->ending.retiring.is_begun = false;
         shutdown_tell_who_asked(server);
     }
 }
 
 bool shutdown_abort(struct server *server) {
-    if (!server->retiring.is_begun || server->is_shutdown_asked) {
+    if (!server->ending.retiring.is_begun || server->ending.is_asked) {
         return false;
     }
-    server->retiring.is_begun = false;
+    server->ending.retiring.is_begun = false;
     log_write(LOG_NOTICE, "shutdown aborted");
     shutdown_tell_who_asked(server);
     return true;
@@ -113,11 +113,11 @@ static bool shutdown_has_changed(const struct server *server) {
 
 void shutdown_finish(struct server *server) {
     replication_finish_promotion(server);
-    enum persistence_ending ending = (enum persistence_ending)server->shutdown_ending;
+    enum persistence_ending ending = (enum persistence_ending)server->ending.how;
     if (ending == PERSISTENCE_END_SAVE &&
         (server->persistence == NULL || !shutdown_has_changed(server))) {
         ending = PERSISTENCE_END_NOSAVE;
     }
-    server->is_end_failed =
+    server->ending.has_failed =
         !shutdown_prepare_persistence(server, ending, "what changed last may be lost");
 }

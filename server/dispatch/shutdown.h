@@ -7,7 +7,7 @@
  *                              \-> SHUTDOWN ABORT: the server continues
  *
  * While it retires, for shutdown-drain-timeout, everything works, and the health is red: PING is an
- * error for clients that have connected since (server_is_late). The loop ends this time: earlier, if
+ * error for clients that have connected since. The loop ends this time: earlier, if
  * nobody else is connected (tick_stop.c). */
 #ifndef SERVER_SHUTDOWN_H
 #define SERVER_SHUTDOWN_H
@@ -20,7 +20,7 @@ struct shutdown_options {
     bool is_now;   /* neither retire nor wait for clients */
     bool is_force; /* also if saving fails */
 };
-/* SHUTDOWN, or a signal: retire, or prepare at once; then server->is_shutdown_asked is set. While it
+/* SHUTDOWN, or a signal: retire, or prepare at once; then server->ending.is_asked is set. While it
  * retires, is_now ends that. false: as shutdown_prepare. */
 MUST_CHECK bool shutdown_begin(struct server *server, const struct shutdown_options *options);
 /* It has retired: prepare. On failure the server goes on, and who asked is told. */
@@ -31,7 +31,7 @@ MUST_CHECK bool shutdown_abort(struct server *server);
  * disk. While boards are loading there is nothing to save, whatever ending says. */
 MUST_CHECK bool shutdown_prepare(struct server *server, enum persistence_ending ending);
 /* Save what has changed since shutdown_prepare, in the same way. On failure sets
- * server->is_end_failed. */
+ * server->ending.has_failed. */
 void shutdown_finish(struct server *server);
 
 #endif

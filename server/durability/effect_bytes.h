@@ -74,7 +74,8 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
                         int64_t expire_at_ms);
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
                          uint32_t count);
-/* The next entries of a board, EFFECT_PIECE_ENTRIES at most, as one piece; the cursor moves on. false: none are left. */
+/* The next entries of a board, EFFECT_PIECE_ENTRIES at most, as one piece; the cursor moves on.
+ * false: none are left. */
 enum { EFFECT_PIECE_ENTRIES = 512 };
 bool effect_encode_next_piece(struct effect_encoder *encoder, struct board_cursor *cursor);
 void effect_encode_close(struct effect_encoder *encoder);
@@ -113,6 +114,13 @@ struct effect_decoder {
     bool has_slot[EFFECT_RULES_SLOTS];
     struct rules slots[EFFECT_RULES_SLOTS];
 };
+
+/* May it wait in a batch, while more is decoded? Rules are valid only until the decoder's next
+ * record. */
+static inline bool effect_may_wait(const struct effect *effect) {
+    bool is_hash = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
+    return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_hash;
+}
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
 MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);

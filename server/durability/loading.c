@@ -227,11 +227,9 @@ static enum loading_status loading_take_effect(struct loading *loading) {
         return loading_fail_meaning(loading, "two boards have the same name");
     }
     loading_add_to_batch(loading, effect);
-    /* Of a hash: without rules. */
-    bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
-    bool may_wait = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
-    return may_wait && loading->batch_count < LOADING_BATCH ? LOADING_MORE
-                                                            : loading_apply_batch(loading);
+    return effect_may_wait(effect) && loading->batch_count < LOADING_BATCH
+               ? LOADING_MORE
+               : loading_apply_batch(loading);
 }
 
 /* ---- boards of the base ---- */

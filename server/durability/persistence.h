@@ -1,4 +1,12 @@
-/* Persistence: journal, snapshots, loading, and which replies wait for the disk.
+/* How this room works: every change of the keys is an effect. The effects of a tick are a group,
+ * which has a number and goes to the journal's file; a snapshot walks all keys in steps while they
+ * change, and becomes the base that the journal goes on behind; the manifest (store.h) names both,
+ * and is replaced at once. At the start the base is loaded and the journal's groups are applied to
+ * it. A reply may leave when the group that it depends on is as far as appendfsync asks. A master's
+ * full copy is a base too, which is loaded beside the keys and then takes their place.
+ *
+ * This header is all that the rest of the server calls: journal, snapshots, loading, and which
+ * replies wait.
  *
  *     registry --effects--> journal (journal.h)    group of a tick -> leaderboard.<n>.journal
  *                      \--> snapshot (snapshot.h)  boards, piece by piece -> leaderboard.<n>.base
@@ -31,10 +39,10 @@ struct persistence_host {
     struct durability_state *state;
 };
 
-/* Open the directory of the settings and lock it; it is created if missing. With appendonly no it may be missing where
- * nobody may make it: then nothing can be saved.
- * NULL: error says why, in words for the operator. Threads are started only by persistence_start,
- * so that the process may daemonize in between. */
+/* Open the directory of the settings and lock it; it is created if missing. With appendonly no it
+ * may be missing where nobody may make it: then nothing can be saved. NULL: error says why, in
+ * words for the operator. Threads are started only by persistence_start, so that the process may
+ * daemonize in between. */
 MUST_CHECK struct persistence *persistence_open(const struct settings *settings, char *error);
 /* Start loading the directory's content. Until that is done state->is_loading is set, and
  * persistence_step continues it. changed is called on the loop when replies that waited for the
@@ -58,8 +66,8 @@ bool persistence_end_tick(struct persistence *persistence);
 /* Is so much buffered, in total or in this tick, that the disk should take some of it before
  * another command runs? The loop is woken when it has. */
 MUST_CHECK bool persistence_is_behind(const struct persistence *persistence);
-/* The same for what can wait for as long as a disk stays full, such as a master's groups: no more of it is then gathered
- * than the journal's limit. */
+/* The same for what can wait for as long as a disk stays full, such as a master's groups: no more
+ * of it is then gathered than the journal's limit. */
 MUST_CHECK bool persistence_is_full(const struct persistence *persistence);
 /* For what may not wait for the loop: wait until the journal has room for another group. */
 void persistence_make_room(struct persistence *persistence);
@@ -75,8 +83,8 @@ void persistence_second(struct persistence *persistence);
 /* Groups of effects are numbered. Returns the latest group that has begun: everything a command has
  * changed or could see is in it or an earlier one. */
 uint64_t persistence_last_group(const struct persistence *persistence);
-/* The last group that is complete: the next one that is recorded, and perhaps has begun, is the one after
- * it. */
+/* The last group that is complete: the next one that is recorded, and perhaps has begun, is the one
+ * after it. */
 uint64_t persistence_complete_group(const struct persistence *persistence);
 /* Replies that depend on no later group than this may be sent: it is on disk as far as appendfsync
  * requires. */
@@ -86,10 +94,11 @@ uint64_t persistence_synced_group(const struct persistence *persistence);
 /* Do replies of read-only commands wait, too? (always) */
 bool persistence_holds_readers(const struct persistence *persistence);
 
-/* always, and the disk is full: replies that wait may wait without an end, and it is known which keys have changes that
- * are not on disk. Only replies that may show those need to wait. */
+/* always, and the disk is full: replies that wait may wait without an end, and it is known which
+ * keys have changes that are not on disk. Only replies that may show those need to wait. */
 bool persistence_is_stuck(struct persistence *persistence);
-/* Then: has this key (unwritten_key) such changes? Have the names of keys, or what else the server keeps? */
+/* Then: has this key (unwritten_key) such changes? Have the names of keys, or what else the server
+ * keeps? */
 bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key);
 bool persistence_has_unwritten_names(const struct persistence *persistence);
 
@@ -111,14 +120,14 @@ enum persistence_status {
 /* Start a snapshot, which becomes the new base (BGSAVE, BGREWRITEAOF). */
 MUST_CHECK enum persistence_status persistence_begin_snapshot(struct persistence *persistence,
                                                               char *error);
-/* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. A replica first applies the rest of a group
- * that it has begun; where that cannot be done now, it is an error. */
+/* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. A replica first applies
+ * the rest of a group that it has begun; where that cannot be done now, it is an error. */
 MUST_CHECK enum persistence_status persistence_save(struct persistence *persistence, char *error);
 
 /* A snapshot that is streamed to a client instead of written to disk: the bytes of a base
- * (snapshot_file.h), which hold the boards as they are when the walk ends. It and a save exclude each
- * other. It never makes commands wait: where its reader is too slow for what is changed meanwhile, it
- * fails. */
+ * (snapshot_file.h), which hold the boards as they are when the walk ends. It and a save exclude
+ * each other. It never makes commands wait: where its reader is too slow for what is changed
+ * meanwhile, it fails. */
 enum persistence_stream {
     PERSISTENCE_STREAM_PIECE,
     PERSISTENCE_STREAM_WAITS, /* the loop wakes when there is more */
@@ -127,19 +136,22 @@ enum persistence_stream {
 };
 /* May one begin now? No while a save or another one is going on. */
 bool persistence_may_stream(const struct persistence *persistence);
-/* Begin one, of this version (file_format.h). Call persistence_end_stream afterwards, also before it has been read to its end. */
+/* Begin one, of this version (file_format.h). Call persistence_end_stream afterwards, also before
+ * it has been read to its end. */
 MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
                                                             unsigned format, char *error);
 /* Read the next bytes, at most room. PERSISTENCE_STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
 MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
                                                            char *at, size_t room, size_t *size,
                                                            char *error);
-/* Instead of that, for another process that reads: the reading end of the pipe, the caller's to close. end_reader ends
- * that process, however it stands: it is called when the stream is closed before all of it is in the pipe, and the server
- * may wait for that (SHUTDOWN). -1: errno says why. */
+/* Instead of that, for another process that reads: the reading end of the pipe, the caller's to
+ * close. end_reader ends that process, however it stands: it is called when the stream is closed
+ * before all of it is in the pipe, and the server may wait for that (SHUTDOWN). -1: errno says
+ * why. */
 MUST_CHECK int persistence_share_stream(struct persistence *persistence,
                                         void (*end_reader)(void *context), void *context);
-/* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind it. */
+/* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind
+ * it. */
 MUST_CHECK enum persistence_stream persistence_look_stream(const struct persistence *persistence,
                                                            char *error);
 /* Is there nothing to read until the loop wakes? */
@@ -157,12 +169,12 @@ void persistence_end_stream(struct persistence *persistence);
 
 /* ---- for replication ---- */
 
-/* Give each group to this function from now on, when it is complete; NULL: not any more. Call it between
- * two commands. */
+/* Give each group to this function from now on, when it is complete; NULL: not any more. Call it
+ * between two commands. */
 void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context);
-/* Was there a time in which changes had no numbers, because the journal was off and nobody wanted the
- * groups? Then the number of the last group does not say what the keys are. clear: it does from here on,
- * as long as groups are recorded. */
+/* Was there a time in which changes had no numbers, because the journal was off and nobody wanted
+ * the groups? Then the number of the last group does not say what the keys are. clear: it does from
+ * here on, as long as groups are recorded. */
 bool persistence_has_gap(const struct persistence *persistence);
 void persistence_clear_gap(struct persistence *persistence);
 /* All changes are a master's groups from now on, and so all are numbered; or not any more. */
@@ -170,31 +182,32 @@ void persistence_set_following(struct persistence *persistence, bool is_followin
 
 /* The last group that is in a file of the journal; 0: it is off. */
 uint64_t persistence_written_group(const struct persistence *persistence);
-/* Is this group, and each behind it, in the journal's files, or the one that is written next? Then path is that of the file with
- * it. */
+/* Is this group, and each behind it, in the journal's files, or the one that is written next? Then
+ * path is that of the file with it. */
 MUST_CHECK bool persistence_find_group(const struct persistence *persistence, uint64_t group,
                                        char *path, size_t path_size);
 
 /* A replica applies its master's groups (effect_apply), which keep their numbers: between these two
  * calls, changes of the registry are not recorded, but by a snapshot that is being written. Then
- * persistence_add_group records the group as it came; head->sequence is the one after the last. A tick
- * that does so has no effects of its own. */
+ * persistence_add_group records the group as it came; head->sequence is the one after the last. A
+ * tick that does so has no effects of its own. */
 void persistence_begin_apply(struct persistence *persistence);
 void persistence_end_apply(struct persistence *persistence);
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload);
-/* Is a group, or one of linked groups, applied in part? Then no walk ends, as a file holds groups as a
- * whole. */
+/* Is a group, or one of linked groups, applied in part? Then no walk ends, as a file holds groups
+ * as a whole. */
 void persistence_hold_walk(struct persistence *persistence, bool is_held);
 bool persistence_walk_is_held(const struct persistence *persistence);
-/* What a snapshot that is written at once calls before it, within a command: add to the present group what belongs to
- * it, and with is_saved, apply the rest of what is applied in part. false: it cannot be applied now. */
+/* What a snapshot that is written at once calls before it, within a command: add to the present
+ * group what belongs to it, and with is_saved, apply the rest of what is applied in part. false: it
+ * cannot be applied now. */
 typedef bool persistence_close_group(void *context, bool is_saved);
 void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
                                  void *context);
 
-/* A full copy that a master sends: the bytes of a base. They go to a file in the directory, are loaded
- * beside the keys, and then replace everything: keys, files and the numbers of groups.
+/* A full copy that a master sends: the bytes of a base. They go to a file in the directory, are
+ * loaded beside the keys, and then replace everything: keys, files and the numbers of groups.
  *
  *     RECEIVING --receive_end--> SYNCING --> LOADING --> LOADED --adopt--> ADOPTING --> ADOPTED
  *          any of them but ADOPTING and ADOPTED  --> FAILED

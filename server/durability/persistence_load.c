@@ -1,5 +1,5 @@
-/* The start: what the files hold is loaded, then the clock, the numbers of groups and the journal go on behind it. See
- * persistence.h. */
+/* The start: what the files hold is loaded, then the clock, the numbers of groups and the journal
+ * go on behind it. See persistence.h. */
 #include "server/durability/persistence_parts.h"
 
 #include <errno.h>

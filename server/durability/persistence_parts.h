@@ -5,7 +5,8 @@
  *     persistence_stream.c   a snapshot that is read instead of written to disk
  *     persistence_receive.c  a full copy of a master
  *
- * Only persistence.c decides: the others ask it to move a state, and settle what has come of that. */
+ * Only persistence.c decides: the others ask it to move a state, and settle what has come of
+ * that. */
 #ifndef SERVER_PERSISTENCE_PARTS_H
 #define SERVER_PERSISTENCE_PARTS_H
 
@@ -160,7 +161,8 @@ MUST_CHECK bool persistence_open_store(struct persistence *persistence,
 /* Not while a thread has the store. */
 void persistence_follow_keep(struct store *store, const struct settings *settings);
 void persistence_begin_walk(struct persistence *persistence);
-/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
+/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for
+ * it. */
 void persistence_finish_adoption(struct persistence *persistence);
 
 /* ---- persistence_load.c ---- */

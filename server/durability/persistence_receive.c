@@ -1,4 +1,5 @@
-/* A full copy that a master sends, as it becomes the keys and the files. See persistence.h and received.h. */
+/* A full copy that a master sends, as it becomes the keys and the files. See persistence.h and
+ * received.h. */
 #include "server/durability/persistence_parts.h"
 
 #include <errno.h>

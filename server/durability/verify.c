@@ -309,13 +309,38 @@ static void verify_print_counts(const struct checking *checking, const struct lo
     }
 }
 
-/* Load everything as the server does, and validate the result. */
+enum verify_run { RUN_NOT_BEGUN, RUN_FAILED, RUN_DONE };
+
+/* Load everything as the server does, on a loop of its own. */
+static enum verify_run verify_run_loading(struct checking *checking, struct loading *loading) {
+    uv_loop_t loop;
+    enum verify_run result = RUN_NOT_BEGUN;
+    if (uv_loop_init(&loop) != 0) {
+        return RUN_NOT_BEGUN;
+    }
+    loading->store = &checking->store;
+    loading->changed = verify_ignore;
+    if (loading_init(loading, &loop)) {
+        result = loading_run(loading) ? RUN_DONE : RUN_FAILED;
+        loading_deinit(loading);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop) == 0);
+    return result;
+}
+
+/* Load everything, and validate the result. */
 static enum check_result verify_load(struct checking *checking, struct loading *loading) {
-    if (!loading_run(loading)) {
+    const char *reason = "";
+    switch (verify_run_loading(checking, loading)) {
+    case RUN_NOT_BEGUN:
+        return CHECK_IS_UNKNOWN;
+    case RUN_FAILED:
         fprintf(checking->out, "%s\n", loading->error);
         return loading->is_out_of_memory ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
+    case RUN_DONE:
+        break;
     }
-    const char *reason = "";
     if (!registry_validate(loading->registry, &reason)) {
         fprintf(checking->out,
                 "the keys contradict themselves, though every file is whole: %s. This is a "
@@ -327,23 +352,6 @@ static enum check_result verify_load(struct checking *checking, struct loading *
     return CHECK_IS_WHOLE;
 }
 
-static enum check_result verify_load_into(struct checking *checking, struct loading *loading) {
-    uv_loop_t loop;
-    if (uv_loop_init(&loop) != 0) {
-        return CHECK_IS_UNKNOWN;
-    }
-    loading->store = &checking->store;
-    loading->changed = verify_ignore;
-    bool is_begun = loading_init(loading, &loop);
-    enum check_result result = is_begun ? verify_load(checking, loading) : CHECK_IS_UNKNOWN;
-    if (is_begun) {
-        loading_deinit(loading);
-    }
-    uv_run(&loop, UV_RUN_DEFAULT);
-    CHECK(uv_loop_close(&loop) == 0);
-    return result;
-}
-
 static enum check_result verify_check_boards(struct checking *checking) {
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
     if (loading == NULL) {
@@ -352,7 +360,7 @@ static enum check_result verify_check_boards(struct checking *checking) {
     loading->registry = registry_create(disk_random_id(), settings_rules_for, &checking->settings);
     enum check_result result = CHECK_IS_UNKNOWN;
     if (loading->registry != NULL) {
-        result = verify_load_into(checking, loading);
+        result = verify_load(checking, loading);
     }
     if (result == CHECK_IS_UNKNOWN) {
         fprintf(checking->out, "the boards could not be loaded: too little memory or no thread\n");
@@ -378,25 +386,6 @@ bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char
 
 /* ---- the interface ---- */
 
-static bool verify_run_loading(struct loading *loading, uint64_t *time_us, char *error) {
-    uv_loop_t loop;
-    if (uv_loop_init(&loop) != 0) {
-        snprintf(error, DISK_ERROR_MAX, "cannot make a loop");
-        return false;
-    }
-    bool is_begun = loading_init(loading, &loop);
-    snprintf(loading->error, sizeof loading->error, "cannot start a thread");
-    bool is_done = is_begun && loading_run(loading);
-    snprintf(error, DISK_ERROR_MAX, "%s", loading->error);
-    *time_us = loading->time_us;
-    if (is_begun) {
-        loading_deinit(loading);
-    }
-    uv_run(&loop, UV_RUN_DEFAULT);
-    CHECK(uv_loop_close(&loop) == 0);
-    return is_done;
-}
-
 bool check_load(const char *path, struct registry *registry, uint64_t *time_us, char *error) {
     struct checking *checking = memory_allocate_zeroed(sizeof *checking);
     struct loading *loading = memory_allocate_zeroed(sizeof *loading);
@@ -405,9 +394,10 @@ bool check_load(const char *path, struct registry *registry, uint64_t *time_us, 
         snprintf(error, DISK_ERROR_MAX, "out of memory");
     } else if (verify_open_store(checking, path, error) == STORE_OK) {
         loading->registry = registry;
-        loading->store = &checking->store;
-        loading->changed = verify_ignore;
-        is_done = verify_run_loading(loading, time_us, error);
+        snprintf(loading->error, sizeof loading->error, "cannot start a thread");
+        is_done = verify_run_loading(checking, loading) == RUN_DONE;
+        snprintf(error, DISK_ERROR_MAX, "%s", loading->error);
+        *time_us = loading->time_us;
         store_close(&checking->store);
     }
     memory_free(loading);

@@ -19,7 +19,7 @@ enum check_result {
 };
 
 /* directory: the one with the manifest, or its parent if it has the usual name; or a file: a backup
- * (server/tools/backup.h), which is a base alone. With is_fixing a
+ * (server/tools/tools.h), which is a base alone. With is_fixing a
  * torn or damaged tail of the last journal is cut off if everything before it is intact. The result
  * is the exit status of the program. */
 MUST_CHECK enum check_result check_run(const char *directory, bool is_fixing, FILE *out);

@@ -17,9 +17,9 @@ struct request {
     struct http_exchange *exchange;
     struct route *route;
     struct http_login_ask *login; /* that the engine has */
-    struct request *next, *previous;
-    bool is_gathered; /* it is in the route's list */
-    bool is_asked;    /* the engine has its route's question */
+    struct request *next;         /* of those that wait for the same route */
+    bool is_gathered;             /* it is in the route's list */
+    bool is_asked;                /* the engine has its route's question */
 };
 
 struct http {
@@ -58,15 +58,12 @@ static void http_leave_route(struct request *request) {
     if (!request->is_gathered) {
         return;
     }
+    struct request **link = &request->route->first;
+    while (*link != request) {
+        link = &(*link)->next;
+    }
+    *link = request->next;
     request->is_gathered = false;
-    if (request->previous != NULL) {
-        request->previous->next = request->next;
-    } else {
-        request->route->first = request->next;
-    }
-    if (request->next != NULL) {
-        request->next->previous = request->previous;
-    }
 }
 
 static void http_route_is_answered(void *context, struct ask *ask) {
@@ -98,9 +95,6 @@ static void http_run_route(struct http *http, struct request *request) {
     }
     request->is_gathered = true;
     request->next = route->first;
-    if (route->first != NULL) {
-        route->first->previous = request;
-    }
     route->first = request;
     http_exchange_wait(request->exchange, HTTP_ASK_LIMIT_MS);
     http_ask_route(http, route);

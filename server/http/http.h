@@ -12,7 +12,7 @@
  * HTTP_GATHER_MS, and every reply shows the state after its request came. A request that the engine does
  * not answer in time (it loads a board's worth of memory, or runs a long command) gets a 503.
  *
- * A stranger takes one of HTTP_CONNECTIONS_MAX connections. Requests have no body, and only GET and HEAD
+ * Who is not authenticated takes one of HTTP_CONNECTIONS_MAX connections. Requests have no body, and only GET and HEAD
  * are answered. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H

@@ -150,7 +150,6 @@ static void http_exchange_wait_in(struct http_exchange *exchange, enum http_stag
         return;
     }
     http_exchange_join(&server->waiting_first, exchange);
-    http_server_set_timer(server);
 }
 
 void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms) {

@@ -1,5 +1,5 @@
-/* See http_listen.h. */
-#include "server/http/http_listen.h"
+/* See http_server.h. */
+#include "server/http/http_server.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -14,6 +14,10 @@
 
 enum { SILENT_MS = 200, NETWORK_V6_SIZE = 8, V4_PREFIX_SIZE = 12 };
 
+int64_t http_server_now(const struct http_server *server) {
+    return (int64_t)uv_now(&server->loop);
+}
+
 void http_peer_begin_phase(struct http_server *server, struct http_peer *peer, int64_t limit_ms) {
     if (peer != NULL) {
         peer->since_ms = http_server_now(server);
@@ -125,7 +129,6 @@ static void http_peer_begin(struct http_server *server, struct MHD_Connection *c
     server->peer_first = peer;
     server->peer_count++;
     *own = peer;
-    http_server_set_timer(server);
 }
 
 static void http_peer_end(struct http_server *server, struct http_peer *peer) {
@@ -223,7 +226,7 @@ bool http_exchange_is_local(const struct http_exchange *exchange) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {
-        if (http_exchange_header(exchange, names[i]) != NULL) {
+        if (MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, names[i]) != NULL) {
             return false;
         }
     }

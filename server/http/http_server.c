@@ -20,10 +20,6 @@ enum { WAIT_STEP_MS = 10, STREAM_STEP_MS = 25, SWEEP_MS = 100 };
 
 /* ---- for handlers ---- */
 
-int64_t http_server_now(const struct http_server *server) {
-    return (int64_t)uv_now(&server->loop);
-}
-
 void http_server_ask(struct http_server *server, struct ask *ask) {
     asks_put(&server->asks, ask);
 }
@@ -51,21 +47,10 @@ static void http_server_on_poll(uv_poll_t *poll, int status, int events) {
     (void)events;
 }
 
-static void http_server_on_timer(uv_timer_t *timer) {
-    struct http_server *server = timer->data;
-    const struct http_handler *handler = server->options.handler;
-    int64_t now_ms = http_server_now(server);
-    http_exchange_sweep(server, now_ms);
-    http_peer_sweep(server, now_ms);
-    http_stream_sweep(server, now_ms);
-    if (handler->step != NULL) {
-        handler->step(handler->context, now_ms);
-    }
-    http_server_set_timer(server);
-}
+static void http_server_on_timer(uv_timer_t *timer);
 
-/* Every few milliseconds while a request waits, ten times a second while somebody is connected. */
-void http_server_set_timer(struct http_server *server) {
+/* At the end of each turn of the loop, whatever has changed in it: every few milliseconds while a request waits, ten times a second while somebody is connected. */
+static void http_server_set_timer(struct http_server *server) {
     uint64_t step_ms = server->waiting_first != NULL  ? WAIT_STEP_MS
                        : server->stream_first != NULL ? STREAM_STEP_MS
                        : server->peer_first != NULL   ? SWEEP_MS
@@ -79,6 +64,19 @@ void http_server_set_timer(struct http_server *server) {
     } else {
         uv_timer_stop(&server->timer);
     }
+}
+
+static void http_server_on_timer(uv_timer_t *timer) {
+    struct http_server *server = timer->data;
+    const struct http_handler *handler = server->options.handler;
+    int64_t now_ms = http_server_now(server);
+    http_exchange_sweep(server, now_ms);
+    http_peer_sweep(server, now_ms);
+    http_stream_sweep(server, now_ms);
+    if (handler->step != NULL) {
+        handler->step(handler->context, now_ms);
+    }
+    http_server_set_timer(server);
 }
 
 static void http_server_close_handles(struct http_server *server) {

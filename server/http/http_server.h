@@ -12,7 +12,10 @@
  *      |  \---> DELAYED ---> READY         a refusal that waits
  *      \-----> STREAMS ---> (end)
  *
- * What a stranger may take: connections_max connections, each with HTTP_CONNECTION_SIZE bytes and a time
+ * TLS is the library's own (GnuTLS), as its server speaks it; with OpenSSL, as for RESP (network/tls.h), its sockets
+ * would have to be read and written by us.
+ *
+ * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE bytes and a time
  * limit for the request, the reply, and between two of them; where there are many, those who say nothing
  * are closed. */
 #ifndef SERVER_HTTP_SERVER_H
@@ -20,10 +23,10 @@
 
 #include <uv.h>
 
+#include "codec/check.h"
 #include "codec/subnet.h"
 #include "protocol/buffer.h"
 #include "server/http/ask.h"
-#include "server/http/http_listen.h"
 
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
@@ -36,7 +39,19 @@ enum {
     HTTP_ADDRESS_MAX = 64,
     HTTP_USER_MAX = 256,
     HTTP_PASSWORD_MAX = 1024,
+    HTTP_ERROR_MAX = 512,
+    HTTP_PEM_SIZE_MAX = 64 * 1024,
 };
+
+/* ---- what can fail while the operator still sees the terminal: the listening socket, certificates ---- */
+
+/* Listen: "127.0.0.1", "::1", "*" (every IPv4 address), "::*" (every IPv6 address). -1: error
+ * (HTTP_ERROR_MAX) says why. family: of settings, "metrics" of metrics-port and metrics-bind. */
+int http_listen(const char *family, const char *address, int64_t port, char *error);
+/* The text of a PEM file, to be freed with memory_free. NULL: error (HTTP_ERROR_MAX) says why. */
+MUST_CHECK char *http_read_pem(const char *path, char *error);
+
+/* ---- the listener ---- */
 
 struct http_server;
 struct MHD_Connection;

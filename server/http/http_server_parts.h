@@ -1,6 +1,12 @@
-/* Shared by the files of the listener alone: http_server.c (the thread), http_peer.c (connections),
- * http_request.c (what comes), http_exchange.c (replies), http_stream.c (streams). All of it is used on the
- * HTTP thread alone. */
+/* Shared by the files of the listener alone, each of which calls only those before it:
+ *
+ *     http_peer.c       connections
+ *     http_exchange.c   replies
+ *     http_stream.c     streams
+ *     http_request.c    what comes
+ *     http_server.c     the thread, whose loop drives the others
+ *
+ * All of it is used on the HTTP thread alone. */
 #ifndef SERVER_HTTP_SERVER_PARTS_H
 #define SERVER_HTTP_SERVER_PARTS_H
 
@@ -47,9 +53,6 @@ struct http_server {
     _Atomic bool is_stopping;
     bool is_ended;
 };
-
-/* Let the timer run as often as there is something to do. */
-void http_server_set_timer(struct http_server *server);
 
 /* ---- connections ---- */
 

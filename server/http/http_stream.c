@@ -41,7 +41,6 @@ bool http_exchange_stream(struct http_exchange *exchange) {
     exchange->stage = HTTP_STREAMS;
     exchange->reply.content_type = "text/event-stream; charset=utf-8";
     http_exchange_resume(exchange);
-    http_server_set_timer(server);
     return true;
 }
 

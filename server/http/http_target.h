@@ -1,4 +1,4 @@
-/* What stands behind GET: the path and the query, taken apart; and cookies. All of it is a stranger's.
+/* What stands behind GET: the path and the query, taken apart; and cookies. All of it may come from anybody.
  *
  *     /api/v1/boards/week%2F47/page?from=0&count=25
  *     segments "api" "v1" "boards" "week/47" "page", parameters from=0 count=25 */

@@ -93,7 +93,7 @@ static void connection_leave_auth_wait(struct connection *connection) {
     struct tick *tick = connection->tick;
     session_unlink(&tick->auth_first, &connection->session, SESSION_AUTHENTICATING);
     connection->is_auth_waiting = false;
-    auth_guard_end_wait(&tick->server->auth_guard, auth_guard_address(connection->session.address));
+    auth_guard_end_wait(&tick->server->acl.guard, auth_guard_address(connection->session.address));
 }
 
 /* The user of HELLO's AUTH, in the forms that clients send: HELLO n AUTH name password [SETNAME x].
@@ -132,7 +132,7 @@ bool connection_begin_auth_wait(struct connection *connection, const struct queu
         connection->auth_due_ms = 0;
         return false;
     }
-    int64_t wait_ms = auth_guard_begin_wait(&server->auth_guard, &server->settings,
+    int64_t wait_ms = auth_guard_begin_wait(&server->acl.guard, &server->settings,
                                             auth_guard_address(connection->session.address), name,
                                             server->clock.monotonic_ms);
     if (wait_ms == 0) {
@@ -297,7 +297,7 @@ static bool connection_is_loopback(const union socket_address *address) {
 }
 
 static bool connection_is_full(const struct server *server) {
-    return server->session_count >= (uint64_t)server->settings.maxclients;
+    return server->sessions.count >= (uint64_t)server->settings.maxclients;
 }
 
 /* Is the client on this machine? Through a balancer: so must that be. */
@@ -382,7 +382,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
         return connection_refuse(tick, accepted, "-ERR out of memory\r\n");
     }
     struct session *session = &connection->session;
-    session_init(session, server->session_next_id++, server->clock.monotonic_ms);
+    session_init(session, server->sessions.next_id++, server->clock.monotonic_ms);
     session->fd = accepted->fd;
     session->is_unix_socket = accepted->is_unix_socket;
     session->output.size_max = server_output_limit(server, session)->hard_bytes;
@@ -402,7 +402,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
         connection_refuse_later(connection, text);
     }
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
-              (unsigned long long)session->id, session->address, server->session_count);
+              (unsigned long long)session->id, session->address, server->sessions.count);
     return true;
 }
 
@@ -434,7 +434,8 @@ void connection_close(struct connection *connection, const char *reason) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
     }
     log_write(LOG_VERBOSE, "client closed id=%llu addr=%s reason=\"%s\" clients=%u",
-              (unsigned long long)session->id, session->address, reason, server->session_count - 1);
+              (unsigned long long)session->id, session->address, reason,
+              server->sessions.count - 1);
     server_remove_session(server, session);
     server->stats.connections_closed++;
     session_deinit(session);
@@ -517,7 +518,7 @@ void connection_take_note(const struct transport_note *note) {
         connection_end_handshake(connection);
     }
     connection_count_input(connection);
-    client_memory_count(&connection->tick->server->client_memory, &connection->session);
+    client_memory_count(&connection->tick->server->sessions.memory, &connection->session);
     if ((note->events & TRANSPORT_FAILED) != 0) {
         connection_log_tls_failure(connection, note);
         connection_close(connection, connection_describe_failure(note->failure));
@@ -777,7 +778,7 @@ void connection_finish(struct connection *connection) {
         return;
     }
     connection_tell(connection);
-    client_memory_count(&connection->tick->server->client_memory, session);
+    client_memory_count(&connection->tick->server->sessions.memory, session);
     if (!connection->transport.network->has_thread) {
         transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
     }

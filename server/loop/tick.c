@@ -1,4 +1,6 @@
 /* The work done once per tick, and when the next one is. See tick.h. */
+#include "server/clients/follow.h"
+#include "server/clients/job.h"
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/waiting.h"
@@ -35,25 +37,25 @@ static void tick_step_failover(struct tick *tick) {
 /* Close killed clients. true: more are left. None of their requests run any more, so the rest can
  * wait for the next tick. */
 static bool tick_close_killed(struct tick *tick) {
-    for (int i = 0; i < CLOSED_MAX && tick->server->killed_first != NULL; i++) {
-        connection_close(connection_of(tick->server->killed_first), "killed");
+    for (int i = 0; i < CLOSED_MAX && tick->server->sessions.killed != NULL; i++) {
+        connection_close(connection_of(tick->server->sessions.killed), "killed");
     }
-    return tick->server->killed_first != NULL;
+    return tick->server->sessions.killed != NULL;
 }
 
 /* Close the largest clients until the rest fits maxmemory-clients. true: more are left. */
 static bool tick_evict_clients(struct tick *tick) {
     struct server *server = tick->server;
     uint64_t limit = server_client_memory_limit(server);
-    for (int i = 0; limit > 0 && server->client_memory.total > limit; i++) {
-        struct session *session = client_memory_largest(&server->client_memory);
+    for (int i = 0; limit > 0 && server->sessions.memory.total > limit; i++) {
+        struct session *session = client_memory_largest(&server->sessions.memory);
         if (session == NULL || i == CLOSED_MAX) {
             return session != NULL;
         }
         /* It may have shrunk: its watches may have been dropped when another client changed a
          * key. */
         uint8_t size_class = session->size_class;
-        client_memory_count(&server->client_memory, session);
+        client_memory_count(&server->sessions.memory, session);
         if (session->size_class < size_class) {
             continue;
         }
@@ -62,7 +64,7 @@ static bool tick_evict_clients(struct tick *tick) {
                   "clients use too much memory, closing one of the largest id=%llu addr=%s "
                   "bytes=%zu all=%llu maxmemory-clients=%llu",
                   (unsigned long long)session->id, session->address, session->counted_size,
-                  (unsigned long long)server->client_memory.total, (unsigned long long)limit);
+                  (unsigned long long)server->sessions.memory.total, (unsigned long long)limit);
         connection_close(connection_of(session), "maxmemory-clients");
     }
     return false;
@@ -71,8 +73,8 @@ static bool tick_evict_clients(struct tick *tick) {
 /* A pause ends on timeout, on CLIENT UNPAUSE, or at shutdown. */
 static void tick_check_pause_time(struct tick *tick) {
     struct server *server = tick->server;
-    if (server->pause != SERVER_PAUSE_NONE &&
-        (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
+    if (server->client_pause.kind != SERVER_PAUSE_NONE &&
+        (server->clock.monotonic_ms >= server->client_pause.until_ms || tick->is_draining)) {
         server_end_pause(server);
     }
     if (tick->is_draining) {
@@ -87,7 +89,7 @@ static void tick_resume_paused(struct tick *tick) {
         return;
     }
     tick->held_by = SERVER_PAUSE_NONE;
-    struct session *session = tick->server->session_first;
+    struct session *session = tick->server->sessions.first;
     while (session != NULL) {
         struct session *next = session->next;
         struct connection *connection = connection_of(session);
@@ -246,8 +248,8 @@ static int64_t tick_wait_ms(const struct tick *tick) {
             wait_ms = tick_sooner(wait_ms, server->waits.opens_ms, now_ms);
         }
     }
-    if (server->pause != SERVER_PAUSE_NONE) {
-        wait_ms = tick_sooner(wait_ms, server->pause_until_ms, monotonic_ms);
+    if (server->client_pause.kind != SERVER_PAUSE_NONE) {
+        wait_ms = tick_sooner(wait_ms, server->client_pause.until_ms, monotonic_ms);
     }
     if (tick->auth_first != NULL) {
         wait_ms = tick_sooner(wait_ms, tick->auth_due_ms, monotonic_ms);
@@ -408,8 +410,8 @@ static void tick_on_second(uv_timer_t *timer) {
     audit_second(server);
     tick_free_idle_buffers(tick);
     memory_settle();
-    if (tick->check_next == NULL && server->session_first != NULL) {
-        tick->check_next = connection_of(server->session_first);
+    if (tick->check_next == NULL && server->sessions.first != NULL) {
+        tick->check_next = connection_of(server->sessions.first);
         tick->input_max = 0;
         tick->output_max = 0;
     }

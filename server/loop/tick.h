@@ -9,6 +9,9 @@
  * effects as are written to disk at once. The rest of a long queue runs in the next tick, in the
  * same order. All commands of a tick share one time.
  *
+ * How this room works: connection.h is the engine's half of a client, listener.h opens the sockets
+ * that the networks accept from, tick_parts.h lists the files that a tick is cut into.
+ *
  * Invariant: requests run in queue order. What a queued request points to, its input and its
  * arguments, does not move until it has run (network/batch.h). */
 #ifndef SERVER_TICK_H

@@ -120,8 +120,8 @@ void tick_take_news(struct tick *tick, bool is_harmless) {
     server->has_news = false;
     waiting_serve(server);
     is_harmless &= server->durability.effect_count == effects_before;
-    while (server->pushed_first != NULL) {
-        struct session *session = server->pushed_first;
+    while (server->sessions.pushed != NULL) {
+        struct session *session = server->sessions.pushed;
         struct connection *connection = connection_of(session);
         server_end_push(server, session);
         if ((connection->hold == CONNECTION_HELD_BY_WAIT && session->wait.state == WAIT_NONE) ||

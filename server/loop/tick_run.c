@@ -1,4 +1,5 @@
 /* Running the queue, and the commands that run in steps. See tick_parts.h. */
+#include "server/clients/job.h"
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/command.h"
@@ -114,7 +115,7 @@ static void tick_run_run_or_drop(struct tick *tick, const struct queue_entry *en
             enum server_pause pause = server_pause(tick->server);
             tick->held_by = pause > tick->held_by ? pause : tick->held_by;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
-        } else if (tick->server->auth_guard.failure_count > 0 &&
+        } else if (tick->server->acl.guard.failure_count > 0 &&
                    connection_begin_auth_wait(connection, entry)) {
             connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
         } else {

@@ -23,8 +23,8 @@ static void tick_stop_stop(struct tick *tick) {
     tick->is_stopping = true;
     tick_drop_queue(tick);
     shutdown_finish(tick->server);
-    while (tick->server->session_first != NULL) {
-        connection_close(connection_of(tick->server->session_first), "shutdown");
+    while (tick->server->sessions.first != NULL) {
+        connection_close(connection_of(tick->server->sessions.first), "shutdown");
     }
     while (tick->lists[TICK_DIRTY].first != NULL || tick->lists[TICK_PUSHED].first != NULL) {
         (void)tick_finish_pushed(tick);
@@ -53,15 +53,15 @@ void tick_shutdown(struct tick *tick, bool is_now) {
     }
     bool is_second = tick->is_draining;
     tick->is_draining = true;
-    tick->server->is_shutdown_asked = true;
-    if (!tick->server->retiring.is_begun) {
-        tick->server->retiring = (struct server_retiring){
+    tick->server->ending.is_asked = true;
+    if (!tick->server->ending.retiring.is_begun) {
+        tick->server->ending.retiring = (struct server_retiring){
             .is_begun = true,
-            .from_id = tick->server->session_next_id,
+            .from_id = tick->server->sessions.next_id,
         };
     }
     if (!is_second) {
-        log_write(LOG_NOTICE, "shutdown: clients=%u", tick->server->session_count);
+        log_write(LOG_NOTICE, "shutdown: clients=%u", tick->server->sessions.count);
         tick->stop_listening(tick->context);
         for (unsigned i = 0; i < tick->network_count; i++) {
             network_drain(&tick->networks[i]);
@@ -71,7 +71,7 @@ void tick_shutdown(struct tick *tick, bool is_now) {
         tick_stop_stop(tick);
         return;
     }
-    struct session *session = tick->server->session_first;
+    struct session *session = tick->server->sessions.first;
     for (; session != NULL; session = session->next) {
         tick_mark_dirty(tick, connection_of(session));
     }
@@ -86,7 +86,7 @@ static bool tick_stop_is_drained(const struct tick *tick) {
             return false;
         }
     }
-    struct session *session = tick->server->session_first;
+    struct session *session = tick->server->sessions.first;
     for (; session != NULL; session = session->next) {
         const struct connection *connection = connection_of(session);
         bool is_held = connection->held.count > 0 && connection->hold != CONNECTION_HELD_BY_WAIT &&
@@ -105,7 +105,7 @@ static bool tick_stop_is_drained(const struct tick *tick) {
  * now are first closed in one direction, and what still comes, which is not run, is read away. */
 static void tick_stop_linger(struct tick *tick) {
     int64_t now_ms = tick->server->clock.monotonic_ms;
-    struct session *session = tick->server->session_first;
+    struct session *session = tick->server->sessions.first;
     tick->is_lingering = true;
     while (session != NULL) {
         struct session *next = session->next;
@@ -120,16 +120,16 @@ static void tick_stop_linger(struct tick *tick) {
 
 static void tick_stop_on_retired(uv_timer_t *timer) {
     struct tick *tick = timer->data;
-    tick->server->retiring.is_over = true;
+    tick->server->ending.retiring.is_over = true;
     tick_wake(tick);
 }
 
 /* Are only those connected who wait for the end? */
 static bool tick_stop_is_deserted(const struct server *server) {
-    if (server->session_count > RETIRED_LOOK_MAX) {
+    if (server->sessions.count > RETIRED_LOOK_MAX) {
         return false;
     }
-    const struct session *session = server->session_first;
+    const struct session *session = server->sessions.first;
     while (session != NULL && session->awaits_end) {
         session = session->next;
     }
@@ -138,15 +138,15 @@ static bool tick_stop_is_deserted(const struct server *server) {
 
 static void tick_stop_check_retiring(struct tick *tick) {
     struct server *server = tick->server;
-    bool is_retiring = server->retiring.is_begun && !server->is_shutdown_asked;
-    if (is_retiring && (server->retiring.is_over || tick_stop_is_deserted(server))) {
+    bool is_retiring = server->ending.retiring.is_begun && !server->ending.is_asked;
+    if (is_retiring && (server->ending.retiring.is_over || tick_stop_is_deserted(server))) {
         shutdown_end_retiring(server);
         is_retiring = false;
     }
     if (is_retiring != tick->is_retiring) {
         tick->is_retiring = is_retiring;
         if (is_retiring) {
-            int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
+            int64_t left_ms = server->ending.retiring.until_ms - server->clock.monotonic_ms;
             uv_timer_start(&tick->drain, tick_stop_on_retired, left_ms > 0 ? (uint64_t)left_ms : 0,
                            0);
         } else {
@@ -157,11 +157,11 @@ static void tick_stop_check_retiring(struct tick *tick) {
 
 void tick_check_shutdown(struct tick *tick) {
     struct server *server = tick->server;
-    if ((server->retiring.is_begun || tick->is_retiring) && !tick->is_draining) {
+    if ((server->ending.retiring.is_begun || tick->is_retiring) && !tick->is_draining) {
         tick_stop_check_retiring(tick);
     }
-    if (server->is_shutdown_asked && !tick->is_draining) {
-        tick_shutdown(tick, server->is_shutdown_now);
+    if (server->ending.is_asked && !tick->is_draining) {
+        tick_shutdown(tick, server->ending.is_now);
     }
     if (!tick->is_draining || tick->is_stopping) {
         return;
@@ -169,7 +169,7 @@ void tick_check_shutdown(struct tick *tick) {
     if (!tick->is_lingering && tick_stop_is_drained(tick)) {
         tick_stop_linger(tick);
     }
-    if (tick->is_lingering && server->session_count == 0) {
+    if (tick->is_lingering && server->sessions.count == 0) {
         tick_stop_stop(tick);
     }
 }

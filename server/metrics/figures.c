@@ -17,9 +17,10 @@ static void figures_take_databases(const struct registry *registry, struct figur
 }
 
 static void figures_take_clients(const struct server *server, struct figures *figures) {
-    figures->clients = server->session_count;
+    figures->clients = server->sessions.count;
     figures->clients_limit = (uint64_t)server->settings.maxclients;
-    figures->clients_blocked = (uint64_t)server->waits.client_count + server->postponed_count;
+    figures->clients_blocked =
+        (uint64_t)server->waits.client_count + server->sessions.postponed_count;
     figures->clients_watching = server->watches.client_count;
     figures->clients_pubsub = server->subscriptions.client_count;
     figures->channels = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_CHANNEL);
@@ -86,11 +87,11 @@ static void figures_take_sync(const struct server *server, struct figures_replic
     bool is_closed = sync_is_closed(sync);
     figures->sync = (struct figures_sync){
         .state = sync->state,
-        .has_forgotten = sync->has_forgotten,
+        .has_forgotten = sync->has_lost_durability,
         .wanted = (uint64_t)server->settings.sync_replicas,
         .counted = is_open ? sync->counted : 0,
-        .promises = is_closed ? sync->promise_count : 0,
-        .promises_needed = is_closed ? sync->promises_needed : 0,
+        .promises = is_closed ? sync->vote_count : 0,
+        .promises_needed = is_closed ? sync->votes_needed : 0,
         .unsafe =
             is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
         .held_ms = sync_held_ms(sync, server->clock.monotonic_ms),
@@ -128,7 +129,7 @@ void figures_take(const struct server *server, struct figures *figures) {
     memcpy(figures->commands, server->stats.commands, commands_size);
     figures->kept = (struct persistence_info){
         .is_last_save_ok = true,
-        .last_save_s = server->started_at_s,
+        .last_save_s = server->about.started_at_s,
         .last_save_seconds = -1,
         .is_journal_ok = true,
     };
@@ -140,12 +141,12 @@ void figures_take(const struct server *server, struct figures *figures) {
     figures_take_replication(server, figures);
     figures_take_thread(figures);
     figures->memory_limit = server->settings.maxmemory;
-    figures->memory_clients = server->client_memory.total;
+    figures->memory_clients = server->sessions.memory.total;
     figures->memory_clients_limit = server_client_memory_limit(server);
     figures->memory_startup = server->stats.startup_memory_size;
-    figures->memory_machine = server->machine_memory_size;
-    figures->uptime_ms = server->clock.monotonic_ms - server->started_at_ms;
-    figures->started_at_s = server->started_at_s;
+    figures->memory_machine = server->about.machine_memory_size;
+    figures->uptime_ms = server->clock.monotonic_ms - server->about.started_at_ms;
+    figures->started_at_s = server->about.started_at_s;
     figures->clock_lead_us = server->clock.lead_us;
     figures->clock_steps = server->clock.step_count;
     figures->is_loading = server->durability.is_loading;

@@ -1,4 +1,8 @@
-/* The metrics as text: OpenMetrics 1.0, or the text format of Prometheus that is older. */
+/* The metrics as text: OpenMetrics 1.0, or the text format of Prometheus that is older.
+ *
+ * The room: monitoring.h is a table of routes on http/; /metrics copies figures.h on the engine's thread, and this
+ * file prints them on the HTTP thread, from one table that also makes docs/metrics.md. The page (web/) shows the same
+ * figures. */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 

@@ -61,7 +61,7 @@ static void monitoring_look_at_readiness(void *context, void *view) {
     struct readiness *readiness = view;
     *readiness = (struct readiness){
         .is_loading = server->durability.is_loading,
-        .is_draining = server->retiring.is_begun,
+        .is_draining = server->ending.retiring.is_begun,
         .is_copyless =
             replication_is_replica(&server->replication) && !server->replication.is_whole,
         .keys = replication_keys(&server->replication),
@@ -115,7 +115,7 @@ static enum http_verdict monitoring_check_login(void *context, struct http_login
     struct server *server = monitoring->server;
     struct bytes arg = BYTES("INFO");
     const struct request info = {.args = &arg, .count = 1};
-    struct acl_user *user = server->users.default_user;
+    struct acl_user *user = server->acl.users.default_user;
     uint32_t position;
     server_update_time(server);
     if (server_has_password(server)) {

@@ -14,7 +14,7 @@
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
     *apply = (struct redis_apply){.server = server, .registry = server->registry, .seed = seed};
     session_init(&apply->session, 0, 0);
-    apply->session.user = server->users.default_user;
+    apply->session.user = server->acl.users.default_user;
     buffer_init(&apply->replies, 0);
     buffer_init(&apply->scratch, 0);
     rdb_value_init(&apply->value, seed);

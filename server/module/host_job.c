@@ -1,6 +1,6 @@
 /* Jobs. See host_run.h. */
 #include "server/clients/job.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/module/host_reply.h"
 #include "server/module/host_run.h"
 #include "server/module/host_state.h"
@@ -54,7 +54,7 @@ static void host_job_free_waiter(struct host_context *ctx, void *context) {
     struct waiter *waiter = context;
     (void)ctx;
     if (waiter != NULL) {
-        client_memory_forget(&module.server.client_memory, &waiter->session);
+        client_memory_forget(&module.server.sessions.memory, &waiter->session);
         buffer_deinit(&waiter->output);
         memory_free(waiter);
     }
@@ -91,7 +91,7 @@ static void host_job_block(struct host_context *ctx) {
     session_init(&waiter->session, module.session.id, module.server.clock.monotonic_ms);
     waiter->session.protocol = module.session.protocol;
     buffer_init(&waiter->output, 0);
-    client_memory_forget(&module.server.client_memory, &module.session);
+    client_memory_forget(&module.server.sessions.memory, &module.session);
     waiter->session.job = job;
     waiter->session.job_size = module.session.job_size;
     module.session.job = NULL;
@@ -182,10 +182,10 @@ void host_job_stop(void) {
             host_UnblockClient(waiter->blocked, waiter);
         }
     }
-    jobs_end_orders(&module.server);
+    jobs_end_durable(&module.server);
 }
 
 void host_job_init(void) {
-    module.server.jobs.resume = player_resume;
+    module.server.jobs.resume = board_task_resume;
     module.server.jobs.is_resumed = true; /* until there is something */
 }

@@ -2,6 +2,7 @@
  * host_run.h. */
 #include "server/module/host_run.h"
 
+#include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/clients/wait.h"
 #include "server/commands/ban.h"

@@ -2,7 +2,7 @@
 #include "server/module/host_state.h"
 
 #include "server/commands/ban.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/durability/effect_blob.h"
 #include "server/rdb/rdb_state.h"
 

@@ -1,5 +1,5 @@
 /* What the module keeps beside the host's keys: bans (server/commands/ban.h), and durable jobs that are not
- * finished (server/commands/lb/player.h). They are hashes in databases of the registry that no
+ * finished (server/commands/lb/board_task.h). They are hashes in databases of the registry that no
  * client reaches, as in the server.
  *
  *     changes   LB.APPLYSTATE blob      to replicas and the AOF; a blob as that of LB.APPLY

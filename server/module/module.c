@@ -164,7 +164,7 @@ static void module_on_rolled(void *context, uint32_t database, struct bytes name
 static bool module_init_server(void) {
     struct server *server = &module.server;
     uint64_t seeds[2];
-    server->is_guest = true;
+    server->is_embedded = true;
     if (getrandom(seeds, sizeof seeds, 0) != (ssize_t)sizeof seeds) {
         return false;
     }

@@ -5,6 +5,15 @@
  * are skipped. When out of descriptors, the spare descriptor is closed in order to accept and close
  * the waiting clients; otherwise the socket would stay readable and the loop would spin.
  *
+ * Clients of a listener of proxy-protocol come through a balancer. Their PROXY header (protocol/proxy_header.h) is
+ * read before anything else of the connection is:
+ *
+ *     accept() --> arrival: header read, byte by byte to its end --> struct accepted --> engine
+ *                     \-> no header, a bad one, too late: closed and counted
+ *
+ * Not a byte behind the header is taken: that is the client's, or its TLS handshake. What arrivals hold is bounded:
+ * their number, the bytes of a header, and its time.
+ *
  * Little is accepted that the engine has not seen: then clients wait in the sockets' backlogs, as
  * they would for an engine that accepts by itself. */
 #ifndef SERVER_ACCEPTOR_H
@@ -15,7 +24,7 @@
 #include "codec/subnet.h"
 #include "server/network/batch.h"
 
-enum { ACCEPTOR_SOCKETS_MAX = 48, ACCEPTOR_PROXIES_MAX = 16 };
+enum { ACCEPTOR_SOCKETS_MAX = 48, ACCEPTOR_PROXIES_MAX = 16, ARRIVALS_MAX = 64 };
 
 struct acceptor;
 struct arrival;
@@ -26,7 +35,7 @@ struct acceptor_socket {
     int fd;
     bool is_unix_socket;
     bool is_tls;     /* its clients begin with a handshake (tls.h) */
-    bool is_proxied; /* clients begin with a PROXY header: arrival.h */
+    bool is_proxied; /* clients begin with a PROXY header */
 };
 
 /* Zero-initialised: no sockets. Until acceptor_watch they are its creator's, who adds them; then the
@@ -53,8 +62,6 @@ struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_
 MUST_CHECK bool acceptor_watch(struct acceptor *acceptor, struct network *network);
 /* The network has room for accepted clients (again). */
 void acceptor_resume(struct acceptor *acceptor);
-/* There is room for arrivals again. */
-void acceptor_resume_proxied(struct acceptor *acceptor);
 /* Close all sockets, watched or not. The second time: nothing. */
 void acceptor_close(struct acceptor *acceptor);
 

@@ -188,27 +188,6 @@ static void tls_context_set_modes(SSL_CTX *context) {
     SSL_CTX_set_read_ahead(context, 1);
 }
 
-struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
-                                      const char **setting, char *error) {
-    struct making making = {.options = options, .setting = setting, .error = error};
-    ERR_clear_error();
-    making.context = SSL_CTX_new(TLS_server_method());
-    if (making.context == NULL) {
-        (void)tls_context_fail(&making, "tls-port", "out of memory");
-        return NULL;
-    }
-    tls_context_set_modes(making.context);
-    tls_context_set_sessions(&making);
-    if (!tls_context_load_certificate(&making) || !tls_context_load_authorities(&making) ||
-        !tls_context_set_protocols(&making) || !tls_context_set_ciphers(&making)) {
-        SSL_CTX_free(making.context);
-        ERR_clear_error();
-        return NULL;
-    }
-    ERR_clear_error();
-    return making.context;
-}
-
 /* As an address where it is one. Common names are of users (tls-auth-clients-user), and of
  * no host. */
 static bool tls_context_expect_host(const struct making *making) {
@@ -221,27 +200,45 @@ static bool tls_context_expect_host(const struct making *making) {
            tls_context_fail(making, "tls-replication", "out of memory");
 }
 
+static bool tls_context_fill(const struct making *making, bool is_client) {
+    bool has_certificate = making->options->certificate_file != NULL;
+    tls_context_set_modes(making->context);
+    if (!is_client) {
+        tls_context_set_sessions(making);
+    }
+    return ((is_client && !has_certificate) || tls_context_load_certificate(making)) &&
+           tls_context_load_authorities(making) &&
+           (!is_client || tls_context_expect_host(making)) && tls_context_set_protocols(making) &&
+           tls_context_set_ciphers(making);
+}
+
+static struct ssl_ctx_st *tls_context_make(struct making *making, bool is_client) {
+    ERR_clear_error();
+    making->context = SSL_CTX_new(is_client ? TLS_client_method() : TLS_server_method());
+    if (making->context == NULL) {
+        (void)tls_context_fail(making, is_client ? "tls-replication" : "tls-port", "out of memory");
+        return NULL;
+    }
+    if (!tls_context_fill(making, is_client)) {
+        SSL_CTX_free(making->context);
+        making->context = NULL;
+    }
+    ERR_clear_error();
+    return making->context;
+}
+
+struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
+                                      const char **setting, char *error) {
+    struct making making = {.options = options, .setting = setting, .error = error};
+    return tls_context_make(&making, false);
+}
+
 struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
                                              const char **setting, char *error) {
     struct tls_context_options wanted = *options;
     wanted.clients = TLS_CLIENTS_KNOWN; /* so is the other end's certificate, too */
     struct making making = {.options = &wanted, .setting = setting, .error = error};
-    ERR_clear_error();
-    making.context = SSL_CTX_new(TLS_client_method());
-    if (making.context == NULL) {
-        (void)tls_context_fail(&making, "tls-replication", "out of memory");
-        return NULL;
-    }
-    tls_context_set_modes(making.context);
-    if ((options->certificate_file != NULL && !tls_context_load_certificate(&making)) ||
-        !tls_context_load_authorities(&making) || !tls_context_expect_host(&making) ||
-        !tls_context_set_protocols(&making) || !tls_context_set_ciphers(&making)) {
-        SSL_CTX_free(making.context);
-        ERR_clear_error();
-        return NULL;
-    }
-    ERR_clear_error();
-    return making.context;
+    return tls_context_make(&making, true);
 }
 
 struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context) {

@@ -1,4 +1,9 @@
-/* An RDB file into an empty registry: sorted sets become boards, boards of the module and hashes stay what
+/* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_packed.h, rdb_board.h
+ * and rdb_state.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
+ * into a registry for --import, migration/ for a server that follows Redis, RESTORE for one key. rdb_write.h is the
+ * way back.
+ *
+ * An RDB file into an empty registry: sorted sets become boards, boards of the module and hashes stay what
  * they are, all else is counted.
  *
  *     rdb_load_feed(&load, piece) ...   RDB_LOAD_MORE until the file is whole

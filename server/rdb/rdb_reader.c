@@ -1,29 +1,19 @@
-/* See rdb_reader.h. Every step either finds all of its bytes, or leaves everything as it was and asks
- * for more. A string's head says how many bytes it takes, so that it is expanded only once it has
- * arrived.
- *
- * What is passed over has a form:
- *
- *     s  a string     l  a length     1 4 8 6  so many bytes (6: sixteen)     m  a module's value
- *     *(...)          a length n, then the part in parentheses n times */
-#include "server/rdb/rdb_reader.h"
+/* Keys, their values, and what is beside them. See rdb_reader.h. Every step either finds all of its bytes, or leaves
+ * everything as it was and asks for more. */
+#include "server/rdb/rdb_reader_parts.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "codec/little.h"
 #include "codec/memory.h"
 #include "server/rdb/rdb_crc.h"
-#include "server/rdb/rdb_lzf.h"
 #include "server/rdb/rdb_state.h"
 
 enum {
     HEAD_SIZE = 9,
     CHECKSUM_SIZE = 8,
     CHECKSUM_SINCE = 5, /* version */
-    LZF_RATIO_MAX = 264,
     SCORE_TEXT_MAX = 255,
 };
 
@@ -112,193 +102,12 @@ static const struct type *rdb_reader_type_of(const struct rdb_reader *reader) {
     return rdb_reader_find_type(reader, reader->type);
 }
 
-/* ---- bytes ---- */
-
-enum found { FOUND, FOUND_TOO_FEW, FOUND_BAD };
-
-__attribute__((format(printf, 2, 3))) static enum found rdb_reader_refuse(struct rdb_reader *reader,
-                                                                          const char *format, ...) {
-    char what[RDB_ERROR_MAX - 40];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    snprintf(reader->error, sizeof reader->error, "%s at offset %llu", what,
-             (unsigned long long)reader->offset);
-    reader->state = RDB_AT_ERROR;
-    return FOUND_BAD;
-}
-
-static enum found rdb_reader_lack_memory(struct rdb_reader *reader) {
-    reader->is_out_of_memory = true;
-    reader->state = RDB_AT_ERROR;
-    return FOUND_BAD;
-}
-
-static size_t rdb_reader_available(const struct rdb_reader *reader) {
-    return reader->input.size - reader->at;
-}
-
-static const unsigned char *rdb_reader_here(const struct rdb_reader *reader) {
-    return (const unsigned char *)reader->input.at + reader->at;
-}
-
-static void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
-    reader->at += size;
-    reader->offset += size;
-}
-
 static void rdb_reader_add_to_crc(struct rdb_reader *reader) {
     if (reader->at > reader->crc_at) {
         reader->crc =
             rdb_crc(reader->crc, reader->input.at + reader->crc_at, reader->at - reader->crc_at);
         reader->crc_at = reader->at;
     }
-}
-
-static uint64_t rdb_reader_get_big(const unsigned char *at, size_t size) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++) {
-        value = value << 8 | at[i];
-    }
-    return value;
-}
-
-/* ---- lengths and strings ---- */
-
-/* A length, or how a string is encoded, from `from` bytes ahead on; *size: bytes it takes. */
-static enum found rdb_reader_find_length(struct rdb_reader *reader, size_t from, uint64_t *length,
-                                         bool *is_encoded, size_t *size) {
-    if (rdb_reader_available(reader) < from + 1) {
-        return FOUND_TOO_FEW;
-    }
-    const unsigned char *at = rdb_reader_here(reader) + from;
-    unsigned first = at[0];
-    *is_encoded = first >> 6 == 3;
-    *size = first >> 6 == 1 ? 2 : first == 0x80 ? 5 : first == 0x81 ? 9 : 1;
-    if (first >> 6 == 2 && *size == 1) {
-        return rdb_reader_refuse(reader, "impossible length");
-    }
-    if (rdb_reader_available(reader) < from + *size) {
-        return FOUND_TOO_FEW;
-    }
-    *length = *size == 1   ? first & 0x3f
-              : *size == 2 ? (uint64_t)(first & 0x3f) << 8 | at[1]
-                           : rdb_reader_get_big(at + 1, *size - 1);
-    return FOUND;
-}
-
-static enum found rdb_reader_find_plain_length(struct rdb_reader *reader, size_t from,
-                                               uint64_t *length, size_t *size) {
-    bool is_encoded;
-    enum found found = rdb_reader_find_length(reader, from, length, &is_encoded, size);
-    return found == FOUND && is_encoded ? rdb_reader_refuse(reader, "impossible length") : found;
-}
-
-/* A string: where its bytes are, and what they become. */
-struct text {
-    size_t head;     /* bytes */
-    uint64_t stored; /* bytes behind the head */
-    uint64_t size;   /* of the string */
-    unsigned integer_size;
-    bool is_compressed;
-};
-
-static enum found rdb_reader_find_compressed(struct rdb_reader *reader, size_t from,
-                                             struct text *text) {
-    size_t stored_head;
-    size_t size_head;
-    enum found found = rdb_reader_find_plain_length(reader, from + 1, &text->stored, &stored_head);
-    if (found == FOUND) {
-        found =
-            rdb_reader_find_plain_length(reader, from + 1 + stored_head, &text->size, &size_head);
-    }
-    if (found != FOUND) {
-        return found;
-    }
-    text->head = 1 + stored_head + size_head;
-    text->is_compressed = true;
-    return text->stored > RDB_TEXT_MAX || text->size / LZF_RATIO_MAX > text->stored
-               ? rdb_reader_refuse(reader, "impossible compressed string")
-               : FOUND;
-}
-
-/* The head of the string that begins `from` bytes ahead. */
-static enum found rdb_reader_find_text(struct rdb_reader *reader, size_t from, struct text *text) {
-    uint64_t length;
-    bool is_encoded;
-    enum found found = rdb_reader_find_length(reader, from, &length, &is_encoded, &text->head);
-    text->is_compressed = false;
-    text->integer_size = 0;
-    if (found != FOUND || !is_encoded) {
-        text->stored = length;
-        text->size = length;
-        return found;
-    }
-    if (length == 3) {
-        return rdb_reader_find_compressed(reader, from, text);
-    }
-    if (length > 3) {
-        return rdb_reader_refuse(reader, "unknown encoding of a string");
-    }
-    text->integer_size = 1U << length;
-    text->stored = text->integer_size;
-    text->size = text->stored;
-    return FOUND;
-}
-
-/* The same for a string that is kept, of which all bytes must be there. */
-static enum found rdb_reader_find_whole_text(struct rdb_reader *reader, size_t from,
-                                             struct text *text) {
-    enum found found = rdb_reader_find_text(reader, from, text);
-    if (found != FOUND) {
-        return found;
-    }
-    if (text->size > RDB_TEXT_MAX) {
-        return rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
-    }
-    return rdb_reader_available(reader) - from - text->head < text->stored ? FOUND_TOO_FEW : FOUND;
-}
-
-/* Its bytes, from the input, or expanded in room, or a number in number. */
-static enum found rdb_reader_take_text(struct rdb_reader *reader, size_t from,
-                                       const struct text *text, struct buffer *room, char *number,
-                                       struct bytes *bytes) {
-    const unsigned char *at = rdb_reader_here(reader) + from + text->head;
-    struct bytes stored = {.at = (const char *)at, .size = (size_t)text->stored};
-    if (text->integer_size > 0) {
-        uint32_t value = 0;
-        for (unsigned i = 0; i < text->integer_size; i++) {
-            value |= (uint32_t)at[i] << (8 * i);
-        }
-        unsigned unused = 32 - 8 * text->integer_size;
-        *bytes = (struct bytes){
-            .at = number, .size = bytes_print_i64(number, (int32_t)(value << unused) >> unused)};
-        return FOUND;
-    }
-    if (!text->is_compressed) {
-        *bytes = stored;
-        return FOUND;
-    }
-    if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
-        return room->is_broken ? rdb_reader_lack_memory(reader)
-                               : rdb_reader_refuse(reader, "damaged compressed string");
-    }
-    *bytes = (struct bytes){.at = room->at, .size = room->size};
-    return FOUND;
-}
-
-/* All of a string that begins `from` bytes ahead; *end: bytes ahead of what is behind it. */
-static enum found rdb_reader_take_string(struct rdb_reader *reader, size_t from,
-                                         struct bytes *bytes, size_t *end) {
-    struct text text;
-    enum found found = rdb_reader_find_whole_text(reader, from, &text);
-    if (found != FOUND) {
-        return found;
-    }
-    *end = from + text.head + (size_t)text.stored;
-    return rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
-                                bytes);
 }
 
 /* ---- scores ---- */
@@ -580,123 +389,6 @@ static enum found rdb_reader_take_record(struct rdb_reader *reader, enum rdb_eve
         break;
     }
     return rdb_reader_refuse(reader, "%s", reader->board->error);
-}
-
-/* ---- what is passed over ---- */
-
-static void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
-    reader->depth = 1;
-    reader->forms[0] = (struct rdb_form){.begin = form, .at = form, .left = 1};
-    reader->is_passing_key = is_key;
-    reader->state = RDB_AT_PASSED;
-}
-
-/* Where the part that begins here ends. */
-static const char *rdb_reader_end_of_part(const char *at) {
-    for (int open = 1;; at++) {
-        open += (*at == '(') - (*at == ')');
-        if (open == 0) {
-            return at;
-        }
-    }
-}
-
-static enum found rdb_reader_pass_bytes(struct rdb_reader *reader, size_t head, uint64_t size) {
-    rdb_reader_consume(reader, head);
-    reader->skip = size;
-    return FOUND;
-}
-
-/* An opcode of a module's value; *is_last: it ends it. */
-static enum found rdb_reader_pass_module(struct rdb_reader *reader, bool *is_last) {
-    uint64_t opcode;
-    size_t head;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &head);
-    if (found != FOUND) {
-        return found;
-    }
-    *is_last = opcode == 0;
-    uint64_t length;
-    size_t size = 0;
-    struct text text;
-    switch (opcode) {
-    case 0:
-        return rdb_reader_pass_bytes(reader, head, 0);
-    case 1:
-    case 2:
-        found = rdb_reader_find_plain_length(reader, head, &length, &size);
-        return found == FOUND ? rdb_reader_pass_bytes(reader, head + size, 0) : found;
-    case 3:
-        return rdb_reader_pass_bytes(reader, head, 4);
-    case 4:
-        return rdb_reader_pass_bytes(reader, head, 8);
-    case 5:
-        found = rdb_reader_find_text(reader, head, &text);
-        return found == FOUND ? rdb_reader_pass_bytes(reader, head + text.head, text.stored)
-                              : found;
-    default:
-        return rdb_reader_refuse(reader, "a module's value that cannot be passed over");
-    }
-}
-
-/* A length n, then the part n times. */
-static enum found rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
-    uint64_t count;
-    size_t size;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &count, &size);
-    if (found != FOUND) {
-        return found;
-    }
-    rdb_reader_consume(reader, size);
-    const char *part = form->at + 2; /* behind "*(" */
-    form->at = rdb_reader_end_of_part(part) + 1;
-    CHECK(reader->depth < RDB_DEPTH_MAX);
-    reader->forms[reader->depth++] = (struct rdb_form){.begin = part, .at = part, .left = count};
-    return FOUND;
-}
-
-static enum found rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
-    uint64_t length;
-    size_t size;
-    struct text text;
-    bool is_last = true;
-    enum found found;
-    switch (*form->at) {
-    case '*':
-        return rdb_reader_pass_parts(reader, form);
-    case 's':
-        found = rdb_reader_find_text(reader, 0, &text);
-        found = found == FOUND ? rdb_reader_pass_bytes(reader, text.head, text.stored) : found;
-        break;
-    case 'l':
-        found = rdb_reader_find_plain_length(reader, 0, &length, &size);
-        found = found == FOUND ? rdb_reader_pass_bytes(reader, size, 0) : found;
-        break;
-    case 'm':
-        found = rdb_reader_pass_module(reader, &is_last);
-        break;
-    default:
-        found =
-            rdb_reader_pass_bytes(reader, 0, *form->at == '6' ? 16 : (uint64_t)(*form->at - '0'));
-    }
-    form->at += found == FOUND && is_last;
-    return found;
-}
-
-/* FOUND with depth 0: everything is passed. */
-static enum found rdb_reader_pass(struct rdb_reader *reader) {
-    while (reader->depth > 0) {
-        struct rdb_form *form = &reader->forms[reader->depth - 1];
-        if (form->left == 0) {
-            reader->depth--;
-        } else if (*form->at == '\0' || *form->at == ')') {
-            form->left--;
-            form->at = form->begin;
-        } else {
-            return rdb_reader_pass_one(reader, form);
-        }
-    }
-    return FOUND;
 }
 
 /* ---- beside the keys ---- */

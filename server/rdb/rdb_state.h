@@ -13,7 +13,7 @@
 enum {
     RDB_STATE_FIRST = REGISTRY_SYSTEM, /* the databases that hold it, and the one after the last */
     RDB_STATE_END = REGISTRY_HISTORY,
-    RDB_STATE_ORDERS = REGISTRY_SYSTEM,   /* server/commands/lb/player.h */
+    RDB_STATE_ORDERS = REGISTRY_SYSTEM,   /* server/commands/lb/board_task.h */
     RDB_STATE_BANS = REGISTRY_SYSTEM + 1, /* server/commands/ban.h */
     RDB_STATE_VERSION = 1,                /* of the auxiliary data */
     RDB_STATE_ERROR_MAX = 96,

@@ -53,11 +53,6 @@ static enum apply_status apply_refuse(struct apply *apply, uint32_t group, const
 
 /* ---- batches ---- */
 
-static bool apply_may_wait(const struct effect *effect) {
-    bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
-    return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
-}
-
 static void apply_begin_decoding(struct apply *apply) {
     const struct apply_group *group = &apply->groups[apply->group_decoded];
     effect_decode_begin(&apply->decoder,
@@ -94,7 +89,7 @@ static enum apply_status apply_fill_batch(struct apply *apply, bool is_of_one) {
         }
         apply->batch[apply->batch_count++] = decoder->effect;
         group->has_history |= decoder->effect.database == REGISTRY_HISTORY;
-        if (!apply_may_wait(&decoder->effect)) {
+        if (!effect_may_wait(&decoder->effect)) {
             break;
         }
     }

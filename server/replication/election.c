@@ -6,23 +6,23 @@ enum {
     DRIFT_DIVISOR = 10,
 };
 
-uint32_t election_promises_needed(uint32_t nodes, uint32_t replicas) {
+uint32_t election_votes_needed(uint32_t nodes, uint32_t replicas) {
     CHECK(replicas < nodes);
     return nodes - replicas;
 }
 
-bool election_may_promise(const struct term *term, const struct term *promised, bool has_forgotten,
-                          uint64_t group, int64_t now_ms, int64_t held_until_ms) {
-    return (!has_forgotten || group == 0) && term_compare(term, promised) >= 0 &&
+bool election_may_vote(const struct term *term, const struct term *voted, bool has_lost_durability,
+                       uint64_t group, int64_t now_ms, int64_t held_until_ms) {
+    return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&
            now_ms >= held_until_ms;
 }
 
-bool election_may_take(const struct term *term, const struct term *promised) {
-    return term_compare(term, promised) >= 0;
+bool election_may_take(const struct term *term, const struct term *voted) {
+    return term_compare(term, voted) >= 0;
 }
 
-bool election_may_ack(const struct term *term, const struct term *promised, bool has_forgotten) {
-    return term_compare(term, promised) == 0 && !has_forgotten;
+bool election_may_ack(const struct term *term, const struct term *voted, bool has_lost_durability) {
+    return term_compare(term, voted) == 0 && !has_lost_durability;
 }
 
 /* The k-th greatest, k from 1. There are a few of them: counted, not sorted. 0: there are fewer. */
@@ -47,24 +47,24 @@ uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t
     return group >= mark_group ? group : 0;
 }
 
-bool election_may_open(const struct term_position *position, const struct term_position *promised,
-                       uint32_t count, uint32_t nodes, uint32_t replicas, bool has_forgotten,
+bool election_may_open(const struct term_position *position, const struct term_position *voted,
+                       uint32_t count, uint32_t nodes, uint32_t replicas, bool has_lost_durability,
                        int64_t now_ms, int64_t held_until_ms) {
-    if (has_forgotten || now_ms < held_until_ms ||
-        1 + count < election_promises_needed(nodes, replicas)) {
+    if (has_lost_durability || now_ms < held_until_ms ||
+        1 + count < election_votes_needed(nodes, replicas)) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (term_position_compare(&promised[i], position) > 0) {
+        if (term_position_compare(&voted[i], position) > 0) {
             return false;
         }
     }
     return true;
 }
 
-bool election_may_begin(uint64_t group, bool has_forgotten, uint32_t empty_count, uint32_t nodes,
-                        int64_t now_ms, int64_t held_until_ms) {
-    return has_forgotten && group == 0 && 1 + empty_count >= nodes && now_ms >= held_until_ms;
+bool election_may_begin(uint64_t group, bool has_lost_durability, uint32_t empty_count,
+                        uint32_t nodes, int64_t now_ms, int64_t held_until_ms) {
+    return has_lost_durability && group == 0 && 1 + empty_count >= nodes && now_ms >= held_until_ms;
 }
 
 int64_t election_lease_end(const int64_t *sent_ms, uint32_t count, uint32_t replicas,

@@ -1,9 +1,10 @@
-/* The decisions of failover without loss (docs/replication.md): who may promise, acknowledge and open,
- * what is safe, and how long readers are answered. Pure functions of their arguments: no clock, no disk, no
- * connection.
+/* The decisions of failover without loss (docs/replication.md): who may vote, acknowledge and open,
+ * what is safe, and how long readers are answered. Pure functions of their arguments: no clock, no
+ * disk, no connection.
  *
- * The same functions in Python (tests/model/decisions.py) are what the model of the protocol is made of;
- * tests/model/run compares the two. Change both. Times are milliseconds of clock_read_ms. */
+ * The same functions in Python (tests/model/decisions.py) are what the model of the protocol is
+ * made of; tests/model/run compares the two. Change both. Times are milliseconds of
+ * clock_read_ms. */
 #ifndef SERVER_ELECTION_H
 #define SERVER_ELECTION_H
 
@@ -14,49 +15,50 @@ enum {
     ELECTION_LEASE_MAX_MS = 60000,
 };
 
-/* How many nodes, the promoted one included, must have promised its term before it opens. A write is
- * answered when the master and `replicas` others have it: any so many promises include one of them.
+/* How many nodes, the promoted one included, must have voted for its term before it opens. A write
+ * is answered when the master and `replicas` others have it: any so many votes include one of them.
  * replicas < nodes. */
-uint32_t election_promises_needed(uint32_t nodes, uint32_t replicas);
+uint32_t election_votes_needed(uint32_t nodes, uint32_t replicas);
 
-/* Whether a node promises `term`: only upwards (or once more what it has promised), and not while a
- * master's lease may lean on it. Who may have forgotten what it has acknowledged does not, unless it
- * has nothing at all (group 0): that promise counts only for beginning. */
-MUST_CHECK bool election_may_promise(const struct term *term, const struct term *promised,
-                                     bool has_forgotten, uint64_t group, int64_t now_ms,
-                                     int64_t held_until_ms);
-/* Whether groups of a master that is open in `term` are taken: nobody older than what was promised. */
-MUST_CHECK bool election_may_take(const struct term *term, const struct term *promised);
+/* Whether a node votes for `term`: only upwards (or once more what it has voted for), and not while
+ * a master's lease may lean on it. Who has lost durability does not, unless it has nothing at all
+ * (group 0): that vote counts only for beginning. */
+MUST_CHECK bool election_may_vote(const struct term *term, const struct term *voted,
+                                  bool has_lost_durability, uint64_t group, int64_t now_ms,
+                                  int64_t held_until_ms);
+/* Whether groups of a master that is open in `term` are taken: nobody older than what was voted
+ * for. */
+MUST_CHECK bool election_may_take(const struct term *term, const struct term *voted);
 /* Whether its groups are acknowledged, and its probes answered. */
-MUST_CHECK bool election_may_ack(const struct term *term, const struct term *promised,
-                                 bool has_forgotten);
+MUST_CHECK bool election_may_ack(const struct term *term, const struct term *voted,
+                                 bool has_lost_durability);
 
 /* The last group that is safe: in the master's own journal as appendfsync asks (disk_group), and
- * acknowledged by `replicas` others in the master's own term. acks: one for each of the others. 0: none is,
- * before that reaches the start mark of its own term (mark_group): groups of older terms may be replaced,
- * however many have them, until one of this term is behind them. */
+ * acknowledged by `replicas` others in the master's own term. acks: one for each of the others. 0:
+ * none is, before that reaches the start mark of its own term (mark_group): groups of older terms
+ * may be replaced, however many have them, until one of this term is behind them. */
 MUST_CHECK uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t count,
                                         uint32_t replicas, uint64_t mark_group);
 
-/* Whether a promoted node opens: promises enough, nobody among those has more than it has, it has
- * not forgotten, and no master's lease leans on it. promised: the positions of those that have promised
- * its term, without its own. */
+/* Whether a promoted node opens: votes enough, nobody among those has more than it has, it has not
+ * lost durability, and no master's lease leans on it. voted: the positions of those that have voted
+ * for its term, without its own. */
 MUST_CHECK bool election_may_open(const struct term_position *position,
-                                  const struct term_position *promised, uint32_t count,
-                                  uint32_t nodes, uint32_t replicas, bool has_forgotten,
-                                  int64_t now_ms, int64_t held_until_ms);
-/* Whether a node that has nothing opens, as the first: all others have promised, and have nothing
- * either (empty_count of them). So a node that has lost its disk does not begin anew beside those that
- * remember. */
-MUST_CHECK bool election_may_begin(uint64_t group, bool has_forgotten, uint32_t empty_count,
+                                  const struct term_position *voted, uint32_t count, uint32_t nodes,
+                                  uint32_t replicas, bool has_lost_durability, int64_t now_ms,
+                                  int64_t held_until_ms);
+/* Whether a node that has nothing opens, as the first: all others have voted for it, and have
+ * nothing either (empty_count of them). So a node that has lost its disk does not begin anew beside
+ * those that remember. */
+MUST_CHECK bool election_may_begin(uint64_t group, bool has_lost_durability, uint32_t empty_count,
                                    uint32_t nodes, int64_t now_ms, int64_t held_until_ms);
 
-/* When a master stops answering readers: lease_ms after the sending of the newest probe that `replicas`
- * others have answered. sent_ms: for each of them when the newest probe that it has answered was sent; 0:
- * none was. 0: there is no lease. */
+/* When a master stops answering readers: lease_ms after the sending of the newest probe that
+ * `replicas` others have answered. sent_ms: for each of them when the newest probe that it has
+ * answered was sent; 0: none was. 0: there is no lease. */
 MUST_CHECK int64_t election_lease_end(const int64_t *sent_ms, uint32_t count, uint32_t replicas,
                                       int64_t lease_ms);
-/* Until when a node that answers a probe at answered_ms promises and opens nothing: longer than the
+/* Until when a node that answers a probe at answered_ms votes and opens nothing: longer than the
  * lease, as its clock may run faster than the master's. */
 MUST_CHECK int64_t election_hold_end(int64_t answered_ms, int64_t lease_ms);
 

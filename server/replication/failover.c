@@ -204,7 +204,7 @@ static void failover_finish_order(struct server *server) {
     if (server->settings.file_path != NULL && !settings_rewrite(&server->settings, error)) {
         log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
     }
-    for (struct session *session = server->session_first; session != NULL;
+    for (struct session *session = server->sessions.first; session != NULL;
          session = session->next) {
         if (!session_is_replica(session) && !failover_is_sentinel(session)) {
             server_kill_session(server, session);

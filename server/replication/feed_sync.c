@@ -95,7 +95,7 @@ void feed_sync(struct feed *feed, struct replica *replica, const struct replicat
     }
     if (wish->wants_failover && (feed->quorum != NULL || replication->is_promoting)) {
         memory_free(place);
-        reply_simple(reply, "AGREED"); /* not open yet: it comes again, and presents itself */
+        reply_simple(reply, "AGREED"); /* not open yet: it comes again, and registers */
         return;
     }
     feed_open(feed);

@@ -13,17 +13,8 @@ enum { NUMBER_MAX = 24 };
 #define ANY_TIME INT64_MIN
 
 bool history_is_id(struct bytes text) {
-    if (text.size != REPLICATION_ID_SIZE) {
-        return false;
-    }
-    for (size_t i = 0; i < text.size; i++) {
-        bool is_hex =
-            (text.at[i] >= '0' && text.at[i] <= '9') || (text.at[i] >= 'a' && text.at[i] <= 'f');
-        if (!is_hex) {
-            return false;
-        }
-    }
-    return true;
+    struct term term;
+    return term_parse(text, &term);
 }
 
 static bool history_read_id(const struct hash *hash, struct bytes field, char *id) {

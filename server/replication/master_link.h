@@ -74,7 +74,7 @@ enum master_link_line {
     LINK_SAYS_ADDRESS,
     LINK_SAYS_CAPABILITIES,
     LINK_SAYS_VERSION,
-    LINK_SAYS_PRESENT, /* sync-replicas: until the master is open (quorum.h) */
+    LINK_SAYS_REGISTRATION, /* sync-replicas: until the master is open (quorum.h) */
     LINK_SAYS_SYNC,
     LINK_SAYS_REDIS_VERSION, /* from here on: to a Redis */
     LINK_SAYS_PSYNC,
@@ -137,7 +137,7 @@ void master_link_deinit(struct master_link *link);
 
 /* Connect to replication.master_host from now on. wants_failover: the master is to be made. */
 void master_link_begin(struct master_link *link, bool wants_failover);
-/* The same, to take over what a server has that has promised this one's term. */
+/* The same, to take over what a server has that has voted for this one's term. */
 void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port);
 /* Has it got further since this was asked last? What comes once more, after a failure, does not count. */
 MUST_CHECK bool master_link_advances(struct master_link *link);

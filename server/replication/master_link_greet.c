@@ -8,8 +8,8 @@
 #include "server/system/log.h"
 
 enum {
-    LINE_MAX_SIZE = 1024,  /* of an answer */
-    PRESENT_AGAIN_MS = 20, /* between two REPLCONF PRESENT */
+    LINE_MAX_SIZE = 1024,   /* of an answer */
+    REGISTER_AGAIN_MS = 20, /* between two REPLCONF PRESENT */
 };
 
 static bool master_link_greet_is_said(const struct master_link *link, enum master_link_line line) {
@@ -19,7 +19,7 @@ static bool master_link_greet_is_said(const struct master_link *link, enum maste
         return settings->masterauth != NULL && settings->masterauth[0] != '\0';
     case LINK_SAYS_ADDRESS:
         return settings->replica_announce_ip != NULL && settings->replica_announce_ip[0] != '\0';
-    case LINK_SAYS_PRESENT:
+    case LINK_SAYS_REGISTRATION:
         return link->quorum != NULL && !link->wants_failover && link->pull_port == 0;
     case LINK_SAYS_PING:
     case LINK_SAYS_PORT:
@@ -66,8 +66,8 @@ static void master_link_greet_say_sync(struct master_link *link) {
     master_link_say(link, texts, link->pull_port != 0 ? 5 : link->wants_failover ? 4 : 3);
 }
 
-/* What this node has promised, and how far it is (quorum.h). */
-static void master_link_greet_say_present(struct master_link *link) {
+/* What this node has voted for, and how far it is (quorum.h). */
+static void master_link_greet_say_registration(struct master_link *link) {
     struct sync_registration said;
     char node[TERM_NODE_SIZE + 1], number[24];
     quorum_describe(link->quorum, &said);
@@ -76,10 +76,10 @@ static void master_link_greet_say_present(struct master_link *link) {
     const char *const texts[] = {"REPLCONF",
                                  "PRESENT",
                                  node,
-                                 said.promised.text,
+                                 said.voted.text,
                                  said.position.term.text,
                                  number,
-                                 said.has_forgotten ? "1" : "0"};
+                                 said.has_lost_durability ? "1" : "0"};
     master_link_say(link, texts, sizeof texts / sizeof texts[0]);
 }
 
@@ -111,8 +111,8 @@ static void master_link_greet_say_line(struct master_link *link) {
         snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
         master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
         break;
-    case LINK_SAYS_PRESENT:
-        master_link_greet_say_present(link);
+    case LINK_SAYS_REGISTRATION:
+        master_link_greet_say_registration(link);
         break;
     case LINK_SAYS_SYNC:
         master_link_move(link, LINK_GREETED);
@@ -195,9 +195,9 @@ static void master_link_greet_take_version(struct master_link *link, struct byte
     master_link_greet_say_next(link);
 }
 
-static void master_link_greet_on_present_again(uv_timer_t *timer) {
+static void master_link_greet_on_register_again(uv_timer_t *timer) {
     struct master_link *link = timer->data;
-    if (link->state == LINK_GREETING && link->line == LINK_SAYS_PRESENT) {
+    if (link->state == LINK_GREETING && link->line == LINK_SAYS_REGISTRATION) {
         server_update_time(link->server);
         master_link_greet_say_line(link);
     }
@@ -210,7 +210,8 @@ static void master_link_greet_take_advice(struct master_link *link, struct bytes
         master_link_greet_say_next(link);
         return;
     case QUORUM_WAIT:
-        (void)uv_timer_start(&link->timer, master_link_greet_on_present_again, PRESENT_AGAIN_MS, 0);
+        (void)uv_timer_start(&link->timer, master_link_greet_on_register_again, REGISTER_AGAIN_MS,
+                             0);
         return;
     case QUORUM_REFUSES:
         break;
@@ -275,7 +276,7 @@ static void master_link_greet_take_line(struct master_link *link, struct bytes a
     case LINK_SAYS_VERSION:
         master_link_greet_take_version(link, answer);
         return;
-    case LINK_SAYS_PRESENT:
+    case LINK_SAYS_REGISTRATION:
         master_link_greet_take_advice(link, answer);
         return;
     case LINK_SAYS_SYNC:

@@ -12,7 +12,7 @@
 
 enum {
     PULL_MS = 5000
-}; /* who has promised is given up as a source when the pull has not got further for so long */
+}; /* who has voted is given up as a source when the pull has not got further for so long */
 
 /* ---- states ---- */
 
@@ -46,10 +46,10 @@ void quorum_move(struct quorum *quorum, enum quorum_event event) {
     sync->state = row->to;
 }
 
-/* ---- a master without promises ---- */
+/* ---- a master without votes ---- */
 
 bool quorum_may_ever_open(const struct quorum *quorum) {
-    return !sync_of(quorum)->has_forgotten || quorum_last_group(quorum) == 0;
+    return !sync_of(quorum)->has_lost_durability || quorum_last_group(quorum) == 0;
 }
 
 void quorum_take_term(struct quorum *quorum, const struct term *highest) {
@@ -58,26 +58,25 @@ void quorum_take_term(struct quorum *quorum, const struct term *highest) {
     const struct term *above = highest;
     const uint64_t random = quorum_random_number();
     quorum->peer_count = 0;
-    sync->promise_count = 0;
+    sync->vote_count = 0;
     sync->term = TERM_NONE;
     if (!quorum_may_ever_open(quorum)) {
         log_write(LOG_WARNING,
-                  "quorum: this server is to be master, and may have forgotten what it has "
+                  "quorum: this server is to be master, and may lack what it has "
                   "acknowledged: it stays closed until it is made a replica, and filled");
         return;
     }
-    above = term_compare(&quorum->wanted.promised, above) > 0 ? &quorum->wanted.promised : above;
+    above = term_compare(&quorum->wanted.voted, above) > 0 ? &quorum->wanted.voted : above;
     above = term_compare(&position.term, above) > 0 ? &position.term : above;
     if (!term_next(above, quorum->saved.node, random, &sync->term)) {
         log_write(LOG_WARNING, "quorum: no term is above %s: this server cannot open", above->text);
         sync->term = TERM_NONE;
         return;
     }
-    quorum_promise(quorum, &sync->term);
-    log_write(LOG_NOTICE,
-              "quorum: closed, and asks for promises term=%s promises=%u group=%" PRIu64 "%s",
-              sync->term.text, sync->promises_needed, position.group,
-              sync->has_forgotten ? " may-have-forgotten=yes" : "");
+    quorum_vote(quorum, &sync->term);
+    log_write(LOG_NOTICE, "quorum: closed, and asks for votes term=%s votes=%u group=%" PRIu64 "%s",
+              sync->term.text, sync->votes_needed, position.group,
+              sync->has_lost_durability ? " lost-durability=yes" : "");
 }
 
 static void quorum_end_pull(struct quorum *quorum) {
@@ -93,11 +92,11 @@ void quorum_promote(struct quorum *quorum) {
     }
     quorum_move(quorum, QUORUM_PROMOTED);
     quorum_take_term(quorum, &none);
-    /* Who still follows, as after a FAILOVER that was given up, is to come again and present itself. */
+    /* Who still follows, as after a FAILOVER that was given up, is to come again and register. */
     replicator_drop_replicas(replicator_of(quorum), "a new term begins");
 }
 
-void quorum_take_greater_term(struct quorum *quorum, const struct term *promised) {
+void quorum_take_greater_term(struct quorum *quorum, const struct term *voted) {
     bool was_open = sync_of(quorum)->state == SYNC_OPEN;
     quorum_end_pull(quorum);
     quorum_move(quorum, QUORUM_TOOK_TERM);
@@ -105,7 +104,7 @@ void quorum_take_greater_term(struct quorum *quorum, const struct term *promised
         replicator_close_term(replicator_of(quorum));
         replication_begin_epoch(quorum->server);
     }
-    quorum_take_term(quorum, promised);
+    quorum_take_term(quorum, voted);
     replicator_drop_replicas(replicator_of(quorum), "a new term begins");
 }
 
@@ -150,8 +149,8 @@ static void quorum_open_term(struct quorum *quorum) {
     sync->lease_end_ms = 0;
     sync->has_lease = settings_of(quorum)->sync_replicas_lease_ms > 0;
     quorum->probed_ms = 0;
-    if (sync->has_forgotten) { /* it had nothing, as all others: they begin together */
-        quorum_set_forgotten(quorum, false);
+    if (sync->has_lost_durability) { /* it had nothing, as all others: they begin together */
+        quorum_set_lost_durability(quorum, false);
         quorum_save(quorum);
     }
     log_write(LOG_NOTICE, "quorum: open term=%s group=%" PRIu64, sync->term.text, group);
@@ -164,20 +163,20 @@ static void quorum_step_closed(struct quorum *quorum) {
     const struct quorum_peer *best;
     uint32_t empty_count, nodes = (uint32_t)settings->replication_nodes;
     uint32_t replicas = (uint32_t)settings->sync_replicas;
-    sync->promise_count = quorum_count_promises(quorum, positions, &best, &empty_count);
-    if (term_is_none(&sync->term) || !quorum_has_promised(quorum, &sync->term)) {
+    sync->vote_count = quorum_count_votes(quorum, positions, &best, &empty_count);
+    if (term_is_none(&sync->term) || !quorum_has_voted(quorum, &sync->term)) {
         return;
     }
-    bool is_enough = 1 + sync->promise_count >= election_promises_needed(nodes, replicas);
-    if (is_enough && !sync->has_forgotten && best != NULL &&
+    bool is_enough = 1 + sync->vote_count >= election_votes_needed(nodes, replicas);
+    if (is_enough && !sync->has_lost_durability && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
         quorum_pull(quorum, best);
         return;
     }
     int64_t now = now_ms(quorum);
-    if (election_may_open(&own, positions, sync->promise_count, nodes, replicas,
-                          sync->has_forgotten, now, quorum->held_until_ms) ||
-        election_may_begin(own.group, sync->has_forgotten, empty_count, nodes, now,
+    if (election_may_open(&own, positions, sync->vote_count, nodes, replicas,
+                          sync->has_lost_durability, now, quorum->held_until_ms) ||
+        election_may_begin(own.group, sync->has_lost_durability, empty_count, nodes, now,
                            quorum->held_until_ms)) {
         quorum_open_term(quorum);
     }
@@ -196,7 +195,7 @@ static void quorum_step_pulling(struct quorum *quorum) {
     if (!is_whole) {
         log_write(LOG_WARNING, "quorum: what is missing did not come of node=%016" PRIx64,
                   quorum->pulled_node);
-        quorum_forget_peer(quorum, quorum->pulled_node);
+        quorum_drop_peer(quorum, quorum->pulled_node);
     }
     quorum_move(quorum, QUORUM_PULLED);
 }
@@ -290,13 +289,13 @@ struct quorum *quorum_create(struct server *server, uv_loop_t *loop, char *error
 /* What it has may be less than what it has acknowledged: as far as the file says how it ended. */
 static bool quorum_has_lost(const struct quorum *quorum) {
     switch (quorum->saved.left) {
-    case PROMISE_LEFT_CLEAN:
+    case VOTE_LEFT_CLEAN:
         return quorum->saved.group != quorum_last_group(quorum);
-    case PROMISE_LEFT_DURABLE:
+    case VOTE_LEFT_DURABLE:
         return false;
-    case PROMISE_LEFT_CRASHED:
+    case VOTE_LEFT_CRASHED:
         return strcmp(quorum->saved.boot, quorum->boot) != 0;
-    case PROMISE_LEFTS:
+    case VOTE_LEFTS:
         break;
     }
     return true;
@@ -307,38 +306,38 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     const struct settings *settings = settings_of(quorum);
     const struct term none = TERM_NONE;
     struct term_position position = quorum_position(quorum);
-    promise_read_boot(quorum->boot);
-    enum promise_status status = promise_load(quorum->directory, &quorum->saved, error);
-    bool has_forgotten = position.group == 0;
-    if (status == PROMISE_DAMAGED || status == PROMISE_FAILED) {
+    vote_read_boot(quorum->boot);
+    enum vote_status status = vote_load(quorum->directory, &quorum->saved, error);
+    bool has_lost_durability = position.group == 0;
+    if (status == VOTE_DAMAGED || status == VOTE_FAILED) {
         return false;
     }
-    if (status == PROMISE_MISSING) {
-        quorum->saved = (struct promise){.promised = none};
+    if (status == VOTE_MISSING) {
+        quorum->saved = (struct vote){.voted = none};
         while (quorum->saved.node == 0) {
             quorum->saved.node = quorum_random_number();
         }
     } else {
-        has_forgotten = has_forgotten || quorum_has_lost(quorum);
+        has_lost_durability = has_lost_durability || quorum_has_lost(quorum);
     }
     quorum->wanted = quorum->saved;
     sync->node = quorum->saved.node;
-    sync->promised = quorum->saved.promised;
-    sync->promises_needed = election_promises_needed((uint32_t)settings->replication_nodes,
-                                                     (uint32_t)settings->sync_replicas) -
-                            1;
+    sync->voted = quorum->saved.voted;
+    sync->votes_needed = election_votes_needed((uint32_t)settings->replication_nodes,
+                                               (uint32_t)settings->sync_replicas) -
+                         1;
     if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
         quorum->held_until_ms = election_hold_end(now_ms(quorum), quorum->saved.lease_ms);
     }
-    quorum_set_forgotten(quorum, has_forgotten);
-    if (!promise_save(quorum->directory, &quorum->wanted)) {
+    quorum_set_lost_durability(quorum, has_lost_durability);
+    if (!vote_save(quorum->directory, &quorum->wanted)) {
         snprintf(error, DISK_ERROR_MAX, "%.900s/leaderboard.promise cannot be written: %s",
                  quorum->directory, strerror(errno));
         return false;
     }
     quorum->saved = quorum->wanted;
-    log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " promised=%s group=%" PRIu64 "%s", sync->node,
-              sync->promised.text, position.group, has_forgotten ? " may-have-forgotten=yes" : "");
+    log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " voted=%s group=%" PRIu64 "%s", sync->node,
+              sync->voted.text, position.group, has_lost_durability ? " lost-durability=yes" : "");
     if (replication_is_replica(replication_of(quorum))) {
         quorum_move(quorum, QUORUM_BEGUN_AS_REPLICA);
     } else {
@@ -357,12 +356,13 @@ void quorum_stop(struct quorum *quorum) {
 }
 
 void quorum_end_cleanly(struct quorum *quorum, uint64_t group) {
-    if (quorum == NULL || sync_of(quorum)->state == SYNC_OFF || sync_of(quorum)->has_forgotten) {
+    if (quorum == NULL || sync_of(quorum)->state == SYNC_OFF ||
+        sync_of(quorum)->has_lost_durability) {
         return;
     }
-    quorum->wanted.left = PROMISE_LEFT_CLEAN;
+    quorum->wanted.left = VOTE_LEFT_CLEAN;
     quorum->wanted.group = group;
-    if (!promise_save(quorum->directory, &quorum->wanted)) {
+    if (!vote_save(quorum->directory, &quorum->wanted)) {
         log_write(LOG_WARNING,
                   "quorum: %s/leaderboard.promise cannot be written: the next start is as "
                   "after a crash",

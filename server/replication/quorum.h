@@ -1,11 +1,11 @@
-/* Failover without loss: terms, promises, and what is safe (sync-replicas; docs/replication.md has the
+/* Failover without loss: terms, votes, and what is safe (sync-replicas; docs/replication.md has the
  * protocol and its rules, T G P F D S B L; tests/model/ explores it). What is decided is in election.h; this
- * is what happens around it: messages, the file of promises, opening.
+ * is what happens around it: messages, the file of votes, opening.
  *
  *     OFF --begin--> REPLICA or CLOSED                       the files are loaded
  *     REPLICA --promote--> CLOSED                            SLAVEOF NO ONE: takes a term
- *     CLOSED --take_term--> CLOSED                           somebody has promised a greater one
- *     CLOSED --pull--> PULLING --pulled, or lost--> CLOSED   from who has promised and has most
+ *     CLOSED --take_term--> CLOSED                           somebody has voted for a greater one
+ *     CLOSED --pull--> PULLING --pulled, or lost--> CLOSED   from who has voted and has most
  *     CLOSED --open--> OPEN                                  the start mark is written: the history in the
  *                                                            keys (history.h) begins a new id, the term
  *     OPEN --take_term--> CLOSED                             as CLOSED
@@ -13,13 +13,13 @@
  *
  * Who follows says so before LB.SYNC, and again until it may go on:
  *
- *     REPLCONF PRESENT <node> <promised> <id> <group> <0|1: may have forgotten>
- *     +OPEN <term>       the master is open in it: promise it, then LB.SYNC
- *     +PREPARE <term>    promise it (on disk), then say so
+ *     REPLCONF PRESENT <node> <voted> <id> <group> <0|1: has lost durability>
+ *     +OPEN <term>       the master is open in it: vote for it, then LB.SYNC
+ *     +PREPARE <term>    vote for it (on disk), then say so
  *     +CLOSED            said: wait
  *     +OFF               the master has sync-replicas 0
  *
- * A promise is a PRESENT with that term. Behind LB.SYNC the master's pings carry probes, and REPLCONF ACK
+ * A vote is a PRESENT with that term. Behind LB.SYNC the master's pings carry probes, and REPLCONF ACK
  * <group> FSYNC <group> PROBE <probe> <acked> acknowledges for the quorum, up to the group that is written
  * to the journal, or with sync-replicas-fsync on disk; without PROBE it does not. */
 #ifndef SERVER_QUORUM_H
@@ -30,11 +30,11 @@
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/replication/election.h"
-#include "server/replication/promise_file.h"
+#include "server/replication/vote_file.h"
 #include "server/replication/wire.h"
 #include "server/system/worker.h"
 
-/* A node that has presented itself in this term. */
+/* A node that has registered in this term. */
 struct quorum_peer {
     struct sync_registration said;
     char host[REPLICATION_HOST_MAX + 1];
@@ -45,16 +45,16 @@ struct quorum {
     struct server *server;
     struct worker worker; /* saves `saving` */
     bool has_worker;
-    uv_timer_t timer;                     /* wakes the loop */
-    int64_t timer_ms;                     /* when; like all times here by clock_read_ms */
-    char *directory;                      /* absolute */
-    char boot[PROMISE_BOOT_SIZE + 1];     /* of the machine, now */
-    struct promise wanted, saving, saved; /* of the file: saved is on disk */
+    uv_timer_t timer;                  /* wakes the loop */
+    int64_t timer_ms;                  /* when; like all times here by clock_read_ms */
+    char *directory;                   /* absolute */
+    char boot[VOTE_BOOT_SIZE + 1];     /* of the machine, now */
+    struct vote wanted, saving, saved; /* of the file: saved is on disk */
     bool is_save_failed;
     int64_t retry_ms; /* when it is tried again */
     struct quorum_peer peers[ELECTION_NODES_MAX];
     uint32_t peer_count;
-    int64_t held_until_ms; /* before that it promises and opens nothing */
+    int64_t held_until_ms; /* before that it votes and opens nothing */
     /* PULLING */
     struct term_position target;
     uint64_t pulled_node;
@@ -84,7 +84,7 @@ MUST_CHECK bool quorum_begin(struct quorum *quorum, char *error);
 /* The role is now MASTER, or REPLICA of another master. */
 void quorum_promote(struct quorum *quorum);
 void quorum_follow(struct quorum *quorum);
-/* Before a tick's commands: promises, pulling, opening. */
+/* Before a tick's commands: votes, pulling, opening. */
 void quorum_begin_tick(struct quorum *quorum);
 /* Behind them, when the tick's group is complete: what is safe, and probes. */
 void quorum_end_tick(struct quorum *quorum);
@@ -114,7 +114,7 @@ enum quorum_advice {
 /* The answer to PRESENT. reason: REPLICATION_ERROR_MAX bytes. */
 MUST_CHECK enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer,
                                                  char *reason);
-/* The id that the answer to LB.SYNC names. false: it is of an older term than what was promised. */
+/* The id that the answer to LB.SYNC names. false: it is of an older term than what was voted for. */
 MUST_CHECK bool quorum_may_take(const struct quorum *quorum, struct bytes id);
 void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe);
 /* Its keys are not those of the master's history: as if it had forgotten, until it is filled. */

@@ -1,5 +1,5 @@
-/* Of a master: which nodes have registered, and what they have voted; once it is open, acknowledgements, probes and the
- * lease say up to where answers may leave. See quorum.h. */
+/* Of a master: which nodes have registered, and what they have voted; once it is open,
+ * acknowledgements, probes and the lease say up to where answers may leave. See quorum.h. */
 #include "server/replication/quorum_parts.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ enum {
     PROBE_MS_MAX = 1000,
 };
 
-/* ---- promises of others ---- */
+/* ---- votes of others ---- */
 
 static struct quorum_peer *quorum_master_find_peer(struct quorum *quorum, uint64_t node) {
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
@@ -24,43 +24,43 @@ static struct quorum_peer *quorum_master_find_peer(struct quorum *quorum, uint64
     return NULL;
 }
 
-void quorum_forget_peer(struct quorum *quorum, uint64_t node) {
+void quorum_drop_peer(struct quorum *quorum, uint64_t node) {
     struct quorum_peer *peer = quorum_master_find_peer(quorum, node);
     if (peer != NULL) {
         *peer = quorum->peers[--quorum->peer_count];
     }
 }
 
-static void quorum_master_keep_promise(struct quorum *quorum, const struct replica *replica,
-                                       const struct sync_registration *said) {
+static void quorum_master_keep_vote(struct quorum *quorum, const struct replica *replica,
+                                    const struct sync_registration *said) {
     struct quorum_peer *peer = quorum_master_find_peer(quorum, said->node);
     if (peer == NULL) {
         if (quorum->peer_count + 1 >= (uint32_t)settings_of(quorum)->replication_nodes) {
             log_write(LOG_WARNING,
-                      "quorum: more servers than replication-nodes: the promise of %016" PRIx64
+                      "quorum: more servers than replication-nodes: the vote of %016" PRIx64
                       " does not count",
                       said->node);
             return;
         }
         peer = &quorum->peers[quorum->peer_count++];
-        log_write(LOG_NOTICE, "quorum: promise node=%016" PRIx64 " term=%s group=%" PRIu64 "%s",
+        log_write(LOG_NOTICE, "quorum: vote node=%016" PRIx64 " term=%s group=%" PRIu64 "%s",
                   said->node, sync_of(quorum)->term.text, said->position.group,
-                  said->has_forgotten ? " may-have-forgotten=yes" : "");
+                  said->has_lost_durability ? " lost-durability=yes" : "");
     }
     peer->said = *said;
     replication_print_address(replica, peer->host);
     peer->port = replica->port;
 }
 
-uint32_t quorum_count_promises(const struct quorum *quorum,
-                               struct term_position positions[ELECTION_NODES_MAX],
-                               const struct quorum_peer **best, uint32_t *empty_count) {
+uint32_t quorum_count_votes(const struct quorum *quorum,
+                            struct term_position positions[ELECTION_NODES_MAX],
+                            const struct quorum_peer **best, uint32_t *empty_count) {
     uint32_t count = 0;
     *best = NULL;
     *empty_count = 0;
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
         const struct quorum_peer *peer = &quorum->peers[i];
-        if (peer->said.has_forgotten) {
+        if (peer->said.has_lost_durability) {
             *empty_count += peer->said.position.group == 0;
             continue;
         }
@@ -103,8 +103,8 @@ void quorum_register(struct quorum *quorum, struct replica *replica,
                     "will not open");
         return;
     }
-    if (term_compare(&said->promised, &sync->term) > 0) {
-        quorum_take_greater_term(quorum, &said->promised);
+    if (term_compare(&said->voted, &sync->term) > 0) {
+        quorum_take_greater_term(quorum, &said->voted);
     }
     if (sync->state == SYNC_OPEN) {
         replica->is_counted = true;
@@ -112,8 +112,8 @@ void quorum_register(struct quorum *quorum, struct replica *replica,
         replica->sync_group = 0;
         replica->answered_ms = 0;
         quorum_master_answer_term(reply, "OPEN", &sync->term);
-    } else if (term_compare(&said->promised, &sync->term) == 0) {
-        quorum_master_keep_promise(quorum, replica, said);
+    } else if (term_compare(&said->voted, &sync->term) == 0) {
+        quorum_master_keep_vote(quorum, replica, said);
         reply_simple(reply, "CLOSED");
         replicator_wake(replicator_of(quorum));
     } else {
@@ -125,7 +125,7 @@ const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pullin
                                      const struct term *term) {
     const struct sync *sync = sync_of(quorum);
     if (is_pulling) {
-        return sync->state == SYNC_REPLICA && quorum_has_promised(quorum, term)
+        return sync->state == SYNC_REPLICA && quorum_has_voted(quorum, term)
                    ? NULL
                    : "NOMASTERLINK that term is not promised here";
     }

@@ -1,5 +1,5 @@
-/* Of every node: what it has voted, which is on disk, and what it has; of a replica: what its master answers, and what it
- * may acknowledge. See quorum.h. */
+/* Of every node: what it has voted, which is on disk, and what it has; of a replica: what its
+ * master answers, and what it may acknowledge. See quorum.h. */
 #include "server/replication/quorum_parts.h"
 
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include "server/system/digest.h"
 #include "server/system/log.h"
 
-enum { SAVE_RETRY_MS = 1000 }; /* after the file of promises could not be written */
+enum { SAVE_RETRY_MS = 1000 }; /* after the file of votes could not be written */
 
-/* ---- the file of promises ---- */
+/* ---- the file of votes ---- */
 
-static bool quorum_node_is_same(const struct promise *a, const struct promise *b) {
-    return a->node == b->node && term_compare(&a->promised, &b->promised) == 0 &&
-           a->left == b->left && a->group == b->group && a->lease_ms == b->lease_ms &&
+static bool quorum_node_is_same(const struct vote *a, const struct vote *b) {
+    return a->node == b->node && term_compare(&a->voted, &b->voted) == 0 && a->left == b->left &&
+           a->group == b->group && a->lease_ms == b->lease_ms &&
            memcmp(a->boot, b->boot, sizeof a->boot) == 0;
 }
 
@@ -27,7 +27,7 @@ bool quorum_is_saved(const struct quorum *quorum) {
 
 static void quorum_node_run_save(void *context) {
     struct quorum *quorum = context;
-    quorum->is_save_failed = !promise_save(quorum->directory, &quorum->saving);
+    quorum->is_save_failed = !vote_save(quorum->directory, &quorum->saving);
 }
 
 void quorum_on_saved(void *context) {
@@ -38,7 +38,7 @@ void quorum_on_saved(void *context) {
                   quorum->directory);
     } else {
         quorum->saved = quorum->saving;
-        sync_of(quorum)->promised = quorum->saved.promised;
+        sync_of(quorum)->voted = quorum->saved.voted;
     }
     replicator_wake(replicator_of(quorum));
 }
@@ -50,26 +50,23 @@ void quorum_save(struct quorum *quorum) {
     }
 }
 
-void quorum_promise(struct quorum *quorum, const struct term *term) {
-    if (term_compare(term, &quorum->wanted.promised) > 0) {
-        quorum->wanted.promised = *term;
+void quorum_vote(struct quorum *quorum, const struct term *term) {
+    if (term_compare(term, &quorum->wanted.voted) > 0) {
+        quorum->wanted.voted = *term;
         quorum_save(quorum);
     }
 }
 
-bool quorum_has_promised(const struct quorum *quorum, const struct term *term) {
-    return term_compare(&quorum->saved.promised, term) == 0 &&
-           term_compare(&quorum->wanted.promised, term) == 0;
+bool quorum_has_voted(const struct quorum *quorum, const struct term *term) {
+    return term_compare(&quorum->saved.voted, term) == 0 &&
+           term_compare(&quorum->wanted.voted, term) == 0;
 }
 
 uint64_t quorum_random_number(void) {
     char digits[TERM_NODE_SIZE];
-    uint64_t number = 0;
+    uint64_t number;
     digest_random(digits, sizeof digits);
-    for (size_t i = 0; i < sizeof digits; i++) {
-        number =
-            number << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
-    }
+    CHECK(term_parse_node((struct bytes){.at = digits, .size = sizeof digits}, &number));
     return number;
 }
 
@@ -97,24 +94,24 @@ struct term_position quorum_position(const struct quorum *quorum) {
     return position;
 }
 
-void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten) {
+void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability) {
     static const char no_boot[] = "------------------------------------";
-    _Static_assert(sizeof no_boot == PROMISE_BOOT_SIZE + 1, "as long as a boot");
-    bool is_durable = settings_of(quorum)->sync_replicas_fsync && !has_forgotten;
-    sync_of(quorum)->has_forgotten = has_forgotten;
-    replication_of(quorum)->is_priority_zero = has_forgotten;
-    quorum->wanted.left = is_durable ? PROMISE_LEFT_DURABLE : PROMISE_LEFT_CRASHED;
+    _Static_assert(sizeof no_boot == VOTE_BOOT_SIZE + 1, "as long as a boot");
+    bool is_durable = settings_of(quorum)->sync_replicas_fsync && !has_lost_durability;
+    sync_of(quorum)->has_lost_durability = has_lost_durability;
+    replication_of(quorum)->is_priority_zero = has_lost_durability;
+    quorum->wanted.left = is_durable ? VOTE_LEFT_DURABLE : VOTE_LEFT_CRASHED;
     quorum->wanted.group = 0;
     /* Who has forgotten has, whatever happens, until it is filled. */
-    memcpy(quorum->wanted.boot, has_forgotten ? no_boot : quorum->boot, sizeof no_boot);
+    memcpy(quorum->wanted.boot, has_lost_durability ? no_boot : quorum->boot, sizeof no_boot);
 }
 
 void quorum_describe(const struct quorum *quorum, struct sync_registration *said) {
     *said = (struct sync_registration){
         .node = quorum->saved.node,
-        .promised = quorum->saved.promised,
+        .voted = quorum->saved.voted,
         .position = quorum_position(quorum),
-        .has_forgotten = sync_of(quorum)->has_forgotten,
+        .has_lost_durability = sync_of(quorum)->has_lost_durability,
     };
 }
 
@@ -138,13 +135,13 @@ static bool quorum_node_has_word(struct bytes answer, const char *word, struct t
 
 static enum quorum_advice quorum_node_take_open(struct quorum *quorum, const struct term *term,
                                                 char *reason) {
-    if (!election_may_take(term, &quorum->wanted.promised)) {
+    if (!election_may_take(term, &quorum->wanted.voted)) {
         snprintf(reason, REPLICATION_ERROR_MAX,
                  "the master is of an older term than this server has promised: %s", term->text);
         return QUORUM_REFUSES;
     }
-    quorum_promise(quorum, term);
-    if (!quorum_has_promised(quorum, term)) {
+    quorum_vote(quorum, term);
+    if (!quorum_has_voted(quorum, term)) {
         return QUORUM_WAIT; /* for the disk */
     }
     quorum->master_term = *term;
@@ -152,9 +149,9 @@ static enum quorum_advice quorum_node_take_open(struct quorum *quorum, const str
 }
 
 static void quorum_node_prepare(struct quorum *quorum, const struct term *term) {
-    if (election_may_promise(term, &quorum->wanted.promised, sync_of(quorum)->has_forgotten,
-                             quorum_last_group(quorum), now_ms(quorum), quorum->held_until_ms)) {
-        quorum_promise(quorum, term);
+    if (election_may_vote(term, &quorum->wanted.voted, sync_of(quorum)->has_lost_durability,
+                          quorum_last_group(quorum), now_ms(quorum), quorum->held_until_ms)) {
+        quorum_vote(quorum, term);
     }
 }
 
@@ -172,7 +169,7 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
         return QUORUM_WAIT;
     }
     if (bytes_equal(answer, BYTES("+OFF"))) {
-        if (term_compare(&quorum->wanted.promised, &none) == 0) {
+        if (term_compare(&quorum->wanted.voted, &none) == 0) {
             return QUORUM_GO_ON; /* it has never taken part: the settings are being changed */
         }
         snprintf(reason, REPLICATION_ERROR_MAX,
@@ -202,16 +199,16 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
 
 /* It has all that the master had when the link was new, and will not forget it again. */
 static void quorum_node_fill(struct quorum *quorum) {
-    if (sync_of(quorum)->has_forgotten && quorum->fill_group > 0 &&
+    if (sync_of(quorum)->has_lost_durability && quorum->fill_group > 0 &&
         quorum_kept_group(quorum) >= quorum->fill_group) {
-        quorum_set_forgotten(quorum, false);
+        quorum_set_lost_durability(quorum, false);
         quorum_save(quorum);
         log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, quorum_kept_group(quorum));
     }
 }
 
 void quorum_doubt(struct quorum *quorum) {
-    quorum_set_forgotten(quorum, true);
+    quorum_set_lost_durability(quorum, true);
     quorum_save(quorum);
 }
 
@@ -238,9 +235,9 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
         return false;
     }
     quorum_node_fill(quorum);
-    if (!election_may_ack(&quorum->master_term, &quorum->wanted.promised,
-                          sync_of(quorum)->has_forgotten) ||
-        !quorum_has_promised(quorum, &quorum->master_term)) {
+    if (!election_may_ack(&quorum->master_term, &quorum->wanted.voted,
+                          sync_of(quorum)->has_lost_durability) ||
+        !quorum_has_voted(quorum, &quorum->master_term)) {
         return false;
     }
     if (quorum->probe_lease_ms > quorum->wanted.lease_ms) {

@@ -1,9 +1,10 @@
-/* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py): promote, present,
- * take_term, prepare, promise, keep_promise, pull, open, take, fill, acknowledge, probe.
+/* What the files of quorum.h share. Names are those of the model (tests/model/protocol.py):
+ * promote, present, take_term, prepare, vote, keep_vote, pull, open, take, fill, acknowledge,
+ * probe.
  *
  *     quorum.c         states; terms, opening, pulling; what is done in a tick; the start and the end
- *     quorum_node.c    of every node: what it has promised and has; of a replica: what it acknowledges
- *     quorum_master.c  of a master: what others have promised; once it is open: the commit wait */
+ *     quorum_node.c    of every node: what it has voted for and has; of a replica: what it acknowledges
+ *     quorum_master.c  of a master: what others have voted for; once it is open: the commit wait */
 #ifndef SERVER_QUORUM_PARTS_H
 #define SERVER_QUORUM_PARTS_H
 
@@ -27,7 +28,7 @@ static inline const struct settings *settings_of(const struct quorum *quorum) {
     return &quorum->server->settings;
 }
 
-/* Leases and promises count by the clock that goes on while the machine is suspended. */
+/* Leases and votes count by the clock that goes on while the machine is suspended. */
 static inline int64_t now_ms(const struct quorum *quorum) {
     return clock_read_ms(&quorum->server->clock);
 }
@@ -45,12 +46,12 @@ enum quorum_event {
     QUORUM_FOLLOWS,
 };
 void quorum_move(struct quorum *quorum, enum quorum_event event);
-/* May a master open, some time? Not one that may have forgotten what it acknowledged. */
+/* May a master open, some time? Not one that has lost durability. */
 bool quorum_may_ever_open(const struct quorum *quorum);
-/* A term above all that are known; closed until it is promised. */
+/* A term above all that are known; closed until it is voted for. */
 void quorum_take_term(struct quorum *quorum, const struct term *highest);
-/* Somebody has promised more than this master's term. */
-void quorum_take_greater_term(struct quorum *quorum, const struct term *promised);
+/* Somebody has voted for more than this master's term. */
+void quorum_take_greater_term(struct quorum *quorum, const struct term *voted);
 
 /* ---- quorum_node.c ---- */
 
@@ -60,25 +61,25 @@ void quorum_save(struct quorum *quorum);
 void quorum_on_saved(void *context);
 /* `saved` is what is wanted. */
 bool quorum_is_saved(const struct quorum *quorum);
-void quorum_promise(struct quorum *quorum, const struct term *term);
+void quorum_vote(struct quorum *quorum, const struct term *term);
 /* It, and nothing greater; on disk. */
-bool quorum_has_promised(const struct quorum *quorum, const struct term *term);
+bool quorum_has_voted(const struct quorum *quorum, const struct term *term);
 uint64_t quorum_last_group(const struct quorum *quorum);
-/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of its
- * machine. */
+/* Up to where it will still have it, whatever becomes of its process; with sync-replicas-fsync, of
+ * its machine. */
 uint64_t quorum_kept_group(const struct quorum *quorum);
 struct term_position quorum_position(const struct quorum *quorum);
-/* It may have forgotten what it acknowledged, or not any more: to be saved. */
-void quorum_set_forgotten(struct quorum *quorum, bool has_forgotten);
+/* It has lost durability, or not any more: to be saved. */
+void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability);
 uint64_t quorum_random_number(void);
 
 /* ---- quorum_master.c ---- */
 
 /* What those that have forgotten nothing have; how many others have nothing at all. */
-uint32_t quorum_count_promises(const struct quorum *quorum,
-                               struct term_position positions[ELECTION_NODES_MAX],
-                               const struct quorum_peer **best, uint32_t *empty_count);
-void quorum_forget_peer(struct quorum *quorum, uint64_t node);
+uint32_t quorum_count_votes(const struct quorum *quorum,
+                            struct term_position positions[ELECTION_NODES_MAX],
+                            const struct quorum_peer **best, uint32_t *empty_count);
+void quorum_drop_peer(struct quorum *quorum, uint64_t node);
 
 /* Behind a tick's commands: what is safe, and probes. */
 void quorum_step_open(struct quorum *quorum);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "server/clients/job.h"
 #include "server/clients/server.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
@@ -154,7 +155,7 @@ void replication_open(struct server *server) {
 void replication_begin_epoch(struct server *server) {
     server->replication.epoch++;
     wait_begin_epoch(&server->waits);
-    jobs_end_orders(server);
+    jobs_end_durable(server);
     server->jobs.is_resumed = false;
 }
 
@@ -332,13 +333,13 @@ const char *replication_read_refusal(const struct server *server) {
     case REPLICATION_KEYS_PROMOTING:
         return "LOADING What was received from the master is being applied";
     case REPLICATION_KEYS_CLOSED:
-        return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
+        return replication->sync.has_lost_durability ? SYNC_LOST_ERROR : SYNC_CLOSED_ERROR;
     }
     return NULL;
 }
 
 bool replication_serves_as_master(const struct server *server) {
-    bool is_up = !server->durability.is_loading && !server->retiring.is_begun;
+    bool is_up = !server->durability.is_loading && !server->ending.retiring.is_begun;
     return is_up && !replication_is_replica(&server->replication) &&
            replication_write_refusal(server) == NULL &&
            !sync_is_lease_over(&server->replication.sync, clock_read_ms(&server->clock));

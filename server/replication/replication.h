@@ -1,17 +1,28 @@
-/* Replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
- * WAIT and the refusals need of them. The replicator (replicator.h) opens connections, copies and applies,
- * and keeps this struct up to date; commands read it, and tell the replicator what is asked for. Without one
- * (tests of handlers, the module) both ends work, and nothing is connected.
+/* How this room works: the journal's groups of effects are the stream. A master's feed (feed.h)
+ * keeps the latest of them in a backlog and sends each replica what follows its position, or first
+ * a full copy. A replica's link (master_link.h) receives them, apply.h applies them to the keys,
+ * and the same groups go into its own journal. An id in the keys (history.h) says which history the
+ * numbers are of; an id is a term (term.h), so ids also say which is the newer one. With
+ * sync-replicas the quorum (quorum.h, its decisions: election.h) lets a master open only with
+ * enough votes, and answer only what enough replicas have. replicator.h holds these parts, and is
+ * called by the tick and by commands; failover.h hands the master's place over.
+ *
+ * This header is replication as commands see it: the role, the link to the master, the replicas,
+ * and what INFO, ROLE, WAIT and the refusals need of them. The replicator (replicator.h) opens
+ * connections, copies and applies, and keeps this struct up to date; commands read it, and tell the
+ * replicator what is asked for. Without one (tests of handlers, the module) both ends work, and
+ * nothing is connected.
  *
  *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
  *                                    | replication_follow: another master
  *
  * A position is a group of effects: persistence numbers them from 1 without gaps
  * (persistence_last_group). A replica has its master's numbers. What Redis calls an offset (of
- * master_repl_offset, slave_repl_offset, ROLE, WAIT, REPLCONF ACK) is the number of the last group here.
+ * master_repl_offset, slave_repl_offset, ROLE, WAIT, REPLCONF ACK) is the number of the last group
+ * here.
  *
- * A history is a replication id: 40 hex digits that a server makes when it first opens as a master, and anew
- * at each promotion. Groups up to second_until also belong to second_id, the id before. */
+ * A history is a replication id: 40 hex digits that a server makes when it first opens as a master,
+ * and anew at each promotion. Groups up to second_until also belong to second_id, the id before. */
 #ifndef SERVER_REPLICATION_H
 #define SERVER_REPLICATION_H
 
@@ -70,14 +81,14 @@ struct replica {
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
     bool
         is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
-    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
-    uint64_t ack_group;      /* in its memory */
-    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
-    uint64_t sent_group;     /* the last group handed to its connection */
+    bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;  /* in its memory */
+    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group; /* the last group handed to its connection */
     size_t
         fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
     bool is_failed; /* the machinery has given it up: its session is being closed */
-    /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
+    /* sync-replicas: its node; 0: it has not registered, and does not count. */
     uint64_t node;
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
     uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
@@ -103,7 +114,7 @@ struct replication_wish {
     bool wants_failover;
     bool is_redis;    /* PSYNC, SYNC */
     bool is_old;      /* SYNC: nothing is answered before the copy */
-    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
+    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has voted for */
     struct term term; /* that term */
 };
 
@@ -116,20 +127,21 @@ struct replication {
     char id[REPLICATION_ID_SIZE + 1];
     char second_id[REPLICATION_ID_SIZE + 1]; /* all 0: none */
     uint64_t second_until;                   /* the last group that belongs to second_id, too */
-    /* A master that still applies what it received as a replica: until then its boards are not its own to change, and
-     * who asks for them waits. */
+    /* A master that still applies what it received as a replica: until then its boards are not its
+     * own to change, and who asks for them waits. */
     bool is_promoting;
     uint64_t group; /* the last group in memory: persistence_last_group, kept here
                                               * by the machinery for INFO; of a replica: applied */
-    /* How often the history under this server's clients has changed: see replication_begin_epoch. */
+    /* How often the history under this server's clients has changed: see
+     * replication_begin_epoch. */
     uint64_t epoch;
     uint64_t copies; /* of these, by a full copy that has replaced the keys */
 
     /* ---- of a replica ---- */
     char master_host[REPLICATION_HOST_MAX + 1]; /* as given; "" for a master */
     uint16_t master_port;
-    /* There are boards to serve. The machinery clears it where a replica starts without files of its
-     * own, until its first full copy is there. */
+    /* There are boards to serve. The machinery clears it where a replica starts without files of
+     * its own, until its first full copy is there. */
     bool is_whole;
     /* The boards are being loaded in place: commands that need them are answered -LOADING. */
     bool is_loading;
@@ -162,8 +174,8 @@ struct replication {
         bool is_forced;
         int64_t until_ms; /* monotonic; INT64_MAX: no timeout */
         bool is_ordered;  /* by a Sentinel, through the target */
-        /* Of a replica that is to be master: so long it waits for its master to hand over, monotonic.
-         * 0: it does not. */
+        /* Of a replica that is to be master: so long it waits for its master to hand over,
+         * monotonic. 0: it does not. */
         int64_t asked_until_ms;
     } failover;
 
@@ -202,14 +214,15 @@ static inline enum replication_keys replication_keys(const struct replication *r
            : replication->failover.state != REPLICATION_FAILOVER_NONE ? REPLICATION_KEYS_HELD
                                                                       : REPLICATION_KEYS_OWN;
 }
-/* May this server change the keys, now? Asked before anything changes them: a command, the end of a time
- * to live or of a period, a client that is served what it waited for, a job, the name of the history. */
+/* May this server change the keys, now? Asked before anything changes them: a command, the end of a
+ * time to live or of a period, a client that is served what it waited for, a job, the name of the
+ * history. */
 static inline bool replication_may_change(const struct replication *replication) {
     return replication_keys(replication) == REPLICATION_KEYS_OWN;
 }
-/* What an answer that waits depends on: it may leave only if this is still the same. With sync-replicas it
- * is the term that answers; without, an answer depends on this server's disk alone, until other keys are
- * there. */
+/* What an answer that waits depends on: it may leave only if this is still the same. With
+ * sync-replicas it is the term that answers; without, an answer depends on this server's disk
+ * alone, until other keys are there. */
 static inline uint64_t replication_answer_epoch(const struct replication *replication) {
     return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;
 }
@@ -218,20 +231,22 @@ static inline bool replication_is_up(const struct replication *replication) {
     return replication->link == REPLICATION_LINK_CONNECTED;
 }
 
-/* Become a replica of that master, or of another one; settings->replicaof says so, too (CONFIG REWRITE).
- * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
- * memory, nothing changed. */
+/* Become a replica of that master, or of another one; settings->replicaof says so, too (CONFIG
+ * REWRITE). Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already.
+ * false: out of memory, nothing changed. */
 MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
-/* Become a master: replicator_promote, then a new id; the old one stays as the second. No-op for a master. Where much was
- * received and not applied, that goes on in steps: replication.is_promoting. */
+/* Become a master: replicator_promote, then a new id; the old one stays as the second. No-op for a
+ * master. Where much was received and not applied, that goes on in steps:
+ * replication.is_promoting. */
 void replication_promote(struct server *server);
 /* The machinery has applied what was received. */
 void replication_open(struct server *server);
 /* The process is about to end: what was received is to be there. */
 void replication_finish_promotion(struct server *server);
-/* The history under this server's clients has changed, or is not this server's to decide any more: it
- * follows another server, a greater term begins, a closed master takes over the history of another, or a
- * full copy has replaced the keys. Numbers of groups that are known from before mean nothing now.
+/* The history under this server's clients has changed, or is not this server's to decide any more:
+ * it follows another server, a greater term begins, a closed master takes over the history of
+ * another, or a full copy has replaced the keys. Numbers of groups that are known from before mean
+ * nothing now.
  *
  *     answers that wait (RESP, HTTP)  are never sent: replication_answer_epoch
  *     BZPOPMIN, WAIT and their kin    end with an error: waiting_disconnect
@@ -250,7 +265,8 @@ MUST_CHECK struct replica *replication_get_replica(struct session *session);
 /* LB.SYNC: put it into the list, in that state. */
 void replication_add_replica(struct server *server, struct replica *replica,
                              enum replica_state state);
-/* The session ends, or is no replica any more: out of the list, replicator_leave, freed. No-op without one. */
+/* The session ends, or is no replica any more: out of the list, replicator_leave, freed. No-op
+ * without one. */
 void replication_remove_replica(struct server *server, struct session *session);
 /* REPLCONF ACK. Never goes back. */
 void replication_take_ack(struct server *server, struct replica *replica, uint64_t group);
@@ -290,10 +306,10 @@ static inline bool replication_may_refuse(const struct replication *replication,
 const char *replication_write_refusal(const struct server *server);
 /* The error for a command that needs the boards: "LOADING ...", "MASTERDOWN ..."; NULL: none. */
 const char *replication_read_refusal(const struct server *server);
-/* Is it a master whose answers to writers, and to readers who must see every write, leave now? Not while files are
- * loaded or the server retires, nor when it is closed or without its lease (sync-replicas), nor without the
- * replicas that min-replicas-to-write wants: then another master may have been made. INFO tells balancers so as
- * serves_as_master. */
+/* Is it a master whose answers to writers, and to readers who must see every write, leave now? Not
+ * while files are loaded or the server retires, nor when it is closed or without its lease
+ * (sync-replicas), nor without the replicas that min-replicas-to-write wants: then another master
+ * may have been made. INFO tells balancers so as serves_as_master. */
 bool replication_serves_as_master(const struct server *server);
 /* What INFO says, and Sentinel reads, as slave_priority. */
 int64_t replication_priority(const struct server *server);

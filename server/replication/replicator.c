@@ -265,7 +265,7 @@ static void replicator_follow_redis(struct replicator *replicator) {
 
 /* ---- the start ---- */
 
-/* Without what it has promised this server may not take part. */
+/* Without what it has voted for this server may not take part. */
 static void replicator_end_process(const char *error) {
     log_write(LOG_WARNING, "cannot start: %s", error);
     log_close();

@@ -1,13 +1,13 @@
-/* What moves replication: one feed for replicas (feed.h), one link to a master (master_link.h), with
- * sync-replicas a quorum (quorum.h), and what happens to them when the role changes.
+/* What moves replication: one feed for replicas (feed.h), one link to a master (master_link.h),
+ * with sync-replicas a quorum (quorum.h), and what happens to them when the role changes.
  *
  *     tick    replicator_begin_tick: what has come of a master is applied, before commands run
  *             ... commands ...; their group ends
  *             replicator_end_tick: groups go to replicas, acknowledgements to the master
  *
- * The history is opened, which means written into the keys (history.h), when the first replica comes, and
- * anew at each promotion of a master and with its first change after each start: an id stands for what one
- * server wrote in one life. */
+ * The history is opened, which means written into the keys (history.h), when the first replica
+ * comes, and anew at each promotion of a master and with its first change after each start: an id
+ * stands for what one server wrote in one life. */
 #ifndef SERVER_REPLICATOR_H
 #define SERVER_REPLICATOR_H
 
@@ -17,18 +17,19 @@ struct buffer;
 struct replicator;
 struct uv_loop_s;
 
-/* server->replication.replicator is it from now on. wake lets the tick run. NULL: out of memory, or libuv failed. */
+/* server->replication.replicator is it from now on. wake lets the tick run. NULL: out of memory, or
+ * libuv failed. */
 MUST_CHECK struct replicator *replicator_create(struct server *server, struct uv_loop_s *loop,
                                                 void (*wake)(void *context), void *context);
 /* Close handles; the loop turns once more before replicator_destroy. */
 void replicator_stop(struct replicator *replicator);
-/* Persistence has stopped, with everything up to this group on disk (sync-replicas: the next start has
- * lost nothing). */
+/* Persistence has stopped, with everything up to this group on disk (sync-replicas: the next start
+ * has lost nothing). */
 void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group);
 void replicator_destroy(struct replicator *replicator);
 
-/* Before the first command, before the tick's group is complete, and when it is. true: there is more to do
- * at once. */
+/* Before the first command, before the tick's group is complete, and when it is. true: there is
+ * more to do at once. */
 bool replicator_begin_tick(struct replicator *replicator);
 void replicator_close_tick(struct replicator *replicator);
 bool replicator_end_tick(struct replicator *replicator);
@@ -36,20 +37,23 @@ void replicator_second(struct replicator *replicator);
 
 /* ---- for commands, between the effects of two of them ----
  *
- * All return at once; anything that takes time goes on in the loop. Without a replicator (NULL) they do
- * nothing. */
+ * All return at once; anything that takes time goes on in the loop. Without a replicator (NULL)
+ * they do nothing. */
 
-/* replication_follow: the role, host or port is new. Drop the old link and begin one. What was received
- * already of the old master stays. is_failover: a FAILOVER shifts (failover.h): let the server at master_host become
- * master, by a handshake that ends in LB.SYNC ... FAILOVER; failover_end is told its answer. */
+/* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
+ * received already of the old master stays. is_failover: a FAILOVER shifts (failover.h): let the
+ * server at master_host become master, by a handshake that ends in LB.SYNC ... FAILOVER;
+ * failover_end is told its answer. */
 void replicator_follow(struct replicator *replicator, bool is_failover);
-/* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true: that is done, and
- * `group` is right: a new id begins behind it as soon as this returns. It is to be on disk before a write is
- * answered. false: it goes on in steps, and replication_open follows. */
+/* replication_promote: the role is MASTER now. Drop the link, and apply what was received. true:
+ * that is done, and `group` is right: a new id begins behind it as soon as this returns. It is to
+ * be on disk before a write is answered. false: it goes on in steps, and replication_open
+ * follows. */
 MUST_CHECK bool replicator_promote(struct replicator *replicator);
 /* The rest of it at once: then replication_open was called. */
 void replicator_finish_promotion(struct replicator *replicator);
-/* The ids are new (after replicator_promote, and by replication_change_id): the keys are to say so. */
+/* The ids are new (after replicator_promote, and by replication_change_id): the keys are to say
+ * so. */
 void replicator_write_history(struct replicator *replicator);
 /* LB.SYNC, PSYNC: answer it, and send the session what it asks for. */
 void replicator_sync(struct replicator *replicator, struct replica *replica,
@@ -84,8 +88,8 @@ void replicator_pull(struct replicator *replicator, const char *host, uint16_t p
 void replicator_end_pull(struct replicator *replicator);
 /* Has the pull got further since it was asked last? */
 MUST_CHECK bool replicator_pull_advances(struct replicator *replicator);
-/* Begin the history of this id, behind the last group: the server changes its keys itself now. false: no memory,
- * nothing changed. */
+/* Begin the history of this id, behind the last group: the server changes its keys itself now.
+ * false: no memory, nothing changed. */
 MUST_CHECK bool replicator_open_term(struct replicator *replicator, const struct term *id);
 /* It does not any more. */
 void replicator_close_term(struct replicator *replicator);

@@ -9,8 +9,8 @@
 enum sync_state {
     SYNC_OFF,     /* sync-replicas 0, or files are loaded */
     SYNC_REPLICA, /* it follows a master */
-    SYNC_CLOSED,  /* a master that waits for promises */
-    SYNC_PULLING, /* the same, which takes what it lacks of one that has promised */
+    SYNC_CLOSED,  /* a master that waits for votes */
+    SYNC_PULLING, /* the same, which takes what it lacks of one that has voted */
     SYNC_OPEN,    /* a master */
     SYNC_STATES,
 };
@@ -19,11 +19,11 @@ const char *sync_state_name(enum sync_state state);
 
 struct sync {
     enum sync_state state;
-    bool has_forgotten;   /* it may have forgotten what it acknowledged, or has nothing */
-    uint64_t node;        /* its number, made once */
-    struct term promised; /* the highest, on disk */
-    struct term term;     /* its own: CLOSED, PULLING, OPEN */
-    uint32_t promises_needed, promise_count; /* CLOSED: of others */
+    bool has_lost_durability;          /* it may lack what it has acknowledged, or has nothing */
+    uint64_t node;                     /* its number, made once */
+    struct term voted;                 /* the highest, on disk */
+    struct term term;                  /* its own: CLOSED, PULLING, OPEN */
+    uint32_t votes_needed, vote_count; /* CLOSED: of others */
     uint64_t mark_group;  /* OPEN: the last one of its start mark: nothing is safe before this is */
     uint64_t safe_group;  /* OPEN: acknowledged by sync-replicas others */
     bool has_lease;       /* OPEN: sync-replicas-lease is not 0 */
@@ -57,7 +57,7 @@ int64_t sync_held_ms(const struct sync *sync, int64_t now_ms);
 #define SYNC_CLOSED_ERROR                                                                          \
     "LOADING this server is to be master, and is closed until enough servers have promised to "    \
     "follow no older one (sync-replicas)"
-#define SYNC_FORGOTTEN_ERROR                                                                       \
+#define SYNC_LOST_ERROR                                                                            \
     "LOADING this server is to be master, but may have forgotten writes that it acknowledged: "    \
     "make "                                                                                        \
     "it a replica of one that has not (sync-replicas)"
@@ -69,9 +69,9 @@ int64_t sync_held_ms(const struct sync *sync, int64_t now_ms);
 /* What a node that follows says of itself: REPLCONF PRESENT. */
 struct sync_registration {
     uint64_t node;
-    struct term promised; /* on its disk */
+    struct term voted; /* on its disk */
     struct term_position position;
-    bool has_forgotten;
+    bool has_lost_durability;
 };
 
 #endif

@@ -42,15 +42,27 @@ bool term_next(const struct term *highest, uint64_t node, uint64_t random, struc
     return true;
 }
 
-bool term_parse(struct bytes text, struct term *term) {
-    if (text.size != TERM_SIZE) {
-        return false;
-    }
-    for (size_t i = 0; i < TERM_SIZE; i++) {
+static bool term_is_hex(struct bytes text) {
+    for (size_t i = 0; i < text.size; i++) {
         char digit = text.at[i];
         if ((digit < '0' || digit > '9') && (digit < 'a' || digit > 'f')) {
             return false;
         }
+    }
+    return true;
+}
+
+bool term_parse_node(struct bytes text, uint64_t *node) {
+    if (text.size != TERM_NODE_SIZE || !term_is_hex(text)) {
+        return false;
+    }
+    *node = term_read_digits(text.at, TERM_NODE_SIZE);
+    return true;
+}
+
+bool term_parse(struct bytes text, struct term *term) {
+    if (text.size != TERM_SIZE || !term_is_hex(text)) {
+        return false;
     }
     memcpy(term->text, text.at, TERM_SIZE);
     term->text[TERM_SIZE] = '\0';

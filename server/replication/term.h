@@ -48,6 +48,8 @@ uint64_t term_node(const struct term *term);
  * there is none above (the counter of `highest` is TERM_COUNTER_MAX). */
 MUST_CHECK bool term_next(const struct term *highest, uint64_t node, uint64_t random,
                           struct term *next);
+/* A node's number, as 16 hex digits. false: it is none. */
+MUST_CHECK bool term_parse_node(struct bytes text, uint64_t *node);
 /* false: it is not 40 hex digits. */
 MUST_CHECK bool term_parse(struct bytes text, struct term *term);
 

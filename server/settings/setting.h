@@ -9,6 +9,9 @@
  * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
  * setting repeats.
  *
+ * How this room works: setting_private.h lists its files. Every change is made on a draft, which
+ * takes the place of the settings only if all of it is right.
+ *
  * CONFIG SET notifies nobody: code that uses a setting that is not SETTING_FIXED reads it here each
  * time. The exceptions are loglevel and crash-log-enabled, which CONFIG SET passes on. */
 #ifndef SERVER_SETTING_H

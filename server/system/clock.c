@@ -7,15 +7,14 @@
  * measured once. */
 #include "server/system/clock.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "server/system/disk.h"
 #include "server/system/log.h"
 
 /* In a shorter interval, the cost of reading the clocks dominates. */
@@ -278,20 +277,11 @@ bool clock_counter_is_steady(uint32_t power_edx, const char *clock_sources) {
 }
 
 #if defined(__x86_64__)
-static void clock_read_clock_sources(char *text, size_t size) {
-    int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource",
-                  O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
-    text[got > 0 ? got : 0] = '\0';
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static bool clock_find_counter(void) {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     char clock_sources[256];
-    clock_read_clock_sources(clock_sources, sizeof clock_sources);
+    (void)!disk_read_text("/sys/devices/system/clocksource/clocksource0/available_clocksource",
+                          clock_sources, sizeof clock_sources);
     return __get_cpuid(CPUID_POWER, &eax, &ebx, &ecx, &edx) != 0 &&
            clock_counter_is_steady(edx, clock_sources);
 }

@@ -220,6 +220,19 @@ const char *disk_window_get(struct disk_window *window, uint64_t offset, size_t 
     return window->buffer;
 }
 
+bool disk_read_text(const char *path, char *text, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    while (got > 0 && text[got - 1] == '\n') {
+        got--;
+    }
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
 /* Its name is gone before the first byte. Not every file system has O_TMPFILE. */
 int disk_open_unnamed(const char *directory) {
     enum { FILE_MODE = 0600, NAME_SIZE = 64 };

@@ -79,6 +79,10 @@ struct disk_window {
 MUST_CHECK const char *disk_window_get(struct disk_window *window, uint64_t offset, size_t size,
                                        size_t read_size);
 
+/* Read a small file of the system's, such as /proc has: its first bytes, size at most, terminated, without the line
+ * end. false: it is empty, or cannot be read; text is then empty. */
+MUST_CHECK bool disk_read_text(const char *path, char *text, size_t size);
+
 /* A new file in this directory, for reading and writing, that has no name: nothing is left of it, however the process
  * ends. -1: errno says why. */
 int disk_open_unnamed(const char *directory);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "codec/bytes.h"
+#include "server/system/disk.h"
 #include "server/system/log.h"
 
 /* Listeners, the log, the loop's own descriptors, and a reserve; each further loop has five. */
@@ -93,14 +94,8 @@ void process_write_pidfile(const char *path) {
 
 void process_remove_pidfile(const char *path) {
     char text[BYTES_INTEGER_TEXT_MAX + 2];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return;
-    }
-    ssize_t size = read(fd, text, sizeof text);
-    close(fd);
     int64_t pid = 0;
-    if (size > 1 && bytes_parse_i64((struct bytes){.at = text, .size = (size_t)size - 1}, &pid) &&
+    if (disk_read_text(path, text, sizeof text) && bytes_parse_i64(bytes_from_text(text), &pid) &&
         pid == getpid()) {
         unlink(path);
     }
@@ -108,13 +103,7 @@ void process_remove_pidfile(const char *path) {
 
 uint64_t process_memory_size(void) {
     char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return 0;
-    }
-    ssize_t size = read(file, text, sizeof text - 1);
-    close(file);
-    text[size > 0 ? size : 0] = '\0';
-    const char *second = strchr(text, ' ');
+    const char *second =
+        disk_read_text("/proc/self/statm", text, sizeof text) ? strchr(text, ' ') : NULL;
     return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -2,15 +2,14 @@
  * it. */
 #include "server/system/surroundings.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "codec/bytes.h"
 #include "codec/memory.h"
+#include "server/system/disk.h"
 #include "server/system/log.h"
 
 enum { TEXT_MAX = 512, PATH_SIZE = 768 };
@@ -20,16 +19,7 @@ static bool surroundings_read_text(const struct surroundings *wanted, const char
                                    char text[TEXT_MAX]) {
     char whole[PATH_SIZE];
     snprintf(whole, sizeof whole, "%s%s", wanted->root != NULL ? wanted->root : "", path);
-    int fd = open(whole, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, text, TEXT_MAX - 1) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    while (size > 0 && text[size - 1] == '\n') {
-        size--;
-    }
-    text[size > 0 ? size : 0] = '\0';
-    return size > 0;
+    return disk_read_text(whole, text, TEXT_MAX);
 }
 
 static bool surroundings_read_number(const struct surroundings *wanted, const char *path,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/system/disk.h"
 
 enum {
     ZONES_MAX = 2048,
@@ -30,24 +31,6 @@ static const char *tzdata_directory(void) {
 static void tzdata_explain_name(struct bytes name, const char *reason, char *error) {
     snprintf(error, TZDATA_ERROR_MAX, "time zone '%s' cannot be used: %.*s: %s",
              bytes_show(name).text, 64, tzdata_directory(), reason);
-}
-
-static ssize_t tzdata_read_whole(int fd, char *out, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t count = read(fd, out + done, size - done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return -1;
-        }
-        if (count == 0) {
-            break;
-        }
-        done += (size_t)count;
-    }
-    return (ssize_t)done;
 }
 
 /* The bytes of a zone's file, to be freed. NULL: *reason says why. */
@@ -71,10 +54,8 @@ static char *tzdata_read_file(struct bytes name, size_t *size, const char **reas
     }
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         bytes = memory_allocate(ZONE_FILE_MAX + 1);
-        ssize_t count = bytes != NULL ? tzdata_read_whole(fd, bytes, ZONE_FILE_MAX + 1) : 0;
         *reason = bytes == NULL ? "out of memory" : "its file cannot be read";
-        *size = (size_t)count;
-        if (count < 0) {
+        if (bytes != NULL && !disk_read_all(fd, bytes, ZONE_FILE_MAX + 1, 0, size)) {
             memory_free(bytes);
             bytes = NULL;
         }

@@ -1,6 +1,4 @@
-/* The client's side of a backup. See backup.h. */
-#include "server/tools/backup.h"
-
+/* The client's side of a backup. See tools.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +25,7 @@ enum {
 struct receiving {
     const char *path;
     char part[PATH_SIZE_MAX]; /* "": there is none */
-    struct link link;
+    struct tools_link link;
     const struct backup_options *options;
     int fd;
     uint64_t size;
@@ -38,22 +36,20 @@ struct receiving {
 
 static bool backup_authenticate(struct receiving *receiving) {
     const struct backup_options *options = receiving->options;
-    struct link *link = &receiving->link;
-    if (options->password == NULL) {
-        return true;
-    }
-    bool is_sent = link_login(link, options->user, options->password);
-    redisReply *reply = is_sent ? link_reply(link) : NULL;
-    bool is_in = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    struct tools_link *link = &receiving->link;
+    redisReply *refusal =
+        options->password != NULL ? link_log_in(link, options->user, options->password) : NULL;
+    bool is_in = refusal == NULL && link->error[0] == '\0';
     if (!is_in) {
-        tools_complain("the server does not let in: %s", reply != NULL ? reply->str : link->error);
+        tools_complain("the server does not let in: %s",
+                       refusal != NULL ? refusal->str : link->error);
     }
-    freeReplyObject(reply);
+    freeReplyObject(refusal);
     return is_in;
 }
 
 static bool backup_open_connection(struct receiving *receiving, const char *address) {
-    struct link *link = &receiving->link;
+    struct tools_link *link = &receiving->link;
     if (!link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
         return tools_complain("cannot connect to %s: %s", address, link->error);
     }
@@ -107,7 +103,7 @@ static enum received backup_take_reply(struct receiving *receiving, const redisR
 }
 
 static bool backup_receive(struct receiving *receiving, uint64_t *members) {
-    struct link *link = &receiving->link;
+    struct tools_link *link = &receiving->link;
     bool is_sent = link_send(link, "LB.SNAPSHOT");
     enum received received = RECEIVED_PIECE;
     receiving->begin_us = clock_monotonic_us();

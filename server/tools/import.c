@@ -6,7 +6,6 @@
 #include "server/tools/export.h"
 #include "server/tools/restore.h"
 #include "server/tools/rules_text.h"
-#include "server/tools/save.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
 
@@ -227,7 +226,7 @@ static bool import_save_into(struct registry *registry, const char *target) {
     if (store_open(&store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
         return tools_complain("%s", error);
     }
-    bool is_done = save_registry(registry, &store, tools_now_us());
+    bool is_done = tools_save(registry, &store, tools_now_us());
     store_close(&store);
     return is_done || tools_complain("%s could not be written", target);
 }

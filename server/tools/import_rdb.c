@@ -1,6 +1,4 @@
-/* See import_rdb.h. One thread reads and fills the registry; the snapshot's thread writes. */
-#include "server/tools/import_rdb.h"
-
+/* See tools.h. One thread reads and fills the registry; the snapshot's thread writes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +10,6 @@
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
-#include "server/tools/save.h"
 #include "server/tools/tools.h"
 
 enum {
@@ -169,7 +166,7 @@ static bool import_rdb_fill(struct importing *importing) {
     if (!import_rdb_read_dump(importing)) {
         return false;
     }
-    return save_registry(importing->registry, &importing->store, importing->load.latest_us) ||
+    return tools_save(importing->registry, &importing->store, importing->load.latest_us) ||
            tools_complain("the directory %s could not be written: see the log",
                           importing->store.path);
 }

@@ -14,8 +14,8 @@
 
 enum { HOST_MAX = 256, PIECE_SIZE = 16 * 1024 };
 
-__attribute__((format(printf, 2, 3))) static bool link_fail(struct link *link, const char *format,
-                                                            ...) {
+__attribute__((format(printf, 2, 3))) static bool link_fail(struct tools_link *link,
+                                                            const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(link->error, sizeof link->error, format, arguments);
@@ -30,7 +30,7 @@ static const char *link_reason_of(int number) {
 }
 
 /* What OpenSSL says, or the system. */
-static bool link_fail_tls(struct link *link, const char *what) {
+static bool link_fail_tls(struct tools_link *link, const char *what) {
     unsigned long code = ERR_peek_last_error();
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
     long verdict = link->tls != NULL ? SSL_get_verify_result(link->tls) : X509_V_OK;
@@ -60,7 +60,7 @@ static bool link_split(const char *address, char *host, int *port) {
     return true;
 }
 
-static bool link_make_context(struct link *link, const struct link_options *options) {
+static bool link_make_context(struct tools_link *link, const struct link_options *options) {
     link->tls_context = SSL_CTX_new(TLS_client_method());
     if (link->tls_context == NULL) {
         return link_fail_tls(link, "TLS");
@@ -88,7 +88,7 @@ static long link_name_host(SSL *tls, const char *host) {
                     (void *)(uintptr_t)host);
 }
 
-static bool link_shake_hands(struct link *link, const char *host,
+static bool link_shake_hands(struct tools_link *link, const char *host,
                              const struct link_options *options) {
     if (!link_make_context(link, options)) {
         return false;
@@ -106,12 +106,12 @@ static bool link_shake_hands(struct link *link, const char *host,
     return SSL_connect(link->tls) == 1 || link_fail_tls(link, "TLS");
 }
 
-void link_set_limit(struct link *link, int limit_s) {
+void link_set_limit(struct tools_link *link, int limit_s) {
     const struct timeval limit = {.tv_sec = limit_s};
     (void)redisSetTimeout(link->context, limit);
 }
 
-bool link_open(struct link *link, const char *address, const struct link_options *options,
+bool link_open(struct tools_link *link, const char *address, const struct link_options *options,
                int limit_s) {
     const struct timeval limit = {.tv_sec = limit_s};
     char host[HOST_MAX];
@@ -135,7 +135,7 @@ bool link_open(struct link *link, const char *address, const struct link_options
     return !options->has_tls || link_shake_hands(link, host, options);
 }
 
-void link_close(struct link *link) {
+void link_close(struct tools_link *link) {
     if (link->tls != NULL) {
         (void)SSL_shutdown(link->tls);
     }
@@ -144,10 +144,10 @@ void link_close(struct link *link) {
     if (link->context != NULL) {
         redisFree(link->context);
     }
-    *link = (struct link){.context = NULL};
+    *link = (struct tools_link){.context = NULL};
 }
 
-static bool link_send_all(struct link *link, const char *text, int size) {
+static bool link_send_all(struct tools_link *link, const char *text, int size) {
     for (int sent = 0; sent < size;) {
         int part = SSL_write(link->tls, text + sent, size - sent);
         if (part <= 0) {
@@ -158,7 +158,7 @@ static bool link_send_all(struct link *link, const char *text, int size) {
     return true;
 }
 
-bool link_send(struct link *link, const char *format, ...) {
+bool link_send(struct tools_link *link, const char *format, ...) {
     char *text;
     va_list arguments;
     va_start(arguments, format);
@@ -175,13 +175,8 @@ bool link_send(struct link *link, const char *format, ...) {
     return is_sent;
 }
 
-bool link_login(struct link *link, const char *user, const char *password) {
-    return user != NULL ? link_send(link, "AUTH %s %s", user, password)
-                        : link_send(link, "AUTH %s", password);
-}
-
 /* hiredis has read what came before it says that the connection is at its end. */
-redisReply *link_reply(struct link *link) {
+redisReply *link_reply(struct tools_link *link) {
     void *reply = NULL;
     char piece[PIECE_SIZE];
     if (link->tls == NULL) {
@@ -207,4 +202,15 @@ redisReply *link_reply(struct link *link) {
     }
     (void)link_fail(link, "%s", link->context->reader->errstr);
     return NULL;
+}
+
+redisReply *link_log_in(struct tools_link *link, const char *user, const char *password) {
+    bool is_sent = user != NULL ? link_send(link, "AUTH %s %s", user, password)
+                                : link_send(link, "AUTH %s", password);
+    redisReply *reply = is_sent ? link_reply(link) : NULL;
+    if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
+        freeReplyObject(reply);
+        reply = NULL;
+    }
+    return reply;
 }

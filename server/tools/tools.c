@@ -16,9 +16,7 @@
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
-#include "server/tools/backup.h"
 #include "server/tools/export.h"
-#include "server/tools/ping.h"
 #include "server/tools/restore.h"
 
 enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
@@ -113,13 +111,44 @@ static bool tools_check_link(const struct words *words, const char **password) {
     return true;
 }
 
+/* To be freed; of a login that is refused the error. NULL: link->error says why there is none. */
+static redisReply *tools_ask_ping(struct tools_link *link, const char *user, const char *password) {
+    redisReply *refusal = password != NULL ? link_log_in(link, user, password) : NULL;
+    if (refusal != NULL || link->error[0] != '\0') {
+        return refusal;
+    }
+    return link_send(link, "PING") ? link_reply(link) : NULL;
+}
+
+/* --ping: a health check where there is no redis-cli, such as in a container. The answer is printed, or why there is
+ * none. true: it is PONG, or, with --alive, any answer. A port alone is of this machine; the certificate there may
+ * be for any name. */
 static bool tools_run_ping(const struct words *words) {
-    struct ping_options options = {.link = words->link,
-                                   .user = words->user,
-                                   .password = getenv("REDISCLI_AUTH"),
-                                   .is_alive = words->is_alive};
-    return tools_check_link(words, &options.password) &&
-           ping_run(words->paths[0], &options, stdout);
+    enum { ADDRESS_MAX = 64, LIMIT_S = 2 /* for connecting, and for each reply */ };
+    struct tools_link link = {.context = NULL};
+    struct link_options options = words->link;
+    const char *target = words->paths[0];
+    const char *password = getenv("REDISCLI_AUTH");
+    char address[ADDRESS_MAX];
+    if (!tools_check_link(words, &password)) {
+        return false;
+    }
+    options.takes_any_name = strpbrk(target, ":/") == NULL;
+    if (options.takes_any_name) {
+        snprintf(address, sizeof address, "127.0.0.1:%s", target);
+    }
+    bool is_open = link_open(&link, options.takes_any_name ? address : target, &options, LIMIT_S);
+    redisReply *reply = is_open ? tools_ask_ping(&link, words->user, password) : NULL;
+    bool has_text = reply != NULL && reply->str != NULL;
+    bool is_pong = has_text && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "PONG") == 0;
+    if (has_text) {
+        printf("%s\n", reply->str);
+    } else {
+        printf("%s: %s\n", target, link.error);
+    }
+    freeReplyObject(reply);
+    link_close(&link);
+    return is_pong || (has_text && words->is_alive);
 }
 
 static bool tools_run_backup(const struct words *words) {

@@ -95,10 +95,10 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     struct server *server = engine->server;
     const struct web_identity *identity = &query->identity;
     if (identity->kind == WEB_SELF) {
-        return server->users.default_user;
+        return server->acl.users.default_user;
     }
     if (identity->kind == WEB_USER) {
-        struct acl_user *user = acl_users_find(&server->users, bytes_from_text(identity->user));
+        struct acl_user *user = acl_users_find(&server->acl.users, bytes_from_text(identity->user));
         query->verdict = WEB_LOGIN_NEEDED;
         query->user.is_known = true;
         return user != NULL && user->is_on && web_engine_has_digest(user, identity->digest) ? user
@@ -106,7 +106,7 @@ static struct acl_user *web_engine_find_user(const struct web_engine *engine,
     }
     if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
         query->user.is_known = true;
-        return server->users.default_user;
+        return server->acl.users.default_user;
     }
     query->user.is_public = engine->public_user != NULL;
     query->verdict = server_has_password(server) ? WEB_LOGIN_NEEDED : WEB_NOT_FROM_THERE;
@@ -272,7 +272,7 @@ bool web_engine_answer(void *context, struct ask *ask) {
     server_update_time(engine->server);
     query->verdict = WEB_ALLOWED;
     query->user = (struct web_user){
-        .can_login = server_has_password(engine->server) || engine->server->users.count > 1,
+        .can_login = server_has_password(engine->server) || engine->server->acl.users.count > 1,
     };
     struct acl_user *user = web_engine_find_user(engine, query);
     const struct replication *replication = &engine->server->replication;

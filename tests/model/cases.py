@@ -8,8 +8,8 @@ from protocol import RULES, Protocol
 # Explored until all states are seen or `states_max` are; whole: all must be seen within that.
 Safe = namedtuple('Safe', 'name settings states_max whole')
 
-# The first promotion, undisturbed: 1 opens in term 7 with the promise of 2.
-FIRST = ('promote 1', 'follow 2 1', 'prepare 1', 'promise 2 7', 'keep_promise 1 2', 'open 1 7')
+# The first promotion, undisturbed: 1 opens in term 7 with the vote of 2.
+FIRST = ('promote 1', 'follow 2 1', 'prepare 1', 'vote 2 7', 'keep_vote 1 2', 'open 1 7')
 
 ONE = dict(promotions=1)
 TWO = dict(promotions=2)
@@ -64,21 +64,21 @@ NEEDED = {
     # Figure 8 of the paper on Raft: an older term's entry is with a majority, and is replaced.
     'G-mark': Needed(dict(promotions=3, parts=True),
                      ('write 0',) + FIRST + ('follow 0 1', 'promote 0', 'follow 2 0', 'take_term 0 9',
-                                             'promise 2 9', 'keep_promise 0 2', 'open 0 9', 'take 2 0 1',
+                                             'vote 2 9', 'keep_vote 0 2', 'open 0 9', 'take 2 0 1',
                                              'count_ack 0 2 1')),
-    'P-promises': Needed(ONE, ()),
+    'P-votes': Needed(ONE, ()),
     'P-pull': Needed(ONE, ()),
-    'F-promise': Needed(dict(ONE, crashes=1), ()),
+    'F-vote': Needed(dict(ONE, crashes=1), ()),
     'F-fill': Needed(dict(ONE, writes=2, crashes=1),
                      ('write 0', 'write 0', 'take 1 0 2', 'crash 1')),
     'F-open': Needed(dict(ONE, crashes=1, crash='tail'), ()),
     'F-promoted': Needed(dict(ONE, crashes=1), ('write 0', 'take 1 0 1', 'crash 1')),
     'D-drop': Needed(TWO, ('write 0',) + FIRST + ('follow 0 1',)),
     'S-mark': Needed(dict(promotions=3),
-                     ('write 0',) + FIRST + ('promote 2', 'follow 0 2', 'prepare 2', 'promise 0 11',
-                                             'keep_promise 2 0', 'pull 2', 'open 2 11')),
+                     ('write 0',) + FIRST + ('promote 2', 'follow 0 2', 'prepare 2', 'vote 0 11',
+                                             'keep_vote 2 0', 'pull 2', 'open 2 11')),
     'B-all': Needed(dict(ONE, empty=True, crashes=1, writes=0),
-                    ('prepare 0', 'promise 1 3', 'keep_promise 0 1', 'promise 2 3', 'keep_promise 0 2',
+                    ('prepare 0', 'vote 1 3', 'keep_vote 0 1', 'vote 2 3', 'keep_vote 0 2',
                      'open 0 3', 'fill 1 0', 'count_ack 0 1 1', 'crash 1')),
     'B-nothing': Needed(dict(ONE, crashes=1), ()),
     'L-check': Needed(dict(ONE, probes=1), ()),
@@ -87,8 +87,8 @@ NEEDED = {
     'L-sending': Needed(dict(ONE, probes=1), ()),
     'L-restart': Needed(dict(ONE, probes=1), ()),
     'L-hand-over': Needed(dict(ONE, handovers=1, probes=1),
-                          ('hand_over 0 1', 'promote 2', 'follow 1 2', 'prepare 2', 'promise 1 8',
-                           'keep_promise 2 1', 'open 2 8', 'probe 2 0', 'answer 1 0', 'extend_lease 2 1 0')),
+                          ('hand_over 0 1', 'promote 2', 'follow 1 2', 'prepare 2', 'vote 1 8',
+                           'keep_vote 2 1', 'open 2 8', 'probe 2 0', 'answer 1 0', 'extend_lease 2 1 0')),
 }
 NEEDED_STATES_MAX = 250_000
 assert set(NEEDED) == set(RULES)

@@ -8,10 +8,10 @@ ordered as Python orders tuples. Times are in milliseconds.
 """
 
 
-def promises_needed(nodes, replicas):
-    """How many nodes, the promoted one included, must have promised a term before it opens.
+def votes_needed(nodes, replicas):
+    """How many nodes, the promoted one included, must have voted for a term before it opens.
 
-    A write is answered when `replicas` and the master hold it: any so many promises include one of
+    A write is answered when `replicas` and the master hold it: any so many votes include one of
     them."""
     return nodes - replicas
 
@@ -21,22 +21,22 @@ def next_term(highest, node):
     return (highest[0] + 1, node)
 
 
-def may_promise(term, promised, forgot, group, now, held_until):
-    """Whether a node promises `term`: only upwards (or once more what it has promised), and not while
-    a master's lease may lean on it. Who may have forgotten what it has acknowledged does not, unless
-    it has nothing at all (`group` 0): that promise counts only for beginning (may_begin)."""
-    return (not forgot or group == 0) and term >= promised and now >= held_until
+def may_vote(term, voted, forgot, group, now, held_until):
+    """Whether a node votes for `term`: only upwards (or once more what it has voted for), and not while
+    a master's lease may lean on it. Who has lost durability does not, unless
+    it has nothing at all (`group` 0): that vote counts only for beginning (may_begin)."""
+    return (not forgot or group == 0) and term >= voted and now >= held_until
 
 
-def may_take(term, promised):
+def may_take(term, voted):
     """Whether groups, or a probe, of a master that is open in `term` are taken: nobody older than
-    what was promised."""
-    return term >= promised
+    what was voted for."""
+    return term >= voted
 
 
-def may_ack(term, promised, forgot):
+def may_ack(term, voted, forgot):
     """Whether a node acknowledges a group, or answers a probe, of a master that is open in `term`."""
-    return term == promised and not forgot
+    return term == voted and not forgot
 
 
 def kth_greatest(values, k):
@@ -53,18 +53,18 @@ def safe_group(disk, acks, replicas, mark):
     return group if group >= mark else 0
 
 
-def may_open(position, promised_positions, nodes, replicas, forgot, now, held_until):
-    """Whether a promoted node opens: promises enough, itself one of them; nobody among those has
-    more than it has; it has not forgotten; and no master's lease leans on it."""
+def may_open(position, voted_positions, nodes, replicas, forgot, now, held_until):
+    """Whether a promoted node opens: votes enough, itself one of them; nobody among those has
+    more than it has; it has not lost durability; and no master's lease leans on it."""
     return (not forgot and now >= held_until
-            and 1 + len(promised_positions) >= promises_needed(nodes, replicas)
-            and all(other <= position for other in promised_positions))
+            and 1 + len(voted_positions) >= votes_needed(nodes, replicas)
+            and all(other <= position for other in voted_positions))
 
 
-def may_begin(group, forgot, empty_promised, nodes, now, held_until):
-    """Whether a node that has nothing opens, as the first: all others have promised, and have nothing
+def may_begin(group, forgot, empty_voted, nodes, now, held_until):
+    """Whether a node that has nothing opens, as the first: all others have voted for it, and have nothing
     either. So a node that has lost its disk does not begin anew beside those that remember."""
-    return forgot and group == 0 and 1 + empty_promised >= nodes and now >= held_until
+    return forgot and group == 0 and 1 + empty_voted >= nodes and now >= held_until
 
 
 def lease_end(sent, replicas, lease):
@@ -76,6 +76,6 @@ def lease_end(sent, replicas, lease):
 
 
 def hold_end(answered, lease):
-    """Until when a node that has answered a probe at `answered` promises and opens nothing: longer
+    """Until when a node that has answered a probe at `answered` votes and opens nothing: longer
     than the lease, as its clock may run faster than the master's."""
     return answered + lease + lease // 10 + 1

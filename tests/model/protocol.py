@@ -1,18 +1,18 @@
 """The protocol behind sync-replicas as a machine of explicit states.
 
 n nodes. A write is answered when the master and K replicas hold it; a promoted node opens when
-n - K nodes, itself included, have promised its term. The rules have the letters of
+n - K nodes, itself included, have voted for its term. The rules have the letters of
 docs/replication.md:
 
-  T  each stretch of history has a term; the highest promised one is on disk, and decides
+  T  each stretch of history has a term; the highest that a node has voted for is on disk, and decides
   G  a write is answered when K replicas have acknowledged it in the master's own term
-  P  a promoted node is closed until it has n - K promises and the longest history among them
-  F  who may have forgotten promises nothing, acknowledges nothing and opens nothing, until an open
+  P  a promoted node is closed until it has n - K votes and the longest history among them
+  F  who has lost durability votes for nothing, acknowledges nothing and opens nothing, until an open
      master has filled it with all that this master has at that moment
   D  what a replica holds beyond its master's history is dropped
   S  a master that opens writes a start mark in its own term; nothing is shown before that is safe
   B  nodes that have nothing begin together: one opens when all n say that they have nothing
-  L  the lease: readers are answered only while K replicas hold back from promising
+  L  the lease: readers are answered only while K replicas hold back from voting
 
 What surrounds the nodes is hostile. Messages are a growing set: each is delivered any number of
 times, in any order, at any time, so cuts, delays, pauses and duplicates are all in it. Sentinel
@@ -34,11 +34,11 @@ REPLICA, CLOSED, OPEN = 'replica', 'closed', 'open'
 NOBODY = -1
 START = 's'  # the entry that a master writes when it opens
 
-# role; promised: highest term promised, on disk; term: in which it is open; log: ((term, entry), ..);
-# follows: whom; forgot: may have forgotten; acks: per node, entries acknowledged to it in its term;
-# promises: {(node, log, forgot)} given to its term; holds: probes answered, as bits; answers: per node, its
+# role; voted: highest term voted for, on disk; term: in which it is open; log: ((term, entry), ..);
+# follows: whom; forgot: has lost durability; acks: per node, entries acknowledged to it in its term;
+# votes: {(node, log, forgot)} given to its term; holds: probes answered, as bits; answers: per node, its
 # probes that were answered, as bits
-Node = namedtuple('Node', 'role promised term log follows forgot acks promises holds answers')
+Node = namedtuple('Node', 'role voted term log follows forgot acks votes holds answers')
 
 # messages as bits; what is left of writes, promotions, reopenings, crashes, probes, handovers; alive: probes that
 # have not expired, as bits; safe: {(term, place, entry)}
@@ -46,26 +46,26 @@ World = namedtuple('World', 'messages writes promotions reopenings crashes probe
 
 RULES = {
     'T-compare': 'the longest history is found by length alone',
-    'T-fence': 'who has promised a term still follows older ones',
-    'T-disk': 'a node that restarts has lost what it has promised',
+    'T-fence': 'who has voted for a term still follows older ones',
+    'T-disk': 'a node that restarts has lost what it has voted for',
     'G-count': 'a write is answered one acknowledgement early',
     'G-own-term': 'acknowledgements of an older term count',
     'G-mark': 'groups of older terms are safe before the start mark is',
-    'P-promises': 'a promoted node opens at once',
+    'P-votes': 'a promoted node opens at once',
     'P-pull': 'a promoted node opens with what it has',
-    'F-promise': 'who may have forgotten promises',
-    'F-fill': 'who may have forgotten acknowledges, and counts as filled, with any part',
+    'F-vote': 'who has lost durability votes',
+    'F-fill': 'who has lost durability acknowledges, and counts as filled, with any part',
     'F-open': 'a master that has lost its tail goes on in its term',
-    'F-promoted': 'who may have forgotten opens when promoted',
+    'F-promoted': 'who has lost durability opens when promoted',
     'D-drop': 'a replica keeps its tail and appends what is new behind it',
     'S-mark': 'a promoted node shows what it has at once',
     'B-all': 'a node that has nothing opens with enough others that have nothing',
     'B-nothing': 'a node that has nothing opens with all others, whatever they have',
     'L-check': 'a master answers readers without a lease',
-    'L-hold': 'replicas promise though a lease leans on them',
+    'L-hold': 'replicas vote though a lease leans on them',
     'L-open': 'a replica opens though a lease leans on it',
     'L-sending': 'the lease runs from the arrival of the answer',
-    'L-restart': 'a replica that restarts promises at once',
+    'L-restart': 'a replica that restarts votes at once',
     'L-hand-over': 'who is handed over to opens though the lease of another master leans on it',
 }
 
@@ -80,7 +80,7 @@ class Protocol:
                  probes=0, handovers=0, crash='amnesia', empty=False, parts=False, without=()):
         assert not set(without) - set(RULES)
         self.n, self.k = nodes, replicas
-        self.needed = 1 if 'P-promises' in without else decisions.promises_needed(nodes, replicas)
+        self.needed = 1 if 'P-votes' in without else decisions.votes_needed(nodes, replicas)
         self.acks_needed = replicas - 1 if 'G-count' in without else replicas
         self.without = frozenset(without)
         self.crash_kind, self.parts = crash, parts
@@ -92,7 +92,7 @@ class Protocol:
         master = Node(OPEN, nodes, nodes, (), NOBODY, False, none, frozenset(), 0, none)
         if empty:
             master = self.closed(master._replace(forgot=True), 0, 0)
-            followers = [follower._replace(promised=0, forgot=True) for follower in followers]
+            followers = [follower._replace(voted=0, forgot=True) for follower in followers]
         messages = 0
         for y in range(1, nodes if empty else 0):
             messages |= self.bit(('present', y, 0, 0))
@@ -197,82 +197,82 @@ class Protocol:
                                             writes=world.writes - 1, safe=safe))
 
     def promote(self, state, i, node):
-        """SLAVEOF NO ONE; also a master's clean restart. Takes a term, closed. Who may have forgotten
+        """SLAVEOF NO ONE; also a master's clean restart. Takes a term, closed. Who has lost durability
         stays as it is: it would never open."""
         world = state[1]
         if not world.promotions or not self.may_ever_open(node):
             return
         if node.role == OPEN:
             return
-        yield ('promote %d' % i, self.changed(state, i, self.closed(node, i, node.promised),
+        yield ('promote %d' % i, self.changed(state, i, self.closed(node, i, node.voted),
                                               promotions=world.promotions - 1))
 
     def closed(self, node, i, highest):
         counter, owner = decisions.next_term((highest // self.n, highest % self.n), i)
-        return node._replace(role=CLOSED, promised=counter * self.n + owner, term=0, follows=NOBODY,
-                             acks=(0,) * self.n, promises=frozenset(), answers=(0,) * self.n)
+        return node._replace(role=CLOSED, voted=counter * self.n + owner, term=0, follows=NOBODY,
+                             acks=(0,) * self.n, votes=frozenset(), answers=(0,) * self.n)
 
     def follow(self, state, i, node):
-        """SLAVEOF x: the node presents itself there with what it has promised."""
+        """SLAVEOF x: the node registers there with what it has voted for."""
         nodes, world = state
         for x, master in enumerate(nodes):
             if x == i or node.follows == x or master.role == REPLICA:
                 continue
-            if node.role == OPEN and master.promised <= self.n:
+            if node.role == OPEN and master.voted <= self.n:
                 continue  # nothing was promoted: there is no reason to
             follower = node._replace(role=REPLICA, term=0, follows=x, acks=(0,) * self.n,
-                                     promises=frozenset(), answers=(0,) * self.n)
+                                     votes=frozenset(), answers=(0,) * self.n)
             yield ('follow %d %d' % (i, x),
-                   self.changed(state, i, follower, ('present', i, x, node.promised)))
+                   self.changed(state, i, follower, ('present', i, x, node.voted)))
 
-    def get_present(self, state, y, x, promised):
-        """A closed master hears of a node, and of what it has promised: asks for its own term, above
+    def get_present(self, state, y, x, voted):
+        """A closed master hears of a node, and of what it has voted for: asks for its own term, above
         that. So does an open one, if that is above its term: it would follow nobody else."""
         node = state[0][x]
         if node.role == REPLICA or not self.may_ever_open(node):
             return
         reopenings = state[1].reopenings
-        if node.role == OPEN and (promised <= node.promised or not reopenings):
+        if node.role == OPEN and (voted <= node.voted or not reopenings):
             return
-        if promised > node.promised:
+        if voted > node.voted:
             reopenings -= node.role == OPEN
-            node = self.closed(node, x, promised)
-            yield ('take_term %d %d' % (x, node.promised),
-                   self.changed(state, x, node, ('prepare', x, node.promised),
+            node = self.closed(node, x, voted)
+            yield ('take_term %d %d' % (x, node.voted),
+                   self.changed(state, x, node, ('prepare', x, node.voted),
                                 reopenings=reopenings))
-        elif not state[1].messages & self.bit(('prepare', x, node.promised)):
+        elif not state[1].messages & self.bit(('prepare', x, node.voted)):
             yield ('prepare %d' % x,
-                   self.changed(state, x, node, ('prepare', x, node.promised)))
+                   self.changed(state, x, node, ('prepare', x, node.voted)))
 
     def get_prepare(self, state, x, term):
-        """Who follows the closed master promises its term, on disk, and says what it has."""
+        """Who follows the closed master votes for its term, on disk, and says what it has."""
         for y, node in enumerate(state[0]):
-            if node.role != REPLICA or node.follows != x or term <= node.promised:
+            if node.role != REPLICA or node.follows != x or term <= node.voted:
                 continue
-            forgot = node.forgot and self.has('F-promise')
-            if not decisions.may_promise(term, node.promised, forgot, len(node.log),
+            forgot = node.forgot and self.has('F-vote')
+            if not decisions.may_vote(term, node.voted, forgot, len(node.log),
                                          0, self.is_held(node, state[1]) and self.has('L-hold')):
                 continue
-            yield ('promise %d %d' % (y, term),
-                   self.changed(state, y, node._replace(promised=term),
-                                ('promise', y, x, term, node.log, forgot)))
+            yield ('vote %d %d' % (y, term),
+                   self.changed(state, y, node._replace(voted=term),
+                                ('vote', y, x, term, node.log, forgot)))
 
-    def get_promise(self, state, y, x, term, log, forgot):
-        """The closed master keeps the promise, and pulls what it lacks of the longest history."""
+    def get_vote(self, state, y, x, term, log, forgot):
+        """The closed master keeps the vote, and pulls what it lacks of the longest history."""
         node = state[0][x]
-        if node.role != CLOSED or node.promised != term or (y, log, forgot) in node.promises:
+        if node.role != CLOSED or node.voted != term or (y, log, forgot) in node.votes:
             return
-        node = node._replace(promises=node.promises | {(y, log, forgot)})
-        yield ('keep_promise %d %d' % (x, y), self.changed(state, x, node))
+        node = node._replace(votes=node.votes | {(y, log, forgot)})
+        yield ('keep_vote %d %d' % (x, y), self.changed(state, x, node))
 
     def open(self, state, i, node):
-        """Enough promises: with the longest history among them, a master writes its start mark."""
+        """Enough votes: with the longest history among them, a master writes its start mark."""
         world = state[1]
         if node.role != CLOSED:
             return
         forgot = node.forgot and self.has('F-promoted')
-        logs = [log for _, log, peer_forgot in node.promises if not peer_forgot]
-        empty = sum(1 for _, log, peer_forgot in node.promises if peer_forgot and not log)
+        logs = [log for _, log, peer_forgot in node.votes if not peer_forgot]
+        empty = sum(1 for _, log, peer_forgot in node.votes if peer_forgot and not log)
         best = max([node.log] + logs, key=self.position) if self.has('P-pull') else node.log
         if best != node.log and 1 + len(logs) >= self.needed and not forgot:
             yield ('pull %d' % i, self.changed(state, i, node._replace(log=best)))
@@ -280,19 +280,19 @@ class Protocol:
         positions = [self.position(log) for log in logs]
         if not self.has('P-pull'):
             positions = [(0, 0)] * len(positions)
-        if not self.has('P-promises'):
+        if not self.has('P-votes'):
             positions += [(0, 0)] * self.n
         if not self.has('B-nothing'):
-            empty = len(node.promises)
+            empty = len(node.votes)
         held = self.is_held(node, world) and self.has('L-open')
         begins = decisions.may_begin(len(node.log), forgot, empty if self.has('B-all')
                                      else empty + self.n - self.needed, self.n, 0, held)
         if not begins and not decisions.may_open(self.position(node.log), positions, self.n, self.k,
                                                  forgot, 0, held):
             return
-        term = node.promised
+        term = node.voted
         node = node._replace(role=OPEN, term=term, log=node.log + ((term, START),),
-                             promises=frozenset(), forgot=False)
+                             votes=frozenset(), forgot=False)
         safe = world.safe
         if not self.has('S-mark'):
             safe = self.made_safe(safe, node, len(node.log))
@@ -309,11 +309,11 @@ class Protocol:
 
     def get_append(self, state, x, term, log):
         """A replica takes history of the master that it follows, up to some entry, and acknowledges
-        it; with a newer term, that is promised first."""
+        it; with a newer term, that is voted for first."""
         for y, node in enumerate(state[0]):
             if node.role != REPLICA or node.follows != x:
                 continue
-            if self.has('T-fence') and not decisions.may_take(term, node.promised):
+            if self.has('T-fence') and not decisions.may_take(term, node.voted):
                 continue
             if node.log and node.log[-1][0] == term and len(log) < len(node.log):
                 continue  # a link's bytes come in order: not what is behind it
@@ -322,26 +322,26 @@ class Protocol:
             if node.forgot and self.has('F-fill'):
                 continue  # see fill, below
             taken = self.taken(node, term, log)
-            promised = max(node.promised, term)
+            voted = max(node.voted, term)
             ack = ('ack', y, x, term, len(taken))
-            if node.log == taken and promised == node.promised and state[1].messages & self.bit(ack):
+            if node.log == taken and voted == node.voted and state[1].messages & self.bit(ack):
                 continue
             yield ('take %d %d %d' % (y, x, len(taken)),
-                   self.changed(state, y, node._replace(log=taken, promised=promised, forgot=False),
+                   self.changed(state, y, node._replace(log=taken, voted=voted, forgot=False),
                                 ack))
         yield from self.fill(state, x, term, log)
 
     def fill(self, state, x, term, log):
-        """Who may have forgotten becomes whole with all that the master has now, not with what
+        """Who has lost durability becomes whole with all that the master has now, not with what
         was on its way before. It has acknowledged nothing to this master that is not in there."""
         master = state[0][x]
         if master.role != OPEN or master.term != term or master.log != log:
             return
         for y, node in enumerate(state[0]):
             if (node.role == REPLICA and node.follows == x and node.forgot and self.has('F-fill')
-                    and decisions.may_take(term, node.promised)):
+                    and decisions.may_take(term, node.voted)):
                 yield ('fill %d %d' % (y, x),
-                       self.changed(state, y, node._replace(log=log, promised=term, forgot=False),
+                       self.changed(state, y, node._replace(log=log, voted=term, forgot=False),
                                     ('ack', y, x, term, len(log))))
 
     def get_ack(self, state, y, x, term, length):
@@ -356,8 +356,8 @@ class Protocol:
         yield ('count_ack %d %d %d' % (x, y, length), self.changed(state, x, node, safe=safe))
 
     def crash(self, state, i, node):
-        """A node's machine fails and comes back with a part of its history: it may have forgotten.
-        A master that comes back so does not go on; what was promised is on disk."""
+        """A node's machine fails and comes back with a part of its history: it has lost durability.
+        A master that comes back so does not go on; what was voted for is on disk."""
         world = state[1]
         if not world.crashes or not node.log:
             return
@@ -366,8 +366,8 @@ class Protocol:
             node = node._replace(role=REPLICA, follows=NOBODY)
         if node.role == REPLICA:
             node = node._replace(term=0, answers=(0,) * self.n, forgot=True)
-        promised = node.promised if self.has('T-disk') else 0
-        node = node._replace(log=log, promised=promised, acks=(0,) * self.n, promises=frozenset(),
+        voted = node.voted if self.has('T-disk') else 0
+        node = node._replace(log=log, voted=voted, acks=(0,) * self.n, votes=frozenset(),
                              holds=node.holds if self.has('L-restart') else 0)
         messages = [('append', i, node.term, log)] if node.role == OPEN else []
         yield ('crash %d' % i, self.changed(state, i, node, *messages, crashes=world.crashes - 1))
@@ -378,10 +378,10 @@ class Protocol:
         if self.has('L-restart') and self.has('T-disk'):
             return  # nothing changes
         holds = node.holds if self.has('L-restart') else 0
-        promised = node.promised if self.has('T-disk') else 0
-        if node.role == REPLICA and (holds, promised) != (node.holds, node.promised):
+        voted = node.voted if self.has('T-disk') else 0
+        if node.role == REPLICA and (holds, voted) != (node.holds, node.voted):
             yield ('restart %d' % i,
-                   self.changed(state, i, node._replace(holds=holds, promised=promised)))
+                   self.changed(state, i, node._replace(holds=holds, voted=voted)))
 
     def hand_over(self, state, i, node):
         """FAILOVER: an open master gives up its term, answers no reader any more, and tells one that follows
@@ -392,10 +392,10 @@ class Protocol:
         for y, other in enumerate(state[0]):
             if other.role == REPLICA and other.follows == i:
                 former = node._replace(role=REPLICA, term=0, follows=y, acks=(0,) * self.n,
-                                       promises=frozenset(), answers=(0,) * self.n)
+                                       votes=frozenset(), answers=(0,) * self.n)
                 yield ('hand_over %d %d' % (i, y),
                        self.changed(state, i, former, ('hand_over', y, i, node.term),
-                                    ('present', i, y, node.promised), handovers=world.handovers - 1))
+                                    ('present', i, y, node.voted), handovers=world.handovers - 1))
 
     def get_hand_over(self, state, y, i, term):
         """A replica whose history is of that term is promoted. If it follows that master, in that term, no lease
@@ -403,8 +403,8 @@ class Protocol:
         node = state[0][y]
         if node.role != REPLICA or not self.may_ever_open(node) or (node.log and node.log[-1][0] != term):
             return
-        is_its_own = node.follows == i and node.promised == term or not self.has('L-hand-over')
-        promoted = self.closed(node._replace(holds=0 if is_its_own else node.holds), y, node.promised)
+        is_its_own = node.follows == i and node.voted == term or not self.has('L-hand-over')
+        promoted = self.closed(node._replace(holds=0 if is_its_own else node.holds), y, node.voted)
         yield ('take_over %d' % y, self.changed(state, y, promoted))
 
     def probe(self, state, i, node):
@@ -420,11 +420,11 @@ class Protocol:
                             alive=world.alive | 1 << number))
 
     def get_probe(self, state, x, term, number):
-        """A replica answers a probe of the master that it follows, unless it has promised more."""
+        """A replica answers a probe of the master that it follows, unless it has voted for more."""
         for y, node in enumerate(state[0]):
             if node.role != REPLICA or node.follows != x or node.holds >> number & 1:
                 continue
-            if decisions.may_ack(term, node.promised, node.forgot):
+            if decisions.may_ack(term, node.voted, node.forgot):
                 yield ('answer %d %d' % (y, number),
                        self.changed(state, y, node._replace(holds=node.holds | 1 << number),
                                     ('answer', y, x, term, number)))

@@ -33,8 +33,8 @@ def declare(library):
             ('term_compare', ctypes.c_int, (term, term)),
             ('term_next', boolean, (term, group, group, term)),
             ('term_position_compare', ctypes.c_int, (positions, positions)),
-            ('election_promises_needed', count, (count, count)),
-            ('election_may_promise', boolean, (term, term, boolean, group, integer, integer)),
+            ('election_votes_needed', count, (count, count)),
+            ('election_may_vote', boolean, (term, term, boolean, group, integer, integer)),
             ('election_may_take', boolean, (term, term)),
             ('election_may_ack', boolean, (term, term, boolean)),
             ('election_safe_group', group, (group, ctypes.POINTER(group), count, count, group)),
@@ -71,30 +71,30 @@ def compare(path, seed):
         return (a_term(), chance.randrange(4))
 
     for _ in range(ROUNDS):
-        term, promised, forgot = a_term(), a_term(), chance.random() < 0.3
+        term, voted, forgot = a_term(), a_term(), chance.random() < 0.3
         now, held = chance.randrange(4), chance.randrange(4)
         group = chance.randrange(3)
-        c_one, c_other = c_term(term), c_term(promised)
-        same('compare', (term > promised) - (term < promised),
-             sign(library.term_compare(c_one, c_other)), term, promised)
+        c_one, c_other = c_term(term), c_term(voted)
+        same('compare', (term > voted) - (term < voted),
+             sign(library.term_compare(c_one, c_other)), term, voted)
         next_term = Term()
         has_next = library.term_next(c_one, 7, chance.getrandbits(64), next_term)
         same('has_next', term[0] < COUNTER_MAX, has_next, term)
         if has_next:
             same('next_term', decisions.next_term(term, 7),
                  (int(next_term.text[:12], 16), int(next_term.text[12:28], 16)), term)
-        same('may_promise', decisions.may_promise(term, promised, forgot, group, now, held),
-             library.election_may_promise(c_one, c_other, forgot, group, now, held),
-             term, promised, forgot, group, now, held)
-        same('may_take', decisions.may_take(term, promised),
-             library.election_may_take(c_one, c_other), term, promised)
-        same('may_ack', decisions.may_ack(term, promised, forgot),
-             library.election_may_ack(c_one, c_other, forgot), term, promised, forgot)
+        same('may_vote', decisions.may_vote(term, voted, forgot, group, now, held),
+             library.election_may_vote(c_one, c_other, forgot, group, now, held),
+             term, voted, forgot, group, now, held)
+        same('may_take', decisions.may_take(term, voted),
+             library.election_may_take(c_one, c_other), term, voted)
+        same('may_ack', decisions.may_ack(term, voted, forgot),
+             library.election_may_ack(c_one, c_other, forgot), term, voted, forgot)
 
         nodes = chance.randint(2, 7)
         replicas = chance.randrange(nodes)
-        same('promises_needed', decisions.promises_needed(nodes, replicas),
-             library.election_promises_needed(nodes, replicas), nodes, replicas)
+        same('votes_needed', decisions.votes_needed(nodes, replicas),
+             library.election_votes_needed(nodes, replicas), nodes, replicas)
         count = chance.randrange(nodes)
         acks = [chance.randrange(5) for _ in range(count)]
         disk = chance.choice((0, 2, 3, 2 ** 64 - 1))

@@ -19,7 +19,7 @@ static inline const char *run_words(struct harness *h, const char *line) {
     struct reply reply;
     reply_init(&reply, &h->reply, 2);
     server_update_time(&h->server);
-    harness_execute(&h->server, h->server.session_first, &request, &reply);
+    harness_execute(&h->server, h->server.sessions.first, &request, &reply);
     h->reply.at[h->reply.size] = '\0';
     return h->reply.at;
 }

@@ -3,7 +3,7 @@
 #ifndef TESTS_SERVER_PLAYER_FIXTURE_H
 #define TESTS_SERVER_PLAYER_FIXTURE_H
 
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/shadow.h"
 
@@ -48,7 +48,7 @@ static inline const char *player_end(struct harness *h, struct session *session)
 }
 
 static inline uint32_t player_orders(const struct harness *h) {
-    return registry_count(h->server.registry, PLAYER_ORDERS);
+    return registry_count(h->server.registry, DURABLE_JOBS);
 }
 
 #endif

@@ -117,7 +117,7 @@ __attribute__((format(printf, 2, 3))) static inline const char *zset_run(struct 
     int size = vsnprintf(command, sizeof(command), format, arguments);
     va_end(arguments);
     assert_in_range(size, 1, sizeof(command) - 1);
-    line.reply = harness_run(harness, harness->server.session_first, command);
+    line.reply = harness_run(harness, harness->server.sessions.first, command);
     const char *end = line.reply + harness->reply.size;
     line.size = 0;
     zset_line_value(&line);
@@ -159,14 +159,14 @@ static inline void zset_expect_no_memory(struct harness *harness, const struct b
     buffer_clear(&harness->reply);
     reply_init(&reply, &harness->reply, 2);
     memory_fail_at(1);
-    harness_execute(&harness->server, harness->server.session_first, &request, &reply);
+    harness_execute(&harness->server, harness->server.sessions.first, &request, &reply);
     memory_fail_at(0);
     assert_int_equal(harness->reply.size, strlen(expected));
     assert_memory_equal(harness->reply.at, expected, harness->reply.size);
 }
 
 static inline void zset_use_resp3(struct harness *harness) {
-    harness->server.session_first->protocol = 3;
+    harness->server.sessions.first->protocol = 3;
 }
 
 /* ---- what a board holds ---- */

@@ -1,6 +1,7 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/acl/acl_file.h"
+#include "server/clients/job.h"
 #include "server/clients/notify.h"
 #include "server/commands/table.h"
 #include "server/dispatch/waiting.h"
@@ -86,8 +87,8 @@ void harness_destroy(struct harness *harness) {
     if (!watch_validate(&harness->server.watches, &reason)) {
         stop_test(reason);
     }
-    while (harness->server.session_first != NULL) {
-        harness_disconnect(harness, harness->server.session_first);
+    while (harness->server.sessions.first != NULL) {
+        harness_disconnect(harness, harness->server.sessions.first);
     }
     while (watch_free_step(&harness->server.watches, 100)) {}
     if (!subscription_validate(&harness->server.subscriptions, &reason) ||
@@ -124,7 +125,7 @@ struct session *harness_connect(struct harness *harness) {
     server_update_time(server);
     struct session *session = memory_allocate(sizeof *session);
     CHECK(session != NULL);
-    session_init(session, server->session_next_id++, server->clock.monotonic_ms);
+    session_init(session, server->sessions.next_id++, server->clock.monotonic_ms);
     session->fd = (int)session->id + 7;
     snprintf(session->address, sizeof session->address, "127.0.0.1:%d", 50000 + (int)session->id);
     snprintf(session->local_address, sizeof session->local_address, "127.0.0.1:6379");

@@ -1,7 +1,7 @@
 /* See loop_server.h. */
 #include "tests/support/loop_server.h"
 
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void start_loop(struct loop_server *looped, const char *settings) {
     signal(SIGPIPE, SIG_IGN);
     looped->harness = harness_create(settings);
     looped->server = &looped->harness->server;
-    looped->server->jobs.resume = player_resume;
+    looped->server->jobs.resume = board_task_resume;
     looped->tick = (struct tick){.stop_listening = stop_listening};
     assert_int_equal(uv_loop_init(&looped->loop), 0);
     assert_true(tick_init(&looped->tick, &looped->loop, looped->server));

@@ -1,5 +1,5 @@
-/* A replicator that notes what commands ask of it, in the place of server/replication/replicator.c: for one program of
- * tests, which includes this once. */
+/* A replicator that notes what commands ask of it, in the place of server/replication/replicator.c:
+ * for one program of tests, which includes this once. */
 #ifndef TESTS_NOTED_REPLICATOR_H
 #define TESTS_NOTED_REPLICATOR_H
 

@@ -24,7 +24,7 @@ static struct twin_layout describe(const struct layout *layout) {
 
 void twin_model_start(struct twin_model *twin, const char *name) {
     struct harness *harness = twin->harness;
-    harness_run(harness, harness->server.session_first, "FLUSHALL");
+    harness_run(harness, harness->server.sessions.first, "FLUSHALL");
     twin->name = name;
     twin->layout =
         describe(&settings_rules_for(&harness->server.settings, bytes_from_text(name))->layout);
@@ -145,7 +145,7 @@ void twin_put_rank(struct twin_server *server, int64_t rank) {
 /* ---- asking the server ---- */
 
 static struct session *client(const struct twin_model *twin) {
-    return twin->harness->server.session_first;
+    return twin->harness->server.sessions.first;
 }
 
 void twin_model_begin(struct twin_model *twin) {

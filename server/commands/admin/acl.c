@@ -21,7 +21,7 @@ static struct bytes acl_text_of(const struct buffer *buffer) {
 /* A copy of the user, or a new one. NULL: the error was replied. */
 static struct acl_user *acl_make_draft(const struct call *call, struct bytes name,
                                        bool has_all_channels) {
-    struct acl_users *users = &call->server->users;
+    struct acl_users *users = &call->server->acl.users;
     const struct acl_user *user = acl_users_find(users, name);
     if (!acl_is_name(name) || name.size == 0) {
         call_refuse(call, "ERR Usernames can't contain spaces or null characters");
@@ -76,7 +76,7 @@ static void setuser_run(struct call *call) {
         acl_refuse_rule(call, status, failed, is_open);
         acl_user_destroy(draft);
     } else {
-        const struct acl_user *user = acl_users_replace(&server->users, draft);
+        const struct acl_user *user = acl_users_replace(&server->acl.users, draft);
         acl_refresh(server, user);
         reply_ok(call->reply);
     }
@@ -105,10 +105,10 @@ static void deluser_run(struct call *call) {
         }
     }
     for (uint32_t i = 2; i < call->request->count; i++) {
-        struct acl_user *user = acl_users_find(&server->users, call_arg(call, i));
+        struct acl_user *user = acl_users_find(&server->acl.users, call_arg(call, i));
         if (user != NULL) {
             acl_file_close_clients(server, user, call->session);
-            acl_users_remove(&server->users, user);
+            acl_users_remove(&server->acl.users, user);
             count++;
         }
     }
@@ -146,7 +146,7 @@ static void acl_reply_selector(const struct call *call, const struct acl_selecto
 }
 
 static void getuser_run(struct call *call) {
-    const struct acl_user *user = acl_users_find(&call->server->users, call_arg(call, 2));
+    const struct acl_user *user = acl_users_find(&call->server->acl.users, call_arg(call, 2));
     struct reply *reply = call->reply;
     uint32_t flag_count = 0;
     if (user == NULL) {
@@ -186,7 +186,7 @@ static const struct command acl_getuser = {
 };
 
 static void list_run(struct call *call) {
-    const struct acl_users *users = &call->server->users;
+    const struct acl_users *users = &call->server->acl.users;
     struct buffer line;
     buffer_init(&line, 0);
     reply_array(call->reply, users->count);
@@ -211,7 +211,7 @@ static const struct command acl_list = {
 };
 
 static void users_run(struct call *call) {
-    const struct acl_users *users = &call->server->users;
+    const struct acl_users *users = &call->server->acl.users;
     reply_array(call->reply, users->count);
     for (uint32_t i = 0; i < users->count; i++) {
         reply_bulk(call->reply, users->at[i]->name);
@@ -286,7 +286,7 @@ static void acl_reply_named(struct reply *reply, const char *name, struct bytes 
 }
 
 static void log_run(struct call *call) {
-    struct acl_log *log = &call->server->acl_log;
+    struct acl_log *log = &call->server->acl.log;
     struct reply *reply = call->reply;
     int64_t wanted = 10;
     if (!call_check_count(call, 3, "ACL")) {
@@ -345,7 +345,7 @@ static void acl_reply_denial(const struct call *call, enum acl_denial denial, ui
 }
 
 static void dryrun_run(struct call *call) {
-    const struct acl_user *user = acl_users_find(&call->server->users, call_arg(call, 2));
+    const struct acl_user *user = acl_users_find(&call->server->acl.users, call_arg(call, 2));
     const struct request request = {
         .count = call->request->count - 3,
         .args = call->request->args + 3,
@@ -416,7 +416,7 @@ static const struct command acl_genpass = {
 /* ---- ACL LOAD SAVE ---- */
 
 static bool acl_check_file(const struct call *call) {
-    return call->server->acl_path != NULL ||
+    return call->server->acl.path != NULL ||
            call_refuse(call, "ERR This Redis instance is not configured to use an ACL file. You "
                              "may want to specify users via the ACL SETUSER command and then issue "
                              "a CONFIG REWRITE (assuming you have a Redis configuration file set) "
@@ -453,7 +453,7 @@ static void save_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
-    log_write(LOG_WARNING, "users not saved file=%s error=\"%s\"", call->server->acl_path, error);
+    log_write(LOG_WARNING, "users not saved file=%s error=\"%s\"", call->server->acl.path, error);
     reply_error(call->reply, "ERR There was an error trying to save the ACLs. Please check the "
                              "server logs for more information");
 }

@@ -69,7 +69,7 @@ static bool client_parse_type(const struct call *call, struct bytes word, enum c
 
 static void client_list_all(const struct call *call, enum client_type type) {
     size_t mark = reply_verbatim_begin(call->reply);
-    const struct session *session = type != CLIENT_MASTER ? call->server->session_first : NULL;
+    const struct session *session = type != CLIENT_MASTER ? call->server->sessions.first : NULL;
     for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
         if (client_has_type(session, type)) {
             client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
@@ -91,7 +91,7 @@ static bool client_check_ids(const struct call *call) {
 /* The line of a repeated id is copied: generating one takes some microseconds, and a request has
  * room for a million ids. */
 static void client_list_client(const struct call *call, struct session *session) {
-    uint64_t list = call->server->client_list_count;
+    uint64_t list = call->server->sessions.list_count;
     if (session->line.list == list) {
         reply_repeat(call->reply, session->line.begin, session->line.size);
         return;
@@ -107,7 +107,7 @@ static void client_list_ids(const struct call *call) {
     if (!client_check_ids(call)) {
         return;
     }
-    call->server->client_list_count++;
+    call->server->sessions.list_count++;
     size_t mark = reply_verbatim_begin(call->reply);
     for (uint32_t i = 3; i < call->request->count && !reply_is_lost(call->reply); i++) {
         int64_t id;
@@ -156,7 +156,7 @@ struct kill_filter {
 static bool client_read_kill_user(const struct call *call, uint32_t index, void *target) {
     struct bytes name = call_arg(call, index);
     const struct acl_user **user = &((struct kill_filter *)target)->user;
-    *user = acl_users_find(&call->server->users, name);
+    *user = acl_users_find(&call->server->acl.users, name);
     return *user != NULL || call_refuse_format(call, "ERR No such user '%.*s'",
                                                (int)(name.size < 128 ? name.size : 128), name.at);
 }
@@ -248,7 +248,7 @@ static int64_t client_kill_matching(const struct call *call, const struct kill_f
         return session != NULL ? client_kill_if_matching(call, filter, session) : 0;
     }
     int64_t count = 0;
-    for (struct session *session = call->server->session_first; session != NULL;
+    for (struct session *session = call->server->sessions.first; session != NULL;
          session = session->next) {
         count += client_kill_if_matching(call, filter, session);
     }
@@ -425,11 +425,12 @@ static void pause_run(struct call *call) {
     if (!client_parse_pause_end(call, &until_ms)) {
         return;
     }
-    if (server->pause == SERVER_PAUSE_NONE || server->pause_until_ms < until_ms) {
-        server->pause_until_ms = until_ms;
+    if (server->client_pause.kind == SERVER_PAUSE_NONE ||
+        server->client_pause.until_ms < until_ms) {
+        server->client_pause.until_ms = until_ms;
     }
-    if (pause > server->pause) {
-        server->pause = pause;
+    if (pause > server->client_pause.kind) {
+        server->client_pause.kind = pause;
     }
     reply_ok(call->reply);
 }

@@ -184,7 +184,7 @@ static bool config_prepare_default_user(const struct call *call, struct acl_user
         return true;
     }
     bool is_fine = session_set_text(&text, password);
-    *draft = is_fine ? acl_user_copy(call->server->users.default_user) : NULL;
+    *draft = is_fine ? acl_user_copy(call->server->acl.users.default_user) : NULL;
     if (*draft == NULL || !acl_user_set_password(*draft, text) || !acl_user_finish(*draft)) {
         acl_user_destroy(*draft);
         memory_free(text);
@@ -220,7 +220,7 @@ static void config_set_run(struct call *call) {
         return;
     }
     if (draft != NULL) {
-        acl_refresh(call->server, acl_users_replace(&call->server->users, draft));
+        acl_refresh(call->server, acl_users_replace(&call->server->acl.users, draft));
     }
     log_set_level((enum log_level)settings->loglevel);
     fault_set_report(settings->crash_log_enabled);

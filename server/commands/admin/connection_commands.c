@@ -22,7 +22,7 @@ static void auth_run(struct call *call) {
         return;
     }
     bool has_user = call->request->count == 3;
-    if (!has_user && call->server->users.default_user->has_no_password) {
+    if (!has_user && call->server->acl.users.default_user->has_no_password) {
         reply_error(call->reply, "ERR AUTH <password> called without any password configured for "
                                  "the default user. Are you sure your configuration is correct?");
         return;
@@ -143,16 +143,22 @@ const struct command command_hello = {
 
 /* ---- PING ECHO ---- */
 
+/* Has this client connected while the server retires? Then its PING says that it does. */
+static bool connection_commands_is_late(const struct call *call) {
+    const struct server_retiring *retiring = &call->server->ending.retiring;
+    return retiring->is_begun && call->session->id >= retiring->from_id;
+}
+
 static void ping_run(struct call *call) {
     if (call->request->count > 2) {
         call_refuse_arity(call);
-    } else if (server_is_late(call->server, call->session)) {
+    } else if (connection_commands_is_late(call)) {
         /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
          * more of the reply that it expects. */
         call->session->is_close_after_reply = true;
         reply_error(call->reply, "LOADING the server is shutting down");
     } else if (sync_is_closed(&call->server->replication.sync) &&
-               call->server->replication.sync.has_forgotten) {
+               call->server->replication.sync.has_lost_durability) {
         reply_error(call->reply, SYNC_PING_ERROR);
     } else if (session_is_restricted(call->session)) {
         /* Like a message, because the client reads only those. */

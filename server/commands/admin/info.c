@@ -25,7 +25,7 @@ struct info_memory info_measure_memory(const struct server *server) {
         .peak = memory_used_peak(),
         .resident = process_memory_size(),
         .startup = server->stats.startup_memory_size,
-        .clients = server->client_memory.total,
+        .clients = server->sessions.memory.total,
     };
     memory.overhead = memory.startup + memory.clients;
     if (memory.overhead > memory.used) {
@@ -90,24 +90,24 @@ static void info_print_server(struct info *info) {
     const struct server *server = info->server;
     struct utsname os = {0};
     uname(&os);
-    int64_t uptime_s = (server->clock.monotonic_ms - server->started_at_ms) / 1000;
+    int64_t uptime_s = (server->clock.monotonic_ms - server->about.started_at_ms) / 1000;
     info_put(info, "redis_version:%s", SERVER_REDIS_VERSION);
     info_put(info, "leaderboard_version:%s", SERVER_VERSION);
     info_put(info, "redis_mode:standalone");
     info_put(info, "os:%s %s %s", os.sysname, os.release, os.machine);
     info_put(info, "arch_bits:%zu", sizeof(void *) * 8);
     info_put_u64(info, "process_id", (uint64_t)getpid());
-    info_put(info, "run_id:%s", server->run_id);
-    info_put_u64(info, "tcp_port", (uint64_t)server->tcp_port);
+    info_put(info, "run_id:%s", server->about.run_id);
+    info_put_u64(info, "tcp_port", (uint64_t)server->about.tcp_port);
     info_put_u64(info, "server_time_usec", (uint64_t)server->clock.now_us);
     info_print_clock(info);
     info_put_u64(info, "uptime_in_seconds", (uint64_t)uptime_s);
     info_put_u64(info, "uptime_in_days", (uint64_t)uptime_s / 86400);
-    info_put(info, "executable:%s", server->executable_path);
+    info_put(info, "executable:%s", server->about.executable_path);
     info_put(info, "config_file:%s",
              server->settings.file_path != NULL ? server->settings.file_path : "");
-    if (server->retiring.is_begun) {
-        int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
+    if (server->ending.retiring.is_begun) {
+        int64_t left_ms = server->ending.retiring.until_ms - server->clock.monotonic_ms;
         info_put(info, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
     }
     info_put_u64(info, "io_threads_active", server->stats.network_count > 1);
@@ -121,13 +121,14 @@ static void info_print_server(struct info *info) {
 static void info_print_clients(struct info *info) {
     /* As in Redis: without replicas. */
     info_put_u64(info, "connected_clients",
-                 info->server->session_count - info->server->replication.replica_count);
+                 info->server->sessions.count - info->server->replication.replica_count);
     info_put(info, "cluster_connections:0");
     info_put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
     info_put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
     info_put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
     info_put_u64(info, "blocked_clients",
-                 (uint64_t)info->server->waits.client_count + info->server->postponed_count);
+                 (uint64_t)info->server->waits.client_count +
+                     info->server->sessions.postponed_count);
     info_put(info, "tracking_clients:0");
     info_put_u64(info, "pubsub_clients", info->server->subscriptions.client_count);
     info_put_u64(info, "watching_clients", info->server->watches.client_count);
@@ -154,7 +155,7 @@ static void info_print_memory(struct info *info) {
     info_put_u64(info, "used_memory_startup", memory.startup);
     info_put_u64(info, "used_memory_dataset", memory.used - memory.overhead);
     info_put(info, "used_memory_dataset_perc:%.2f%%", memory.dataset_percent);
-    info_put_size(info, "total_system_memory", server->machine_memory_size);
+    info_put_size(info, "total_system_memory", server->about.machine_memory_size);
     info_put_size(info, "maxmemory", server->settings.maxmemory);
     info_put(info, "maxmemory_policy:noeviction");
     info_put(info, "mem_fragmentation_ratio:%.2f", memory.fragmentation);
@@ -232,7 +233,7 @@ static void info_print_persistence(struct info *info) {
     const struct server *server = info->server;
     struct persistence_info kept = {
         .is_last_save_ok = true,
-        .last_save_s = server->started_at_s,
+        .last_save_s = server->about.started_at_s,
         .last_save_seconds = -1,
         .current_save_seconds = -1,
         .is_journal_ok = true,
@@ -375,11 +376,11 @@ static void info_print_sync(struct info *info, const struct sync *sync) {
     }
     info_put(info, "sync_state:%s", sync_state_name(sync->state));
     info_put(info, "sync_node:%016llx", (unsigned long long)sync->node);
-    info_put(info, "sync_promised:%s", sync->promised.text);
-    info_put_u64(info, "sync_may_have_forgotten", sync->has_forgotten);
+    info_put(info, "sync_promised:%s", sync->voted.text);
+    info_put_u64(info, "sync_may_have_forgotten", sync->has_lost_durability);
     if (sync_is_closed(sync)) {
-        info_put_u64(info, "sync_promises", sync->promise_count);
-        info_put_u64(info, "sync_promises_needed", sync->promises_needed);
+        info_put_u64(info, "sync_promises", sync->vote_count);
+        info_put_u64(info, "sync_promises_needed", sync->votes_needed);
     } else if (sync->state == SYNC_OPEN) {
         info_put_u64(info, "sync_safe_offset", sync->safe_group);
         info_put_u64(info, "sync_counted_replicas", sync->counted);

@@ -1,12 +1,8 @@
 /* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
  * BGREWRITEAOF write the same one, and each replies with Redis's text. */
-#include <stdio.h>
-
-#include "codec/timestamp.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/shutdown.h"
-#include "server/durability/file_format.h"
 #include "server/durability/persistence.h"
 
 static void persistence_commands_reply_status(const struct call *call,
@@ -94,7 +90,7 @@ const struct command command_save = {
 };
 
 static void lastsave_run(struct call *call) {
-    struct persistence_info info = {.last_save_s = call->server->started_at_s};
+    struct persistence_info info = {.last_save_s = call->server->about.started_at_s};
     if (call->server->persistence != NULL) {
         persistence_describe(call->server->persistence, &info);
     }
@@ -151,7 +147,7 @@ static void shutdown_run(struct call *call) {
         }
     } else if (!persistence_commands_begin(call, &words)) {
         reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
-    } else if (!server->is_shutdown_asked) {
+    } else if (!server->ending.is_asked) {
         call->session->awaits_end = true;
         server->has_news = true;
     }
@@ -166,208 +162,4 @@ const struct command command_shutdown = {
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
     .audit = AUDIT_SHUTDOWN,
     .run = shutdown_run,
-};
-
-/* LB.SNAPSHOT: all boards of all databases as one file, streamed while commands keep running.
- *
- *     LB.SNAPSHOT  -->  $n <bytes>  $n <bytes>  ...  +END group=... time=... boards=... members=...
- *
- * The bytes are those of a base on disk (server/durability/snapshot_file.h), in bulks of any length,
- * and the reply that is none ends them: +END, or an error after which they are worth nothing. The
- * command is a job (server/clients/job.h) that reads persistence's stream as the client takes it. So
- * little is held for a client that reads slowly, and nobody waits for it.
- *
- * One is sent at a time; some more may wait for it, or for a save. */
-enum {
-    PIECE_MAX = 128 * 1024,
-    /* Unsent output below which the next piece is read; of more, the network says when it is sent. */
-    UNSENT_MAX = 512 * 1024,
-    AT_ONCE_MAX = 4,     /* the one that is sent, and those that wait */
-    PATIENCE_MS = 60000, /* with a client that takes nothing */
-};
-
-struct sending {
-    struct job job;  /* first */
-    uint64_t number; /* larger than that of every one before it */
-    bool has_begun;  /* its stream is persistence's */
-    bool is_failed;
-    int64_t taken_at_ms; /* when the client took something last; monotonic */
-    char error[PERSISTENCE_ERROR_MAX];
-    char piece[PIECE_MAX];
-};
-
-static const struct sending *persistence_commands_sending_of(const struct job *job) {
-    return (const struct sending *)job;
-}
-
-static bool persistence_commands_is_client_slow(const struct job *job) {
-    return job->session->output.size + job->session->handed_size > UNSENT_MAX;
-}
-
-static bool persistence_commands_is_impatient(const struct server *server,
-                                              const struct sending *sending) {
-    return server->clock.monotonic_ms - sending->taken_at_ms > PATIENCE_MS;
-}
-
-static bool persistence_commands_is_ready(const struct server *server, const struct job *job);
-
-/* Whoever asked first is first, whatever turns the jobs take. */
-static bool persistence_commands_is_first(const struct server *server,
-                                          const struct sending *sending) {
-    for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
-        if (job->kind->is_ready == persistence_commands_is_ready &&
-            persistence_commands_sending_of(job)->number < sending->number) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool persistence_commands_is_ready(const struct server *server, const struct job *job) {
-    const struct sending *sending = persistence_commands_sending_of(job);
-    if (!sending->has_begun) {
-        return persistence_may_stream(server->persistence) &&
-               persistence_commands_is_first(server, sending);
-    }
-    return persistence_commands_is_client_slow(job)
-               ? persistence_commands_is_impatient(server, sending)
-               : !persistence_stream_waits(server->persistence);
-}
-
-static void persistence_commands_fail(struct sending *sending, const char *error) {
-    sending->is_failed = true;
-    if (error != NULL) {
-        snprintf(sending->error, sizeof sending->error, "%s", error);
-    }
-}
-
-/* true: it is over. */
-static bool persistence_commands_snapshot_begin(struct server *server, struct sending *sending) {
-    sending->taken_at_ms = server->clock.monotonic_ms;
-    switch (persistence_begin_stream(server->persistence, FILE_FORMAT, sending->error)) {
-    case PERSISTENCE_OK:
-        sending->has_begun = true;
-        return false;
-    case PERSISTENCE_BUSY:
-        return false;
-    case PERSISTENCE_FAILED:
-        break;
-    }
-    persistence_commands_fail(sending, NULL);
-    return true;
-}
-
-static void persistence_commands_push(struct server *server, struct session *session,
-                                      struct bytes piece) {
-    struct buffer *output = server_output(server, session);
-    struct reply reply;
-    if (output != NULL) {
-        reply_init(&reply, output, session->protocol);
-        reply_bulk(&reply, piece);
-    }
-}
-
-static bool persistence_commands_step(struct server *server, struct job *job) {
-    struct sending *sending = (struct sending *)job;
-    size_t size = 0;
-    if (!sending->has_begun) {
-        return persistence_commands_snapshot_begin(server, sending);
-    }
-    if (persistence_commands_is_client_slow(job)) {
-        persistence_commands_fail(sending, "the backup's reader took nothing for a minute");
-        return true;
-    }
-    sending->taken_at_ms = server->clock.monotonic_ms;
-    switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
-                                    &size, sending->error)) {
-    case PERSISTENCE_STREAM_PIECE:
-        persistence_commands_push(server, job->session,
-                                  (struct bytes){.at = sending->piece, .size = size});
-        return false;
-    case PERSISTENCE_STREAM_WAITS:
-        return false;
-    case PERSISTENCE_STREAM_END:
-        return true;
-    case PERSISTENCE_STREAM_FAILED:
-        break;
-    }
-    persistence_commands_fail(sending, NULL);
-    return true;
-}
-
-static void persistence_commands_answer(struct server *server, struct job *job,
-                                        struct reply *reply) {
-    const struct sending *sending = persistence_commands_sending_of(job);
-    if (sending->is_failed) {
-        reply_error_format(reply, "ERR %s", sending->error);
-        return;
-    }
-    struct persistence_streamed streamed = persistence_streamed(server->persistence);
-    char time[TIMESTAMP_TEXT_MAX];
-    char text[160];
-    size_t time_size = timestamp_print(time, streamed.time_us);
-    snprintf(text, sizeof text, "END group=%llu time=%.*s boards=%llu members=%llu",
-             (unsigned long long)streamed.group, (int)time_size, time,
-             (unsigned long long)streamed.board_count, (unsigned long long)streamed.member_count);
-    reply_simple(reply, text);
-}
-
-static void persistence_commands_destroy(struct server *server, struct job *job) {
-    if (persistence_commands_sending_of(job)->has_begun) {
-        persistence_end_stream(server->persistence);
-    }
-    memory_free(job);
-}
-
-static const struct job_kind kind = {.is_ready = persistence_commands_is_ready,
-                                     .step = persistence_commands_step,
-                                     .answer = persistence_commands_answer,
-                                     .destroy = persistence_commands_destroy};
-
-static bool persistence_commands_has_room(const struct call *call, uint64_t *number) {
-    uint32_t count = 0;
-    *number = 0;
-    for (const struct job *job = call->server->jobs.first; job != NULL; job = job->next) {
-        if (job->kind == &kind) {
-            uint64_t after = persistence_commands_sending_of(job)->number + 1;
-            *number = after > *number ? after : *number;
-            count++;
-        }
-    }
-    return count < AT_ONCE_MAX ||
-           call_refuse_format(call, "TRYAGAIN %d backups are being read or wait already",
-                              (int)AT_ONCE_MAX);
-}
-
-static void snapshot_run(struct call *call) {
-    uint64_t number;
-    if (call->server->persistence == NULL || call->session == NULL) {
-        (void)call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
-        return;
-    }
-    if (!jobs_have_room(call->server, call->reply) ||
-        !persistence_commands_has_room(call, &number)) {
-        return;
-    }
-    if (call->reply->is_silent) {
-        return; /* it could not be told from a whole one when it fails */
-    }
-    struct sending *sending = memory_allocate_zeroed(sizeof *sending);
-    if (sending == NULL) {
-        (void)call_out_of_memory(call);
-        return;
-    }
-    sending->number = number;
-    job_begin(call->server, call->session, &kind, false, &sending->job);
-    sending->job.streams = true;
-}
-
-const struct command command_lb_snapshot = {
-    .name = "LB.SNAPSHOT",
-    .summary = "All boards and hashes of all databases as a backup file, sent in many bulk "
-               "replies; `leaderboard-server --backup` reads it",
-    .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
-    .audit = AUDIT_SNAPSHOT,
-    .run = snapshot_run,
 };

@@ -1,8 +1,6 @@
 /* LB.SYNC: a replica asks for the groups of effects from here on. PSYNC, SYNC: a Redis asks for a copy, and the commands
  * behind it. See server/replication/feed.h. */
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/replication/replicator.h"
 
 static void sync_command_ask(const struct call *call, const struct replication_wish *wish) {

@@ -99,7 +99,7 @@ static void dump_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
-    if (call->server->is_guest && key->kind != REGISTRY_BOARD) {
+    if (call->server->is_embedded && key->kind != REGISTRY_BOARD) {
         (void)call_refuse_kind(call);
         return;
     }
@@ -340,7 +340,7 @@ static bool restore_begin_value(struct restoring *restoring, const struct rdb_re
                                                          restoring->call->now_us, why),
                                    why);
     case RDB_HASH:
-        if (restoring->call->server->is_guest) {
+        if (restoring->call->server->is_embedded) {
             return call_refuse(restoring->call, "ERR payload is of a hash, not of a board: "
                                                 "RESTORE, without LB., makes it a key again");
         }

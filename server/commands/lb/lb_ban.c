@@ -2,16 +2,16 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/ban.h"
 #include "server/commands/keyspace.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/commands/scanning.h"
 
 /* ---- LB.BAN: a ban, and an order that takes the member off the boards ---- */
 
-static bool lb_ban_begin(const struct call *call, struct player_walk *walk) {
+static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     struct bytes all = {.at = "*", .size = 1};
-    int64_t until_ms = walk->until_ms != 0 ? walk->until_ms : BAN_FOREVER;
-    switch (ban_put(call->registry, call->session->database, walk->member,
-                    walk->glob != NULL ? walk->pattern : all, until_ms, call->now_ms)) {
+    int64_t until_ms = task->until_ms != 0 ? task->until_ms : BAN_FOREVER;
+    switch (ban_put(call->registry, call->session->database, task->member,
+                    task->glob != NULL ? task->pattern : all, until_ms, call->now_ms)) {
     case BAN_OK:
         return true;
     case BAN_NO_DATABASE:
@@ -25,39 +25,39 @@ static bool lb_ban_begin(const struct call *call, struct player_walk *walk) {
     return call_out_of_memory(call);
 }
 
-static void lb_ban_act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+static void lb_ban_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct board_member member;
-    board_look_up(&key->board, walk->member, NULL, &member);
-    player_take(server, key, &member);
-    walk->done_count++;
+    board_look_up(&key->board, task->member, NULL, &member);
+    board_task_take(server, key, &member);
+    task->done_count++;
 }
 
-static void lb_ban_answer(struct player_walk *walk, struct reply *reply) {
-    reply_integer(reply, (int64_t)walk->done_count);
+static void lb_ban_answer(struct board_task *task, struct reply *reply) {
+    reply_integer(reply, (int64_t)task->done_count);
 }
 
 /* EX */
 static bool lb_ban_read_expiry(const struct call *call, uint32_t index, void *target) {
-    struct player_walk *walk = target;
+    struct board_task *task = target;
     int64_t seconds;
     int64_t ms;
     if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
         return false;
     }
     return (seconds > 0 && !__builtin_mul_overflow(seconds, 1000, &ms) &&
-            !__builtin_add_overflow(ms, call->now_ms, &walk->until_ms)) ||
+            !__builtin_add_overflow(ms, call->now_ms, &task->until_ms)) ||
            call_refuse(call, "ERR invalid expire time in 'lb.ban' command");
 }
 
 /* MATCH: an empty pattern would match no board. */
 static bool lb_ban_read_match(const struct call *call, uint32_t index, void *target) {
     return (call_arg(call, index).size > 0 || call_syntax_error(call)) &&
-           player_read_match(call, index, target);
+           board_task_read_match(call, index, target);
 }
 
 static const struct option_row lb_ban_options[] = {
     {"EX", OPTION_READ, 0, lb_ban_read_expiry},
-    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), lb_ban_read_match},
+    {"MATCH", OPTION_TEXT_ONCE, offsetof(struct board_task, pattern), lb_ban_read_match},
     {0},
 };
 
@@ -69,9 +69,9 @@ const struct command command_lb_ban = {
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
-    .run = player_run,
+    .run = board_task_run,
     .variant =
-        &(const struct player_action){
+        &(const struct board_task_kind){
             .writes = true, .begin = lb_ban_begin, .act = lb_ban_act, .answer = lb_ban_answer},
 };
 

@@ -6,7 +6,7 @@
  *
  * Each board changes as a whole. Where the sum does not fit, both stay as they were. */
 #include "server/commands/ban.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 
 /* The sum of all fields, and the later of the two times, when it was reached. false: it does not
  * fit. */
@@ -29,13 +29,13 @@ static bool lb_move_add(const struct layout *layout, uint64_t from_key, uint64_t
 }
 
 /* The key that the other member is to get. false: there is none. */
-static bool lb_move_merge(const struct player_walk *walk, const struct board *board,
+static bool lb_move_merge(const struct board_task *task, const struct board *board,
                           uint64_t from_key, uint64_t *key) {
-    if (!board_find(board, walk->to, key)) {
+    if (!board_find(board, task->to, key)) {
         *key = from_key;
         return true;
     }
-    if (walk->is_sum) {
+    if (task->is_sum) {
         return lb_move_add(board_layout(board), from_key, key);
     }
     /* A larger key ranks better: better fields or, where they are equal, the better time. */
@@ -43,21 +43,21 @@ static bool lb_move_merge(const struct player_walk *walk, const struct board *bo
     return true;
 }
 
-static void lb_move_act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+static void lb_move_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct registry *registry = server->registry;
     struct board *board = &key->board;
     struct board_member from;
     struct board_member to;
     uint64_t packed_key;
-    board_look_up(board, walk->member, NULL, &from);
-    if (ban_holds(registry, key->database, registry_name(key), walk->to, server->clock.now_ms) ||
-        !lb_move_merge(walk, board, from.key, &packed_key) ||
-        !memory_reserve_begin(board_growth_size(board, 1) + walk->to.size)) {
-        walk->left_count++;
+    board_look_up(board, task->member, NULL, &from);
+    if (ban_holds(registry, key->database, registry_name(key), task->to, server->clock.now_ms) ||
+        !lb_move_merge(task, board, from.key, &packed_key) ||
+        !memory_reserve_begin(board_growth_size(board, 1) + task->to.size)) {
+        task->left_count++;
         return;
     }
     registry_take_member(registry, key, &from);
-    board_look_up(board, walk->to, NULL, &to);
+    board_look_up(board, task->to, NULL, &to);
     if (!to.is_there || to.key != packed_key) {
         enum board_status status = registry_put_member(registry, key, &to, packed_key);
         CHECK(status == BOARD_OK);
@@ -66,30 +66,30 @@ static void lb_move_act(struct server *server, struct player_walk *walk, struct 
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
     notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
     registry_tell_members(registry, key);
-    walk->done_count++;
+    task->done_count++;
 }
 
-static bool lb_move_begin(const struct call *call, struct player_walk *walk) {
-    return !bytes_equal(walk->member, walk->to) ||
+static bool lb_move_begin(const struct call *call, struct board_task *task) {
+    return !bytes_equal(task->member, task->to) ||
            call_refuse(call, "ERR a member cannot be moved to itself");
 }
 
-static void lb_move_answer(struct player_walk *walk, struct reply *reply) {
+static void lb_move_answer(struct board_task *task, struct reply *reply) {
     reply_array(reply, 2);
-    reply_integer(reply, (int64_t)walk->done_count);
-    reply_integer(reply, (int64_t)walk->left_count);
+    reply_integer(reply, (int64_t)task->done_count);
+    reply_integer(reply, (int64_t)task->left_count);
 }
 
 static bool lb_move_check_mode(const struct call *call, uint32_t index, void *target) {
-    const struct player_walk *walk = target;
+    const struct board_task *task = target;
     (void)index;
-    return !walk->is_best || !walk->is_sum || call_syntax_error(call);
+    return !task->is_best || !task->is_sum || call_syntax_error(call);
 }
 
 static const struct option_row lb_move_options[] = {
-    PLAYER_MATCH_OPTION,
-    {"BEST", OPTION_FLAG, offsetof(struct player_walk, is_best), lb_move_check_mode},
-    {"SUM", OPTION_FLAG, offsetof(struct player_walk, is_sum), lb_move_check_mode},
+    BOARD_TASK_MATCH_OPTION,
+    {"BEST", OPTION_FLAG, offsetof(struct board_task, is_best), lb_move_check_mode},
+    {"SUM", OPTION_FLAG, offsetof(struct board_task, is_sum), lb_move_check_mode},
     {0},
 };
 
@@ -102,8 +102,8 @@ const struct command command_lb_move = {
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
-    .run = player_run,
+    .run = board_task_run,
     .variant =
-        &(const struct player_action){
+        &(const struct board_task_kind){
             .writes = true, .begin = lb_move_begin, .act = lb_move_act, .answer = lb_move_answer},
 };

@@ -2,48 +2,47 @@
  * all boards, and removes its hashes. */
 #include "server/acl/acl_check.h"
 #include "server/commands/keyspace.h"
+#include "server/commands/lb/board_task.h"
 #include "server/commands/lb/lb_data.h"
 #include "server/commands/lb/lb_record.h"
-#include "server/commands/lb/player.h"
 
 /* Room for the header of the array, whose length is known only at the end. */
 enum { HEADER_ROOM = 32 };
 
-static bool lb_where_begin(const struct call *call, struct player_walk *walk) {
-    if (buffer_reserve(&walk->records, HEADER_ROOM) == NULL) {
+static bool lb_where_begin(const struct call *call, struct board_task *task) {
+    if (buffer_reserve(&task->records, HEADER_ROOM) == NULL) {
         return call_out_of_memory(call);
     }
-    buffer_commit(&walk->records, HEADER_ROOM);
+    buffer_commit(&task->records, HEADER_ROOM);
     return true;
 }
 
-static void lb_where_act(struct server *server, struct player_walk *walk,
-                         struct registry_key *key) {
+static void lb_where_act(struct server *server, struct board_task *task, struct registry_key *key) {
     struct reply reply;
     struct lb_writer writer;
     struct board_member member;
-    reply_init(&reply, &walk->records, walk->protocol);
-    reply.numbers = walk->numbers;
+    reply_init(&reply, &task->records, task->protocol);
+    reply.numbers = task->numbers;
     if (reply_is_lost(&reply)) {
         return;
     }
     struct call call = {.reply = &reply, .registry = server->registry, .server = server};
-    board_look_up(&key->board, walk->member, NULL, &member);
-    lb_begin_records(&call, &key->board, (struct lb_shape){.with_strings = walk->with_strings},
+    board_look_up(&key->board, task->member, NULL, &member);
+    lb_begin_records(&call, &key->board, (struct lb_shape){.with_strings = task->with_strings},
                      &writer);
     reply_array(&reply, 2);
     reply_bulk(&reply, registry_name(key));
     lb_write_record(&writer, member.name, member.key, board_rank_of(&key->board, &member));
-    walk->done_count++;
-    if (walk->job.session != NULL) {
-        walk->job.session->job_size = walk->records.capacity;
-        client_memory_count(&server->client_memory, walk->job.session);
+    task->done_count++;
+    if (task->job.session != NULL) {
+        task->job.session->job_size = task->records.capacity;
+        client_memory_count(&server->sessions.memory, task->job.session);
     }
 }
 
 /* The records may be many megabytes: they are handed over rather than copied. */
-static void lb_where_answer(struct player_walk *walk, struct reply *reply) {
-    struct buffer *records = &walk->records;
+static void lb_where_answer(struct board_task *task, struct reply *reply) {
+    struct buffer *records = &task->records;
     char header[HEADER_ROOM];
     if (records->is_broken) {
         reply_error(reply, "ERR the reply would be longer than client-output-buffer-limit allows: "
@@ -53,7 +52,7 @@ static void lb_where_answer(struct player_walk *walk, struct reply *reply) {
     if (reply->is_silent) {
         return;
     }
-    int size = snprintf(header, sizeof header, "*%llu\r\n", (unsigned long long)walk->done_count);
+    int size = snprintf(header, sizeof header, "*%llu\r\n", (unsigned long long)task->done_count);
     memcpy(records->at + HEADER_ROOM - size, header, (size_t)size);
     buffer_drop_front(records, (size_t)(HEADER_ROOM - size));
     if (reply->out->size > 0 || reply->out->is_broken) {
@@ -67,8 +66,8 @@ static void lb_where_answer(struct player_walk *walk, struct reply *reply) {
 }
 
 static const struct option_row lb_where_options[] = {
-    PLAYER_MATCH_OPTION,
-    {"STRINGS", OPTION_FLAG, offsetof(struct player_walk, with_strings), NULL},
+    BOARD_TASK_MATCH_OPTION,
+    {"STRINGS", OPTION_FLAG, offsetof(struct board_task, with_strings), NULL},
     {0},
 };
 
@@ -79,64 +78,64 @@ const struct command command_lb_where = {
     .summary = "The boards that a member is on, each with the member's record",
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_READ | COMMAND_NO_MULTI,
-    .run = player_run,
-    .variant = &(const struct player_action){.begin = lb_where_begin,
-                                             .act = lb_where_act,
-                                             .answer = lb_where_answer},
+    .run = board_task_run,
+    .variant = &(const struct board_task_kind){.begin = lb_where_begin,
+                                               .act = lb_where_act,
+                                               .answer = lb_where_answer},
 };
 
-static void lb_where_forget_act(struct server *server, struct player_walk *walk,
+static void lb_where_forget_act(struct server *server, struct board_task *task,
                                 struct registry_key *key) {
     struct board_member member;
-    board_look_up(&key->board, walk->member, NULL, &member);
-    player_take(server, key, &member);
-    walk->done_count++;
+    board_look_up(&key->board, task->member, NULL, &member);
+    board_task_take(server, key, &member);
+    task->done_count++;
 }
 
-static void lb_where_remove_hash(struct server *server, const struct player_walk *walk,
+static void lb_where_remove_hash(struct server *server, const struct board_task *task,
                                  struct bytes name) {
-    for (uint32_t i = walk->first_database; i < walk->end_database; i++) {
+    for (uint32_t i = task->first_database; i < task->end_database; i++) {
         keyspace_remove_hash(server, i, name);
     }
 }
 
-static void lb_where_finish(struct server *server, struct player_walk *walk) {
+static void lb_where_finish(struct server *server, struct board_task *task) {
     uint32_t size;
-    for (size_t at = 0; at < walk->data.size; at += sizeof size + size) {
-        memcpy(&size, walk->data.at + at, sizeof size);
+    for (size_t at = 0; at < task->data.size; at += sizeof size + size) {
+        memcpy(&size, task->data.at + at, sizeof size);
         if (size <= REGISTRY_KEY_MAX) {
             lb_where_remove_hash(
-                server, walk, (struct bytes){.at = walk->data.at + at + sizeof size, .size = size});
+                server, task, (struct bytes){.at = task->data.at + at + sizeof size, .size = size});
         }
     }
 }
 
-static void lb_where_forget_answer(struct player_walk *walk, struct reply *reply) {
-    reply_integer(reply, (int64_t)walk->done_count);
+static void lb_where_forget_answer(struct board_task *task, struct reply *reply) {
+    reply_integer(reply, (int64_t)task->done_count);
 }
 
 /* DATA, as often as it is given. */
 static bool lb_where_read_data(const struct call *call, uint32_t index, void *target) {
-    struct player_walk *walk = target;
+    struct board_task *task = target;
     struct bytes pattern = call_arg(call, index);
     if (!lb_data_check_star(call, pattern) || !acl_check_pattern(call, pattern, true, ACL_WRITE)) {
         return false;
     }
-    uint32_t size = (uint32_t)(pattern.size - 1 + walk->member.size);
-    char *out = buffer_reserve(&walk->data, sizeof size + size);
+    uint32_t size = (uint32_t)(pattern.size - 1 + task->member.size);
+    char *out = buffer_reserve(&task->data, sizeof size + size);
     if (out == NULL) {
         return call_out_of_memory(call);
     }
     memcpy(out, &size, sizeof size);
-    lb_data_print_key(pattern, walk->member, out + sizeof size);
-    walk->data.size += sizeof size + size;
+    lb_data_print_key(pattern, task->member, out + sizeof size);
+    task->data.size += sizeof size + size;
     return true;
 }
 
 static const struct option_row lb_forget_options[] = {
-    PLAYER_MATCH_OPTION,
+    BOARD_TASK_MATCH_OPTION,
     {"DATA", OPTION_READ, 0, lb_where_read_data},
-    {"ALL", OPTION_FLAG, offsetof(struct player_walk, is_all), NULL},
+    {"ALL", OPTION_FLAG, offsetof(struct board_task, is_all), NULL},
     {0},
 };
 
@@ -148,9 +147,9 @@ const struct command command_lb_forget = {
     .complexity = "O(n log m) for n boards of m members, in steps between other commands",
     .flags = COMMAND_WRITE | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
-    .run = player_run,
-    .variant = &(const struct player_action){.writes = true,
-                                             .act = lb_where_forget_act,
-                                             .finish = lb_where_finish,
-                                             .answer = lb_where_forget_answer},
+    .run = board_task_run,
+    .variant = &(const struct board_task_kind){.writes = true,
+                                               .act = lb_where_forget_act,
+                                               .finish = lb_where_finish,
+                                               .answer = lb_where_forget_answer},
 };

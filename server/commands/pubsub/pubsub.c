@@ -5,6 +5,7 @@
  * names of their own. */
 #include "codec/glob.h"
 #include "server/clients/broadcast.h"
+#include "server/clients/follow.h"
 #include "server/dispatch/cost.h"
 
 /* What a command works on: its entry's variant. */

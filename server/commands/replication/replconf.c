@@ -1,9 +1,7 @@
 /* REPLCONF: what a replica tells its master about itself. */
 #include <stdio.h>
 
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/durability/file_format.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
@@ -120,32 +118,19 @@ static void replconf_take_ack(const struct call *call) {
     }
 }
 
-static bool replconf_read_node(struct bytes text, uint64_t *node) {
-    struct term term = TERM_NONE;
-    if (text.size != TERM_NODE_SIZE) {
-        return false;
-    }
-    memcpy(term.text + TERM_COUNTER_SIZE, text.at, text.size);
-    if (!term_parse(bytes_from_text(term.text), &term)) {
-        return false;
-    }
-    *node = term_node(&term);
-    return *node != 0;
-}
-
-/* PRESENT node promised id group forgotten (server/replication/quorum.h) */
-static void replconf_take_present(const struct call *call) {
+/* PRESENT node voted id group lost (server/replication/quorum.h) */
+static void replconf_take_registration(const struct call *call) {
     struct sync_registration said;
     enum { COUNT = 7 };
-    if (call->request->count != COUNT || !replconf_read_node(call_arg(call, 2), &said.node) ||
-        !term_parse(call_arg(call, 3), &said.promised) ||
+    if (call->request->count != COUNT || !term_parse_node(call_arg(call, 2), &said.node) ||
+        said.node == 0 || !term_parse(call_arg(call, 3), &said.voted) ||
         !term_parse(call_arg(call, 4), &said.position.term) ||
         !bytes_parse_u64(call_arg(call, 5), &said.position.group) ||
         !(call_arg_is(call, 6, "0") || call_arg_is(call, 6, "1"))) {
         call_syntax_error(call);
         return;
     }
-    said.has_forgotten = call_arg_is(call, 6, "1");
+    said.has_lost_durability = call_arg_is(call, 6, "1");
     struct replica *replica = replication_get_replica(call->session);
     if (replica == NULL) {
         (void)call_out_of_memory(call);
@@ -170,7 +155,7 @@ static void replconf_run(struct call *call) {
         return;
     }
     if (count > 1 && call_arg_is(call, 1, "PRESENT")) {
-        replconf_take_present(call);
+        replconf_take_registration(call);
         return;
     }
     if (count == 2 && call_arg_is(call, 1, "HANDOVER") && session_is_replica(call->session)) {

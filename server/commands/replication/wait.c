@@ -1,7 +1,5 @@
 /* WAIT: until replicas have what this client has written. */
-#include "server/clients/server.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/command.h"
 #include "server/replication/replicator.h"
 
 /* Milliseconds; *due_ms is REGISTRY_NO_EXPIRY for 0. */

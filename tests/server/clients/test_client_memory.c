@@ -12,15 +12,15 @@ static unsigned highest_bit(size_t size) {
 static void check(const struct harness *h) {
     uint64_t total = 0;
     unsigned largest = 0;
-    for (const struct session *s = h->server.session_first; s != NULL; s = s->next) {
+    for (const struct session *s = h->server.sessions.first; s != NULL; s = s->next) {
         size_t size = session_memory_size(s);
         total += size;
         if (!s->is_no_evict && highest_bit(size) > largest) {
             largest = highest_bit(size);
         }
     }
-    assert_int_equal(h->server.client_memory.total, total);
-    const struct session *found = client_memory_largest(&h->server.client_memory);
+    assert_int_equal(h->server.sessions.memory.total, total);
+    const struct session *found = client_memory_largest(&h->server.sessions.memory);
     assert_true((found == NULL) == (largest == 0));
     if (found != NULL) {
         assert_false(found->is_no_evict);
@@ -42,7 +42,7 @@ TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
         } else {
             (*session)->is_no_evict = random_below(&random, 8) == 0;
             (*session)->input_memory_size = (size_t)1 << random_below(&random, 30);
-            client_memory_count(&h->server.client_memory, *session);
+            client_memory_count(&h->server.sessions.memory, *session);
         }
         check(h);
     }
@@ -50,7 +50,7 @@ TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
 }
 
 static void expect_limit(struct harness *h, const char *setting, uint64_t limit) {
-    struct session *session = h->server.session_first;
+    struct session *session = h->server.sessions.first;
     harness_expect(h, session, formatted("CONFIG SET %s", setting), "+OK\r\n");
     assert_int_equal(server_client_memory_limit(&h->server), limit);
     assert_non_null(strstr(harness_run(h, session, "INFO memory"),
@@ -63,7 +63,7 @@ TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {
     assert_int_equal(server_client_memory_limit(&h->server), 100 << 20);
     expect_limit(h, "maxmemory-clients 10%", 40 << 20);
     expect_limit(h, "maxmemory 100mb", 10 << 20);
-    h->server.machine_memory_size = (uint64_t)8 << 30;
+    h->server.about.machine_memory_size = (uint64_t)8 << 30;
     expect_limit(h, "maxmemory 0", ((uint64_t)8 << 30) / 100 * 10);
     expect_limit(h, "maxmemory-clients 1mb", 1 << 20);
     expect_limit(h, "maxmemory-clients 1", 128 << 10);

@@ -1,5 +1,6 @@
 /* Followed boards beside a naive twin, which asks for the first n after every command: what was told
  * is always what there is, no more often than every 100 ms, and nothing is missed. */
+#include "server/clients/follow.h"
 #include "server/clients/session.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"

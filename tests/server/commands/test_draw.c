@@ -196,7 +196,7 @@ DRAW_TEST(a_reply_that_nobody_can_read_ends_early) {
     struct reply reply;
     buffer_init(&small, 10000);
     reply_init(&reply, &small, 2);
-    harness_execute(&h->server, h->server.session_first, &request, &reply);
+    harness_execute(&h->server, h->server.sessions.first, &request, &reply);
     assert_true(small.is_broken);
     buffer_deinit(&small);
 }

@@ -39,7 +39,7 @@ static int start(void **state) {
 }
 
 static int64_t run_integer(struct harness *h, const char *line) {
-    return harness_run_integer(h, h->server.session_first, line);
+    return harness_run_integer(h, h->server.sessions.first, line);
 }
 
 /* Both boards alike, in members, scores, times and arrival. */
@@ -88,9 +88,9 @@ static int64_t write_each(struct harness *h, const char *key, const char *option
 /* Scores, times and the order of equals. */
 static void assert_same_boards(struct harness *h, const char *prefix) {
     char *first = strdup(
-        harness_run_format(h, h->server.session_first, "LB.RANGE %sone 0 -1 WITHKEY", prefix));
+        harness_run_format(h, h->server.sessions.first, "LB.RANGE %sone 0 -1 WITHKEY", prefix));
     const char *second =
-        harness_run_format(h, h->server.session_first, "LB.RANGE %sother 0 -1 WITHKEY", prefix);
+        harness_run_format(h, h->server.sessions.first, "LB.RANGE %sother 0 -1 WITHKEY", prefix);
     assert_non_null(first);
     assert_true(strcmp(first, second) == 0);
     free(first);
@@ -159,10 +159,10 @@ LOOKUP_TEST(a_long_zmscore_has_the_results_of_zscores) {
             size += (size_t)snprintf(line + size, sizeof line - size, " user:%u", pairs.names[i]);
             expected_size +=
                 (size_t)snprintf(expected + expected_size, sizeof expected - expected_size, "%s",
-                                 harness_run_format(h, h->server.session_first,
+                                 harness_run_format(h, h->server.sessions.first,
                                                     "ZSCORE other user:%u", pairs.names[i]));
         }
-        assert_string_equal(harness_run(h, h->server.session_first, line), expected);
+        assert_string_equal(harness_run(h, h->server.sessions.first, line), expected);
     }
 }
 

@@ -77,7 +77,7 @@ ZSET_TEST(many_members_are_cut_at_once) {
     }
     zset_expect(h, "LB.CREATE k CAP 1000", "+OK");
     assert_string_equal(
-        harness_run_args(h, h->server.session_first, args, sizeof(args) / sizeof(args[0])),
+        harness_run_args(h, h->server.sessions.first, args, sizeof(args) / sizeof(args[0])),
         ":1000\r\n");
     zset_expect(h, "ZCARD k", ":1000");
     zset_expect(h, "ZREVRANGE k 998 1001", "[m4001 m4000]");

@@ -20,17 +20,17 @@ static void fill(struct harness *h, const char *key, int first, int count) {
             size += (size_t)snprintf(line + size, sizeof line - size, " %d user:%d", first + i,
                                      first + i);
         }
-        harness_run(h, h->server.session_first, line);
+        harness_run(h, h->server.sessions.first, line);
     }
 }
 
 static void set_limit(struct harness *h, int limit_ms) {
-    harness_expect(h, h->server.session_first,
+    harness_expect(h, h->server.sessions.first,
                    formatted("CONFIG SET busy-command-limit %d", limit_ms), "+OK\r\n");
 }
 
 static const char *run(struct harness *h, const char *line) {
-    return harness_run(h, h->server.session_first, line);
+    return harness_run(h, h->server.sessions.first, line);
 }
 
 static bool is_refused(struct harness *h, const char *line) {
@@ -410,10 +410,10 @@ ZSET_TEST(an_estimate_without_memory_goes_by_the_sizes_of_now) {
     const struct bytes exec = bytes_from_text("EXEC");
     const struct request request = {.count = 1, .args = &exec};
     memory_fail_at(1);
-    uint64_t time_ns = cost_estimate_ns(&h->server, h->server.session_first,
+    uint64_t time_ns = cost_estimate_ns(&h->server, h->server.sessions.first,
                                         command_find(BYTES("EXEC")), &request);
     memory_fail_at(0);
-    assert_int_equal(time_ns, cost_estimate_ns(&h->server, h->server.session_first,
+    assert_int_equal(time_ns, cost_estimate_ns(&h->server, h->server.sessions.first,
                                                command_find(BYTES("EXEC")), &request));
     assert_true(time_ns > 1000000);
 }

@@ -304,7 +304,7 @@ LOOP_TEST(clients_may_close_while_they_wait, ALWAYS) {
     loop_expect(f, clients[1], "$1\r\n2\r\n");
     loop_expect(f, clients[3], "$1\r\n4\r\n");
     loop_expect_end(f, clients[0]);
-    assert_int_equal(f->server->session_count, 2);
+    assert_int_equal(f->server->sessions.count, 2);
 }
 
 LOOP_TEST(a_client_that_is_killed_gets_nothing, ALWAYS) {

@@ -16,7 +16,7 @@ static struct loop_server *begin(const char *settings) {
 
 static void end(struct loop_server *f) {
     const char *reason = "";
-    assert_true(auth_guard_validate(&f->server->auth_guard, &reason));
+    assert_true(auth_guard_validate(&f->server->acl.guard, &reason));
     loop_end(f);
     free(f);
 }
@@ -82,10 +82,10 @@ LOOP_TEST(a_right_password_waits_as_long_and_ends_it, "requirepass right\n") {
 /* Give the right password of one's own before each guess. */
 static bool guess_with_own_login(struct loop_server *f, int client, const char *guess) {
     loop_ask(f, client, "AUTH eve mine\r\n", "+OK\r\n");
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     loop_send(client, guess);
     loop_turn_some(f);
-    bool is_answered = f->server->auth_guard.failure_count > before;
+    bool is_answered = f->server->acl.guard.failure_count > before;
     pass(f, 5050);
     loop_expect(f, client, WRONG);
     return is_answered;
@@ -152,10 +152,10 @@ LOOP_TEST(many_connections_do_not_guess_much_faster, "requirepass right\nauth-de
         loop_send(clients[i], "AUTH wrong\r\n");
     }
     loop_turn_some(f);
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     pass(f, 1050);
     loop_turn_some(f);
-    assert_int_equal(f->server->auth_guard.failure_count - before, AUTH_GUARD_ABREAST);
+    assert_int_equal(f->server->acl.guard.failure_count - before, AUTH_GUARD_ABREAST);
     pass(f, 4000);
     for (int i = 0; i < CLIENTS; i++) {
         loop_expect(f, clients[i], WRONG);
@@ -175,10 +175,10 @@ LOOP_TEST(who_leaves_while_waiting_leaves_nothing_behind, "requirepass right\n")
     static const int order[] = {1, 0, 2};
     for (int i = 0; i < 3; i++) {
         struct loop_wait wait = {0};
-        uint32_t left = f->server->session_count - 1;
+        uint32_t left = f->server->sessions.count - 1;
         loop_close(f, clients[order[i]]);
         pass(f, i == 2 ? 150 : 1);
-        while (f->server->session_count > left) {
+        while (f->server->sessions.count > left) {
             pass(f, 150);
             assert_true(loop_turn_and_wait(f, &wait));
         }
@@ -194,11 +194,11 @@ LOOP_TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at, NULL) {
     loop_ask(f, client, "MULTI\r\nAUTH nobody x\r\n", "+OK\r\n");
     pass(f, 150);
     loop_expect(f, client, "+QUEUED\r\n");
-    uint64_t before = f->server->auth_guard.failure_count;
+    uint64_t before = f->server->acl.guard.failure_count;
     loop_send(client, "EXEC\r\n");
     loop_expect(f, client,
                 "*1\r\n-ERR too many wrong passwords: authenticate outside of MULTI\r\n");
-    assert_int_equal(f->server->auth_guard.failure_count, before);
+    assert_int_equal(f->server->acl.guard.failure_count, before);
 }
 
 LOOP_TEST(at_shutdown_nobody_waits, "requirepass right\nauth-delay 60000\nauth-delay-max 60000\n") {

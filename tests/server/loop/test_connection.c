@@ -48,7 +48,7 @@ static void add_bytes(struct text *text, char byte, size_t size) {
 
 static void wait_for_clients(struct loop_server *f, uint32_t count) {
     struct loop_wait wait = {0};
-    while (f->server->session_count != count) {
+    while (f->server->sessions.count != count) {
         assert_true(loop_turn_and_wait(f, &wait));
     }
 }
@@ -234,11 +234,11 @@ LOOP_TEST(who_does_not_read_is_not_run_on, NULL) {
     loop_send_all(f, client, requests.at, requests.size);
     loop_send(client, "ZADD late 1 m\r\n");
     struct loop_wait wait = {0};
-    while (!is_unread(f->server->session_first, HELD)) {
+    while (!is_unread(f->server->sessions.first, HELD)) {
         assert_true(loop_turn_and_wait(f, &wait));
     }
     loop_turn_some(f);
-    assert_in_range(unsent_size(f->server->session_first), CONNECTION_OUTPUT_LOW,
+    assert_in_range(unsent_size(f->server->sessions.first), CONNECTION_OUTPUT_LOW,
                     CONNECTION_OUTPUT_HIGH + 2 * LONG_SIZE);
     loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
     text_format(&replies, ":1\r\n");
@@ -251,7 +251,7 @@ LOOP_TEST(who_does_not_read_is_not_run_on, NULL) {
 /* Fill the client's socket, and some output of the server's; every request sent has run. */
 static void leave_unread(struct loop_server *f, int client, size_t size) {
     struct loop_wait wait = {0};
-    struct session *session = f->server->session_last;
+    struct session *session = f->server->sessions.last;
     while (!is_unread(session, size)) {
         uint64_t before = session->command_count;
         loop_send(client, "ZRANGE long 0 0\r\n");
@@ -266,7 +266,7 @@ LOOP_TEST(output_over_the_hard_limit_closes, "client-output-buffer-limit normal 
     int other = loop_connect(f);
     int client = loop_connect(f);
     struct loop_wait wait = {0};
-    while (f->server->session_count == 2) {
+    while (f->server->sessions.count == 2) {
         ssize_t size = write(client, "ZRANGE long 0 0\r\n", 17);
         assert_true(size == 17 || (size < 0 && (errno == EPIPE || errno == EAGAIN)));
         assert_true(loop_turn_and_wait(f, &wait));
@@ -296,7 +296,7 @@ LOOP_TEST(output_over_the_soft_limit_for_its_time_closes, SOFT_LIMIT) {
     for (int second = 0; second < 2; second++) {
         loop_second(f);
         loop_turn_some(f);
-        assert_int_equal(f->server->session_count, 2);
+        assert_int_equal(f->server->sessions.count, 2);
     }
     loop_second(f);
     loop_second(f);
@@ -314,7 +314,7 @@ LOOP_TEST(who_reads_within_the_soft_limits_time_stays, SOFT_LIMIT) {
         loop_second(f);
         loop_second(f);
         struct loop_wait wait = {0};
-        while (unsent_size(f->server->session_first) > 0) {
+        while (unsent_size(f->server->sessions.first) > 0) {
             assert_true(read(client, piece, sizeof piece) > 0 || errno == EAGAIN);
             assert_true(loop_turn_and_wait(f, &wait));
         }
@@ -366,7 +366,7 @@ LOOP_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
     leave_unread(f, client, HELD);
     loop_send(client, "ZADD late 1 m\r\n");
     loop_ask(f, other,
-             formatted("CLIENT KILL ID %llu\r\n", (unsigned long long)f->server->session_last->id),
+             formatted("CLIENT KILL ID %llu\r\n", (unsigned long long)f->server->sessions.last->id),
              ":1\r\n");
     wait_for_clients(f, 1);
     struct loop_wait wait = {0};
@@ -399,7 +399,7 @@ LOOP_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb
     text_format(&request, "*2\r\n$4\r\nECHO\r\n$3000000\r\n");
     add_bytes(&request, 'x', 2500000);
     struct loop_wait wait = {0};
-    for (size_t sent = 0; f->server->session_count == 2;) {
+    for (size_t sent = 0; f->server->sessions.count == 2;) {
         ssize_t size = write(client, request.at + sent, request.size - sent);
         sent += size > 0 ? (size_t)size : 0;
         assert_true(loop_turn_and_wait(f, &wait));
@@ -452,7 +452,7 @@ LOOP_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
     loop_ask(f, monitor, "MONITOR\r\n", "+OK\r\n");
     for (int second = 0; second < 8; second++) {
         loop_ask(f, busy, "PING\r\n", "+PONG\r\n");
-        assert_int_equal(f->server->session_count, second <= 5 ? 3 : 2);
+        assert_int_equal(f->server->sessions.count, second <= 5 ? 3 : 2);
         loop_second(f);
         loop_turn_some(f);
     }
@@ -474,7 +474,7 @@ LOOP_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
         memory_fail_at(nth);
         loop_turn_some(f);
         memory_fail_at(0);
-        was_closed |= f->server->session_count == 1;
+        was_closed |= f->server->sessions.count == 1;
         loop_close(f, client);
         wait_for_clients(f, 1);
         check_served(f, other);

@@ -268,7 +268,7 @@ static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_sma
         .harness = harness_create(small_settings), .is_grouped = is_grouped, .is_small = is_small};
     struct server *server = &side->harness->server;
     side->random.state = seed;
-    session_init(&side->connection.session, server->session_next_id++, server->clock.now_ms);
+    session_init(&side->connection.session, server->sessions.next_id++, server->clock.now_ms);
     server_add_session(server, &side->connection.session);
     buffer_init(&side->output, 0);
     if (!is_small) {

@@ -125,7 +125,7 @@ LOOP_SERVER_TEST(a_client_that_a_pause_holds_counts_as_blocked, NULL) {
     loop_close(f, eve);
     loop_ask(f, ann, "CLIENT KILL ID 3\r\n", ":1\r\n");
     loop_turn_some(f);
-    assert_int_equal(f->server->postponed_count, 1);
+    assert_int_equal(f->server->sessions.postponed_count, 1);
     loop_ask(f, ann, "CLIENT UNPAUSE\r\n", "+OK\r\n");
     loop_expect(f, bob, ":1\r\n:1\r\n");
     assert_non_null(strstr(reply_of(f, ann, "INFO clients\r\n"), "\r\nblocked_clients:0\r\n"));

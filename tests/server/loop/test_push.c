@@ -12,7 +12,7 @@
 
 static void wait_for_clients(struct loop_server *f, uint32_t count) {
     struct loop_wait wait = {0};
-    while (f->server->session_count != count) {
+    while (f->server->sessions.count != count) {
         assert_true(loop_turn_and_wait(f, &wait));
     }
 }
@@ -69,7 +69,7 @@ LOOP_SERVER_TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_
     loop_ask(f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
     struct text request = {.at = NULL};
     text_format(&request, "*3\r\n$7\r\nPUBLISH\r\n$1\r\na\r\n$50000\r\n%050000d\r\n", 0);
-    for (int i = 0; i < 1000 && f->server->session_count == 2; i++) {
+    for (int i = 0; i < 1000 && f->server->sessions.count == 2; i++) {
         loop_send_all(f, bob, request.at, request.size);
         loop_expect_prefix(f, bob, ":");
     }

@@ -1,7 +1,7 @@
 /* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
  * server becomes a replica. Replicas are connections that the tests put into the list. */
 #include "codec/memory.h"
-#include "server/commands/lb/player.h"
+#include "server/commands/lb/board_task.h"
 #include "server/loop/connection.h"
 #include "server/replication/failover.h"
 #include "server/replication/replicator.h"
@@ -19,13 +19,13 @@ static int connect_replica(struct loop_server *f, const char *port) {
     loop_send(client, "REPLCONF listening-port ");
     loop_send(client, port);
     loop_ask(f, client, "\r\n", "+OK\r\n");
-    replication_add_replica(f->server, f->server->session_last->replica, REPLICA_ONLINE);
+    replication_add_replica(f->server, f->server->sessions.last->replica, REPLICA_ONLINE);
     return client;
 }
 
 /* The last connected client's session has written up to this group. */
 static void note_written(struct loop_server *f, uint64_t group) {
-    f->server->session_last->changed_group = group;
+    f->server->sessions.last->changed_group = group;
     replication_of(f)->group = group;
 }
 
@@ -96,7 +96,7 @@ LOOP_SERVER_TEST(a_client_may_leave_while_it_waits_for_replicas, NULL) {
     loop_send(ann, "WAIT 1 0\r\n");
     loop_turn_some(f);
     loop_close(f, ann);
-    while (f->server->session_count > 0) {
+    while (f->server->sessions.count > 0) {
         assert_true(loop_turn_and_wait(f, &wait));
     }
     assert_int_equal(f->server->waits.replica_waiter_count, 0);
@@ -131,7 +131,7 @@ LOOP_SERVER_TEST(
     struct loop_wait wait = {0};
     struct text request = {.at = NULL};
     struct text reply = {.at = NULL};
-    f->server->jobs.resume = player_resume;
+    f->server->jobs.resume = board_task_resume;
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     for (int i = 0; i < BOARDS; i++) {

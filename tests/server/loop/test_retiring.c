@@ -141,7 +141,7 @@ TEST(a_busy_client_gets_its_reply_and_the_end_and_closes_first) {
     assert_true(looped.tick.is_lingering);
     loop_ask(&looped, ann, "ZADD b 1 bob\r\n", ":1\r\n");
     loop_expect_end(&looped, ann);
-    assert_int_equal(looped.server->session_count + looped.tick.is_stopping, 1);
+    assert_int_equal(looped.server->sessions.count + looped.tick.is_stopping, 1);
     loop_close(&looped, ann);
     wait_for_end();
     assert_int_equal(registry_count(looped.server->registry, 0), 1);

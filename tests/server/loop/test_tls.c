@@ -153,7 +153,7 @@ static void expect(struct fixture *f, struct tls_peer *peer, const char *expecte
 
 static void wait_for_clients(struct fixture *f, uint32_t count) {
     struct loop_wait wait = {0};
-    while (f->looped.server->session_count != count) {
+    while (f->looped.server->sessions.count != count) {
         assert_true(loop_turn_and_wait(&f->looped, &wait));
     }
 }
@@ -277,8 +277,8 @@ LOOP_TEST(a_client_that_does_not_read_is_closed_at_its_limit,
     struct text requests = {.at = NULL};
     text_format(&requests, "*2\r\n$4\r\nECHO\r\n$%d\r\n%0*d\r\n", 60000, 60000, 0);
     struct loop_wait wait = {0};
-    assert_int_equal(f->looped.server->session_count, 1);
-    while (f->looped.server->session_count > 0) {
+    assert_int_equal(f->looped.server->sessions.count, 1);
+    while (f->looped.server->sessions.count > 0) {
         if (BIO_pending(peer.out) == 0) {
             assert_int_equal(SSL_write(peer.ssl, requests.at, (int)requests.size),
                              (int)requests.size);
@@ -365,12 +365,12 @@ LOOP_TEST(a_handshake_that_never_ends_is_ended, NULL) {
     assert_int_equal(SSL_do_handshake(peer.ssl), -1);
     assert_true(tls_peer_move(&peer, 100, NULL) > 0);
     int silent = open_socket(f);
-    assert_int_equal(f->looped.server->session_count, 2);
+    assert_int_equal(f->looped.server->sessions.count, 2);
     for (int second = 0; second < 29; second++) {
         loop_second(&f->looped);
         loop_turn_some(&f->looped);
     }
-    assert_int_equal(f->looped.server->session_count, 2);
+    assert_int_equal(f->looped.server->sessions.count, 2);
     loop_second(&f->looped);
     wait_for_clients(f, 0);
     leave(&peer);
@@ -494,7 +494,7 @@ LOOP_TEST(a_new_handshake_is_refused_and_a_storm_of_them_ends_the_connection, NU
     struct tls_peer peer = connect_as(f, NULL, TLS1_2_VERSION);
     struct loop_wait wait = {0};
     assert_int_equal(SSL_renegotiate(peer.ssl), 1);
-    while (f->looped.server->session_count > 0 && !peer.is_over) {
+    while (f->looped.server->sessions.count > 0 && !peer.is_over) {
         int result = SSL_do_handshake(peer.ssl);
         if (result != 1 && SSL_get_error(peer.ssl, result) == SSL_ERROR_SSL) {
             break; /* the client takes the refusal for the end */
@@ -681,7 +681,7 @@ LOOP_TEST(what_openssl_holds_counts_as_the_clients, NULL) {
     loop_ask(&f->looped, plain, "PING\r\n", "+PONG\r\n");
     say(&peer, "PING\r\n");
     expect(f, &peer, "+PONG\r\n");
-    const struct session *first = f->looped.server->session_first;
+    const struct session *first = f->looped.server->sessions.first;
     assert_int_equal(first->input_memory_size - first->next->input_memory_size, TLS_MEMORY_SIZE);
     leave(&peer);
 }

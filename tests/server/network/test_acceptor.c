@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "server/network/acceptor.h"
-#include "server/network/arrival.h"
 #include "server/network/network.h"
 
 enum { CLIENTS = 100, TURNS = 200 };

@@ -27,7 +27,7 @@ TEST(a_position_is_compared_by_term_before_group) {
 TEST(any_quorum_of_promises_meets_any_of_acknowledgements) {
     for (uint32_t nodes = 2; nodes <= ELECTION_NODES_MAX; nodes++) {
         for (uint32_t replicas = 0; replicas < nodes; replicas++) {
-            uint32_t needed = election_promises_needed(nodes, replicas);
+            uint32_t needed = election_votes_needed(nodes, replicas);
             assert_true(needed >= 1 && needed + (replicas + 1) > nodes);
         }
     }
@@ -35,12 +35,12 @@ TEST(any_quorum_of_promises_meets_any_of_acknowledgements) {
 
 TEST(a_promise_is_upwards_remembered_and_not_held) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
-    assert_true(election_may_promise(&three, &two, false, 5, 10, 10));
-    assert_true(election_may_promise(&two, &two, false, 5, 10, 10));
-    assert_false(election_may_promise(&two, &three, false, 5, 10, 10));
-    assert_false(election_may_promise(&three, &two, false, 5, 9, 10));
-    assert_false(election_may_promise(&three, &two, true, 5, 10, 10));
-    assert_true(election_may_promise(&three, &two, true, 0, 10, 10));
+    assert_true(election_may_vote(&three, &two, false, 5, 10, 10));
+    assert_true(election_may_vote(&two, &two, false, 5, 10, 10));
+    assert_false(election_may_vote(&two, &three, false, 5, 10, 10));
+    assert_false(election_may_vote(&three, &two, false, 5, 9, 10));
+    assert_false(election_may_vote(&three, &two, true, 5, 10, 10));
+    assert_true(election_may_vote(&three, &two, true, 0, 10, 10));
 }
 
 TEST(only_the_promised_term_is_acknowledged) {
@@ -71,13 +71,13 @@ TEST(a_group_is_safe_on_disk_and_at_so_many_others) {
 }
 
 TEST(it_opens_with_promises_enough_and_the_longest_history) {
-    struct term_position own = at(2, 5), promised[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
+    struct term_position own = at(2, 5), voted[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
     assert_false(election_may_open(&own, NULL, 0, 3, 1, false, 0, 0));
-    assert_true(election_may_open(&own, promised, 1, 3, 1, false, 0, 0));
-    assert_true(election_may_open(&own, promised, 2, 3, 1, false, 0, 0));
+    assert_true(election_may_open(&own, voted, 1, 3, 1, false, 0, 0));
+    assert_true(election_may_open(&own, voted, 2, 3, 1, false, 0, 0));
     assert_false(election_may_open(&own, &longer, 1, 3, 1, false, 0, 0));
-    assert_false(election_may_open(&own, promised, 1, 3, 1, true, 0, 0));
-    assert_false(election_may_open(&own, promised, 1, 3, 1, false, 0, 1));
+    assert_false(election_may_open(&own, voted, 1, 3, 1, true, 0, 0));
+    assert_false(election_may_open(&own, voted, 1, 3, 1, false, 0, 1));
     assert_true(election_may_open(&own, NULL, 0, 3, 2, false, 0, 0));
 }
 

@@ -1,4 +1,4 @@
-/* The quorum's beginning: without memory, and with what a file of promises says. What it does then is tried
+/* The quorum's beginning: without memory, and with what a file of votes says. What it does then is tried
  * by tests/model, tests/quorum and tests/integration/replication_memory.c. */
 #include "server/replication/quorum.h"
 #include "server/replication/replicator.h"
@@ -75,14 +75,14 @@ IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
     assert_true(quorum_begin(quorum, error));
     quorum_describe(quorum, &first);
     assert_int_not_equal(first.node, 0);
-    assert_true(first.has_forgotten); /* it has nothing */
+    assert_true(first.has_lost_durability); /* it has nothing */
     assert_int_equal(sync->state, SYNC_CLOSED);
     struct loop_wait wait = {0};
-    while (term_compare(&sync->promised, &sync->term) != 0) {
-        assert_true(loop_turn_and_wait(&looped, &wait)); /* a term that is promised is on disk */
+    while (term_compare(&sync->voted, &sync->term) != 0) {
+        assert_true(loop_turn_and_wait(&looped, &wait)); /* a term that is voted for is on disk */
     }
     assert_true(woken > 0);
-    struct term promised = sync->promised;
+    struct term voted = sync->voted;
     end_quorum(quorum);
     sync->state = SYNC_OFF;
     quorum = quorum_create(looped.server, &looped.loop, error);
@@ -90,8 +90,8 @@ IN_FIXTURE(it_keeps_its_number_and_its_promises_over_a_start) {
     assert_true(quorum_begin(quorum, error));
     quorum_describe(quorum, &second);
     assert_int_equal(second.node, first.node);
-    assert_int_equal(term_compare(&second.promised, &promised), 0);
-    assert_true(term_compare(&sync->term, &promised) > 0); /* each start takes a greater one */
+    assert_int_equal(term_compare(&second.voted, &voted), 0);
+    assert_true(term_compare(&sync->term, &voted) > 0); /* each start takes a greater one */
     end_quorum(quorum);
 }
 
@@ -125,7 +125,7 @@ static void write_group(void) {
 #define TERM      "0000000000015f1c0d2b9a8e7f3491c2d0e4a7b3"
 #define NEXT_TERM "0000000000025f1c0d2b9a8e7f3491c2d0e4a7b3"
 
-/* It follows a master that is open in TERM, and has promised that. */
+/* It follows a master that is open in TERM, and has voted for that. */
 static struct quorum *begin_following(void) {
     char error[DISK_ERROR_MAX], reason[REPLICATION_ERROR_MAX];
     struct quorum *quorum = quorum_create(looped.server, &looped.loop, error);
@@ -157,10 +157,10 @@ IN_FIXTURE(who_has_answered_a_probe_promises_when_its_clock_says_that_the_lease_
         assert_true(loop_turn_and_wait(&looped, &wait)); /* how long it waits is on disk first */
     }
     assert_int_equal(quorum_take_answer(quorum, BYTES("+PREPARE " NEXT_TERM), reason), QUORUM_WAIT);
-    assert_string_equal(quorum->wanted.promised.text, TERM);
+    assert_string_equal(quorum->wanted.voted.text, TERM);
     looped.harness->wall_us += LEASE_MS * 2 * 1000;
     assert_int_equal(quorum_take_answer(quorum, BYTES("+PREPARE " NEXT_TERM), reason), QUORUM_WAIT);
-    assert_string_equal(quorum->wanted.promised.text, NEXT_TERM);
+    assert_string_equal(quorum->wanted.voted.text, NEXT_TERM);
     looped.server->replication.role = REPLICATION_MASTER;
     end_quorum(quorum);
 }
@@ -176,7 +176,7 @@ IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
     quorum_take_ping(quorum, &ping);
     replication->group = group; /* applied, and not yet in the journal */
     assert_false(quorum_acknowledge(quorum, &kept, &probe));
-    assert_true(replication->sync.has_forgotten);
+    assert_true(replication->sync.has_lost_durability);
     replication->role = REPLICATION_MASTER;
     replication->sync.state = SYNC_OFF;
     write_group();
@@ -184,7 +184,7 @@ IN_FIXTURE(who_may_have_forgotten_is_filled_by_what_its_journal_has) {
     replication->sync.state = SYNC_REPLICA;
     assert_true(quorum_acknowledge(quorum, &kept, &probe));
     assert_int_equal(kept, group);
-    assert_false(replication->sync.has_forgotten);
+    assert_false(replication->sync.has_lost_durability);
     replication->role = REPLICATION_MASTER;
     end_quorum(quorum);
 }

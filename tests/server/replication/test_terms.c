@@ -35,18 +35,18 @@ static void wait_for_state(enum sync_state state) {
     assert_int_equal(sync_state()->state, state);
 }
 
-/* What this node says of itself: it has promised this, and its history goes so far. */
-static void present_as(int replica, unsigned node, const char *promised, const char *id,
-                       uint64_t group, bool has_forgotten) {
+/* What this node says of itself: it has voted for this, and its history goes so far. */
+static void present_as(int replica, unsigned node, const char *voted, const char *id,
+                       uint64_t group, bool has_lost_durability) {
     char text[256];
-    snprintf(text, sizeof text, "REPLCONF PRESENT %016x %s %s %" PRIu64 " %d\r\n", node, promised,
-             group == 0 ? NOTHING : id, group, has_forgotten);
+    snprintf(text, sizeof text, "REPLCONF PRESENT %016x %s %s %" PRIu64 " %d\r\n", node, voted,
+             group == 0 ? NOTHING : id, group, has_lost_durability);
     loop_send(replica, text);
 }
 
 /* Node 1 has what is here, up to this group. */
-static void present(int replica, const char *promised, uint64_t group) {
-    present_as(replica, 1, promised, f.server->replication.id, group, false);
+static void present(int replica, const char *voted, uint64_t group) {
+    present_as(replica, 1, voted, f.server->replication.id, group, false);
 }
 
 static int connect_replica(void) {
@@ -55,10 +55,10 @@ static int connect_replica(void) {
     return replica;
 }
 
-/* The closed server's own promise is on disk. */
+/* The closed server's own vote is on disk. */
 static void wait_for_own_promise(void) {
     struct loop_wait wait = {0};
-    while (term_compare(&sync_state()->promised, &sync_state()->term) != 0) {
+    while (term_compare(&sync_state()->voted, &sync_state()->term) != 0) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
 }
@@ -95,7 +95,7 @@ static void acknowledge(int replica, uint64_t group) {
     loop_turn_some(&f);
 }
 
-/* Somebody has promised a term above this server's. */
+/* Somebody has voted for a term above this server's. */
 static void present_greater(void) {
     struct term greater;
     int other = connect_replica();
@@ -301,7 +301,7 @@ static int answer_pull(int listener, const struct term *id) {
     return fd;
 }
 
-/* Whoever has promised a greater term has more than is here: the server pulls. */
+/* Whoever has voted for a greater term has more than is here: the server pulls. */
 static int begin_pull(struct term *greater) {
     uint16_t port;
     char text[64];

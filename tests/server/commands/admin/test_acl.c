@@ -16,7 +16,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     const char *reason = "";
-    if (!acl_users_validate(&h->server.users, &reason)) {
+    if (!acl_users_validate(&h->server.acl.users, &reason)) {
         print_error("%s\n", reason);
         return -1;
     }

@@ -130,7 +130,7 @@ HARNESS_TEST(reset_brings_back_the_state_of_a_new_connection, "requirepass sesam
     assert_int_equal(s->database, 0);
     assert_null(s->name);
     assert_false(s->is_monitor || s->is_no_evict);
-    assert_int_equal(h->server.monitor_count, 0);
+    assert_int_equal(h->server.sessions.monitor_count, 0);
     /* The library is still the same one. */
     assert_string_equal(s->library_name, "lib");
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
@@ -257,13 +257,13 @@ SERVER_TEST(the_old_form_kills_by_address) {
     struct session *b = harness_connect(h);
     harness_expect(h, s, "CLIENT KILL 127.0.0.1:50002", "+OK\r\n");
     assert_true(b->is_killed);
-    assert_int_equal(h->server.killed_count, 1);
+    assert_int_equal(h->server.sessions.killed_count, 1);
     harness_expect(h, s, "CLIENT KILL 127.0.0.1:50002", "-ERR No such client\r\n");
     harness_expect(h, s, "CLIENT KILL nobody", "-ERR No such client\r\n");
     harness_expect(h, s, "CLIENT KILL 127.0.0.1:50001", "+OK\r\n");
     assert_true(s->is_close_after_reply && !s->is_killed);
     harness_disconnect(h, b);
-    assert_int_equal(h->server.killed_count, 0);
+    assert_int_equal(h->server.sessions.killed_count, 0);
 }
 
 SERVER_TEST(filters_must_all_hold) {
@@ -333,18 +333,18 @@ SERVER_TEST(reply_skip_leaves_out_the_next_reply_alone) {
 
 SERVER_TEST(a_pause_grows_but_does_not_shrink) {
     harness_expect(h, s, "CLIENT PAUSE 1000 WRITE", "+OK\r\n");
-    assert_int_equal(h->server.pause, SERVER_PAUSE_WRITE);
-    assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 1000);
+    assert_int_equal(h->server.client_pause.kind, SERVER_PAUSE_WRITE);
+    assert_int_equal(h->server.client_pause.until_ms, HARNESS_MONOTONIC_START_US / 1000 + 1000);
     harness_expect(h, s, "CLIENT PAUSE 500", "+OK\r\n");
-    assert_int_equal(h->server.pause, SERVER_PAUSE_ALL);
-    assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 1000);
+    assert_int_equal(h->server.client_pause.kind, SERVER_PAUSE_ALL);
+    assert_int_equal(h->server.client_pause.until_ms, HARNESS_MONOTONIC_START_US / 1000 + 1000);
     harness_expect(h, s, "CLIENT PAUSE 2000 write", "+OK\r\n");
-    assert_int_equal(h->server.pause, SERVER_PAUSE_ALL);
-    assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 2000);
+    assert_int_equal(h->server.client_pause.kind, SERVER_PAUSE_ALL);
+    assert_int_equal(h->server.client_pause.until_ms, HARNESS_MONOTONIC_START_US / 1000 + 2000);
     harness_expect(h, s, "CLIENT UNPAUSE", "+OK\r\n");
-    assert_int_equal(h->server.pause, SERVER_PAUSE_NONE);
+    assert_int_equal(h->server.client_pause.kind, SERVER_PAUSE_NONE);
     harness_expect(h, s, "CLIENT PAUSE 10 ALL", "+OK\r\n");
-    assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 10);
+    assert_int_equal(h->server.client_pause.until_ms, HARNESS_MONOTONIC_START_US / 1000 + 10);
 }
 
 SERVER_TEST(pause_refuses_what_it_does_not_know) {
@@ -355,7 +355,7 @@ SERVER_TEST(pause_refuses_what_it_does_not_know) {
     harness_expect(h, s, "CLIENT PAUSE 1 all x",
                    "-ERR unknown subcommand or wrong number of arguments for 'pause'. Try CLIENT "
                    "HELP.\r\n");
-    assert_int_equal(h->server.pause, SERVER_PAUSE_NONE);
+    assert_int_equal(h->server.client_pause.kind, SERVER_PAUSE_NONE);
 }
 
 /* ---- switches, HELP ---- */
@@ -463,9 +463,9 @@ SERVER_TEST(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
 
 SERVER_TEST(shutdown_asks_the_loop_to_stop_and_does_not_answer) {
     harness_expect(h, s, "SHUTDOWN NOSAVE", "");
-    assert_true(h->server.is_shutdown_asked && !h->server.is_shutdown_now);
+    assert_true(h->server.ending.is_asked && !h->server.ending.is_now);
     harness_expect(h, s, "SHUTDOWN NOW FORCE", "");
-    assert_true(h->server.is_shutdown_now);
+    assert_true(h->server.ending.is_now);
 }
 
 SERVER_TEST(shutdown_takes_only_options_that_fit_together) {
@@ -473,7 +473,7 @@ SERVER_TEST(shutdown_takes_only_options_that_fit_together) {
     harness_expect(h, s, "SHUTDOWN SAVE NOSAVE", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN ABORT NOW", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN ABORT", "-ERR No shutdown in progress.\r\n");
-    assert_false(h->server.is_shutdown_asked);
+    assert_false(h->server.ending.is_asked);
 }
 
 /* omem is what waits for a client, not the buffer in which its own line is written. */

@@ -87,8 +87,8 @@ SERVER_TEST(server_tells_versions_process_and_uptime) {
     expect_field(h, s, "server", "leaderboard_version", SERVER_VERSION);
     expect_field(h, s, "server", "redis_mode", "standalone");
     expect_field(h, s, "server", "tcp_port", "6379");
-    expect_field(h, s, "server", "run_id", h->server.run_id);
-    expect_field(h, s, "server", "executable", h->server.executable_path);
+    expect_field(h, s, "server", "run_id", h->server.about.run_id);
+    expect_field(h, s, "server", "executable", h->server.about.executable_path);
     expect_field(h, s, "server", "config_file", "");
     expect_field(h, s, "server", "arch_bits", formatted("%zu", sizeof(void *) * 8));
     expect_field(h, s, "server", "uptime_in_seconds", "0");
@@ -96,7 +96,7 @@ SERVER_TEST(server_tells_versions_process_and_uptime) {
     expect_field(h, s, "server", "uptime_in_seconds", "259217");
     expect_field(h, s, "server", "uptime_in_days", "3");
     assert_true(number(h, s, "server", "process_id") > 1);
-    assert_int_equal(strlen(h->server.run_id), 40);
+    assert_int_equal(strlen(h->server.about.run_id), 40);
 }
 
 SERVER_TEST(clients_are_counted) {

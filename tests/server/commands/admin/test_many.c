@@ -82,7 +82,7 @@ SERVER_TEST(many_ids_are_looked_up_among_many_clients) {
     add_word(&request, "LIST");
     add_word(&request, "ID");
     add_numbered(&request, "", ARGS_MAX / 2);
-    assert_int_equal(run(h, h->server.session_first, &request, 0, &is_broken),
+    assert_int_equal(run(h, h->server.sessions.first, &request, 0, &is_broken),
                      strlen("$0\r\n\r\n"));
     end_request(&request);
 }
@@ -90,14 +90,14 @@ SERVER_TEST(many_ids_are_looked_up_among_many_clients) {
 SERVER_TEST(many_clients_are_killed_by_id_one_after_another) {
     connect_many(h);
     int64_t begin_ms = now_ms();
-    struct session *killer = h->server.session_first;
+    struct session *killer = h->server.sessions.first;
     for (int round = 0; round < 20; round++) {
         for (int id = CLIENTS / 2; id < CLIENTS; id++) {
             harness_run_format(h, killer, "CLIENT KILL ID %d", id + 1);
         }
     }
     assert_in_range(now_ms() - begin_ms, 0, LIMIT_MS);
-    assert_int_equal(h->server.killed_count, CLIENTS / 2);
+    assert_int_equal(h->server.sessions.killed_count, CLIENTS / 2);
 }
 
 SERVER_TEST(a_client_is_found_by_its_id_whoever_came_and_went) {
@@ -119,8 +119,8 @@ SERVER_TEST(a_client_is_found_by_its_id_whoever_came_and_went) {
 
 SERVER_TEST(a_monitor_costs_the_same_among_many_clients) {
     connect_many(h);
-    struct session *session = h->server.session_first;
-    struct session *monitor = h->server.session_last;
+    struct session *session = h->server.sessions.first;
+    struct session *monitor = h->server.sessions.last;
     harness_expect(h, monitor, "MONITOR", "+OK\r\n");
     int64_t begin_ms = now_ms();
     for (int i = 0; i < 200000; i++) {

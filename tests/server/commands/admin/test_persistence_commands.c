@@ -1,5 +1,6 @@
 /* BGSAVE BGREWRITEAOF SAVE LASTSAVE SHUTDOWN and INFO's Persistence section, by bytes in and bytes
  * out. A fake replaces persistence.c: it returns what a test wants, and records its calls. */
+#include "server/clients/job.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/file_format.h"
@@ -383,7 +384,7 @@ SERVER_TEST(without_a_disk_nothing_can_be_saved_and_that_is_said) {
     assert_non_null(strstr(h->reply.at, "\r\nrdb_last_save_time:1767225600\r\n"));
     assert_non_null(strstr(h->reply.at, "\r\naof_enabled:0\r\n"));
     harness_expect(h, s, "SHUTDOWN", "");
-    assert_true(h->server.is_shutdown_asked);
+    assert_true(h->server.ending.is_asked);
 }
 
 DISK_TEST(while_boards_are_loaded_nothing_is_saved) {
@@ -414,12 +415,12 @@ DISK_TEST(shutdown_saves_as_it_is_told) {
         {"SHUTDOWN NOW SAVE FORCE", PERSISTENCE_END_SAVE, true},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        h->server.is_shutdown_asked = false;
+        h->server.ending.is_asked = false;
         harness_expect(h, s, samples[i].line, "");
         assert_int_equal(fake.ended, i + 1);
         assert_int_equal(fake.ending, samples[i].ending);
-        assert_true(h->server.is_shutdown_asked);
-        assert_int_equal(h->server.is_shutdown_now, samples[i].is_now);
+        assert_true(h->server.ending.is_asked);
+        assert_int_equal(h->server.ending.is_now, samples[i].is_now);
     }
     harness_expect(h, s, "SHUTDOWN SAVE NOSAVE", "-ERR syntax error\r\n");
     assert_int_equal(fake.ended, 4);
@@ -431,9 +432,9 @@ DISK_TEST(shutdown_that_cannot_save_goes_on_unless_it_is_forced) {
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, lines[i], "-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
     }
-    assert_false(h->server.is_shutdown_asked);
+    assert_false(h->server.ending.is_asked);
     harness_expect(h, s, "SHUTDOWN FORCE", "");
-    assert_true(h->server.is_shutdown_asked);
+    assert_true(h->server.ending.is_asked);
 }
 
 DISK_TEST(what_changes_while_clients_are_drained_is_saved_too) {
@@ -448,11 +449,11 @@ DISK_TEST(what_changes_while_clients_are_drained_is_saved_too) {
     fake.info.changes = 1;
     shutdown_finish(&h->server);
     assert_int_equal(fake.ending, PERSISTENCE_END_SAVE);
-    assert_false(h->server.is_end_failed);
+    assert_false(h->server.ending.has_failed);
 
     fake.status = PERSISTENCE_FAILED;
     shutdown_finish(&h->server);
-    assert_true(h->server.is_end_failed);
+    assert_true(h->server.ending.has_failed);
 }
 
 /* ---- INFO ---- */

@@ -166,7 +166,7 @@ SERVER_TEST(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
         harness_expect(h, s, "EXISTS before after", ":0\r\n");
         harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
     }
-    assert_false(h->server.is_shutdown_asked);
+    assert_false(h->server.ending.is_asked);
 }
 
 SERVER_TEST(discard_takes_a_transaction_back_that_exec_would_refuse) {
@@ -343,7 +343,7 @@ SERVER_TEST(monitor_is_not_allowed_inside) {
     harness_run(h, s, "MULTI");
     harness_expect(h, s, "MONITOR", QUEUED);
     harness_expect(h, s, "EXEC", "*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n");
-    assert_int_equal(h->server.monitor_count, 0);
+    assert_int_equal(h->server.sessions.monitor_count, 0);
     harness_expect(h, s, "MONITOR", OK);
 }
 

@@ -32,7 +32,7 @@ ZSET_TEST(the_whole_hash_is_flat_in_resp2_and_a_map_in_resp3) {
 ZSET_TEST(names_and_values_are_arrays) {
     zset_run(h, "HSET k name zoe tier gold");
     for (int protocol = 2; protocol <= 3; protocol++) {
-        h->server.session_first->protocol = (uint8_t)protocol;
+        h->server.sessions.first->protocol = (uint8_t)protocol;
         zset_expect(h, "HKEYS k", "[name tier]");
         zset_expect(h, "HVALS k", "[zoe gold]");
         zset_expect(h, "HKEYS none", "[]");
@@ -86,7 +86,7 @@ ZSET_TEST(a_reply_that_nobody_can_read_ends_early) {
         struct reply reply;
         buffer_init(&small, 1000);
         reply_init(&reply, &small, 2);
-        harness_execute(&h->server, h->server.session_first, &request, &reply);
+        harness_execute(&h->server, h->server.sessions.first, &request, &reply);
         assert_true(small.is_broken);
         buffer_deinit(&small);
     }

@@ -308,8 +308,9 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     if (is_saved) {
-        f.server->pause = SERVER_PAUSE_WRITE; /* the order waits, and is in the snapshot */
-        f.server->pause_until_ms = INT64_MAX;
+        f.server->client_pause.kind =
+            SERVER_PAUSE_WRITE; /* the order waits, and is in the snapshot */
+        f.server->client_pause.until_ms = INT64_MAX;
         ask(&f, "SAVE\r\n", "+OK\r\n");
     }
     loop_stop(&f);
@@ -319,11 +320,11 @@ static void a_restart_finishes_it(const char *settings, bool is_saved) {
         assert_true(loop_turn_and_wait(&f, &wait));
     }
     assert_int_equal(registry_count(f.server->registry, 0), 0);
-    assert_int_equal(registry_count(f.server->registry, PLAYER_ORDERS), 0);
+    assert_int_equal(registry_count(f.server->registry, DURABLE_JOBS), 0);
     if (!is_saved) { /* it is finished for good */
         loop_stop(&f);
         loop_start_kept(&f, settings);
-        assert_int_equal(registry_count(f.server->registry, PLAYER_ORDERS), 0);
+        assert_int_equal(registry_count(f.server->registry, DURABLE_JOBS), 0);
         assert_int_equal(registry_count(f.server->registry, 0), 0);
     }
     loop_end(&f);

@@ -24,7 +24,7 @@ ZSET_TEST(what_cannot_be_a_member_is_not_there) {
     const struct bytes args[] = {BYTES("LB.GET"),        BYTES("k"), BYTES("3"),
                                  {bytes, sizeof(bytes)}, BYTES(""),  BYTES("a")};
     zset_expect(h, "LB.ADD k 1 a", ":1");
-    assert_string_equal(harness_run_args(h, h->server.session_first, args, 6),
+    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 6),
                         "*3\r\n*-1\r\n*-1\r\n*4\r\n$1\r\na\r\n:0\r\n:1767225600000\r\n:1\r\n");
 }
 
@@ -74,11 +74,11 @@ ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
 ZSET_TEST(replies_are_byte_for_byte) {
     zset_expect(h, "LB.ADD money:k 12.30 a-member-of-more-than-thirty-two-bytes", ":1");
     const char line[] = "LB.GET money:k 1 a-member-of-more-than-thirty-two-bytes PCT WITHKEY";
-    assert_string_equal(harness_run(h, h->server.session_first, line),
+    assert_string_equal(harness_run(h, h->server.sessions.first, line),
                         "*1\r\n*6\r\n$38\r\na-member-of-more-than-thirty-two-bytes\r\n:0\r\n"
                         ":1767225600000\r\n$4\r\n12.3\r\n$3\r\n100\r\n$11\r\n20649596415\r\n");
     zset_use_resp3(h);
-    assert_string_equal(harness_run(h, h->server.session_first, line),
+    assert_string_equal(harness_run(h, h->server.sessions.first, line),
                         "*1\r\n*6\r\n$38\r\na-member-of-more-than-thirty-two-bytes\r\n:0\r\n"
                         ":1767225600000\r\n,12.3\r\n,100\r\n$11\r\n20649596415\r\n");
 }

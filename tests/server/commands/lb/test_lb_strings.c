@@ -124,7 +124,7 @@ ZSET_TEST(a_transaction_may_change_it_on_the_way) {
 }
 
 ZSET_TEST(a_client_that_waited_is_served_as_it_asked) {
-    struct session *waiting = h->server.session_first;
+    struct session *waiting = h->server.sessions.first;
     zset_use_resp3(h);
     zset_expect(h, "CLIENT NUMBERS STRINGS", "+OK");
     harness_expect(h, waiting, "BZPOPMIN k 0", "");

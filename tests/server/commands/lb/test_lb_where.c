@@ -1,4 +1,5 @@
 /* LB.WHERE, sentence by sentence; and what all commands that run in steps have in common. */
+#include "server/clients/job.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/shadow.h"
@@ -28,7 +29,7 @@ ZSET_TEST(a_thousand_boards_are_found_once_each) {
         zset_run(h, "ZADD bare:%d %d ann", i, i);
         zset_run(h, "ZADD bare:%d 2000 bob", i);
     }
-    const char *reply = harness_run(h, h->server.session_first, "LB.WHERE ann");
+    const char *reply = harness_run(h, h->server.sessions.first, "LB.WHERE ann");
     assert_memory_equal(reply, "*1000\r\n*2\r\n", 11);
     for (int i = 0; i < 1000; i++) {
         const char *record = formatted(":1\r\n$-1\r\n:%d\r\n", i);

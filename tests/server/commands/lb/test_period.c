@@ -288,7 +288,7 @@ PERIOD_TEST(a_command_lets_few_of_many_boards_begin_anew) {
                                            "MEMORY STATS", "RANDOMKEY",     "KEYS *"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         uint64_t before = registry_totals(h->server.registry)->rolled;
-        (void)harness_run(h, h->server.session_first, commands[i]);
+        (void)harness_run(h, h->server.sessions.first, commands[i]);
         assert_in_range(registry_totals(h->server.registry)->rolled - before, 0, ROLLED_MAX);
     }
 }
@@ -354,7 +354,7 @@ PERIOD_TEST(keys_names_what_boards_that_are_over_will_leave) {
         for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
             zset_expect(h, formatted("KEYS %s", samples[i].pattern), samples[i].expected);
         }
-        harness_expect_prefix(h, h->server.session_first, "KEYS *", "*605\r\n");
+        harness_expect_prefix(h, h->server.sessions.first, "KEYS *", "*605\r\n");
         if (is_done == 0) {
             assert_int_equal(registry_totals(h->server.registry)->rolled, 0);
         }

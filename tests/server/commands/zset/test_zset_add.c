@@ -365,7 +365,7 @@ static const char *run_sized(struct harness *h, const char *command, size_t key_
                                  {.at = bytes, .size = key_size},
                                  BYTES("1"),
                                  {.at = bytes, .size = member_size}};
-    return harness_run_args(h, h->server.session_first, args, 4);
+    return harness_run_args(h, h->server.sessions.first, args, 4);
 }
 
 ZSET_TEST(keys_and_members_have_1_to_65536_bytes) {
@@ -393,7 +393,7 @@ ZSET_TEST(members_and_keys_are_any_bytes) {
     zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" \"a\\x00b\"", "1");
     zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" a", "nil");
     assert_string_equal(
-        harness_run(h, h->server.session_first, "ZRANGE \"k\\x00\\r\\n\" 1 -1 WITHSCORES"),
+        harness_run(h, h->server.sessions.first, "ZRANGE \"k\\x00\\r\\n\" 1 -1 WITHSCORES"),
         "*4\r\n$2\r\n\r\n\r\n$1\r\n2\r\n$1\r\n\xff\r\n$1\r\n3\r\n");
 }
 

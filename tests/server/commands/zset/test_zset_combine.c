@@ -185,7 +185,7 @@ ZSET_TEST(zintercard_counts_up_to_a_limit) {
     zset_expect(h, "ZINTERCARD 2 k none", ":0");
     zset_expect(h, "ZINTERCARD 2 k l LIMIT 7 LIMIT 20", ":20");
     for (int limit = 1; limit < 60; limit++) {
-        assert_int_equal(harness_run_integer(h, h->server.session_first,
+        assert_int_equal(harness_run_integer(h, h->server.sessions.first,
                                              formatted("ZINTERCARD 2 l k limit %d", limit)),
                          limit < 50 ? limit : 50);
     }
@@ -304,7 +304,7 @@ static void expect_large(struct harness *h, const char *line, bool (*is_in)(int)
     for (int i = 0; i < LARGE; i++) {
         count += is_in(i);
     }
-    assert_int_equal(harness_run_integer(h, h->server.session_first, line), count);
+    assert_int_equal(harness_run_integer(h, h->server.sessions.first, line), count);
     free(zset_dump(h, "d"));
     for (int i = 0; i < LARGE; i++) {
         const char *answered = zset_run(h, "ZSCORE d m%d", i);
@@ -369,9 +369,9 @@ ZSET_TEST(large_boards_are_combined_as_small_ones_are) {
 
 ZSET_TEST(nothing_is_made_for_a_client_that_hears_nothing) {
     zset_run(h, "ZADD k 1 a 2 b");
-    assert_string_equal(harness_run(h, h->server.session_first, "CLIENT REPLY OFF"), "");
-    assert_string_equal(harness_run(h, h->server.session_first, "ZUNION 2 k k WITHSCORES"), "");
-    assert_string_equal(harness_run(h, h->server.session_first, "ZUNIONSTORE d 2 k k"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "CLIENT REPLY OFF"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZUNION 2 k k WITHSCORES"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZUNIONSTORE d 2 k k"), "");
     zset_expect(h, "CLIENT REPLY ON", "+OK");
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[a 2 b 4]");
 }

@@ -132,7 +132,7 @@ ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
     struct reply reply;
     buffer_init(&small, 1000);
     reply_init(&reply, &small, 2);
-    harness_execute(&h->server, h->server.session_first, &request, &reply);
+    harness_execute(&h->server, h->server.sessions.first, &request, &reply);
     assert_true(small.is_broken);
     buffer_deinit(&small);
     char *after = zset_dump(h, "k");

@@ -258,11 +258,11 @@ ZSET_TEST(a_long_range_comes_whole) {
 
 ZSET_TEST(a_silent_client_gets_nothing) {
     zset_run(h, "ZADD k 1 a 2 b");
-    h->server.session_first->reply_mode = SESSION_REPLY_OFF;
-    assert_string_equal(harness_run(h, h->server.session_first, "ZRANGE k 0 -1 WITHSCORES"), "");
-    assert_string_equal(harness_run(h, h->server.session_first, "ZRANDMEMBER k -4000000000"), "");
-    assert_string_equal(harness_run(h, h->server.session_first, "ZSCAN k 0"), "");
-    assert_string_equal(harness_run(h, h->server.session_first, "ZPOPMIN k"), "");
-    h->server.session_first->reply_mode = SESSION_REPLY_ON;
+    h->server.sessions.first->reply_mode = SESSION_REPLY_OFF;
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZRANGE k 0 -1 WITHSCORES"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZRANDMEMBER k -4000000000"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZSCAN k 0"), "");
+    assert_string_equal(harness_run(h, h->server.sessions.first, "ZPOPMIN k"), "");
+    h->server.sessions.first->reply_mode = SESSION_REPLY_ON;
     zset_expect(h, "ZRANGE k 0 -1", "[b]");
 }

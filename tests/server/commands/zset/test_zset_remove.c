@@ -114,7 +114,7 @@ ZSET_TEST(removal_needs_no_memory) {
         struct reply reply;
         reply_init(&reply, &h->reply, 2);
         memory_fail_at(1);
-        harness_execute(&h->server, h->server.session_first, &request, &reply);
+        harness_execute(&h->server, h->server.sessions.first, &request, &reply);
         memory_fail_at(0);
         assert_int_equal(h->reply.size, 4);
         assert_memory_equal(h->reply.at, ":1\r\n", 4);

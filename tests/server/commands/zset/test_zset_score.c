@@ -39,7 +39,7 @@ ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
     static char bytes[65537];
     memset(bytes, 'x', sizeof(bytes));
     zset_run(h, "ZADD k 1 a");
-    struct session *session = h->server.session_first;
+    struct session *session = h->server.sessions.first;
     const struct bytes names[] = {{.at = bytes, .size = 0}, {.at = bytes, .size = sizeof(bytes)}};
     for (int i = 0; i < 2; i++) {
         const struct bytes by_member[] = {BYTES("ZSCORE"), BYTES("k"), names[i]};

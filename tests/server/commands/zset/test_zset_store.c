@@ -448,10 +448,10 @@ ZSET_TEST(the_destinations_name_has_1_to_65536_bytes) {
     memset(name, 'n', sizeof(name));
     struct bytes args[] = {
         BYTES("ZUNIONSTORE"), {.at = name, .size = 65537}, BYTES("1"), BYTES("k")};
-    assert_string_equal(harness_run_args(h, h->server.session_first, args, 4),
+    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 4),
                         "-ERR key is 65537 bytes long: 1..65536 are allowed\r\n");
     args[1].size = 65536;
-    assert_string_equal(harness_run_args(h, h->server.session_first, args, 4), ":1\r\n");
+    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 4), ":1\r\n");
 }
 
 /* ---- a week is the sum of its days ---- */
@@ -494,7 +494,7 @@ static int expect_week(struct harness *h, const struct replay *replay, int day_c
     }
     comparing = replay;
     qsort(players, (size_t)count, sizeof(players[0]), compare_players);
-    assert_int_equal(harness_run_integer(h, h->server.session_first, line), count);
+    assert_int_equal(harness_run_integer(h, h->server.sessions.first, line), count);
     size = 1;
     for (int i = 0; i < count; i++) {
         int player = players[i];

@@ -1,4 +1,4 @@
-/* Commands on one player wherever the player is: LB.WHERE LB.FORGET LB.MOVE LB.BAN.
+/* Tasks over all boards, for one member: LB.WHERE LB.FORGET LB.MOVE LB.BAN.
  *
  * They look at every board of a database, so they run in steps (server/clients/job.h):
  *
@@ -7,14 +7,14 @@
  *     finish   when the pass is over and nothing is left
  *
  * The pass does not come to boards that get a name meanwhile, by a rename, a copy, a store or the
- * end of a period. So the walk listens to effects, and such boards are found, too. A result that is
+ * end of a period. So the task listens to effects, and such boards are found, too. A result that is
  * written on a board after the pass was there is a later one, and stays.
  *
- * The commands that write are orders: they are kept in a database of the server's own until they
+ * The commands that write are durable jobs: they are kept in a database of the server's own until they
  * are finished, and so in the journal and in snapshots. After a restart they begin again: what was
  * done is whole boards, and is not found again. */
-#ifndef SERVER_COMMAND_PLAYER_H
-#define SERVER_COMMAND_PLAYER_H
+#ifndef SERVER_COMMAND_BOARD_TASK_H
+#define SERVER_COMMAND_BOARD_TASK_H
 
 #include "codec/glob.h"
 #include "server/clients/job.h"
@@ -22,27 +22,27 @@
 #include "server/commands/lb/lb.h"
 #include "skiplist/keyspace/effect_listener.h"
 
-/* Hashes: by an order's name, its database and the arguments of its request. */
-enum { PLAYER_ORDERS = REGISTRY_SYSTEM, PLAYER_ORDER_NAME_SIZE = 16 };
+/* Hashes: by a durable job's name, its database and the arguments of its request. */
+enum { DURABLE_JOBS = REGISTRY_SYSTEM, DURABLE_JOB_NAME_SIZE = 16 };
 
-struct player_walk;
+struct board_task;
 
 /* The part of a command. Its entry's variant. */
-struct player_action {
+struct board_task_kind {
     bool writes;
     /* What happens at once, before the first step, when a client asks; false: the error was
      * replied. Or NULL. */
-    bool (*begin)(const struct call *call, struct player_walk *walk);
+    bool (*begin)(const struct call *call, struct board_task *task);
     /* The board has the member. */
-    void (*act)(struct server *server, struct player_walk *walk, struct registry_key *key);
+    void (*act)(struct server *server, struct board_task *task, struct registry_key *key);
     /* After the last board; or NULL. */
-    void (*finish)(struct server *server, struct player_walk *walk);
-    void (*answer)(struct player_walk *walk, struct reply *reply);
+    void (*finish)(struct server *server, struct board_task *task);
+    void (*answer)(struct board_task *task, struct reply *reply);
 };
 
-struct player_walk {
+struct board_task {
     struct job job; /* first */
-    const struct player_action *action;
+    const struct board_task_kind *action;
     struct transaction request; /* the copy that all texts below point into */
     struct bytes member;
     struct bytes pattern; /* MATCH */
@@ -65,30 +65,30 @@ struct player_walk {
     size_t found_at;
     struct registry *registry; /* NULL: it has not begun, or has ended */
     struct effect_listener listener;
-    struct player_place *place;         /* the module's; NULL: none */
-    char order[PLAYER_ORDER_NAME_SIZE]; /* if it writes */
-    uint64_t done_count, left_count;    /* boards */
+    struct board_task_place *place;           /* the module's; NULL: none */
+    char durable_name[DURABLE_JOB_NAME_SIZE]; /* if it writes */
+    uint64_t done_count, left_count;          /* boards */
 };
 
 /* The handler of these commands. */
-void player_run(struct call *call);
-/* Begin the orders that a restart interrupted: jobs.resume. */
-void player_resume(struct server *server);
+void board_task_run(struct call *call);
+/* Begin the durable jobs that a restart interrupted: jobs.resume. */
+void board_task_resume(struct server *server);
 
-/* The pass: server/commands/lb/player_pass.c, and in the module server/module/host_player.c. */
+/* The pass: server/commands/lb/board_task_pass.c, and in the module server/module/host_player.c. */
 /* false: no memory. */
-MUST_CHECK bool player_pass_begin(struct server *server, struct player_walk *walk);
+MUST_CHECK bool board_task_pass_begin(struct server *server, struct board_task *task);
 /* Look at some keys, or act on one board. false: nothing is left. */
-MUST_CHECK bool player_pass_step(struct server *server, struct player_walk *walk);
+MUST_CHECK bool board_task_pass_step(struct server *server, struct board_task *task);
 /* May come twice, or without a beginning. */
-void player_pass_end(struct player_walk *walk);
+void board_task_pass_end(struct board_task *task);
 
 /* MATCH in their option tables: one alone, because of two the last would count. */
-#define PLAYER_MATCH_OPTION                                                                        \
-    { "MATCH", OPTION_TEXT_ONCE, offsetof(struct player_walk, pattern), player_read_match }
-option_read player_read_match;
+#define BOARD_TASK_MATCH_OPTION                                                                    \
+    { "MATCH", OPTION_TEXT_ONCE, offsetof(struct board_task, pattern), board_task_read_match }
+option_read board_task_read_match;
 /* Take the member off a board. */
-void player_take(struct server *server, struct registry_key *key,
-                 const struct board_member *member);
+void board_task_take(struct server *server, struct registry_key *key,
+                     const struct board_member *member);
 
 #endif

@@ -1,0 +1,124 @@
+/* The pass over the boards of the registry. See board_task.h.
+ *
+ * In Redis and Valkey the boards are the host's, and server/module/host_player.c takes this file's
+ * place. */
+#include "server/commands/lb/board_task.h"
+
+enum { PASS_COUNT = 32 /* keys passed in a step */ };
+
+/* ---- boards that have the member ---- */
+
+static void board_task_pass_find_board(struct board_task *task, const struct registry_key *key) {
+    uint64_t packed_key;
+    struct bytes name = registry_name(key);
+    uint32_t size = (uint32_t)name.size;
+    if (key->kind != REGISTRY_BOARD || (task->glob != NULL && !glob_takes(task->glob, name)) ||
+        !board_find(&key->board, task->member, &packed_key)) {
+        return;
+    }
+    char *at = buffer_reserve(&task->found, 1 + sizeof size + name.size);
+    if (at == NULL) {
+        task->has_missed = true;
+        return;
+    }
+    *at = (char)key->database;
+    memcpy(at + 1, &size, sizeof size);
+    memcpy(at + 1 + sizeof size, name.at, name.size);
+    buffer_commit(&task->found, 1 + sizeof size + name.size);
+}
+
+static void board_task_pass_visit(void *context, const struct registry_key *key) {
+    board_task_pass_find_board(context, key);
+}
+
+static bool board_task_pass_has_passed(const struct board_task *task,
+                                       const struct registry_key *key) {
+    return key->database >= task->first_database && key->database < task->end_database &&
+           (key->database < task->database ||
+            (key->database == task->database && registry_has_passed(key, task->keys_left)));
+}
+
+static void board_task_pass_receive(void *context, const struct effect *effect) {
+    struct board_task *task = context;
+    if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
+         effect->kind == EFFECT_FILL) &&
+        board_task_pass_has_passed(task, effect->key)) {
+        board_task_pass_find_board(task, effect->key);
+    }
+}
+
+static void board_task_pass_take_found(struct board_task *task, uint32_t *database,
+                                       struct bytes *name) {
+    const char *at = task->found.at + task->found_at;
+    uint32_t size;
+    *database = (uint8_t)*at;
+    memcpy(&size, at + 1, sizeof size);
+    *name = (struct bytes){.at = at + 1 + sizeof size, .size = size};
+    task->found_at += 1 + sizeof size + size;
+}
+
+static void board_task_pass_act_on_found(struct server *server, struct board_task *task) {
+    uint32_t database;
+    struct bytes name;
+    uint64_t packed_key;
+    board_task_pass_take_found(task, &database, &name);
+    /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
+    struct registry_key *key =
+        registry_find(server->registry, database, name, server->clock.now_ms);
+    if (key != NULL && key->kind == REGISTRY_BOARD &&
+        board_find(&key->board, task->member, &packed_key)) {
+        task->action->act(server, task, key);
+    }
+}
+
+/* ---- the pass ---- */
+
+static void board_task_pass_rewind(struct board_task *task) {
+    task->database = task->first_database;
+    task->keys_left = UINT32_MAX;
+    task->has_missed = false;
+}
+
+static void board_task_pass_pass(struct server *server, struct board_task *task) {
+    buffer_clear(&task->found);
+    task->found_at = 0;
+    task->keys_left = registry_pass(server->registry, task->database, task->keys_left, PASS_COUNT,
+                                    server->clock.now_ms, board_task_pass_visit, task);
+    if (task->keys_left == 0) {
+        task->database++;
+        task->keys_left = UINT32_MAX;
+    }
+}
+
+bool board_task_pass_step(struct server *server, struct board_task *task) {
+    /* What is due changes the names of boards, and the listener must have seen it. */
+    if (!registry_roll_some(server->registry, server->clock.now_ms)) {
+        return true;
+    }
+    if (task->found_at < task->found.size) {
+        board_task_pass_act_on_found(server, task);
+        return true;
+    }
+    if (task->has_missed) {
+        board_task_pass_rewind(task);
+    }
+    if (task->database < task->end_database) {
+        board_task_pass_pass(server, task);
+        return true;
+    }
+    return false;
+}
+
+bool board_task_pass_begin(struct server *server, struct board_task *task) {
+    task->registry = server->registry;
+    task->listener = (struct effect_listener){.receive = board_task_pass_receive, .context = task};
+    effect_listener_add(server->registry, &task->listener);
+    return true;
+}
+
+void board_task_pass_end(struct board_task *task) {
+    if (task->registry != NULL) {
+        effect_listener_remove(task->registry, &task->listener);
+        task->registry = NULL;
+    }
+}
