@@ -30,7 +30,9 @@ bool redis_follow_is_on(const struct redis_follow *follow);
 MUST_CHECK bool redis_follow_finish(struct redis_follow *follow, uint64_t budget_ns);
 void redis_follow_end(struct redis_follow *follow);
 
-/* true: there is more to do at once. */
+/* Free some of what a copy has replaced, also while it is off. true: there is more. */
+MUST_CHECK bool redis_follow_free_some(struct redis_follow *follow, uint64_t budget_ns);
+/* true: there is more to do at once. A full copy in place shows in replication.copies. */
 MUST_CHECK bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns);
 /* INFO's lines. */
 void redis_follow_print(struct redis_follow *follow, struct buffer *out);

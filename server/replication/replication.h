@@ -70,10 +70,10 @@ struct replica {
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
     bool
         is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
-    bool is_copy_enough;     /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
-    uint64_t ack_group;      /* in its memory */
-    int64_t ack_at_ms;       /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
-    uint64_t sent_group;     /* the last group handed to its connection */
+    bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
+    uint64_t ack_group;  /* in its memory */
+    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group; /* the last group handed to its connection */
     size_t
         fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
     bool is_failed; /* the machinery has given it up: its session is being closed */
@@ -131,8 +131,6 @@ struct replication {
     /* There are boards to serve. The machinery clears it where a replica starts without files of its
      * own, until its first full copy is there. */
     bool is_whole;
-    /* The boards are being loaded in place: commands that need them are answered -LOADING. */
-    bool is_loading;
     bool
         is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
                               * whole, or what it had may be forgotten */
@@ -277,8 +275,7 @@ static inline bool replication_may_refuse(const struct replication *replication,
     case REPLICATION_KEYS_HELD:
         return is_write && replicas_to_write > 0;
     case REPLICATION_KEYS_FOLLOWED:
-        return is_write || replication->is_loading ||
-               (!serves_stale_data && !replication_is_up(replication));
+        return is_write || (!serves_stale_data && !replication_is_up(replication));
     case REPLICATION_KEYS_PROMOTING:
     case REPLICATION_KEYS_CLOSED:
         break;
