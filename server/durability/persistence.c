@@ -365,10 +365,14 @@ static bool persistence_is_stopped_by_save(const struct persistence *persistence
 /* The error for refused writes; NULL: they are allowed. */
 static const char *persistence_find_refusal(struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
+    /* Behind an exchange of keys there was no error: replies wait for the snapshot, nothing is refused. */
+    bool is_renewed_after_error = persistence->journaling == RESTARTING && journal->error != 0;
     if (journal->state == JOURNAL_LOST || journal->is_stalled ||
-        persistence->journaling == BROKEN || persistence->journaling == RESTARTING) {
+        persistence->journaling == BROKEN || is_renewed_after_error) {
+        const char *why = journal->error != 0 ? strerror(journal->error)
+                                              : "a snapshot of the keys has to be written first";
         snprintf(persistence->refusal, sizeof persistence->refusal,
-                 "MISCONF Errors writing to the AOF file: %s", strerror(journal->error));
+                 "MISCONF Errors writing to the AOF file: %s", why);
         return persistence->refusal;
     }
     if (persistence_is_stopped_by_save(persistence)) {
@@ -893,6 +897,28 @@ void persistence_set_close_group(struct persistence *persistence, persistence_cl
                                  void *context) {
     persistence->close_group = close;
     persistence->close_context = context;
+}
+
+bool persistence_exchange_keys(struct persistence *persistence, struct registry *keys) {
+    char error[PERSISTENCE_ERROR_MAX];
+    persistence_settle(persistence);
+    bool is_on = persistence->journaling == ON;
+    if (persistence->saving != IDLE || persistence->journaling == STOPPED ||
+        (is_on && !journal_is_idle(&persistence->journal))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        persistence->state->change_count += registry_count(keys, i);
+    }
+    registry_exchange(persistence->registry, keys);
+    if (is_on) {
+        persistence->journal.error = 0;
+        persistence_move(persistence, &persistence->journaling, JOURNAL_GONE);
+        persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS;
+        (void)!persistence_begin_snapshot(persistence, error); /* else tried again each second */
+    }
+    persistence->has_news = true;
+    return true;
 }
 
 /* ---- replies that wait ---- */

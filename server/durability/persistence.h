@@ -244,6 +244,11 @@ uint64_t persistence_received_loaded_size(const struct persistence *persistence)
 /* Clear it away, and give it up if it is not ADOPTED; one that is ADOPTING is waited for. */
 void persistence_abandon_receive(struct persistence *persistence);
 
+/* Exchange all keys with those of another registry (registry_create_beside). A journal ends with that: what is on disk
+ * stays as it is until a snapshot of the new keys and a journal behind it are there, and replies wait meanwhile. false:
+ * not now, as a save is going on, or the journal is busy; the loop wakes when it is not. */
+MUST_CHECK bool persistence_exchange_keys(struct persistence *persistence, struct registry *keys);
+
 /* What to do before the process may exit. */
 enum persistence_ending {
     PERSISTENCE_END_AS_SET, /* a snapshot if there are `save` points, the journal is off and

@@ -47,6 +47,11 @@ void redis_apply_deinit(struct redis_apply *apply) {
     memory_free(apply->decoder);
 }
 
+void redis_apply_turn_to(struct redis_apply *apply, struct registry *registry) {
+    redis_apply_drop_model(apply);
+    apply->registry = registry;
+}
+
 /* ---- errors ---- */
 
 bool redis_apply_fail(struct redis_apply *apply, const char *format, ...) {
@@ -97,7 +102,9 @@ bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
 
 static void redis_apply_tell(struct redis_apply *apply, enum setting_event class, const char *event,
                              struct bytes name) {
-    notify(apply->server, class, event, redis_apply_database(apply), name);
+    if (apply->registry == apply->server->registry) {
+        notify(apply->server, class, event, redis_apply_database(apply), name);
+    }
 }
 
 void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
@@ -115,6 +122,11 @@ bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
     }
     return (name.size >= 1 && name.size <= REGISTRY_KEY_MAX) ||
            redis_apply_fail_key(apply, name, "a key has 1 to %d bytes here", (int)REGISTRY_KEY_MAX);
+}
+
+bool redis_apply_check_new(struct redis_apply *apply, struct bytes name) {
+    return redis_apply_find(apply, name) == NULL ||
+           redis_apply_fail_key(apply, name, "it is there twice");
 }
 
 bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_t expire_at_ms) {
@@ -319,9 +331,6 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
-    if (key->kind != REGISTRY_BOARD) {
-        return redis_apply_fail_key(apply, name, "it is there twice");
-    }
     for (uint32_t at = from; at < to; at += LOOKUP_GROUP) {
         if (!redis_apply_put_group(apply, key, count, at, lookup_group_size(to, at))) {
             return false;
@@ -332,8 +341,7 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
 }
 
 bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name, const struct bytes *args,
-                            uint32_t pair_count) {
-    uint32_t added_count;
+                            uint32_t pair_count, uint32_t *added_count) {
     bool is_new;
     struct registry_key *key = registry_find_or_create_hash(
         apply->registry, redis_apply_database(apply), name, REDIS_APPLY_LONG_AGO, &is_new);
@@ -345,7 +353,7 @@ bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name, const 
                                     registry_kind_name(apply->registry, key));
     }
     enum hash_status status =
-        registry_put_fields(apply->registry, key, args, pair_count, &added_count);
+        registry_put_fields(apply->registry, key, args, pair_count, added_count);
     if (status != HASH_OK) {
         if (is_new) {
             registry_take_back(apply->registry, key);

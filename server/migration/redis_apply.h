@@ -38,10 +38,10 @@ struct redis_skipped {
 };
 
 struct redis_apply {
-    struct server *server; /* borrowed */
-    struct registry *registry;
-    int64_t now_us;    /* the time of what is written */
-    uint64_t database; /* of the source; may be one that is not here */
+    struct server *server;     /* borrowed */
+    struct registry *registry; /* what it changes: the server's, or another one beside it */
+    int64_t now_us;            /* the time of what is written */
+    uint64_t database;         /* of the source; may be one that is not here */
     uint64_t applied_count, skipped_count;
     struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
     uint32_t skipped_used;
@@ -79,10 +79,15 @@ static inline void redis_apply_begin(struct redis_apply *apply, int64_t now_us) 
 /* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
 MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
 
-/* ---- for what loads values (redis_copy.h) ---- */
+/* ---- for what loads values (redis_stream.h) ---- */
+
+/* Change this registry from now on. */
+void redis_apply_turn_to(struct redis_apply *apply, struct registry *registry);
 
 /* Can this be a key here? false: error. */
 MUST_CHECK bool redis_apply_check_key(struct redis_apply *apply, struct bytes name);
+/* Is there no such key? false: error. */
+MUST_CHECK bool redis_apply_check_new(struct redis_apply *apply, struct bytes name);
 /* Begin a board under this name in apply->value: put_score follows, then sort, then redis_apply_fill with its
  * entries, best first (LATEST: from the last to the first). The key must not exist; with the first entries it
  * does. false: error. */
@@ -101,15 +106,16 @@ MUST_CHECK bool redis_apply_end_board(struct redis_apply *apply, struct bytes na
  * made, too, if it is one that stays. false: error. */
 MUST_CHECK bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count,
                                  uint32_t from, uint32_t to);
-/* A blob of what the module keeps beside its keys (server/rdb/rdb_state.h): check it, which changes nothing; put it in
- * the place of what is there under the same names. false: error. */
-MUST_CHECK bool redis_apply_check_state(struct redis_apply *apply, struct bytes blob);
+/* Put a blob of what the module keeps beside its keys (server/rdb/rdb_state.h) in the place of what is there under the
+ * same names. false: error. */
 MUST_CHECK bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob);
 /* What came was written at this time: server time is at least that. */
 void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
-/* Set fields of a hash, which is made if it is missing: pairs of field and value. false: error. */
+/* Set fields of a hash, which is made if it is missing: pairs of field and value. *added_count: those that are new. false:
+ * error. */
 MUST_CHECK bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name,
-                                       const struct bytes *args, uint32_t pair_count);
+                                       const struct bytes *args, uint32_t pair_count,
+                                       uint32_t *added_count);
 MUST_CHECK bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
                                        int64_t expire_at_ms);
 

@@ -42,7 +42,7 @@ bool redis_apply_hash(struct redis_apply *apply, const struct request *request) 
 /* HSETEX key [FNX | FXX] [a time] FIELDS count field value ...: if it comes, it was done. Fields do not expire
  * here: they go when the source says so, by HDEL. */
 bool redis_apply_hsetex(struct redis_apply *apply, const struct request *request) {
-    uint32_t at = 2;
+    uint32_t at = 2, added_count;
     int64_t count;
     while (at < request->count && !bytes_is(request->args[at], "FIELDS")) {
         at++;
@@ -52,7 +52,8 @@ bool redis_apply_hsetex(struct redis_apply *apply, const struct request *request
         return redis_apply_fail_form(apply, request);
     }
     return redis_apply_check_key(apply, request->args[1]) &&
-           redis_apply_put_fields(apply, request->args[1], &request->args[at + 2], (uint32_t)count);
+           redis_apply_put_fields(apply, request->args[1], &request->args[at + 2], (uint32_t)count,
+                                  &added_count);
 }
 
 /* HGETDEL key FIELDS count field ...: Valkey 9.1 sends it as it came, Redis as HDEL. */

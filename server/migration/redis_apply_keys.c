@@ -235,7 +235,8 @@ static bool redis_apply_keys_read_entry(struct redis_apply *apply, struct bytes 
         return redis_apply_put_score(apply, name, reader->text, reader->score);
     }
     const struct bytes pair[2] = {reader->text, reader->value};
-    return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1);
+    uint32_t added_count;
+    return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1, &added_count);
 }
 
 static bool redis_apply_keys_is_board(const struct rdb_reader *reader) {

@@ -32,12 +32,6 @@ static bool redis_apply_state_apply_blob(struct redis_apply *apply, struct bytes
     return redis_apply_fail(apply, "the source's bans: they do not fit those that are here");
 }
 
-bool redis_apply_check_state(struct redis_apply *apply, struct bytes blob) {
-    struct bytes chunk;
-    int64_t time_us;
-    return redis_apply_state_check(apply, blob, RDB_STATE_WHOLE, &time_us, &chunk);
-}
-
 bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob) {
     return redis_apply_state_apply_blob(apply, blob, RDB_STATE_WHOLE);
 }

@@ -20,7 +20,8 @@ struct redis_follow {
     struct redis_spool *spool; /* NULL: nothing is received */
     struct redis_spool *ended; /* freed when the loop has turned */
     struct redis_stream stream;
-    bool is_on; /* also while it is stopped by an error */
+    struct registry *dropped; /* is freed in steps */
+    bool is_on;               /* also while it is stopped by an error */
     bool has_stream;
     struct redis_position position; /* as it is in the keys; id "": it is not */
 };
@@ -67,6 +68,29 @@ static void redis_follow_close_spool(struct redis_follow *follow) {
     }
 }
 
+/* ---- what was beside the keys ---- */
+
+static void redis_follow_free_later(struct redis_follow *follow) {
+    struct registry *beside = redis_stream_take_beside(&follow->stream);
+    if (beside != NULL) {
+        registry_destroy(follow->dropped);
+        registry_clear(beside);
+        follow->dropped = beside;
+    }
+}
+
+bool redis_follow_free_some(struct redis_follow *follow, uint64_t budget_ns) {
+    enum { FREE_WORK = 4096 };
+    uint64_t begin_ticks = clock_ticks();
+    while (follow->dropped != NULL && clock_ticks_to_ns(clock_ticks() - begin_ticks) <= budget_ns) {
+        if (!registry_free_step(follow->dropped, FREE_WORK)) {
+            registry_destroy(follow->dropped);
+            follow->dropped = NULL;
+        }
+    }
+    return follow->dropped != NULL;
+}
+
 /* ---- the position ---- */
 
 static void redis_follow_drop_position(struct redis_follow *follow) {
@@ -86,14 +110,11 @@ static void redis_follow_read_position(struct redis_follow *follow) {
 }
 
 /* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
- * would be wrong. So must it where a new copy is loaded. While it is checked, the boards are still those of the old position. */
+ * would be wrong. While a copy is loaded beside the keys, the boards are still those of the old position. */
 static void redis_follow_write_position(struct redis_follow *follow) {
     const struct replication *replication = &follow->server->replication;
     const struct redis_stream *stream = &follow->stream;
     struct redis_position *position = &follow->position;
-    if (stream->state == REDIS_STREAM_LOADS && position->id[0] != '\0') {
-        redis_follow_drop_position(follow);
-    }
     if (stream->state != REDIS_STREAM_FOLLOWS || follow->receive.is_restarted ||
         (position->offset == stream->offset && strcmp(position->id, follow->receive.id) == 0)) {
         return;
@@ -118,7 +139,6 @@ static void redis_follow_stop(struct redis_follow *follow, const char *error) {
     }
     master_link_stop(follow->link);
     replication->link = REPLICATION_LINK_STOPPED;
-    replication->is_loading = false;
     redis_follow_drop_position(follow); /* the next REPLICAOF begins anew */
     redis_follow_close_spool(follow);
 }
@@ -156,18 +176,19 @@ void redis_follow_end(struct redis_follow *follow) {
     redis_follow_close_spool(follow);
     redis_follow_free_ended(follow);
     if (follow->has_stream) {
+        redis_follow_free_later(follow);
         redis_stream_deinit(&follow->stream);
         follow->has_stream = false;
     }
     if (follow->is_on) {
         follow->is_on = false;
-        follow->server->replication.is_loading = false;
         registry_set_passive(follow->server->registry, false);
     }
 }
 
 void redis_follow_destroy(struct redis_follow *follow) {
     if (follow != NULL) {
+        registry_destroy(follow->dropped);
         redis_follow_free_ended(follow);
         memory_free(follow);
     }
@@ -179,13 +200,28 @@ static bool redis_follow_is_behind(const struct server *server) {
     return server->persistence != NULL && persistence_is_full(server->persistence);
 }
 
+/* The copy takes the place of the keys, with all that they say of their history. false: not now. */
+static bool redis_follow_exchange(struct redis_follow *follow) {
+    if (!redis_stream_exchange(&follow->stream)) {
+        return false;
+    }
+    follow->position = (struct redis_position){.offset = 0};
+    redis_follow_free_later(follow);
+    replication_note_copy(follow->server);
+    return true;
+}
+
 /* One piece. false: there is nothing to do now. */
 static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget_ns) {
     struct redis_stream *stream = &follow->stream;
     struct redis_spool *spool = follow->spool;
     if (follow->receive.is_restarted) {
         follow->receive.is_restarted = false;
+        redis_follow_free_later(follow);
         redis_stream_restart(stream, follow->receive.begin_offset);
+    }
+    if (stream->state == REDIS_STREAM_LOADED && !redis_follow_exchange(follow)) {
+        return false;
     }
     struct bytes piece = redis_spool_peek(spool);
     if (piece.size == 0 && !redis_stream_has_work(stream)) {
@@ -194,14 +230,6 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
     size_t taken = redis_stream_take(stream, piece, budget_ns, follow->server->clock.now_us);
     if (taken > 0) {
         redis_spool_take(spool, taken);
-    }
-    if (stream->is_rewind_due) {
-        stream->is_rewind_due = false;
-        redis_spool_rewind(spool);
-    }
-    if (stream->is_copy_done) {
-        stream->is_copy_done = false;
-        redis_spool_release(spool);
     }
     if (stream->state == REDIS_STREAM_STOPPED) {
         redis_follow_stop(follow, stream->error);
@@ -222,7 +250,6 @@ static void redis_follow_show(struct redis_follow *follow) {
     if (is_connected) {
         replication->link = is_copied ? REPLICATION_LINK_CONNECTED : REPLICATION_LINK_SYNC;
     }
-    replication->is_loading = redis_stream_is_loading(&follow->stream);
     replication->is_whole = is_copied;
     replication->is_priority_zero = !is_copied;
     bool is_fine = redis_spool_check(follow->spool, error);
@@ -262,16 +289,11 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
     return has_more && !is_held;
 }
 
-/* Has what is received changed nothing yet? */
-static bool redis_follow_is_untouched(const struct redis_follow *follow) {
-    return follow->stream.state == REDIS_STREAM_CHECKS ||
-           follow->stream.state == REDIS_STREAM_WAITS;
-}
-
 /* Apply more of what has come. true: that is all. */
 static bool redis_follow_finish_some(struct redis_follow *follow, uint64_t budget_ns) {
     uint64_t begin_ticks = clock_ticks();
-    while (follow->spool != NULL && !redis_follow_is_untouched(follow)) {
+    while (follow->spool != NULL && !follow->receive.is_restarted &&
+           follow->stream.state == REDIS_STREAM_FOLLOWS) {
         if (!redis_follow_take_piece(follow, budget_ns)) {
             return follow->spool == NULL || redis_spool_waiting(follow->spool) == 0;
         }

@@ -1,5 +1,14 @@
-/* Following a Redis: what comes of it (redis_receive.h), where that waits (redis_spool.h), and what is applied of it
- * (redis_stream.h), put together for the loop. The connection is the master link's (server/replication/master_link.h).
+/* The room: moving from a Redis, and feeding one.
+ *
+ *     Redis --> master link --> redis_receive --> redis_spool --> redis_stream --> redis_apply --> keys
+ *     keys --> journal's groups --> redis_encode --> feed_redis --> Redis with the module
+ *
+ * The master link (server/replication/master_link.h) connects to either kind of master. What a Redis sends waits in the
+ * spool, so that its output buffer stays empty. redis_stream reads the copy into a registry beside the keys, exchanges the
+ * two, and then applies the commands with Redis's results. The other way, feed_redis_copy has a child process make the RDB
+ * file, and redis_encode turns groups of effects into commands.
+ *
+ * This header puts the first way together for the loop:
  *
  *     redis_follow_begin     the link goes on with what it has found
  *     redis_follow_step      in every tick: apply some of what has come
@@ -30,7 +39,9 @@ bool redis_follow_is_on(const struct redis_follow *follow);
 MUST_CHECK bool redis_follow_finish(struct redis_follow *follow, uint64_t budget_ns);
 void redis_follow_end(struct redis_follow *follow);
 
-/* true: there is more to do at once. */
+/* Free some of what a copy has replaced, also while it is off. true: there is more. */
+MUST_CHECK bool redis_follow_free_some(struct redis_follow *follow, uint64_t budget_ns);
+/* true: there is more to do at once. A full copy in place shows in replication.copies. */
 MUST_CHECK bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns);
 /* INFO's lines. */
 void redis_follow_print(struct redis_follow *follow, struct buffer *out);

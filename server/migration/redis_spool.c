@@ -77,7 +77,7 @@ static size_t redis_spool_room(const struct redis_spool *spool) {
 /* What nobody reads any more. */
 static uint64_t redis_spool_find_free(const struct redis_spool *spool) {
     enum { PAGE = 4096 };
-    uint64_t until = spool->is_kept ? 0 : spool->taken - spool->taken % PAGE;
+    uint64_t until = spool->taken - spool->taken % PAGE;
     return until >= spool->file_begin + FREED_MIN ? until : spool->file_begin;
 }
 
@@ -88,15 +88,14 @@ static void redis_spool_go_on(struct redis_spool *spool) {
     }
     uint64_t left = spool->file_end - spool->ready;
     size_t room = redis_spool_room(spool);
-    if (left == 0 && !spool->is_kept && spool->filling.size <= room) {
+    if (left == 0 && spool->filling.size <= room) {
         redis_spool_copy_in(spool, spool->filling.at, spool->filling.size);
         buffer_clear(&spool->filling);
         spool->file_end = spool->ready;
     }
     size_t size = room < REDIS_SPOOL_PIECE_MAX ? room : REDIS_SPOOL_PIECE_MAX;
     spool->read_size = left < size ? (size_t)left : size;
-    bool is_starved = spool->is_kept && left == 0 && spool->filling.size > 0;
-    if (spool->filling.size >= WRITTEN_MIN || is_starved) {
+    if (spool->filling.size >= WRITTEN_MIN) {
         struct buffer spare = spool->writing;
         spool->writing = spool->filling;
         spool->filling = spare;
@@ -110,20 +109,19 @@ static void redis_spool_go_on(struct redis_spool *spool) {
 }
 
 static void redis_spool_take_result(struct redis_spool *spool) {
-    if (!spool->is_write_void) {
+    if (!spool->is_void) {
         spool->file_end += spool->writing.size;
-    }
-    if (!spool->is_read_void && spool->read_size > 0) {
         redis_spool_copy_in(spool, spool->piece, spool->read_size);
     }
     buffer_clear(&spool->writing);
-    spool->file_begin = spool->is_write_void ? 0 : spool->free_until;
-    spool->is_emptied = spool->is_write_void;
+    spool->file_begin = spool->is_void ? 0 : spool->free_until;
+    spool->is_emptied = spool->is_void;
+    spool->is_void = false;
 }
 
 static void redis_spool_on_done(void *context) {
     struct redis_spool *spool = context;
-    if (spool->failed != NULL && spool->is_write_void) {
+    if (spool->failed != NULL && spool->is_void) {
         spool->failed = NULL;
     }
     if (spool->failed != NULL) {
@@ -131,7 +129,6 @@ static void redis_spool_on_done(void *context) {
     } else {
         redis_spool_take_result(spool);
     }
-    spool->is_read_void = spool->is_write_void = false;
     redis_spool_go_on(spool);
     spool->changed(spool->context);
 }
@@ -199,7 +196,7 @@ void redis_spool_free(struct redis_spool *spool) {
 }
 
 void redis_spool_begin(struct redis_spool *spool) {
-    spool->is_read_void = spool->is_write_void = spool->worker.is_busy;
+    spool->is_void = spool->worker.is_busy;
     spool->is_emptied = !spool->worker.is_busy;
     spool->taken = spool->ready = spool->file_end = spool->received = 0;
     buffer_clear(&spool->filling);
@@ -208,12 +205,10 @@ void redis_spool_begin(struct redis_spool *spool) {
         spool->file_begin = 0;
         spool->failed = NULL;
     }
-    spool->is_kept = true;
 }
 
 bool redis_spool_put(struct redis_spool *spool, struct bytes bytes) {
-    bool is_direct =
-        !spool->is_kept && spool->ready == spool->received && bytes.size <= redis_spool_room(spool);
+    bool is_direct = spool->ready == spool->received && bytes.size <= redis_spool_room(spool);
     if (!is_direct && buffer_reserve(&spool->filling, bytes.size) == NULL) {
         spool->filling.is_broken = false;
         return false;
@@ -230,8 +225,7 @@ bool redis_spool_put(struct redis_spool *spool, struct bytes bytes) {
 }
 
 bool redis_spool_is_over_limit(const struct redis_spool *spool) {
-    uint64_t from = spool->is_kept ? 0 : spool->taken;
-    return spool->size_max > 0 && spool->received - from >= spool->size_max;
+    return spool->size_max > 0 && redis_spool_waiting(spool) >= spool->size_max;
 }
 
 bool redis_spool_is_full(const struct redis_spool *spool) {
@@ -247,17 +241,5 @@ struct bytes redis_spool_peek(const struct redis_spool *spool) {
 
 void redis_spool_take(struct redis_spool *spool, size_t size) {
     spool->taken += size;
-    redis_spool_go_on(spool);
-}
-
-void redis_spool_rewind(struct redis_spool *spool) {
-    CHECK(spool->is_kept);
-    spool->is_read_void |= spool->worker.is_busy;
-    spool->taken = spool->ready = 0;
-    redis_spool_go_on(spool);
-}
-
-void redis_spool_release(struct redis_spool *spool) {
-    spool->is_kept = false;
     redis_spool_go_on(spool);
 }

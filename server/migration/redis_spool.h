@@ -5,7 +5,7 @@
  *              \------------------------------------/
  *
  * While the keys keep up, nothing touches the disk. What was read is freed in the file soon (as far as its file
- * system can). A copy is kept until it is released, so that it can be read twice: to check it, and to load it. */
+ * system can). */
 #ifndef SERVER_REDIS_SPOOL_H
 #define SERVER_REDIS_SPOOL_H
 
@@ -27,7 +27,6 @@ struct redis_spool {
      * to file_end, and writing and filling the rest. */
     uint64_t taken, ready, file_end, received;
     struct buffer filling;
-    bool is_kept;
     /* The job's, while there is one. */
     int fd;
     struct buffer writing;
@@ -38,8 +37,8 @@ struct redis_spool {
     bool is_emptied;                 /* the file is to be emptied first */
     const char *failed; /* what could not be done; NULL: nothing. Done again in a second */
     int error;
-    /* What is wrong with the job's result, as there is a new beginning. */
-    bool is_read_void, is_write_void;
+    /* The job's result is not wanted, as there is a new beginning. */
+    bool is_void;
     bool is_closing;
     int64_t failed_at_ms;
 };
@@ -64,9 +63,6 @@ bool redis_spool_is_full(const struct redis_spool *spool);
 struct bytes redis_spool_peek(const struct redis_spool *spool);
 /* They were read. */
 void redis_spool_take(struct redis_spool *spool, size_t size);
-/* Read the copy again from its beginning, or give up its beginning. */
-void redis_spool_rewind(struct redis_spool *spool);
-void redis_spool_release(struct redis_spool *spool);
 /* Bytes that were put and not taken. */
 static inline uint64_t redis_spool_waiting(const struct redis_spool *spool) {
     return spool->received - spool->taken;

@@ -3,14 +3,13 @@
 
 #include <stdio.h>
 
+#include "server/durability/persistence.h"
 #include "server/migration/redis_apply_parts.h"
-#include "server/migration/redis_stream_parts.h"
 #include "server/rdb/rdb_state.h"
 #include "server/system/log.h"
 
 enum {
     PIECE_MAX = 16 * 1024, /* of the RDB file that is read in one go */
-    CLEAR_STEP = 128,      /* bans removed between two looks at the time */
     FILL_STEP = 128,       /* entries put between two looks at the time */
     ARGS_MAX = 1024 * 1024,
     BULK_MAX = 512 * 1024 * 1024,
@@ -20,7 +19,7 @@ enum {
 
 const char *redis_stream_state_name(enum redis_stream_state state) {
     static const char *const names[REDIS_STREAM_STATES] = {
-        "waits", "checks", "loads", "follows", "stopped",
+        "waits", "loads", "loaded", "follows", "stopped",
     };
     CHECK(state < REDIS_STREAM_STATES);
     return names[state];
@@ -31,11 +30,11 @@ const char *redis_stream_state_name(enum redis_stream_state state) {
 static const struct transition {
     enum redis_stream_state from, to;
 } transitions[] = {
-    {REDIS_STREAM_WAITS, REDIS_STREAM_FOLLOWS},  {REDIS_STREAM_WAITS, REDIS_STREAM_CHECKS},
-    {REDIS_STREAM_CHECKS, REDIS_STREAM_CHECKS},  {REDIS_STREAM_CHECKS, REDIS_STREAM_LOADS},
-    {REDIS_STREAM_CHECKS, REDIS_STREAM_STOPPED}, {REDIS_STREAM_LOADS, REDIS_STREAM_CHECKS},
-    {REDIS_STREAM_LOADS, REDIS_STREAM_FOLLOWS},  {REDIS_STREAM_LOADS, REDIS_STREAM_STOPPED},
-    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_CHECKS}, {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED},
+    {REDIS_STREAM_WAITS, REDIS_STREAM_FOLLOWS},   {REDIS_STREAM_WAITS, REDIS_STREAM_LOADS},
+    {REDIS_STREAM_LOADS, REDIS_STREAM_LOADS},     {REDIS_STREAM_LOADS, REDIS_STREAM_LOADED},
+    {REDIS_STREAM_LOADS, REDIS_STREAM_STOPPED},   {REDIS_STREAM_LOADED, REDIS_STREAM_LOADS},
+    {REDIS_STREAM_LOADED, REDIS_STREAM_FOLLOWS},  {REDIS_STREAM_FOLLOWS, REDIS_STREAM_LOADS},
+    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED},
 };
 
 static void redis_stream_change(struct redis_stream *stream, enum redis_stream_state to) {
@@ -50,21 +49,26 @@ static void redis_stream_change(struct redis_stream *stream, enum redis_stream_s
     stream->state = to;
 }
 
-bool redis_stream_stop(struct redis_stream *stream, const char *error) {
+/* Note why it is to stop. Always false. */
+static bool redis_stream_stop(struct redis_stream *stream, const char *error) {
     if (stream->error[0] == '\0') {
         snprintf(stream->error, sizeof stream->error, "%s", error);
     }
     return false;
 }
 
-bool redis_stream_stop_applied(struct redis_stream *stream) {
+/* For what `apply` has said. */
+static bool redis_stream_stop_applied(struct redis_stream *stream) {
     return redis_stream_stop(stream, stream->apply.error);
 }
 
+/* The name of the key that is read. */
+static struct bytes redis_stream_name(const struct redis_stream *stream) {
+    return (struct bytes){.at = stream->reader.name.at, .size = stream->reader.name.size};
+}
+
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed) {
-    *stream = (struct redis_stream){.registry = server->registry};
-    stream->keys.seed = seed;
-    stream->members.seed = ~seed;
+    *stream = (struct redis_stream){.state = REDIS_STREAM_WAITS};
     redis_apply_init(&stream->apply, server, seed);
     buffer_init(&stream->pending, 0);
 }
@@ -87,11 +91,6 @@ static void redis_stream_drop_reader(struct redis_stream *stream) {
     }
 }
 
-static void redis_stream_drop_seen(struct redis_stream *stream) {
-    redis_seen_deinit(&stream->keys);
-    redis_seen_deinit(&stream->members);
-}
-
 static void redis_stream_drop_request(struct redis_stream *stream) {
     redis_stream_drop_multi(stream);
     resp_parser_deinit(&stream->parser);
@@ -101,21 +100,25 @@ static void redis_stream_drop_request(struct redis_stream *stream) {
 
 void redis_stream_deinit(struct redis_stream *stream) {
     redis_stream_drop_reader(stream);
-    redis_stream_drop_seen(stream);
     redis_stream_drop_request(stream);
     redis_apply_deinit(&stream->apply);
+    registry_destroy(stream->beside);
+}
+
+struct registry *redis_stream_take_beside(struct redis_stream *stream) {
+    struct registry *beside = stream->beside;
+    redis_apply_turn_to(&stream->apply, stream->apply.server->registry);
+    stream->beside = NULL;
+    return beside;
 }
 
 static void redis_stream_begin_reading(struct redis_stream *stream) {
     redis_stream_drop_reader(stream);
-    redis_stream_drop_seen(stream);
     rdb_reader_init(&stream->reader);
     stream->has_reader = true;
     stream->board_count = stream->module_board_count = stream->member_count = 0;
     stream->hash_count = stream->field_count = 0;
     stream->ban_count = 0;
-    stream->is_clearing = false;
-    stream->key_count = 0;
     stream->passed = (struct redis_passed){.function_count = 0};
     stream->filling.is_on = false;
     stream->is_hungry = true;
@@ -128,10 +131,14 @@ void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     redis_stream_begin_reading(stream);
     stream->offset = offset;
     stream->unconfirmed = 0;
-    stream->is_rewind_due = false;
-    stream->is_copy_done = false;
     stream->error[0] = '\0';
-    redis_stream_change(stream, REDIS_STREAM_CHECKS);
+    CHECK(stream->beside == NULL);
+    stream->beside = registry_create_beside(stream->apply.server->registry);
+    if (stream->beside != NULL) {
+        registry_set_passive(stream->beside, true);
+        redis_apply_turn_to(&stream->apply, stream->beside);
+    }
+    redis_stream_change(stream, REDIS_STREAM_LOADS);
 }
 
 void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database) {
@@ -142,22 +149,7 @@ void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t 
     redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
 }
 
-/* ---- the copy: checked ---- */
-
-/* All of it is right: now what is here may go. */
-static void redis_stream_end_check(struct redis_stream *stream) {
-    log_write(LOG_NOTICE,
-              "replication: the copy of Redis is right version=%u size=%llu; the databases are "
-              "emptied, and it is loaded",
-              stream->reader.version, (unsigned long long)stream->reader.offset);
-    (void)registry_flush(stream->registry, REGISTRY_DATABASES);
-    redis_stream_begin_reading(stream);
-    stream->is_clearing = true;
-    stream->is_rewind_due = true;
-    redis_stream_change(stream, REDIS_STREAM_LOADS);
-}
-
-/* ---- the copy: loading ---- */
+/* ---- the copy ---- */
 
 static bool redis_stream_load_entry(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
@@ -168,20 +160,27 @@ static bool redis_stream_load_entry(struct redis_stream *stream) {
                redis_stream_stop_applied(stream);
     }
     const struct bytes pair[2] = {reader->text, reader->value};
+    uint32_t added_count;
     stream->field_count++;
-    stream->key_count++;
-    return redis_apply_put_fields(&stream->apply, redis_stream_name(stream), pair, 1) ||
-           redis_stream_stop_applied(stream);
+    if (redis_apply_put_fields(&stream->apply, redis_stream_name(stream), pair, 1, &added_count) &&
+        added_count == 0) {
+        (void)redis_apply_fail_member(&stream->apply, redis_stream_name(stream), reader->text,
+                                      "it is there twice");
+    }
+    return stream->apply.error[0] == '\0' || redis_stream_stop_applied(stream);
 }
 
 static bool redis_stream_load_key(struct redis_stream *stream) {
     const struct rdb_reader *reader = &stream->reader;
     struct redis_apply *apply = &stream->apply;
-    stream->key_count = 0;
     apply->database = reader->database;
     if (reader->kind == RDB_OTHER) {
         stream->passed.count[reader->type]++;
         return true;
+    }
+    if (!redis_apply_check_key(apply, redis_stream_name(stream)) ||
+        !redis_apply_check_new(apply, redis_stream_name(stream))) {
+        return redis_stream_stop_applied(stream);
     }
     stream->board_count += reader->kind != RDB_HASH;
     stream->hash_count += reader->kind == RDB_HASH;
@@ -262,7 +261,7 @@ static bool redis_stream_fill_some(struct redis_stream *stream) {
 }
 
 static void redis_stream_end_load(struct redis_stream *stream) {
-    stream->ban_count = registry_count(stream->registry, RDB_STATE_BANS);
+    stream->ban_count = registry_count(stream->beside, RDB_STATE_BANS);
     stream->passed.function_count = stream->reader.function_count;
     stream->passed.field_expiry_count = stream->reader.field_expiry_count;
     struct bytes rest = rdb_reader_rest(&stream->reader);
@@ -270,17 +269,26 @@ static void redis_stream_end_load(struct redis_stream *stream) {
     redis_stream_drop_reader(stream);
     stream->is_hungry = false;
     stream->apply.database = 0;
-    stream->is_copy_done = true;
+    redis_stream_change(stream, REDIS_STREAM_LOADED);
+}
+
+bool redis_stream_exchange(struct redis_stream *stream) {
+    struct server *server = stream->apply.server;
+    redis_apply_turn_to(&stream->apply, server->registry);
+    if (server->persistence == NULL) {
+        registry_exchange(server->registry, stream->beside);
+    } else if (!persistence_exchange_keys(server->persistence, stream->beside)) {
+        return false;
+    }
     redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
     log_write(LOG_NOTICE,
-              "replication: the copy of Redis is loaded boards=%llu members=%llu hashes=%llu "
+              "replication: the copy of Redis is in place boards=%llu members=%llu hashes=%llu "
               "fields=%llu bans=%llu; its commands follow from offset %llu",
               (unsigned long long)stream->board_count, (unsigned long long)stream->member_count,
               (unsigned long long)stream->hash_count, (unsigned long long)stream->field_count,
               (unsigned long long)stream->ban_count, (unsigned long long)stream->offset);
+    return true;
 }
-
-/* ---- the copy: both ---- */
 
 struct deadline {
     uint64_t begin_ticks, budget_ns;
@@ -289,21 +297,13 @@ static bool redis_stream_is_over(const struct deadline *deadline) {
     return clock_ticks_to_ns(clock_ticks() - deadline->begin_ticks) >= deadline->budget_ns;
 }
 
-static bool redis_stream_take_event(struct redis_stream *stream, enum rdb_event event) {
-    return stream->state == REDIS_STREAM_CHECKS ? redis_stream_check(stream, event)
-                                                : redis_stream_load_event(stream, event);
-}
-
 /* Read on until more bytes are needed, or time is over. false: error. */
 static bool redis_stream_read_copy(struct redis_stream *stream, const struct deadline *deadline) {
     enum { LOOK_EVERY = 64 };
     stream->is_hungry = false;
     for (unsigned i = 1;; i++) {
         bool is_long = false;
-        if (stream->is_clearing) {
-            stream->is_clearing = !rdb_state_clear(stream->registry, CLEAR_STEP);
-            is_long = true;
-        } else if (stream->filling.is_on) {
+        if (stream->filling.is_on) {
             if (!redis_stream_fill_some(stream)) {
                 return false;
             }
@@ -318,18 +318,14 @@ static bool redis_stream_read_copy(struct redis_stream *stream, const struct dea
                 stream->is_hungry = true;
                 return true;
             case RDB_END:
-                if (stream->state == REDIS_STREAM_CHECKS) {
-                    redis_stream_end_check(stream);
-                } else {
-                    redis_stream_end_load(stream);
-                }
+                redis_stream_end_load(stream);
                 return true;
             case RDB_KEY:
             case RDB_ENTRY:
             case RDB_ENTRIES:
             case RDB_KEY_END:
             case RDB_STATE:
-                if (!redis_stream_take_event(stream, event)) {
+                if (!redis_stream_load_event(stream, event)) {
                     return false;
                 }
                 break;
@@ -472,7 +468,10 @@ static void redis_stream_end_with_error(struct redis_stream *stream) {
 size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64_t budget_ns,
                          int64_t now_us) {
     const struct deadline deadline = {.begin_ticks = clock_ticks(), .budget_ns = budget_ns};
-    bool is_reading = stream->state == REDIS_STREAM_CHECKS || stream->state == REDIS_STREAM_LOADS;
+    bool is_reading = stream->state == REDIS_STREAM_LOADS;
+    if (stream->state == REDIS_STREAM_LOADED) {
+        return 0;
+    }
     if (!is_reading && stream->state != REDIS_STREAM_FOLLOWS) {
         return piece.size; /* they are of no use */
     }
@@ -486,7 +485,8 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
             buffer_append(&stream->pending, piece.at, taken);
         }
     }
-    bool is_fine = !stream->pending.is_broken || redis_stream_stop(stream, "out of memory");
+    bool has_memory = !stream->pending.is_broken && (!is_reading || stream->beside != NULL);
+    bool is_fine = has_memory || redis_stream_stop(stream, "out of memory");
     is_fine = is_fine && (is_reading ? redis_stream_read_copy(stream, &deadline)
                                      : redis_stream_take_commands(stream, &deadline));
     if (!is_fine) {

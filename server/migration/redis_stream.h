@@ -1,15 +1,14 @@
 /* What a Redis sends, as bytes: its RDB file, then its commands. Applied in bounded steps.
  *
- *                 RDB is right           all is loaded
- *     CHECKS ------------------> LOADS -----------------> FOLLOWS
- *        |                         |                         |
- *        +-----------------------> STOPPED <-----------------+      error says why
+ *            RDB is right            no save is going on
+ *     LOADS -------------> LOADED ----------------------> FOLLOWS
+ *        |                                                   |
+ *        +--------------------> STOPPED <--------------------+      error says why
  *
- * CHECKS reads the whole file and changes nothing: its form, its checksum, whether the boards take
- * every member and every score, whether a key or a member is there twice, and what is to be kept beside the keys
- * (server/rdb/rdb_state.h). Only then the databases are emptied. LOADS removes the bans and orders that are here, in
- * steps, and reads it again; meanwhile clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS
- * again, whatever was.
+ * LOADS fills another registry beside the keys, which stay as they are: its form, its checksum, whether the boards take
+ * every member and every score, whether a key or a member is there twice, and what is kept beside the keys
+ * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
+ * new copy (redis_stream_restart) begins with LOADS again, whatever was.
  *
  * After a restart (redis_stream_resume) it FOLLOWS at once.
  *
@@ -19,12 +18,11 @@
 
 #include "protocol/resp.h"
 #include "server/migration/redis_apply.h"
-#include "server/migration/redis_seen.h"
 
 enum redis_stream_state {
     REDIS_STREAM_WAITS, /* for a copy to begin */
-    REDIS_STREAM_CHECKS,
     REDIS_STREAM_LOADS,
+    REDIS_STREAM_LOADED, /* it waits until it can be exchanged */
     REDIS_STREAM_FOLLOWS,
     REDIS_STREAM_STOPPED,
     REDIS_STREAM_STATES,
@@ -47,25 +45,18 @@ struct redis_stream {
     uint64_t module_board_count;                                 /* of its boards */
     uint64_t ban_count;                                          /* members that are banned in it */
     struct redis_passed passed;
-    bool is_rewind_due; /* after CHECKS: the bytes are to come again from the first one */
-    bool is_copy_done;  /* after LOADS: they will not be needed again */
     char error[REDIS_STREAM_ERROR_MAX];
     /* Private. */
     struct rdb_reader reader;
     bool has_reader;
     bool is_hungry;       /* what it has is read as far as it goes */
     uint64_t unconfirmed; /* bytes of a transaction that is not whole */
-    struct registry *registry;
-    uint32_t key_count; /* entries of the key that is read */
+    /* Filled by LOADS; behind the exchange, what was here before. NULL: none. */
+    struct registry *beside;
     struct redis_filling {
         bool is_on;
         uint32_t count, at;
-    } filling;                   /* a board is being put, entry by entry */
-    bool is_clearing;            /* LOADS: bans and orders of before go first */
-    const struct layout *layout; /* CHECKS: of the key's board */
-    const struct rules *rules;
-    struct redis_seen keys,
-        members; /* CHECKS: that have come; members and fields of the key that is read */
+    } filling; /* a board is being put, entry by entry */
     struct resp_parser parser;
     struct resp_arena arena;
     struct buffer pending; /* the beginning of a request that is not whole */
@@ -79,23 +70,22 @@ struct redis_stream {
 
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed);
 void redis_stream_deinit(struct redis_stream *stream);
-/* A new copy begins, of the source's offset. */
+/* A new copy begins, of the source's offset; nothing is beside the keys. */
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset);
 /* No copy: the boards are those of the source at this offset, and its commands follow, in this database. */
 void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database);
 /* Take bytes, for about budget_ns; what it does in one go is not interrupted. Returns how many were taken: 0 where
- * it has to go on with what it has, or has ended. After each call see is_rewind_due and is_copy_done, and take
- * them back. */
+ * it has to go on with what it has, has ended, or is LOADED. */
 MUST_CHECK size_t redis_stream_take(struct redis_stream *stream, struct bytes piece,
                                     uint64_t budget_ns, int64_t now_us);
 /* Has it something to do without more bytes? */
 static inline bool redis_stream_has_work(const struct redis_stream *stream) {
     return !stream->is_hungry && stream->state != REDIS_STREAM_WAITS &&
-           stream->state != REDIS_STREAM_STOPPED;
+           stream->state != REDIS_STREAM_LOADED && stream->state != REDIS_STREAM_STOPPED;
 }
-/* Are the boards not whole, so that clients have to wait? */
-static inline bool redis_stream_is_loading(const struct redis_stream *stream) {
-    return stream->state == REDIS_STREAM_LOADS;
-}
+/* From LOADED: what is loaded takes the place of the keys. false: not now, as a save is going on. */
+MUST_CHECK bool redis_stream_exchange(struct redis_stream *stream);
+/* The registry beside the keys, to be freed in steps: the caller's. NULL: none. */
+struct registry *redis_stream_take_beside(struct redis_stream *stream);
 
 #endif

@@ -323,9 +323,6 @@ const char *replication_read_refusal(const struct server *server) {
     case REPLICATION_KEYS_HELD:
         break;
     case REPLICATION_KEYS_FOLLOWED:
-        if (replication->is_loading) {
-            return "LOADING Redis is loading the dataset in memory";
-        }
         return replication_is_up(replication) || server->settings.replica_serve_stale_data
                    ? NULL
                    : "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to "

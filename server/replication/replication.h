@@ -143,8 +143,6 @@ struct replication {
     /* There are boards to serve. The machinery clears it where a replica starts without files of
      * its own, until its first full copy is there. */
     bool is_whole;
-    /* The boards are being loaded in place: commands that need them are answered -LOADING. */
-    bool is_loading;
     bool
         is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
                               * whole, or what it had may be forgotten */
@@ -293,8 +291,7 @@ static inline bool replication_may_refuse(const struct replication *replication,
     case REPLICATION_KEYS_HELD:
         return is_write && replicas_to_write > 0;
     case REPLICATION_KEYS_FOLLOWED:
-        return is_write || replication->is_loading ||
-               (!serves_stale_data && !replication_is_up(replication));
+        return is_write || (!serves_stale_data && !replication_is_up(replication));
     case REPLICATION_KEYS_PROMOTING:
     case REPLICATION_KEYS_CLOSED:
         break;

@@ -332,6 +332,14 @@ static void replicator_begin(struct replicator *replicator) {
 
 /* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
  * must not be believed again. */
+static void replicator_begin_history(struct replicator *replicator) {
+    struct replication *replication = &replicator->server->replication;
+    replication_make_id(replicator->server, replication->id);
+    memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+    replication->second_until = 0;
+    feed_write_history(replicator->feed);
+}
+
 static void replicator_void_history(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct history history;
@@ -341,10 +349,7 @@ static void replicator_void_history(struct replicator *replicator) {
     }
     replicator->is_void = has_gap;
     if (has_gap && history_read(server->registry, &history)) {
-        replication_make_id(server, server->replication.id);
-        memcpy(server->replication.second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
-        server->replication.second_until = 0;
-        feed_write_history(replicator->feed);
+        replicator_begin_history(replicator);
         replicator->is_void = !replicator->feed->owes_history;
     }
 }
@@ -364,15 +369,20 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (replicator->link.has_found_redis) {
         replicator_follow_redis(replicator);
     }
+    uint64_t copies = server->replication.copies;
+    bool is_freeing = redis_follow_free_some(replicator->redis, STEP_BUDGET_NS / 2);
     if (redis_follow_is_on(replicator->redis)) {
         bool has_more = redis_follow_step(replicator->redis, STEP_BUDGET_NS);
+        if (server->replication.copies != copies) {
+            replicator_begin_history(replicator);
+            feed_reset(replicator->feed, "a copy of a Redis has replaced the keys");
+        }
         if (replicator->link.has_found_leaderboard) {
             replicator_follow(replicator, false);
         }
-        return has_more;
+        return has_more || is_freeing;
     }
-    uint64_t copies = server->replication.copies;
-    bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
+    bool has_more = is_freeing | master_link_step(&replicator->link, STEP_BUDGET_NS);
     if (server->replication.copies != copies) {
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }

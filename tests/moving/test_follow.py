@@ -201,7 +201,8 @@ class Followed(unittest.TestCase):
         with EndlessCopy() as source:
             self.ours.execute_command("REPLICAOF", "127.0.0.1", source.port)
             self.assertTrue(follow.wait_until(
-                lambda: int(self.ours.info("replication").get("source_waiting_bytes", 0)) > 0))
+                lambda: self.ours.info("replication").get("source_state") == "loads"))
+            self.assertEqual(self.ours.zscore("mine", "ann"), 1)
             self.assertEqual(self.ours.execute_command("REPLICAOF", "NO", "ONE"), b"OK")
         self.assertEqual(self.ours.zadd("mine", {"bob": 1}), 1)
         self.assertEqual(self.ours.zcard("mine"), 2)

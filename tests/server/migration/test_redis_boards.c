@@ -57,9 +57,8 @@ static void feed(struct moving *m, struct bytes bytes) {
         at += redis_stream_take(&m->stream,
                                 (struct bytes){.at = bytes.at + at, .size = bytes.size - at},
                                 UINT64_MAX, m->ours->server.clock.now_us);
-        if (m->stream.is_rewind_due) {
-            m->stream.is_rewind_due = false;
-            at = 0;
+        if (m->stream.state == REDIS_STREAM_LOADED) {
+            assert_true(redis_stream_exchange(&m->stream));
         }
     }
 }

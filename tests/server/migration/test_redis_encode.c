@@ -74,9 +74,8 @@ static void feed(struct bytes bytes) {
         at +=
             redis_stream_take(&stream, (struct bytes){.at = bytes.at + at, .size = bytes.size - at},
                               UINT64_MAX, ours->server.clock.now_us);
-        if (stream.is_rewind_due) {
-            stream.is_rewind_due = false;
-            at = 0;
+        if (stream.state == REDIS_STREAM_LOADED) {
+            assert_true(redis_stream_exchange(&stream));
         }
     }
     assert_string_equal(stream.error, "");
