@@ -89,10 +89,6 @@ static const struct transition {
 };
 enum { TRANSITIONS = sizeof transitions / sizeof transitions[0] };
 
-const char *master_link_transition(uint32_t index) {
-    return index < TRANSITIONS ? transitions[index].text : NULL;
-}
-
 void master_link_move(struct master_link *link, enum master_link_event event) {
     const struct transition *row = transitions;
     while (row->from != link->state || row->event != event) {

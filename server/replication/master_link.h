@@ -173,9 +173,6 @@ void master_link_go_on_with_redis(struct master_link *link, struct redis_receive
 /* Read on where that has stopped as the spool was full. */
 void master_link_read_on(struct master_link *link);
 
-/* Row `index` of the table of transitions; NULL: there are fewer. */
-const char *master_link_transition(uint32_t index);
-
 /* ---- for tests: bytes as if they had come from the master ---- */
 
 /* false: they are not valid; link->reason says why. */
