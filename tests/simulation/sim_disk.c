@@ -325,6 +325,17 @@ void sim_disk_put(struct sim_disk *disk, const char *path, const char *text) {
     }
 }
 
+static void sim_disk_settle_below(struct sim_node *node) {
+    node->change_count = 0;
+    for (size_t i = 0; i < node->entry_count; i++) {
+        sim_disk_settle_below(node->entries[i].node);
+    }
+}
+
+void sim_disk_settle(struct sim_disk *disk) {
+    sim_disk_settle_below(disk->root);
+}
+
 /* ---- power ---- */
 
 static void sim_disk_tear(struct sim_disk *disk, struct sim_node *node) {

@@ -79,8 +79,10 @@ int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync);
 /* How long a sync takes now. */
 int64_t sim_disk_sync_ns(struct sim_disk *disk);
 
-/* A file with these contents, durable. */
+/* A file with these contents. */
 void sim_disk_put(struct sim_disk *disk, const char *path, const char *text);
+/* All names are durable: the machine has just booted. */
+void sim_disk_settle(struct sim_disk *disk);
 void sim_disk_cut_power(struct sim_disk *disk);
 /* The process that has these locks is gone. */
 void sim_disk_unlock(struct sim_node *node, const void *owner);

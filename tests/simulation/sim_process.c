@@ -146,6 +146,7 @@ static void sim_machine_boot(struct sim_machine *machine) {
              (unsigned)(a >> 32) & 0xffff, (unsigned)(a >> 48) & 0xfff, (unsigned)b & 0xfff,
              (unsigned long long)(b >> 16));
     sim_disk_put(&machine->disk, "/proc/sys/kernel/random/boot_id", boot);
+    sim_disk_settle(&machine->disk);
     machine->has_power = true;
     sim_network_set_power(machine->index, true);
 }
