@@ -138,7 +138,8 @@ RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
+SIMULATION_ARGS ?=
+.PHONY: simulation help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -199,6 +200,11 @@ torture: ## kills, power cuts, failing disks, damaged files, failovers, at lengt
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
+
+simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULATION_ARGS); tests/simulation/
+	@.ci/install-packages test
+	@$(PARALLEL) $(SIMULATION)
+	@LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" tests/simulation/run $(SIMULATION_ARGS)
 
 failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
 	@.ci/install-packages test
@@ -550,7 +556,7 @@ $(MODULE) $(MODULE_TEST) $(FLOOR):
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
 
 # The whole server once more, as an object that the simulator loads a copy of for each simulated server. libuv
-# and the system calls of SIMULATED_CALLS are the simulator's; simulated/check-calls refuses any other.
+# and the system calls of SIMULATED_CALLS are the simulator's.
 SIMULATED    := $(B)/simulated/server.so
 SIMULATION   := $(B)/simulated/simulate
 SIMULATION_SOURCES := $(call sources,tests/simulation)

@@ -75,7 +75,8 @@ static struct sim_node *sim_calls_directory(int fd) {
 
 int CALL(openat)(int directory, const char *path, int flags, ...) {
     struct sim_node *node;
-    int result = sim_disk_open(sim_calls_disk(), sim_calls_directory(directory), path, flags, &node);
+    int result =
+        sim_disk_open(sim_calls_disk(), sim_calls_directory(directory), path, flags, &node);
     if (result != 0) {
         return sim_calls_status(result);
     }
@@ -243,9 +244,8 @@ int CALL(unlinkat)(int directory, const char *path, int flags) {
 int CALL(rmdir)(const char *path) {
     struct sim_disk *disk = sim_calls_disk();
     const struct sim_node *node = sim_disk_find(disk, NULL, path);
-    return sim_calls_status(node != NULL && node->entry_count > 0
-                                ? -ENOTEMPTY
-                                : sim_disk_unlink(disk, NULL, path));
+    return sim_calls_status(
+        node != NULL && node->entry_count > 0 ? -ENOTEMPTY : sim_disk_unlink(disk, NULL, path));
 }
 
 int CALL(unlink)(const char *path) {
@@ -330,8 +330,10 @@ int CALL(pipe2)(int ends[2], int flags) {
     (void)sim_calls_enter();
     pipe->bytes = malloc(PIPE_CAPACITY);
     pipe->has_reader = pipe->has_writer = true;
-    ends[0] = sim_calls_add((struct sim_file){.kind = SIM_FD_PIPE_OUT, .pipe = pipe, .flags = flags});
-    ends[1] = sim_calls_add((struct sim_file){.kind = SIM_FD_PIPE_IN, .pipe = pipe, .flags = flags});
+    ends[0] =
+        sim_calls_add((struct sim_file){.kind = SIM_FD_PIPE_OUT, .pipe = pipe, .flags = flags});
+    ends[1] =
+        sim_calls_add((struct sim_file){.kind = SIM_FD_PIPE_IN, .pipe = pipe, .flags = flags});
     return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
 }
 
@@ -600,11 +602,11 @@ void *CALL(mmap)(void *at, size_t size, int protection, int flags, int fd, off_t
 
 /* What has no meaning here, and what is never asked for. long: some return an int, some an ssize_t. */
 #define SUCCEEDS(name)                                                                             \
-    long CALL(name)(void) {                                                                         \
+    long CALL(name)(void) {                                                                        \
         return 0;                                                                                  \
     }
 #define FAILS(name)                                                                                \
-    long CALL(name)(void) {                                                                         \
+    long CALL(name)(void) {                                                                        \
         errno = ENOSYS;                                                                            \
         return -1;                                                                                 \
     }

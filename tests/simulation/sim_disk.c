@@ -64,8 +64,8 @@ static void sim_disk_put_entry(struct sim_node *directory, const char *name,
     if (entry == NULL) {
         if (directory->entry_count == directory->entry_capacity) {
             directory->entry_capacity = directory->entry_capacity * 2 + 8;
-            directory->entries = realloc(directory->entries,
-                                         directory->entry_capacity * sizeof *directory->entries);
+            directory->entries =
+                realloc(directory->entries, directory->entry_capacity * sizeof *directory->entries);
         }
         entry = &directory->entries[directory->entry_count++];
         snprintf(entry->name, sizeof entry->name, "%s", name);
@@ -83,8 +83,8 @@ static void sim_disk_change(struct sim_node *directory, const char *from, const 
                             struct sim_node *node) {
     if (directory->change_count == directory->change_capacity) {
         directory->change_capacity = directory->change_capacity * 2 + 16;
-        directory->changes = realloc(directory->changes,
-                                     directory->change_capacity * sizeof *directory->changes);
+        directory->changes =
+            realloc(directory->changes, directory->change_capacity * sizeof *directory->changes);
     }
     struct sim_change *change = &directory->changes[directory->change_count++];
     *change = (struct sim_change){
@@ -291,8 +291,8 @@ int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync) {
     if (disk->sync_fails_until > sim_now()) {
         result = -EIO;
     } else if (node->kind == SIM_DIRECTORY) {
-        node->change_count -= sync->change_count < node->change_count ? sync->change_count
-                                                                      : node->change_count;
+        node->change_count -=
+            sync->change_count < node->change_count ? sync->change_count : node->change_count;
         memmove(node->changes, node->changes + sync->change_count,
                 node->change_count * sizeof *node->changes);
     } else {

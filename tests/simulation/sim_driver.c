@@ -35,9 +35,9 @@ enum fault_kind {
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",       "restart", "power",   "stop",      "sleep",     "cut",
-    "cut-one-way", "slow-link", "reset", "clock",    "disk-full", "disk-slow",
-    "save",       "rewrite", "failover", "two-masters", "point-back"};
+    "kill",        "restart",   "power",    "stop",        "sleep",     "cut",
+    "cut-one-way", "slow-link", "reset",    "clock",       "disk-full", "disk-slow",
+    "save",        "rewrite",   "failover", "two-masters", "point-back"};
 
 struct fault {
     int64_t at, lasts;
@@ -347,8 +347,8 @@ static void sim_driver_draw(void) {
         fault->kind = (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
         fault->one = (int)sim_random_below(&random, (uint64_t)servers);
         /* Another server, Sentinel's machine or the clients'. */
-        fault->other = (int)((fault->one + sim_random_between(&random, 1, servers + 1)) %
-                             (servers + 2));
+        fault->other =
+            (int)((fault->one + sim_random_between(&random, 1, servers + 1)) % (servers + 2));
         if (fault->kind == FAULT_TWO_MASTERS) {
             fault->other = (fault->one + 1) % servers;
         }

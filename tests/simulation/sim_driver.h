@@ -13,10 +13,10 @@ struct sim_driver_options {
     int server_count;
     int machine; /* where Sentinel is */
     uint64_t seed;
-    int64_t until;             /* all faults have ended by then */
-    uint64_t left_out;         /* bit i: without fault i */
-    bool with_failover;        /* Sentinel acts, and makes mistakes */
-    bool with_power_cuts;      /* any; else one machine, once */
+    int64_t until;        /* all faults have ended by then */
+    uint64_t left_out;    /* bit i: without fault i */
+    bool with_failover;   /* Sentinel acts, and makes mistakes */
+    bool with_power_cuts; /* any; else one machine, once */
     bool with_disk_faults;
 };
 

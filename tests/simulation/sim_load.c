@@ -56,7 +56,8 @@ static struct {
 
 /* ---- asking ---- */
 
-#define ASK(client, ...) sim_load_take(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
+#define ASK(client, ...)                                                                           \
+    sim_load_take(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
 
 /* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
 static const struct sim_reply *sim_load_take(struct client *client, const struct sim_reply *reply) {
@@ -113,9 +114,8 @@ static void sim_load_step_counter(struct client *client) {
 }
 
 static void sim_load_step_pair(struct client *client) {
-    const struct sim_reply *reply =
-        ASK(client, "MULTI|ZINCRBY left 1 c%d|ZINCRBY right 1 c%d|EXEC", client->number,
-            client->number);
+    const struct sim_reply *reply = ASK(client, "MULTI|ZINCRBY left 1 c%d|ZINCRBY right 1 c%d|EXEC",
+                                        client->number, client->number);
     int64_t value = 0;
     if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY && reply->count == 2) {
         const struct sim_reply *left = sim_reply_item(reply, 0), *right = sim_reply_item(reply, 1);
@@ -132,8 +132,7 @@ static void sim_load_step_pair(struct client *client) {
 
 /* Its reply is records; the values are read at the end. */
 static void sim_load_step_submit(struct client *client) {
-    const struct sim_reply *reply =
-        ASK(client, "LB.SUBMIT 2 east west INCR 1 c%d", client->number);
+    const struct sim_reply *reply = ASK(client, "LB.SUBMIT 2 east west INCR 1 c%d", client->number);
     sim_load_count(client, &client->submitted, "submission", reply, client->submitted.lower + 1);
 }
 
@@ -150,12 +149,10 @@ static struct member *sim_load_add_member(struct member **members, size_t *count
 }
 
 static void sim_load_step_member(struct client *client, const char *board, bool is_queue) {
-    struct member *member =
-        is_queue ? sim_load_add_member(&client->queued, &client->queued_count)
-                 : sim_load_add_member(&client->members, &client->member_count);
+    struct member *member = is_queue ? sim_load_add_member(&client->queued, &client->queued_count)
+                                     : sim_load_add_member(&client->members, &client->member_count);
     size_t number = (is_queue ? client->queued_count : client->member_count) - 1;
-    const struct sim_reply *reply =
-        ASK(client, "ZADD %s 0 m%d:%zu", board, client->number, number);
+    const struct sim_reply *reply = ASK(client, "ZADD %s 0 m%d:%zu", board, client->number, number);
     if (reply != NULL && reply->kind == SIM_ERROR) {
         member->sent_at = INT64_MAX; /* refused: it must not be there */
     } else if (reply != NULL) {
@@ -264,7 +261,8 @@ static void sim_load_run(void *context) {
     struct client *client = context;
     while (!load.is_ending) {
         if (client->line.server < 0) {
-            int server = (int)sim_random_below(&client->random, (uint64_t)load.options.server_count);
+            int server =
+                (int)sim_random_below(&client->random, (uint64_t)load.options.server_count);
             if (!sim_client_connect(&client->line, server, 500 * SIM_MS)) {
                 sim_fiber_sleep(sim_now() + sim_random_between(&client->random, 1, 50) * SIM_MS);
                 continue;
@@ -451,8 +449,8 @@ static uint64_t sim_load_hash(const struct sim_reply *reply) {
 
 /* At rest all servers show the same, ties included. */
 static void sim_load_judge_equality(struct sim_client *line, int master) {
-    static const char *const boards[] = {"all",   "counters", "left",      "right",
-                                         "east",  "west",     "registers", "queue"};
+    static const char *const boards[] = {"all",  "counters", "left",      "right",
+                                         "east", "west",     "registers", "queue"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);

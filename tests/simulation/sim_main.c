@@ -35,11 +35,26 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"sync", 3, SIM_KEPT, true, false, false,
+    {"sync",
+     3,
+     SIM_KEPT,
+     true,
+     false,
+     false,
      {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
-    {"all", 3, SIM_KEPT, true, false, false,
+    {"all",
+     3,
+     SIM_KEPT,
+     true,
+     false,
+     false,
      {"--sync-replicas", "2", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
-    {"fsync", 3, SIM_KEPT, true, true, true,
+    {"fsync",
+     3,
+     SIM_KEPT,
+     true,
+     true,
+     true,
      {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400",
       "--sync-replicas-fsync", "yes", "--appendfsync", "always"}},
     {"async", 3, SIM_BOUNDED, true, true, true, {NULL}},
@@ -103,9 +118,21 @@ static void sim_main_add(struct sim_machine *machine, const char *const *words) 
 
 static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left_out) {
     static struct sim_random random;
-    static const char *const common[] = {
-        "--dir", "/data", "--appendonly", "yes", "--bind", "0.0.0.0", "--protected-mode", "no",
-        "--loglevel", "verbose", "--save", "", "--repl-timeout", "5", NULL};
+    static const char *const common[] = {"--dir",
+                                         "/data",
+                                         "--appendonly",
+                                         "yes",
+                                         "--bind",
+                                         "0.0.0.0",
+                                         "--protected-mode",
+                                         "no",
+                                         "--loglevel",
+                                         "verbose",
+                                         "--save",
+                                         "",
+                                         "--repl-timeout",
+                                         "5",
+                                         NULL};
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
     random = sim_random_of(seed, 1);
     sim_network_init(&random);

@@ -79,8 +79,7 @@ static void sim_socket_fail(struct sim_socket *socket, int error) {
 static void sim_network_arrive(void *context, uint64_t number);
 
 static bool sim_network_is_blocked(int from, int to) {
-    return from != to &&
-           (network.is_cut[from][to] || network.is_off[from] || network.is_off[to]);
+    return from != to && (network.is_cut[from][to] || network.is_off[from] || network.is_off[to]);
 }
 
 /* In order behind what this end has sent before. */
@@ -355,8 +354,7 @@ bool sim_socket_is_writable(const struct sim_socket *socket) {
 void sim_network_reset_one(int machine, int other) {
     struct sim_socket *found[64];
     size_t count = 0;
-    for (struct sim_socket *each = network.sockets; each != NULL && count < 64;
-         each = each->next) {
+    for (struct sim_socket *each = network.sockets; each != NULL && count < 64; each = each->next) {
         if (each->state == SIM_SOCKET_OPEN && each->machine == machine && each->peer != NULL &&
             (other < 0 || each->peer_machine == other)) {
             found[count++] = each;

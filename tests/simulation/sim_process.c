@@ -158,7 +158,8 @@ void sim_machine_init(struct sim_machine *machine, int index, uint64_t seed) {
     sim_disk_init(&machine->disk, &machine->disk_random);
     sim_disk_put(&machine->disk, "/data/.keep", "");
     sim_disk_put(&machine->disk,
-                 "/sys/devices/system/clocksource/clocksource0/available_clocksource", "simulated\n");
+                 "/sys/devices/system/clocksource/clocksource0/available_clocksource",
+                 "simulated\n");
     sim_disk_put(&machine->disk, "/proc/self/statm", "100000 50000 1000 100 0 1000 0\n");
     struct sim_node *null;
     (void)sim_disk_make_directory(&machine->disk, NULL, "/dev");

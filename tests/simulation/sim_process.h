@@ -21,7 +21,14 @@ enum { SIM_SERVERS_MAX = 5, SIM_FDS_MAX = 512, SIM_FIBERS_MAX = 32, SIM_PORT = 6
 
 /* An open file description. */
 struct sim_file {
-    enum { SIM_FD_LOG, SIM_FD_FILE, SIM_FD_SOCKET, SIM_FD_PIPE_OUT, SIM_FD_PIPE_IN, SIM_FD_EVENT } kind;
+    enum {
+        SIM_FD_LOG,
+        SIM_FD_FILE,
+        SIM_FD_SOCKET,
+        SIM_FD_PIPE_OUT,
+        SIM_FD_PIPE_IN,
+        SIM_FD_EVENT
+    } kind;
     unsigned references;
     int flags; /* O_APPEND, O_NONBLOCK */
     struct sim_node *node;

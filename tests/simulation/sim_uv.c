@@ -129,8 +129,7 @@ static void sim_uv_run_timers(struct sim_loop *own) {
 }
 
 static int sim_uv_ready(const struct sim_handle *poll) {
-    struct sim_file *file =
-        sim_process_file(sim_process_current(), poll->fd);
+    struct sim_file *file = sim_process_file(sim_process_current(), poll->fd);
     int ready = 0;
     if (file == NULL) {
         return 0;
@@ -460,8 +459,8 @@ static void sim_uv_wake_first(struct sim_lock *lock) {
         struct sim_fiber *fiber = lock->waiting[0];
         struct sim_random *random = &sim_process_current()->machine->random;
         sim_uv_forget_waiting(lock, 0);
-        sim_at(sim_fiber_now() + sim_random_between(random, 1000, THREAD_NS_MAX),
-               sim_uv_wake_late, fiber, 0);
+        sim_at(sim_fiber_now() + sim_random_between(random, 1000, THREAD_NS_MAX), sim_uv_wake_late,
+               fiber, 0);
     }
 }
 
@@ -528,8 +527,8 @@ void uv_cond_broadcast(uv_cond_t *condition) {
 }
 
 int uv_thread_create(uv_thread_t *thread, uv_thread_cb run, void *argument) {
-    struct sim_fiber *fiber = sim_process_fiber(sim_process_current(), run, argument,
-                                                sim_fiber_now() + THREAD_NS_MAX);
+    struct sim_fiber *fiber =
+        sim_process_fiber(sim_process_current(), run, argument, sim_fiber_now() + THREAD_NS_MAX);
     memcpy(thread, &fiber, sizeof fiber);
     return 0;
 }
