@@ -138,7 +138,8 @@ RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
+SIMULATION_ARGS ?=
+.PHONY: simulation help build module module-test module-fuzz run demo test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files install-module \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -196,6 +197,11 @@ torture: ## kills, power cuts, failing disks, damaged files, failovers, at lengt
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
+
+simulation: ## whole servers in one process, from seeds, for ten minutes (SIMULATION_ARGS); tests/simulation/
+	@.ci/install-packages test
+	@$(PARALLEL) $(SIMULATION)
+	@LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" tests/simulation/run $(SIMULATION_ARGS)
 
 failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
 	@.ci/install-packages test
@@ -546,11 +552,33 @@ $(MODULE) $(MODULE_TEST) $(FLOOR):
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--no-undefined $^ -lm -o $@
 
+# The whole server once more, as an object that the simulator loads a copy of for each simulated server. libuv
+# and the system calls of SIMULATED_CALLS are the simulator's.
+SIMULATED    := $(B)/simulated/server.so
+SIMULATION   := $(B)/simulated/simulate
+SIMULATION_SOURCES := $(call sources,tests/simulation)
+SIMULATED_CALLS := $(shell cat tests/simulation/calls.txt)
+comma := ,
+$(B)/simulated/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(SIMULATED): $(patsubst %.c,$(B)/simulated/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) \
+    $(ENGINE_SOURCES)) $(WEB_TABLE) tests/simulation/calls.txt
+	@echo "  LINK  $@"
+	@$(CC) -shared $(LINK) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,now $(addprefix -Wl$(comma)--wrap=,$(SIMULATED_CALLS)) \
+	    $(filter %.o,$^) $(filter-out -luv,$(LIBRARIES)) -o $@
+
+$(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED)
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(LDFLAGS) -rdynamic $^ -ldl -o $@
+
 # What --version says: main.c alone is compiled anew when it changes. A tarball made by git archive, or
 # by make deb, has it in the file VERSION.
 COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)),$(shell \
     sed -n '/^[0-9a-f]\{7,\}/p' VERSION 2>/dev/null),unknown)
-$(B)/server/main.o $(B)/lto/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
+$(B)/server/main.o $(B)/lto/server/main.o $(B)/simulated/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
 $(B)/server/main.o $(B)/lto/server/main.o: $(B)/commit
 $(B)/commit: FORCE
 	@mkdir -p $(@D)

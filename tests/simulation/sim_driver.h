@@ -1,0 +1,31 @@
+/* Who looks after the servers: a supervisor that starts what has ended, and a Sentinel that asks each
+ * server how it is, promotes a replica when the master is silent and points the others at it; and the
+ * faults of a schedule, which the seed draws before it begins, so that each can be left out. */
+#ifndef SIM_DRIVER_H
+#define SIM_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_FAULTS_MAX = 24 };
+
+struct sim_driver_options {
+    int server_count;
+    int machine; /* where Sentinel is */
+    uint64_t seed;
+    int64_t until;        /* all faults have ended by then */
+    uint64_t left_out;    /* bit i: without fault i */
+    bool with_failover;   /* Sentinel acts, and makes mistakes */
+    bool with_power_cuts; /* any; else one machine, once */
+    bool with_disk_faults;
+};
+
+/* The arguments of the servers are set. */
+void sim_driver_start(const struct sim_driver_options *options);
+/* The number of faults drawn, and what they are, a line each. */
+int sim_driver_fault_count(void);
+const char *sim_driver_fault(int index);
+/* Whom Sentinel takes for the master. */
+int sim_driver_master(void);
+
+#endif

@@ -1,0 +1,497 @@
+/* See sim_load.h.
+ *
+ *     all       unique members, with equal scores: lost, invented, order of arrival
+ *     counters  ZINCRBY of a member of the client's own: lost, counted twice
+ *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
+ *     registers     growing values: stale reads
+ *     queue         put by some, popped by others: lost, popped twice */
+#include "tests/simulation/sim_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simulation/sim_client.h"
+#include "tests/simulation/sim_events.h"
+#include "tests/simulation/sim_fiber.h"
+#include "tests/simulation/sim_process.h"
+#include "tests/simulation/sim_random.h"
+
+enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15 };
+
+static const int64_t PATIENCE_NS = 1500 * SIM_MS;
+/* everysec: a second, and a slow sync. */
+static const int64_t LATE_NS = 3 * SIM_S;
+
+/* A member that was sent once, on "all" or "queue". */
+struct member {
+    int64_t sent_at, answered_at; /* answered_at 0: in doubt */
+    bool is_there, is_popped;
+};
+
+/* A value that only grows, as far as is known. */
+struct bounds {
+    int64_t lower, upper;
+};
+
+struct client {
+    struct sim_client line;
+    struct sim_random random;
+    struct sim_fiber *fiber;
+    int number;
+    int64_t answered_at;
+    struct bounds counter, pair, submitted, reg;
+    int64_t reg_sent;
+    struct member *members, *queued;
+    size_t member_count, queued_count;
+};
+
+static struct {
+    struct sim_load_options options;
+    struct client clients[CLIENTS_MAX];
+    bool is_ending, is_judged;
+    uint64_t answered, in_doubt, pops_in_doubt;
+    int64_t power_cut_at;
+} load;
+
+/* ---- asking ---- */
+
+#define ASK(client, ...)                                                                           \
+    sim_load_take(client, sim_client_ask(&(client)->line, PATIENCE_NS, __VA_ARGS__))
+
+/* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
+static const struct sim_reply *sim_load_take(struct client *client, const struct sim_reply *reply) {
+    if (reply == NULL) {
+        load.in_doubt++;
+        return NULL;
+    }
+    if (reply->kind == SIM_ERROR) {
+        sim_trace("client %d is refused by %d: %.*s", client->number, client->line.server,
+                  (int)reply->size, reply->at);
+        sim_client_close(&client->line);
+        return reply;
+    }
+    load.answered++;
+    client->answered_at = sim_now();
+    return reply;
+}
+
+static bool sim_load_is_answer(const struct sim_reply *reply) {
+    return reply != NULL && reply->kind != SIM_ERROR;
+}
+
+/* An answer, an error or nothing has come for "one more"; value: what it said. */
+static void sim_load_count(struct client *client, struct bounds *bounds, const char *what,
+                           const struct sim_reply *reply, int64_t value) {
+    if (reply == NULL) {
+        bounds->upper++;
+        return;
+    }
+    if (reply->kind == SIM_ERROR) {
+        return;
+    }
+    bounds->upper++;
+    if (load.options.promise == SIM_KEPT && value <= bounds->lower) {
+        sim_fail("lost: client %d's %s was %lld, and one more is %lld", client->number, what,
+                 (long long)bounds->lower, (long long)value);
+    }
+    if (value > bounds->upper) {
+        sim_fail("twice: client %d's %s is %lld, and only %lld were asked for", client->number,
+                 what, (long long)value, (long long)bounds->upper);
+    }
+    bounds->lower = value;
+}
+
+/* ---- what a client does ---- */
+
+static int64_t sim_load_number(const struct sim_reply *reply) {
+    return reply != NULL ? reply->number : 0;
+}
+
+static void sim_load_step_counter(struct client *client) {
+    const struct sim_reply *reply = ASK(client, "ZINCRBY counters 1 c%d", client->number);
+    sim_load_count(client, &client->counter, "counter", reply, sim_load_number(reply));
+}
+
+static void sim_load_step_pair(struct client *client) {
+    const struct sim_reply *reply = ASK(client, "MULTI|ZINCRBY left 1 c%d|ZINCRBY right 1 c%d|EXEC",
+                                        client->number, client->number);
+    int64_t value = 0;
+    if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY && reply->count == 2) {
+        const struct sim_reply *left = sim_reply_item(reply, 0), *right = sim_reply_item(reply, 1);
+        if (left->kind == SIM_ERROR && right->kind == SIM_ERROR) {
+            reply = left;
+        } else if (left->number != right->number) {
+            sim_fail("torn: client %d's pair is %lld and %lld", client->number,
+                     (long long)left->number, (long long)right->number);
+        }
+        value = left->number;
+    }
+    sim_load_count(client, &client->pair, "pair", reply, value);
+}
+
+/* Its reply is records; the values are read at the end. */
+static void sim_load_step_submit(struct client *client) {
+    const struct sim_reply *reply = ASK(client, "LB.SUBMIT 2 east west INCR 1 c%d", client->number);
+    sim_load_count(client, &client->submitted, "submission", reply, client->submitted.lower + 1);
+}
+
+static struct member *sim_load_add_member(struct member **members, size_t *count) {
+    if (*members == NULL) {
+        *members = calloc(MEMBERS_MAX, sizeof **members);
+    }
+    if (*count == MEMBERS_MAX) {
+        sim_fail("a client has put more than %d members", MEMBERS_MAX);
+    }
+    struct member *member = &(*members)[(*count)++];
+    member->sent_at = sim_now();
+    return member;
+}
+
+static void sim_load_step_member(struct client *client, const char *board, bool is_queue) {
+    struct member *member = is_queue ? sim_load_add_member(&client->queued, &client->queued_count)
+                                     : sim_load_add_member(&client->members, &client->member_count);
+    size_t number = (is_queue ? client->queued_count : client->member_count) - 1;
+    const struct sim_reply *reply = ASK(client, "ZADD %s 0 m%d:%zu", board, client->number, number);
+    if (reply != NULL && reply->kind == SIM_ERROR) {
+        member->sent_at = INT64_MAX; /* refused: it must not be there */
+    } else if (reply != NULL) {
+        member->answered_at = sim_now();
+    }
+}
+
+static void sim_load_step_all(struct client *client) {
+    sim_load_step_member(client, "all", false);
+}
+
+static struct member *sim_load_find(const struct sim_reply *name, bool is_queue) {
+    int number;
+    size_t index;
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)name->size, name->at);
+    if (sscanf(text, "m%d:%zu", &number, &index) != 2 || number < 0 ||
+        number >= load.options.client_count) {
+        return NULL;
+    }
+    struct client *client = &load.clients[number];
+    size_t count = is_queue ? client->queued_count : client->member_count;
+    return index < count ? &(is_queue ? client->queued : client->members)[index] : NULL;
+}
+
+static void sim_load_step_queue(struct client *client) {
+    if (client->number % 2 == 0) {
+        sim_load_step_member(client, "queue", true);
+        return;
+    }
+    const struct sim_reply *reply = sim_client_ask(&client->line, 4 * SIM_S, "BZPOPMIN queue 0.5");
+    if (reply == NULL) {
+        load.pops_in_doubt++;
+    }
+    reply = sim_load_take(client, reply);
+    if (sim_load_is_answer(reply) && reply->kind == SIM_ARRAY) {
+        const struct sim_reply *name = sim_reply_item(reply, 1);
+        struct member *member = sim_load_find(name, true);
+        if (member == NULL || member->sent_at == INT64_MAX) {
+            sim_fail("invented: %.*s was popped and never put", (int)name->size, name->at);
+        }
+        if (member->is_popped && load.options.promise == SIM_KEPT) {
+            sim_fail("twice: %.*s was popped by two clients", (int)name->size, name->at);
+        }
+        member->is_popped = true;
+    }
+}
+
+static void sim_load_step_register(struct client *client) {
+    int64_t value = ++client->reg_sent;
+    const struct sim_reply *reply =
+        ASK(client, "ZADD registers %lld r%d", (long long)value, client->number);
+    client->reg.upper = value;
+    if (sim_load_is_answer(reply) && value > client->reg.lower) {
+        client->reg.lower = value;
+    }
+}
+
+/* At a server that says it is the master: not older than what was answered or read before it began. */
+static void sim_load_step_read(struct client *client) {
+    struct client *owner =
+        &load.clients[sim_random_below(&client->random, (uint64_t)load.options.client_count)];
+    int64_t floor = owner->reg.lower;
+    int server = client->line.server;
+    const struct sim_reply *reply =
+        ASK(client, "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|EXEC",
+            owner->number, owner->number, owner->number);
+    if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 4) {
+        return;
+    }
+    const struct sim_reply *role = sim_reply_item(reply, 0), *value = sim_reply_item(reply, 1);
+    const struct sim_reply *left = sim_reply_item(reply, 2), *right = sim_reply_item(reply, 3);
+    if (left->kind != SIM_ERROR && right->kind != SIM_ERROR && left->number != right->number) {
+        sim_fail("torn: server %d shows %lld and %lld", server, (long long)left->number,
+                 (long long)right->number);
+    }
+    if (role->kind != SIM_ARRAY || !sim_reply_is(sim_reply_item(role, 0), "master") ||
+        value->kind == SIM_ERROR) {
+        sim_client_close(&client->line);
+        return;
+    }
+    int64_t number = value->kind == SIM_NIL ? 0 : value->number;
+    if (load.options.promise == SIM_KEPT && number < floor) {
+        sim_fail("stale: client %d read %lld at server %d, where r%d was %lld before",
+                 client->number, (long long)number, server, owner->number, (long long)floor);
+    }
+    if (number > owner->reg_sent) {
+        sim_fail("invented: r%d is %lld", owner->number, (long long)number);
+    }
+    if (load.options.promise == SIM_KEPT && number > owner->reg.lower) {
+        owner->reg.lower = number;
+    }
+}
+
+static void sim_load_step(struct client *client) {
+    static void (*const steps[])(struct client *) = {
+        sim_load_step_counter, sim_load_step_pair,     sim_load_step_submit,
+        sim_load_step_all,     sim_load_step_register, sim_load_step_read,
+        sim_load_step_queue,   sim_load_step_all,      sim_load_step_read,
+    };
+    size_t count = sizeof steps / sizeof steps[0];
+    steps[sim_random_below(&client->random, count)](client);
+}
+
+static void sim_load_run(void *context) {
+    struct client *client = context;
+    while (!load.is_ending) {
+        if (client->line.server < 0) {
+            int server =
+                (int)sim_random_below(&client->random, (uint64_t)load.options.server_count);
+            if (!sim_client_connect(&client->line, server, 500 * SIM_MS)) {
+                sim_fiber_sleep(sim_now() + sim_random_between(&client->random, 1, 50) * SIM_MS);
+                continue;
+            }
+        }
+        sim_load_step(client);
+        int64_t pause_us = sim_random_chance(&client->random, 5)
+                               ? sim_random_between(&client->random, 1000, 100000)
+                               : sim_random_between(&client->random, 500, 12000);
+        sim_fiber_sleep(sim_now() + pause_us * SIM_US);
+        if (sim_random_chance(&client->random, 1)) {
+            sim_client_close(&client->line);
+        }
+    }
+    sim_client_close(&client->line);
+}
+
+void sim_load_start(const struct sim_load_options *options) {
+    load.options = *options;
+    for (int i = 0; i < options->client_count; i++) {
+        struct client *client = &load.clients[i];
+        client->number = i;
+        client->line = (struct sim_client){.machine = options->machine, .server = -1};
+        client->random = sim_random_of(options->seed, 1000 + (uint64_t)i);
+        client->fiber = sim_fiber_create(sim_load_run, client, NULL, NULL, sim_now());
+    }
+}
+
+bool sim_load_is_answered_since(int64_t at) {
+    for (int i = 0; i < load.options.client_count; i++) {
+        if (load.clients[i].answered_at < at) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void sim_load_end(void) {
+    load.is_ending = true;
+}
+
+bool sim_load_is_over(void) {
+    for (int i = 0; i < load.options.client_count; i++) {
+        if (!sim_fiber_is_over(load.clients[i].fiber)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t sim_load_answered(void) {
+    return load.answered;
+}
+
+uint64_t sim_load_in_doubt(void) {
+    return load.in_doubt;
+}
+
+void sim_load_note_power_cut(void) {
+    load.power_cut_at = sim_now();
+}
+
+/* ---- the end ---- */
+
+static bool sim_load_must_be_there(const struct member *member) {
+    if (member->answered_at == 0 || load.options.promise == SIM_BOUNDED) {
+        return false;
+    }
+    return load.options.promise == SIM_KEPT || load.power_cut_at == 0 ||
+           member->answered_at > load.power_cut_at ||
+           member->answered_at < load.power_cut_at - LATE_NS;
+}
+
+static const struct sim_reply *sim_load_fetch(struct sim_client *line, int server,
+                                              const char *request) {
+    for (int attempt = 0; attempt < 20; attempt++) {
+        if (line->server == server || sim_client_connect(line, server, SIM_S)) {
+            const struct sim_reply *reply = sim_client_ask(line, 5 * SIM_S, "%s", request);
+            if (reply != NULL && reply->kind == SIM_ARRAY) {
+                return reply;
+            }
+        }
+        sim_fiber_sleep(sim_now() + 200 * SIM_MS);
+    }
+    sim_fail("server %d does not answer %s at the end", server, request);
+}
+
+/* "all" in order of arrival: nothing that was answered before another was sent is behind it. */
+static void sim_load_judge_order(const struct sim_reply *members) {
+    int64_t earliest_answer = INT64_MAX;
+    for (size_t i = members->count; i-- > 0;) {
+        const struct sim_reply *name = sim_reply_item(members, i);
+        struct member *member = sim_load_find(name, false);
+        if (member == NULL || (member->sent_at == INT64_MAX && load.options.promise == SIM_KEPT)) {
+            sim_fail("invented: %.*s is there and was never put", (int)name->size, name->at);
+        }
+        member->is_there = true;
+        if (member->sent_at != INT64_MAX && member->sent_at > earliest_answer &&
+            load.options.promise != SIM_BOUNDED) {
+            sim_fail("order: %.*s is before one that was answered before it was sent",
+                     (int)name->size, name->at);
+        }
+        if (member->answered_at != 0 && member->answered_at < earliest_answer) {
+            earliest_answer = member->answered_at;
+        }
+    }
+}
+
+static void sim_load_judge_members(bool is_queue, uint64_t allowed) {
+    uint64_t lost = 0;
+    char first[64] = "";
+    for (int i = 0; i < load.options.client_count; i++) {
+        struct client *client = &load.clients[i];
+        struct member *members = is_queue ? client->queued : client->members;
+        size_t count = is_queue ? client->queued_count : client->member_count;
+        for (size_t m = 0; m < count; m++) {
+            if (is_queue && members[m].is_popped && members[m].is_there &&
+                load.options.promise == SIM_KEPT) {
+                sim_fail("twice: m%d:%zu was popped and is there", i, m);
+            }
+            if (sim_load_must_be_there(&members[m]) && !members[m].is_there &&
+                !members[m].is_popped) {
+                if (lost++ == 0) {
+                    snprintf(first, sizeof first, "m%d:%zu answered at %.6f", i, m,
+                             (double)members[m].answered_at / 1e9);
+                }
+            }
+        }
+    }
+    if (lost > allowed) {
+        sim_fail("lost: %llu members of %s, the first %s", (unsigned long long)lost,
+                 is_queue ? "the queue" : "the board", first);
+    }
+}
+
+static void sim_load_judge_value(const struct client *client, const char *what,
+                                 const struct bounds *bounds, int64_t value) {
+    if (load.options.promise == SIM_KEPT && value < bounds->lower) {
+        sim_fail("lost: client %d's %s is %lld at the end, and %lld was answered", client->number,
+                 what, (long long)value, (long long)bounds->lower);
+    }
+    if (value > bounds->upper) {
+        sim_fail("twice: client %d's %s is %lld at the end, and %lld were asked for",
+                 client->number, what, (long long)value, (long long)bounds->upper);
+    }
+}
+
+static void sim_load_judge_values(struct sim_client *line, int master) {
+    for (int i = 0; i < load.options.client_count; i++) {
+        const struct client *client = &load.clients[i];
+        char request[256];
+        int64_t values[6];
+        snprintf(request, sizeof request,
+                 "MULTI|ZSCORE counters c%d|ZSCORE left c%d|ZSCORE right c%d|ZSCORE east c%d|"
+                 "ZSCORE west c%d|ZSCORE registers r%d|EXEC",
+                 i, i, i, i, i, i);
+        const struct sim_reply *reply = sim_load_fetch(line, master, request);
+        for (size_t v = 0; v < 6; v++) {
+            const struct sim_reply *item = sim_reply_item(reply, v);
+            values[v] = item->kind == SIM_BULK ? item->number : 0;
+        }
+        if (values[1] != values[2] || values[3] != values[4]) {
+            sim_fail("torn: client %d has %lld and %lld, %lld and %lld at the end", i,
+                     (long long)values[1], (long long)values[2], (long long)values[3],
+                     (long long)values[4]);
+        }
+        sim_load_judge_value(client, "counter", &client->counter, values[0]);
+        sim_load_judge_value(client, "pair", &client->pair, values[1]);
+        sim_load_judge_value(client, "submission", &client->submitted, values[3]);
+        sim_load_judge_value(client, "register", &client->reg, values[5]);
+    }
+}
+
+static uint64_t sim_load_hash(const struct sim_reply *reply) {
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < reply->whole; i++) {
+        for (size_t b = 0; reply[i].kind != SIM_ARRAY && b < reply[i].size; b++) {
+            hash = (hash ^ (unsigned char)reply[i].at[b]) * 1099511628211U;
+        }
+        hash = (hash ^ 0xff) * 1099511628211U;
+    }
+    return hash;
+}
+
+/* At rest all servers show the same, ties included. */
+static void sim_load_judge_equality(struct sim_client *line, int master) {
+    static const char *const boards[] = {"all",  "counters", "left",      "right",
+                                         "east", "west",     "registers", "queue"};
+    for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
+        char request[64];
+        snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);
+        uint64_t wanted = sim_load_hash(sim_load_fetch(line, master, request));
+        for (int server = 0; server < load.options.server_count; server++) {
+            for (int attempt = 0;; attempt++) {
+                if (sim_load_hash(sim_load_fetch(line, server, request)) == wanted) {
+                    break;
+                }
+                if (attempt == 50) {
+                    sim_fail("unequal: servers %d and %d differ in %s at rest", master, server,
+                             boards[b]);
+                }
+                sim_fiber_sleep(sim_now() + 200 * SIM_MS);
+            }
+        }
+    }
+}
+
+static void sim_load_judge_run(void *context) {
+    int master = (int)(intptr_t)context;
+    struct sim_client line = {.machine = load.options.machine, .server = -1};
+    sim_load_judge_order(sim_load_fetch(&line, master, "ZREVRANGE all 0 -1"));
+    sim_load_judge_members(false, 0);
+    const struct sim_reply *queue = sim_load_fetch(&line, master, "ZREVRANGE queue 0 -1");
+    for (size_t i = 0; i < queue->count; i++) {
+        struct member *member = sim_load_find(sim_reply_item(queue, i), true);
+        if (member != NULL) {
+            member->is_there = true;
+        }
+    }
+    sim_load_judge_members(true, load.pops_in_doubt);
+    sim_load_judge_values(&line, master);
+    sim_load_judge_equality(&line, master);
+    load.is_judged = true;
+}
+
+void sim_load_judge(int master) {
+    (void)sim_fiber_create(sim_load_judge_run, (void *)(intptr_t)master, NULL, NULL, sim_now());
+}
+
+bool sim_load_is_judged(void) {
+    return load.is_judged;
+}
