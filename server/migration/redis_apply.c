@@ -12,12 +12,15 @@
 #include "skiplist/lookup.h"
 
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
-    *apply = (struct redis_apply){.server = server, .registry = server->registry, .seed = seed};
+    *apply = (struct redis_apply){.server = server, .registry = server->registry};
     session_init(&apply->session, 0, 0);
     apply->session.user = server->acl.users.default_user;
     buffer_init(&apply->replies, 0);
     buffer_init(&apply->scratch, 0);
     rdb_value_init(&apply->value, seed);
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        apply->sets[i].seed = seed + i;
+    }
 }
 
 void redis_apply_reset(struct redis_apply *apply) {
@@ -26,6 +29,10 @@ void redis_apply_reset(struct redis_apply *apply) {
     apply->skipped_count = 0;
     apply->skipped_used = 0;
     apply->error[0] = '\0';
+    apply->wants_copy = false;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        redis_names_clear(&apply->sets[i]);
+    }
 }
 
 static void redis_apply_drop_model(struct redis_apply *apply) {
@@ -113,6 +120,7 @@ void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
         registry_remove(apply->registry, key);
         redis_apply_tell(apply, SETTING_EVENT_GENERIC, "del", name);
     }
+    (void)redis_names_remove(redis_apply_sets(apply), name);
 }
 
 bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
@@ -425,16 +433,18 @@ static const struct redis_apply_row {
     {"RENAMENX", 3, redis_apply_rename},
     {"RESTORE", 4, redis_apply_restore},
     {"RESTORE-ASKING", 4, redis_apply_restore},
+    {"SADD", 3, redis_apply_set_names},
     {"SCRIPT", 1, NULL},
-    {"SDIFFSTORE", 3, redis_apply_overwrite},
+    {"SDIFFSTORE", 3, redis_apply_overwrite_set},
     {"SELECT", 2, redis_apply_select_database},
     {"SET", 3, redis_apply_overwrite},
     {"SETEX", 4, redis_apply_overwrite},
     {"SETNX", 3, redis_apply_overwrite},
-    {"SINTERSTORE", 3, redis_apply_overwrite},
+    {"SINTERSTORE", 3, redis_apply_overwrite_set},
+    {"SMOVE", 4, redis_apply_smove},
     {"SORT", 2, redis_apply_sort},
     {"SPUBLISH", 3, redis_apply_publish},
-    {"SUNIONSTORE", 3, redis_apply_overwrite},
+    {"SUNIONSTORE", 3, redis_apply_overwrite_set},
     {"SWAPDB", 3, redis_apply_swapdb},
     {"TRIMSLOTS", 1, redis_apply_refuse},
     {"UNLINK", 2, redis_apply_del},

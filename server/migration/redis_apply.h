@@ -12,8 +12,8 @@
  * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
  *   LIMIT and what a layout cannot hold are errors.
  * - Keys of other types do not exist here: what overwrites or removes a key does so, all else is counted and
- *   passed over. A command that is not known and names a key that is here is an error. So is a ZUNIONSTORE, or one
- *   of its kin, with a source that is not here: it may be a set, whose members are not known.
+ *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by name (redis_names.h), because ZUNIONSTORE and its kin read them:
+ *   then the result is not known here, which is an error.
  *
  * An error is for good: what came after it would not be what the source has. Of the command itself nothing is
  * done then, except where memory is missing in its middle. */
@@ -22,6 +22,7 @@
 
 #include "protocol/request.h"
 #include "server/clients/server.h"
+#include "server/migration/redis_names.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
 
@@ -45,9 +46,11 @@ struct redis_apply {
     uint64_t applied_count, skipped_count;
     struct redis_skipped skipped[REDIS_APPLY_SKIPPED_MAX];
     uint32_t skipped_used;
+    struct redis_names sets[REGISTRY_DATABASES];
     char error[REDIS_APPLY_ERROR_MAX];
+    bool
+        wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
     /* Private. */
-    uint64_t seed;          /* secret: clients choose the names of members */
     struct session session; /* for handlers; in no list */
     struct buffer replies;
     struct rdb_value value;
@@ -63,6 +66,7 @@ struct redis_apply {
             double score;
         } * entries;
         uint32_t count, capacity;
+        uint64_t seed; /* secret: clients choose the names */
         uint64_t *slots;
         uint64_t slot_count;
     } tally;
@@ -71,7 +75,7 @@ struct redis_apply {
 /* *apply is large, and holds no memory yet. seed: random, secret. */
 void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed);
 void redis_apply_deinit(struct redis_apply *apply);
-/* A new stream: database 0, no counts. */
+/* A new stream: database 0, no sets, no counts. */
 void redis_apply_reset(struct redis_apply *apply);
 static inline void redis_apply_begin(struct redis_apply *apply, int64_t now_us) {
     apply->now_us = now_us;

@@ -25,6 +25,10 @@ static bool redis_apply_board_visit(void *context, struct effect *effect) {
     effect->database = redis_apply_database(apply);
     if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
         effect->to_database = effect->database;
+        (void)redis_names_remove(redis_apply_sets(apply), effect->to_name);
+    }
+    if (effect->kind == EFFECT_CREATE || effect->kind == EFFECT_REMOVE) {
+        (void)redis_names_remove(redis_apply_sets(apply), effect->name);
     }
     return effect->kind != EFFECT_REMOVE || redis_apply_find(apply, effect->name) != NULL;
 }

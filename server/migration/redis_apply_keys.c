@@ -15,12 +15,16 @@ bool redis_apply_select_database(struct redis_apply *apply, const struct request
 bool redis_apply_flushdb(struct redis_apply *apply, const struct request *request) {
     (void)request;
     (void)registry_flush(apply->registry, redis_apply_database(apply));
+    redis_names_clear(redis_apply_sets(apply));
     return true;
 }
 
 bool redis_apply_flushall(struct redis_apply *apply, const struct request *request) {
     (void)request;
     (void)registry_flush(apply->registry, REGISTRY_DATABASES);
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        redis_names_clear(&apply->sets[i]);
+    }
     return true;
 }
 
@@ -77,6 +81,9 @@ bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request
                                 "is empty here to do so",
                                 (unsigned long long)a, (unsigned long long)b);
     }
+    struct redis_names sets = apply->sets[a];
+    apply->sets[a] = apply->sets[b];
+    apply->sets[b] = sets;
     return a == b || (redis_apply_keys_move_all(apply, (uint32_t)a, spare) &&
                       redis_apply_keys_move_all(apply, (uint32_t)b, (uint32_t)a) &&
                       redis_apply_keys_move_all(apply, spare, (uint32_t)b));
@@ -139,6 +146,23 @@ bool redis_apply_geo_store(struct redis_apply *apply, const struct request *requ
     return true;
 }
 
+/* ---- sets, by name ---- */
+
+bool redis_apply_set_names(struct redis_apply *apply, const struct request *request) {
+    redis_names_put(redis_apply_sets(apply), request->args[1]);
+    return true;
+}
+
+bool redis_apply_overwrite_set(struct redis_apply *apply, const struct request *request) {
+    redis_apply_remove(apply, request->args[1]);
+    return redis_apply_set_names(apply, request);
+}
+
+bool redis_apply_smove(struct redis_apply *apply, const struct request *request) {
+    redis_names_put(redis_apply_sets(apply), request->args[2]);
+    return true;
+}
+
 /* ---- renaming ---- */
 
 /* What has no key here is of another type at the source: then the destination is, too. */
@@ -146,18 +170,27 @@ static bool redis_apply_keys_move_to(struct redis_apply *apply, struct bytes fro
                                      uint32_t to_database, struct bytes to, bool is_copy) {
     struct registry_key *key = redis_apply_find(apply, from);
     uint32_t database = redis_apply_database(apply);
+    struct redis_names *names = redis_apply_sets(apply);
+    bool is_set = redis_names_hold(names, from);
     if (database == to_database && bytes_equal(from, to)) {
         return true;
+    }
+    if (is_set && !is_copy) {
+        (void)redis_names_remove(names, from);
     }
     if (key == NULL) {
         apply->database = to_database;
         redis_apply_remove(apply, to);
         apply->database = database;
+        if (is_set) {
+            redis_names_put(&apply->sets[to_database], to);
+        }
         return true;
     }
     if (!redis_apply_check_key(apply, to)) {
         return false;
     }
+    (void)redis_names_remove(&apply->sets[to_database], to);
     enum registry_status status =
         is_copy ? registry_copy(apply->registry, key, to_database, to, REDIS_APPLY_LONG_AGO)
                 : registry_rename(apply->registry, key, to_database, to, REDIS_APPLY_LONG_AGO);
@@ -252,6 +285,9 @@ static bool redis_apply_keys_begin_value(struct redis_apply *apply, struct bytes
         return redis_apply_begin_board(apply, name);
     }
     redis_apply_remove(apply, name);
+    if (apply->reader.kind == RDB_OTHER && rdb_type_is_set(apply->reader.type)) {
+        redis_names_put(redis_apply_sets(apply), name);
+    }
     return true;
 }
 

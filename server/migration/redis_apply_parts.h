@@ -30,10 +30,13 @@ struct registry_key *redis_apply_find(struct redis_apply *apply, struct bytes na
 /* The key's board; *key NULL: there is none. false: error, it is something else. */
 MUST_CHECK bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
                                        struct registry_key **key);
-/* Whatever has this name is gone. */
+/* Whatever has this name is gone, also a set. */
 void redis_apply_remove(struct redis_apply *apply, struct bytes name);
 static inline uint32_t redis_apply_database(const struct redis_apply *apply) {
     return (uint32_t)apply->database;
+}
+static inline struct redis_names *redis_apply_sets(struct redis_apply *apply) {
+    return &apply->sets[apply->database];
 }
 /* Put a member that was looked up. false: error. */
 MUST_CHECK bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
@@ -81,10 +84,10 @@ redis_apply_handler redis_apply_zunionstore, redis_apply_zinterstore, redis_appl
     redis_apply_zrangestore;
 /* redis_apply_keys.c */
 redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrite_pairs,
-    redis_apply_msetex, redis_apply_sort, redis_apply_bitop, redis_apply_rename, redis_apply_copy,
-    redis_apply_move, redis_apply_swapdb, redis_apply_flushdb, redis_apply_flushall,
-    redis_apply_expire, redis_apply_persist, redis_apply_restore, redis_apply_select_database,
-    redis_apply_geo_store;
+    redis_apply_msetex, redis_apply_overwrite_set, redis_apply_set_names, redis_apply_smove,
+    redis_apply_sort, redis_apply_bitop, redis_apply_rename, redis_apply_copy, redis_apply_move,
+    redis_apply_swapdb, redis_apply_flushdb, redis_apply_flushall, redis_apply_expire,
+    redis_apply_persist, redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
 /* redis_apply_board.c */
 redis_apply_handler redis_apply_effects;
 /* redis_apply_state.c */

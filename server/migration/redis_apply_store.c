@@ -37,6 +37,7 @@ static double redis_apply_store_join(enum aggregate aggregate, double a, double 
 static void redis_apply_store_tally_begin(struct redis_apply *apply) {
     struct redis_tally *tally = &apply->tally;
     tally->count = 0;
+    tally->seed = apply->sets[0].seed;
     if (tally->slots != NULL) {
         memset(tally->slots, 0, tally->slot_count * sizeof *tally->slots);
     }
@@ -159,15 +160,25 @@ struct combination {
 static bool redis_apply_store_find_source(struct redis_apply *apply, const struct request *request,
                                           struct bytes name, const struct board **board) {
     struct registry_key *key;
+    const struct redis_names *sets = redis_apply_sets(apply);
     if (!redis_apply_find_board(apply, name, &key)) {
         return false;
     }
     *board = key != NULL ? &key->board : NULL;
-    return key != NULL || redis_apply_fail_key(
-                              apply, name,
-                              "the source's %s reads it, and it is not here: it may be a set, and "
-                              "sets are not followed",
-                              bytes_show(request->args[0]).text);
+    if (key != NULL) {
+        return true;
+    }
+    if (redis_names_hold(sets, name)) {
+        return redis_apply_fail_key(apply, name,
+                                    "the source's %s reads this set, and sets are not followed",
+                                    bytes_show(request->args[0]).text);
+    }
+    if (sets->is_lost) {
+        apply->wants_copy = true;
+        return redis_apply_fail_key(apply, name, "the source's %s reads it, and it may be a set",
+                                    bytes_show(request->args[0]).text);
+    }
+    return true;
 }
 
 static bool redis_apply_store_read_aggregate(struct bytes word, enum aggregate *aggregate) {
@@ -237,9 +248,8 @@ static bool redis_apply_store_put_all(struct redis_apply *apply, struct bytes na
 
 typedef bool combine(struct redis_apply *apply, struct combination *combination);
 
-static void redis_apply_store_unite_one(struct redis_apply *apply, const struct source *source,
+static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
                                         enum aggregate aggregate) {
-    struct redis_tally *tally = &apply->tally;
     struct board_entry entries[TALLY_GROUP];
     uint64_t hashes[TALLY_GROUP];
     struct board_cursor cursor;
@@ -249,7 +259,7 @@ static void redis_apply_store_unite_one(struct redis_apply *apply, const struct 
         for (count = 0; count < TALLY_GROUP && board_cursor_read(&cursor, &entries[count]);
              count++) {
             struct bytes member = entries[count].member;
-            hashes[count] = XXH3_64bits_withSeed(member.at, member.size, apply->seed);
+            hashes[count] = XXH3_64bits_withSeed(member.at, member.size, tally->seed);
             board_cursor_next(&cursor);
         }
         redis_apply_store_tally_fetch(tally, hashes, count);
@@ -262,6 +272,7 @@ static void redis_apply_store_unite_one(struct redis_apply *apply, const struct 
 }
 
 static bool redis_apply_store_unite(struct redis_apply *apply, struct combination *combination) {
+    struct redis_tally *tally = &apply->tally;
     uint64_t count = 0;
     redis_apply_store_order_sources(combination);
     for (uint32_t i = 0; i < combination->count; i++) {
@@ -272,7 +283,7 @@ static bool redis_apply_store_unite(struct redis_apply *apply, struct combinatio
     }
     for (uint32_t i = 0; i < combination->count; i++) {
         if (combination->sources[i].board != NULL) {
-            redis_apply_store_unite_one(apply, &combination->sources[i], combination->aggregate);
+            redis_apply_store_unite_one(tally, &combination->sources[i], combination->aggregate);
         }
     }
     return true;
@@ -528,16 +539,15 @@ static bool redis_apply_store_put_places(struct redis_apply *apply, struct bytes
 
 bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *request) {
     struct range range;
-    struct registry_key *from;
+    const struct board *board;
     struct bytes to = request->args[1];
     if (!redis_apply_store_read_range(request, &range)) {
         return redis_apply_fail_form(apply, request);
     }
-    if (!redis_apply_find_board(apply, request->args[2], &from) ||
+    if (!redis_apply_store_find_source(apply, request, request->args[2], &board) ||
         !redis_apply_begin_board(apply, to)) {
         return false;
     }
-    const struct board *board = from != NULL ? &from->board : NULL;
     uint32_t first = 0;
     uint32_t end = 0;
     if (board != NULL && !redis_apply_store_find_places(&range, board, &first, &end)) {

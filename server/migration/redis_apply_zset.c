@@ -159,6 +159,9 @@ static bool redis_apply_zset_add(struct redis_apply *apply, struct zadd *zadd,
     } else if (is_new) {
         registry_take_back(apply->registry, zadd->key);
     }
+    if (is_fine) {
+        (void)redis_names_remove(redis_apply_sets(apply), zadd->name);
+    }
     return is_fine;
 }
 

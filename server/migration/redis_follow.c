@@ -211,6 +211,14 @@ static bool redis_follow_exchange(struct redis_follow *follow) {
     return true;
 }
 
+/* The next PSYNC asks for a copy. The old position must go: a part of a transaction may be applied. */
+static void redis_follow_ask_copy(struct redis_follow *follow) {
+    follow->stream.apply.wants_copy = false;
+    follow->receive.has_copy = false;
+    redis_follow_drop_position(follow);
+    master_link_drop(follow->link, "a new copy is needed");
+}
+
 /* One piece. false: there is nothing to do now. */
 static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget_ns) {
     struct redis_stream *stream = &follow->stream;
@@ -233,6 +241,10 @@ static bool redis_follow_take_piece(struct redis_follow *follow, uint64_t budget
     }
     if (stream->state == REDIS_STREAM_STOPPED) {
         redis_follow_stop(follow, stream->error);
+        return false;
+    }
+    if (stream->apply.wants_copy) {
+        redis_follow_ask_copy(follow);
         return false;
     }
     return true;

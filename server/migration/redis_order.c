@@ -143,8 +143,8 @@ static bool redis_order_add_picks(struct redis_apply *apply, const struct board 
     selection->picks = picks;
     redis_order_read_places(board, group.first, group.end, added);
     uint32_t left = first - group.first;
-    redis_order_bring_lowest(added, size, end - group.first, apply->seed);
-    redis_order_bring_lowest(added, end - group.first, left, apply->seed);
+    redis_order_bring_lowest(added, size, end - group.first, apply->sets[0].seed);
+    redis_order_bring_lowest(added, end - group.first, left, apply->sets[0].seed);
     memmove(added, added + left, count * sizeof *added);
     selection->pick_count += count;
     return true;

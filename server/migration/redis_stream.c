@@ -34,7 +34,7 @@ static const struct transition {
     {REDIS_STREAM_LOADS, REDIS_STREAM_LOADS},     {REDIS_STREAM_LOADS, REDIS_STREAM_LOADED},
     {REDIS_STREAM_LOADS, REDIS_STREAM_STOPPED},   {REDIS_STREAM_LOADED, REDIS_STREAM_LOADS},
     {REDIS_STREAM_LOADED, REDIS_STREAM_FOLLOWS},  {REDIS_STREAM_FOLLOWS, REDIS_STREAM_LOADS},
-    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED},
+    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED}, {REDIS_STREAM_FOLLOWS, REDIS_STREAM_WAITS},
 };
 
 static void redis_stream_change(struct redis_stream *stream, enum redis_stream_state to) {
@@ -141,9 +141,13 @@ void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     redis_stream_change(stream, REDIS_STREAM_LOADS);
 }
 
+/* Which keys hold sets is not known any more. */
 void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database) {
     redis_apply_reset(&stream->apply);
     stream->apply.database = database;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        stream->apply.sets[i].is_lost = true;
+    }
     stream->offset = offset;
     stream->is_hungry = true;
     redis_stream_change(stream, REDIS_STREAM_FOLLOWS);
@@ -176,6 +180,9 @@ static bool redis_stream_load_key(struct redis_stream *stream) {
     apply->database = reader->database;
     if (reader->kind == RDB_OTHER) {
         stream->passed.count[reader->type]++;
+        if (rdb_type_is_set(reader->type) && reader->database < REGISTRY_DATABASES) {
+            redis_names_put(&apply->sets[reader->database], redis_stream_name(stream));
+        }
         return true;
     }
     if (!redis_apply_check_key(apply, redis_stream_name(stream)) ||
@@ -457,6 +464,11 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
 static void redis_stream_end_with_error(struct redis_stream *stream) {
     redis_stream_drop_reader(stream);
     redis_stream_drop_request(stream);
+    if (stream->apply.wants_copy) {
+        log_write(LOG_NOTICE, "replication: Redis is asked for a new copy: %s", stream->error);
+        redis_stream_change(stream, REDIS_STREAM_WAITS);
+        return;
+    }
     redis_stream_change(stream, REDIS_STREAM_STOPPED);
     log_write(LOG_WARNING,
               "replication: following Redis has stopped, nothing behind offset %llu is applied: %s",

@@ -14,7 +14,6 @@ SETTINGS = ["--layout", "money FIELD balance 48 SIGNED SCALE 4 TIME 16 D", "--bo
             "money:* money", "--layout", "times FIELD ms 44 ASC SIGNED", "--board", "time:* times"]
 KINDS = ("plain", "money", "time")
 BOARDS = 6
-SOURCES = 3
 MEMBERS = 700
 BATCH = 50
 
@@ -108,18 +107,8 @@ class Writer:
         return ["ZREMRANGEBYLEX", key, self.choose.choice([b"-", b"[m1", b"(Player 2"]),
                 self.choose.choice([b"[m15", b"(Player 22", b"(m2"])]
 
-    def do_source(self):
-        """What is missing may be a set, and is no source: these have members at all times."""
-        kind = self.choose.choice(KINDS)
-        return ["ZADD", self.source(kind), *self.pairs(kind)]
-
-    do_source_2 = do_source
-
-    def source(self, kind):
-        return f"{kind}:source {self.choose.randrange(SOURCES)}"
-
     def sources(self, kind):
-        return [self.source(kind) for _ in range(self.choose.randint(1, 3))]
+        return [self.key(kind) for _ in range(self.choose.randint(1, 3))]
 
     def do_zstore(self):
         kind = self.choose.choice(KINDS)
@@ -135,7 +124,7 @@ class Writer:
     def do_zdiffstore(self):
         kind = self.choose.choice(KINDS)
         keys = self.sources(kind)
-        return ["ZDIFFSTORE", self.choose.choice([f"{kind}:result", self.key(kind)]), len(keys), *keys]
+        return ["ZDIFFSTORE", self.choose.choice([f"{kind}:result", keys[0]]), len(keys), *keys]
 
     def do_zrangestore(self):
         kind = self.choose.choice(KINDS)
@@ -238,9 +227,7 @@ class Writers:
         """Without replies: the commands are what counts. The last one says that all have run."""
         with socket.create_connection(("127.0.0.1", port), timeout=60) as link:
             link.sendall(encode(["CLIENT", "REPLY", "OFF"]) +
-                         encode(["SELECT", 3 if number == 3 else 0]) +
-                         b"".join(encode(["ZADD", f"{kind}:source {i}", 1, "first"])
-                                  for kind in KINDS for i in range(SOURCES)))
+                         encode(["SELECT", 3 if number == 3 else 0]))
             done = 0
             while not self.is_stopped.is_set():
                 link.sendall(writer.batch())

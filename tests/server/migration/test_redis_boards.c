@@ -273,6 +273,8 @@ TEST(what_is_not_here_may_be_replaced) {
     change(&m, "DEL k0");
     change(&m, "ZADD k0 7 ann");
     harness_expect(m.ours, m.s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
+    /* And is no set any more. */
+    feed(&m, BYTES("ZUNIONSTORE copy 1 k0\r\n"));
     assert_string_equal(m.stream.error, "");
     end(&m);
 }
