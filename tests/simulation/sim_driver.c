@@ -50,7 +50,8 @@ struct fault {
 /* What Sentinel knows of a server. */
 struct seen {
     struct sim_client line;
-    int64_t answered_at;
+    int64_t answered_at; /* PING, as a server that may be master */
+    int64_t informed_at; /* INFO */
     int64_t offset;
     bool is_master, has_forgotten;
     int master; /* it follows; -1: unknown */
@@ -129,9 +130,14 @@ static void sim_driver_watch(void *context) {
         if (seen->line.server < 0) {
             (void)sim_client_connect(&seen->line, server, ASK_NS);
         }
-        const struct sim_reply *reply = sim_client_ask(&seen->line, ASK_NS, "INFO replication");
-        if (reply != NULL && reply->kind == SIM_BULK) {
+        /* As Sentinel: an error for PING, but LOADING, is silence. */
+        const struct sim_reply *reply = sim_client_ask(&seen->line, ASK_NS, "PING");
+        if (reply != NULL && (reply->kind == SIM_STATUS || memcmp(reply->at, "LOADING", 7) == 0)) {
             seen->answered_at = sim_now();
+        }
+        reply = sim_client_ask(&seen->line, ASK_NS, "INFO replication");
+        if (reply != NULL && reply->kind == SIM_BULK) {
+            seen->informed_at = sim_now();
             sim_driver_read_info(seen, reply);
         }
         sim_fiber_sleep(sim_now() + 200 * SIM_MS);
@@ -172,7 +178,7 @@ static void sim_driver_decide(void) {
     }
     for (int i = 0; i < driver.options.server_count; i++) {
         const struct seen *seen = &driver.seen[i];
-        if (i != driver.master && sim_driver_is_up(i) &&
+        if (i != driver.master && sim_now() - seen->informed_at < DOWN_AFTER_NS &&
             (seen->is_master || seen->master != driver.master)) {
             sim_driver_point(sim_now(), i, driver.master);
             driver.busy_until = sim_now() + 500 * SIM_MS;

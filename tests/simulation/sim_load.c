@@ -72,7 +72,9 @@ static const struct sim_reply *sim_load_take(struct client *client, const struct
         return reply;
     }
     load.answered++;
-    client->answered_at = sim_now();
+    if (reply->kind != SIM_ARRAY || reply->count == 0 || reply->items[0].kind != SIM_ERROR) {
+        client->answered_at = sim_now();
+    }
     return reply;
 }
 
