@@ -1,6 +1,6 @@
 /* The hashes of members, by their keys. See lb_data.h.
  *
- * In Redis and Valkey the hashes are the host's, and server/module/host_data.c takes this file's place. */
+ * In Redis and Valkey the hashes are the host's, and server/module/host_keyspace.c takes this file's place. */
 #include "server/commands/lb/lb_data.h"
 #include "skiplist/keyspace/registry_hash.h"
 
