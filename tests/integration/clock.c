@@ -305,6 +305,33 @@ TEST(a_replica_whose_machine_is_ahead_has_the_time_of_its_master) {
     directory_remove(directory);
 }
 
+/* A copy brings the stamps of its master. Who takes over right behind it gives none before them, though no ping has
+ * told it the time. */
+TEST(a_replica_that_is_promoted_right_behind_its_copy_ranks_newcomers_last) {
+    enum { AHEAD_S = 30 };
+    skip_where_it_cannot_be_tried();
+    struct process master, replica;
+    struct wire to_master = start(&master, NULL, NULL);
+    step_clock(AHEAD_S); /* the master follows at once, and comes back slowly */
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    while (time_of(&to_master) < right_time_s() + AHEAD_S - 2) {
+        assert_true(process_now_ms() < give_up_at);
+    }
+    wire_check(&to_master, "ZADD board 1 first", ":1");
+    step_clock(0);
+    struct wire to_replica = start(&replica, NULL, NULL);
+    wire_check(&to_replica, formatted("REPLICAOF 127.0.0.1 %u", master.port), "OK");
+    while (wire_info(&to_replica, "slave_repl_offset") <
+           wire_info(&to_master, "master_repl_offset")) {
+        assert_true(process_now_ms() < give_up_at);
+    }
+    wire_check(&to_replica, "REPLICAOF NO ONE", "OK");
+    wire_check(&to_replica, "ZADD board 1 last", ":1");
+    wire_check(&to_replica, "ZREVRANK board last", ":1");
+    stop(&replica, &to_replica);
+    stop(&master, &to_master);
+}
+
 /* What durations and times end at is the same on the master, on its replica, and in its files. */
 static void assert_same_expiries(struct wire *master, struct wire *replica, const char *when) {
     static const char *const keys[] = {"PEXPIRETIME lasting", "PEXPIRETIME timed",

@@ -219,10 +219,15 @@ int sim_disk_rename(struct sim_disk *disk, struct sim_node *from_directory, cons
 
 /* ---- files ---- */
 
+static void sim_disk_extend(struct sim_range *range, size_t from, size_t to) {
+    bool is_empty = range->from == range->to;
+    range->from = is_empty || from < range->from ? from : range->from;
+    range->to = is_empty || to > range->to ? to : range->to;
+}
+
 static void sim_disk_dirty(struct sim_node *node, size_t from, size_t to) {
-    bool is_clean = node->dirty_from == node->dirty_to;
-    node->dirty_from = is_clean || from < node->dirty_from ? from : node->dirty_from;
-    node->dirty_to = is_clean || to > node->dirty_to ? to : node->dirty_to;
+    sim_disk_extend(&node->dirty, from, to);
+    sim_disk_extend(&node->dirty_since_sync, from, to);
 }
 
 ssize_t sim_disk_write(struct sim_disk *disk, struct sim_node *node, size_t offset,
@@ -241,7 +246,6 @@ ssize_t sim_disk_write(struct sim_disk *disk, struct sim_node *node, size_t offs
     }
     if (offset + size > node->seen.size) {
         sim_disk_reserve(&node->seen, offset + size);
-        node->is_size_dirty = true;
     }
     memcpy(node->seen.at + offset, bytes, size);
     sim_disk_dirty(node, offset, offset + size);
@@ -259,21 +263,23 @@ ssize_t sim_disk_read(const struct sim_node *node, size_t offset, void *bytes, s
 
 int sim_disk_truncate(struct sim_node *node, size_t size) {
     sim_disk_reserve(&node->seen, size);
-    node->is_size_dirty = true;
-    if (node->dirty_to > size) {
-        node->dirty_to = size;
-        node->dirty_from = node->dirty_from < size ? node->dirty_from : size;
+    struct sim_range *ranges[] = {&node->dirty, &node->dirty_since_sync};
+    for (int i = 0; i < 2; i++) {
+        ranges[i]->to = ranges[i]->to < size ? ranges[i]->to : size;
+        ranges[i]->from = ranges[i]->from < ranges[i]->to ? ranges[i]->from : ranges[i]->to;
     }
     return 0;
 }
 
 /* ---- syncs ---- */
 
+/* What is dirty stays so until the sync ends: whoever asked for it may be killed meanwhile. */
 void sim_disk_begin_sync(struct sim_node *node, struct sim_sync *sync) {
     *sync = (struct sim_sync){
         .node = node,
-        .from = node->dirty_from,
-        .size = node->dirty_to - node->dirty_from,
+        .from = node->dirty.from,
+        .size = node->dirty.to - node->dirty.from,
+        .number = ++node->sync_count,
         .file_size = node->seen.size,
         .change_count = node->change_count,
     };
@@ -281,8 +287,7 @@ void sim_disk_begin_sync(struct sim_node *node, struct sim_sync *sync) {
         sync->bytes = malloc(sync->size);
         memcpy(sync->bytes, node->seen.at + sync->from, sync->size);
     }
-    node->dirty_from = node->dirty_to = 0;
-    node->is_size_dirty = false;
+    node->dirty_since_sync = (struct sim_range){.from = 0};
 }
 
 int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync) {
@@ -300,6 +305,9 @@ int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync) {
         if (sync->size > 0) {
             memcpy(node->durable.at + sync->from, sync->bytes, sync->size);
         }
+    }
+    if (sync->number == node->sync_count) { /* the pages of a sync that fails are lost */
+        node->dirty = node->dirty_since_sync;
     }
     free(sync->bytes);
     return result;
@@ -359,7 +367,7 @@ static void sim_disk_tear(struct sim_disk *disk, struct sim_node *node) {
     }
     sim_disk_reserve(&node->seen, node->durable.size);
     memcpy(node->seen.at, node->durable.at, node->durable.size);
-    node->dirty_from = node->dirty_to = 0;
+    node->dirty = node->dirty_since_sync = (struct sim_range){.from = 0};
     node->locked_by = NULL;
 }
 

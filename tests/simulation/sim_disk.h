@@ -21,6 +21,10 @@ struct sim_bytes {
     size_t size, capacity;
 };
 
+struct sim_range {
+    size_t from, to;
+};
+
 struct sim_entry {
     char name[96];
     struct sim_node *node;
@@ -31,8 +35,9 @@ struct sim_node {
     uint64_t number;
     struct sim_bytes seen;    /* what reading shows */
     struct sim_bytes durable; /* what is on the platters */
-    size_t dirty_from, dirty_to;
-    bool is_size_dirty;
+    struct sim_range dirty,
+        dirty_since_sync; /* not yet in durable; of that, written since a sync began */
+    uint64_t sync_count;  /* begun */
     const void *locked_by;
     struct sim_node *parent;   /* of a directory */
     struct sim_entry *entries; /* of a directory */
@@ -73,6 +78,7 @@ struct sim_sync {
     struct sim_node *node;
     char *bytes;
     size_t from, size, file_size, change_count;
+    uint64_t number;
 };
 void sim_disk_begin_sync(struct sim_node *node, struct sim_sync *sync);
 int sim_disk_end_sync(struct sim_disk *disk, struct sim_sync *sync);

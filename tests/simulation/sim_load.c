@@ -3,7 +3,7 @@
  *     all       unique members, with equal scores: lost, invented, order of arrival
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
- *     registers     growing values: stale reads
+ *     registers     growing values (GT: a request that is late lowers none): stale reads
  *     queue         put by some, popped by others: lost, popped twice */
 #include "tests/simulation/sim_load.h"
 
@@ -206,7 +206,7 @@ static void sim_load_step_queue(struct client *client) {
 static void sim_load_step_register(struct client *client) {
     int64_t value = ++client->reg_sent;
     const struct sim_reply *reply =
-        ASK(client, "ZADD registers %lld r%d", (long long)value, client->number);
+        ASK(client, "ZADD registers GT %lld r%d", (long long)value, client->number);
     client->reg.upper = value;
     if (sim_load_is_answer(reply) && value > client->reg.lower) {
         client->reg.lower = value;
@@ -355,6 +355,7 @@ static const struct sim_reply *sim_load_fetch(struct sim_client *line, int serve
 /* "all" in order of arrival: nothing that was answered before another was sent is behind it. */
 static void sim_load_judge_order(const struct sim_reply *members) {
     int64_t earliest_answer = INT64_MAX;
+    const struct sim_reply *earliest = NULL;
     for (size_t i = members->count; i-- > 0;) {
         const struct sim_reply *name = sim_reply_item(members, i);
         struct member *member = sim_load_find(name, false);
@@ -364,11 +365,13 @@ static void sim_load_judge_order(const struct sim_reply *members) {
         member->is_there = true;
         if (member->sent_at != INT64_MAX && member->sent_at > earliest_answer &&
             load.options.promise != SIM_BOUNDED) {
-            sim_fail("order: %.*s is before one that was answered before it was sent",
-                     (int)name->size, name->at);
+            sim_fail("order: %.*s, sent at %.6f, is before %.*s, answered at %.6f", (int)name->size,
+                     name->at, (double)member->sent_at / 1e9, (int)earliest->size, earliest->at,
+                     (double)earliest_answer / 1e9);
         }
         if (member->answered_at != 0 && member->answered_at < earliest_answer) {
             earliest_answer = member->answered_at;
+            earliest = name;
         }
     }
 }
