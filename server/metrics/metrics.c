@@ -41,7 +41,7 @@ struct family {
     const char *help;
     const char *title;
     /* Either a field, of the figures or of each of these ... */
-    size_t offset;
+    uint32_t offset;
     enum field_type { FIELD_NONE, FIELD_U64, FIELD_I64, FIELD_U32, FIELD_BOOL } type;
     uint32_t per_unit; /* so many of the field's units are one of the metric's: 1000000 for us */
     enum per per;
@@ -358,7 +358,8 @@ static void metrics_write_process_cpu(struct page *page) {
              : FIELD_U32, bool                                                                     \
              : FIELD_BOOL)
 #define PLACE(object, field, divisor)                                                              \
-    .offset = offsetof(object, field), .type = TYPE_OF(object, field), .per_unit = (divisor)
+    .offset = (uint32_t)offsetof(object, field), .type = TYPE_OF(object, field),                   \
+    .per_unit = (divisor)
 #define SCALED(field, divisor) PLACE(struct figures, field, divisor)
 #define VALUE(field)           SCALED(field, 1)
 #define OF_EACH(what, object, field, divisor)                                                      \

@@ -37,6 +37,7 @@ static uint64_t rdb_reader_text_get_big(const unsigned char *at, size_t size) {
 /* A length, or how a string is encoded, from `from` bytes ahead on; *size: bytes it takes. */
 static enum found rdb_reader_text_find_length(struct rdb_reader *reader, size_t from,
                                               uint64_t *length, bool *is_encoded, size_t *size) {
+    *length = 0;
     if (rdb_reader_available(reader) < from + 1) {
         return FOUND_TOO_FEW;
     }
@@ -85,9 +86,8 @@ static enum found rdb_reader_text_find_compressed(struct rdb_reader *reader, siz
 enum found rdb_reader_find_text(struct rdb_reader *reader, size_t from, struct text *text) {
     uint64_t length;
     bool is_encoded;
+    *text = (struct text){.is_compressed = false};
     enum found found = rdb_reader_text_find_length(reader, from, &length, &is_encoded, &text->head);
-    text->is_compressed = false;
-    text->integer_size = 0;
     if (found != FOUND || !is_encoded) {
         text->stored = length;
         text->size = length;

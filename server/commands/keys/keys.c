@@ -37,9 +37,9 @@ static const struct command_cost removing_cost = COST(COMMAND_BY_ARGUMENTS, cost
 
 #define REMOVE_ENTRY(word, what, all_flags)                                                        \
     {                                                                                              \
-        .name = word, .syntax = "key...", .summary = what,                                         \
+        .name = (word), .syntax = "key...", .summary = (what),                                     \
         .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",        \
-        .flags = all_flags, .cost = &removing_cost, .run = del_run                                 \
+        .flags = (all_flags), .cost = &removing_cost, .run = del_run                               \
     }
 
 const struct command command_del =
@@ -51,7 +51,7 @@ static const struct command_cost finding_cost = COST(COMMAND_BY_ARGUMENTS, cost_
 
 #define COUNT_ENTRY(word, what)                                                                    \
     {                                                                                              \
-        .name = word, .syntax = "key...", .summary = what, .complexity = "O(1) for each key",      \
+        .name = (word), .syntax = "key...", .summary = (what), .complexity = "O(1) for each key",  \
         .flags = COMMAND_READ | COMMAND_FAST, .key_access = "RO", .cost = &finding_cost,           \
         .run = exists_run                                                                          \
     }

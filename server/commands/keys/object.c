@@ -56,8 +56,8 @@ static const struct command object_encoding = {
 };
 #define UNTRACKED_ENTRY(word, what, own)                                                           \
     {                                                                                              \
-        .name = word, .syntax = "key", .summary = what, .flags = COMMAND_READ, .key_access = "RO", \
-        .variant = own, .run = untracked_run                                                       \
+        .name = (word), .syntax = "key", .summary = (what), .flags = COMMAND_READ,                 \
+        .key_access = "RO", .variant = (own), .run = untracked_run                                 \
     }
 
 static const struct command object_freq = UNTRACKED_ENTRY(

@@ -276,9 +276,9 @@ static const struct command_cost channels_cost =
 
 #define CHANNELS_ENTRY(word, what, own)                                                            \
     {                                                                                              \
-        .name = word, .syntax = "[pattern]", .summary = what,                                      \
+        .name = (word), .syntax = "[pattern]", .summary = (what),                                  \
         .complexity = "O(n) in the channels", .flags = COMMAND_PUBSUB | COMMAND_LOADING,           \
-        .arity = -2, .cost = &channels_cost, .variant = own, .run = channels_run                   \
+        .arity = -2, .cost = &channels_cost, .variant = (own), .run = channels_run                 \
     }
 
 static const struct command pubsub_channels = CHANNELS_ENTRY(
@@ -306,9 +306,9 @@ static void numsub_run(struct call *call) {
 
 #define NUMSUB_ENTRY(word, arguments, what, own)                                                   \
     {                                                                                              \
-        .name = word, .syntax = arguments, .summary = what,                                        \
+        .name = (word), .syntax = (arguments), .summary = (what),                                  \
         .complexity = "O(n) in the channels named", .flags = COMMAND_PUBSUB | COMMAND_LOADING,     \
-        .cost = &naming_cost, .variant = own, .run = numsub_run                                    \
+        .cost = &naming_cost, .variant = (own), .run = numsub_run                                  \
     }
 
 static const struct command pubsub_numsub =
