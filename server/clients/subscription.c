@@ -329,7 +329,9 @@ void subscription_clear(struct subscriptions *all, struct subscription_list *lis
 bool subscription_free_step(struct subscriptions *all, uint32_t work_max) {
     for (uint32_t work = 0; work < work_max && all->left != NULL; work++) {
         struct subscriber *subscriber = all->left;
-        subscription_free(all, subscriber->first);
+        if (subscriber->first != NULL) {
+            subscription_free(all, subscriber->first);
+        }
         if (subscriber->first == NULL) {
             all->left = subscriber->next_left;
             memory_free(subscriber);
