@@ -62,6 +62,9 @@ static void redis_spool_run(void *context) {
 
 /* Into the ring, as far as there is room. */
 static void redis_spool_copy_in(struct redis_spool *spool, const char *bytes, size_t size) {
+    if (size == 0) {
+        return; /* bytes may be NULL */
+    }
     size_t offset = (size_t)(spool->ready & RING_MASK);
     size_t first = REDIS_SPOOL_RING_SIZE - offset;
     first = first < size ? first : size;
