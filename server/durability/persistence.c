@@ -160,6 +160,8 @@ static void persistence_take_received(struct persistence *persistence) {
         journal->rotated_size = 0;
     }
     registry_exchange(persistence->registry, received->registry);
+    /* Its stamps go up to this. The server may give stamps of its own before its master tells it the time. */
+    clock_raise(persistence->clock, (int64_t)received->time_us);
     persistence->changes_saved = persistence->state->change_count;
     persistence->jumps_saved = persistence->clock->jump_count;
     persistence->base_size = received->size;

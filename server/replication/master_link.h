@@ -126,7 +126,6 @@ struct master_link {
     int64_t acked_at_ms;  /* and when, monotonic */
     uint64_t kept_group;  /* the last one that was acknowledged as kept */
     uint64_t copy_group;  /* of the copy that is loaded */
-    int64_t copy_time_us; /* the master's, at its end */
     char reason[REPLICATION_ERROR_MAX];
     char logged_reason[REPLICATION_ERROR_MAX]; /* the last one that the log has */
     int64_t logged_at_ms;

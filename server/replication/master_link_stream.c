@@ -64,8 +64,6 @@ static void master_link_stream_note_adopted(struct master_link *link) {
     persistence_clear_gap(persistence);
     link->next_group = replication->group + 1;
     link->wants_time = true;
-    /* The copy's stamps go up to this. A server that pulls it may open, and give stamps, before a ping comes. */
-    clock_raise(&link->server->clock, link->copy_time_us);
     link->wants_ack = true;
     replication->read_group = replication->group;
     log_write(LOG_NOTICE, "replica: full copy in place id=%s group=%" PRIu64, replication->id,
@@ -190,7 +188,6 @@ static bool master_link_stream_take_message(struct master_link *link,
         }
         persistence_end_receive(link->server->persistence);
         link->copy_group = message->group;
-        link->copy_time_us = message->time_us;
         master_link_move(link, LINK_COPY_ENDED);
         return true;
     case WIRE_GIVEN_UP:
