@@ -115,6 +115,7 @@ enum {
     }
 #define TEXT(type, field, minimum, maximum, syntax)                                                \
     { SETTING_TYPE_##type, syntax, FIELD(char *, field), minimum, maximum, NULL }
+#define STRING(field, syntax) TEXT(STRING, field, 0, SETTING_STRING_MAX, syntax)
 #define EVENTS(field)                                                                              \
     { SETTING_TYPE_EVENTS, "letters", FIELD(unsigned, field), 0, 0, NULL }
 #define WORDS(type, syntax)                                                                        \
@@ -166,8 +167,8 @@ const struct setting setting_table[] = {
     {"protected-mode", &network, 0, BOOLEAN(protected_mode), "yes", NULL,
      "While this is on and no password is set, clients from other machines are refused, whatever "
      "bind says. Set requirepass rather than turn this off."},
-    {"requirepass", &network, SETTING_SECRET,
-     TEXT(STRING, requirepass, 0, SETTING_STRING_MAX, "password"), "\"\"", "\"a long random text\"",
+    {"requirepass", &network, SETTING_SECRET, STRING(requirepass, "password"), "\"\"",
+     "\"a long random text\"",
      "The password of the user named default, which clients must give with AUTH or HELLO before "
      "anything else, unless they log in as another user. A client can try many passwords per "
      "second, so choose a long random one: openssl rand -base64 32 prints one. \"\" requires none. "
@@ -190,22 +191,18 @@ const struct setting setting_table[] = {
     {"tls-port", &tls, SETTING_FIXED, INTEGER(tls_port, 0, 65535, ""), "0", "6380",
      "The TCP port that takes clients with TLS, at the addresses of bind. 0 means none. To take no "
      "others, set port to 0."},
-    {"tls-cert-file", &tls, 0, TEXT(STRING, tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
-     "/etc/leaderboard/server.crt",
+    {"tls-cert-file", &tls, 0, STRING(tls_cert_file, "path"), "\"\"", "/etc/leaderboard/server.crt",
      "The server's certificate, in PEM; certificates between it and the authority's follow in the "
      "same file. Give tls-cert-file and tls-key-file in one CONFIG SET to change both."},
-    {"tls-key-file", &tls, 0, TEXT(STRING, tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
-     "/etc/leaderboard/server.key",
+    {"tls-key-file", &tls, 0, STRING(tls_key_file, "path"), "\"\"", "/etc/leaderboard/server.key",
      "The key that belongs to the certificate, in PEM. Only the server's user should be able to "
      "read it."},
-    {"tls-key-file-pass", &tls, SETTING_SECRET,
-     TEXT(STRING, tls_key_file_pass, 0, SETTING_STRING_MAX, "password"), "\"\"", "secret",
-     "The password of the key file, if it is encrypted."},
-    {"tls-ca-cert-file", &tls, 0, TEXT(STRING, tls_ca_cert_file, 0, SETTING_STRING_MAX, "path"),
-     "\"\"", "/etc/leaderboard/ca.crt",
+    {"tls-key-file-pass", &tls, SETTING_SECRET, STRING(tls_key_file_pass, "password"), "\"\"",
+     "secret", "The password of the key file, if it is encrypted."},
+    {"tls-ca-cert-file", &tls, 0, STRING(tls_ca_cert_file, "path"), "\"\"",
+     "/etc/leaderboard/ca.crt",
      "The certificates of the authorities whose clients are trusted, in PEM."},
-    {"tls-ca-cert-dir", &tls, 0, TEXT(STRING, tls_ca_cert_dir, 0, SETTING_STRING_MAX, "path"),
-     "\"\"", "/etc/ssl/certs",
+    {"tls-ca-cert-dir", &tls, 0, STRING(tls_ca_cert_dir, "path"), "\"\"", "/etc/ssl/certs",
      "A directory with such certificates, a file each, named as openssl rehash names them."},
     {"tls-auth-clients", &tls, 0, CHOICE(tls_auth_clients, tls_clients), "yes", NULL,
      "Must clients show a certificate that one of the authorities has signed? no: none is asked "
@@ -215,15 +212,12 @@ const struct setting setting_table[] = {
      "CN: a client whose certificate names a user of this server (the common name, CN) is that "
      "user, without a password. With off, and for all other names, it has to authenticate as any "
      "other client."},
-    {"tls-protocols", &tls, 0, TEXT(STRING, tls_protocols, 0, SETTING_STRING_MAX, "protocols"),
-     "\"\"", "\"TLSv1.3\"",
+    {"tls-protocols", &tls, 0, STRING(tls_protocols, "protocols"), "\"\"", "\"TLSv1.3\"",
      "Which versions clients may use, of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3, with blanks between "
      "them. \"\" is \"TLSv1.2 TLSv1.3\"."},
-    {"tls-ciphers", &tls, 0, TEXT(STRING, tls_ciphers, 0, SETTING_STRING_MAX, "ciphers"), "\"\"",
-     "DEFAULT:!MEDIUM",
+    {"tls-ciphers", &tls, 0, STRING(tls_ciphers, "ciphers"), "\"\"", "DEFAULT:!MEDIUM",
      "The ciphers of TLSv1.2 and older, as openssl ciphers takes them. \"\" is OpenSSL's choice."},
-    {"tls-ciphersuites", &tls, 0,
-     TEXT(STRING, tls_ciphersuites, 0, SETTING_STRING_MAX, "ciphersuites"), "\"\"",
+    {"tls-ciphersuites", &tls, 0, STRING(tls_ciphersuites, "ciphersuites"), "\"\"",
      "TLS_CHACHA20_POLY1305_SHA256",
      "The cipher suites of TLSv1.3, with colons between them. \"\" is OpenSSL's choice."},
     {"tls-prefer-server-ciphers", &tls, 0, BOOLEAN(tls_prefer_server_ciphers), "no", NULL,
@@ -249,7 +243,7 @@ const struct setting setting_table[] = {
      "both.\n"
      "    user dashboard on #hash ~top:* -@all +@read +ping\n"
      "    user game on >password ~* &* +@all -@admin -@dangerous"},
-    {"aclfile", &users, SETTING_FIXED, TEXT(STRING, aclfile, 0, SETTING_STRING_MAX, "path"), "\"\"",
+    {"aclfile", &users, SETTING_FIXED, STRING(aclfile, "path"), "\"\"",
      "/etc/leaderboard/users.acl",
      "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
      "LOAD reads it again, ACL SAVE writes it. \"\" means none."},
@@ -311,11 +305,11 @@ const struct setting setting_table[] = {
     {"daemonize", &general, SETTING_FIXED, BOOLEAN(daemonize), "no", NULL,
      "Run in the background. Leave it at no under systemd, Docker and the like, which need the "
      "server in the foreground. With yes, also set logfile."},
-    {"pidfile", &general, SETTING_FIXED, TEXT(STRING, pidfile, 0, SETTING_STRING_MAX, "path"),
-     "\"\"", "/run/leaderboard/leaderboard.pid",
+    {"pidfile", &general, SETTING_FIXED, STRING(pidfile, "path"), "\"\"",
+     "/run/leaderboard/leaderboard.pid",
      "Write the server's process ID to this file, and remove it on exit. \"\" writes none."},
-    {"logfile", &general, SETTING_FIXED, TEXT(STRING, logfile, 0, SETTING_STRING_MAX, "path"),
-     "\"\"", "/var/log/leaderboard/leaderboard.log",
+    {"logfile", &general, SETTING_FIXED, STRING(logfile, "path"), "\"\"",
+     "/var/log/leaderboard/leaderboard.log",
      "The file that the log is appended to; \"\" is the standard output. SIGHUP reopens it, so "
      "that logrotate can move it away."},
     {"loglevel", &general, 0, CHOICE(loglevel, loglevels), "notice", NULL,
@@ -390,18 +384,15 @@ const struct setting setting_table[] = {
      "address. While requirepass is set, /metrics wants it (HTTP Basic, user default); without "
      "one, and with protected-mode on, only this machine gets /metrics. /healthz and /readyz are "
      "answered to everybody who can reach the port."},
-    {"metrics-tls-cert-file", &monitoring, SETTING_FIXED,
-     TEXT(STRING, metrics_tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
-     "/etc/leaderboard/server.crt",
+    {"metrics-tls-cert-file", &monitoring, SETTING_FIXED, STRING(metrics_tls_cert_file, "path"),
+     "\"\"", "/etc/leaderboard/server.crt",
      "The certificate of the metrics-port, a PEM file with those that vouch for it behind it. With "
      "it the port speaks HTTPS, and nothing else; TLS 1.2 or 1.3. A new certificate takes a "
      "restart."},
-    {"metrics-tls-key-file", &monitoring, SETTING_FIXED,
-     TEXT(STRING, metrics_tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
-     "/etc/leaderboard/server.key", "Its key, a PEM file without a password."},
-    {"metrics-hosts", &monitoring, SETTING_FIXED,
-     TEXT(STRING, metrics_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
-     "\"boards.example.com\"",
+    {"metrics-tls-key-file", &monitoring, SETTING_FIXED, STRING(metrics_tls_key_file, "path"),
+     "\"\"", "/etc/leaderboard/server.key", "Its key, a PEM file without a password."},
+    {"metrics-hosts", &monitoring, SETTING_FIXED, STRING(metrics_hosts, "\"name name ...\""),
+     "\"\"", "\"boards.example.com\"",
      "Names with a dot under which the metrics-port is asked, for instance by Prometheus. "
      "Addresses and names without a dot need not be listed. Requests that name another host are "
      "refused, so that no page in a browser on this machine can read the metrics (DNS rebinding). "
@@ -415,37 +406,31 @@ const struct setting setting_table[] = {
      "Without a password (requirepass), and with protected-mode on, other machines see only what "
      "web-public names. Without TLS and with protected-mode on, passwords are taken from this "
      "machine alone."},
-    {"web-public", &page, SETTING_FIXED,
-     TEXT(STRING, web_public, 0, SETTING_STRING_MAX, "\"pattern pattern ...\""), "\"\"",
+    {"web-public", &page, SETTING_FIXED, STRING(web_public, "\"pattern pattern ...\""), "\"\"",
      "\"daily week:* user:*\"",
      "Patterns of keys, in all databases, that anybody who reaches the web-port may see without a "
      "password: boards, and the hashes that web-data shows beside their members, of which only its "
      "fields are shown. * is all. What they may do is to read the page's boards, and nothing else; "
      "the server's figures are for users."},
-    {"web-data", &page, SETTING_FIXED,
-     TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
+    {"web-data", &page, SETTING_FIXED, STRING(web_data, "\"pattern field ...\""), "\"\"",
      "\"user:* name country\"",
      "What the page shows beside members: the pattern of their hashes, in which the * stands for "
      "the member, and the fields. The first field is shown as the member's name."},
-    {"web-avatars", &page, SETTING_FIXED,
-     TEXT(STRING, web_avatars, 0, SETTING_STRING_MAX, "\"field [origin ...]\""), "\"\"",
+    {"web-avatars", &page, SETTING_FIXED, STRING(web_avatars, "\"field [origin ...]\""), "\"\"",
      "\"avatar https://cdn.example.com\"",
      "The field of web-data that names a member's picture, which the page then shows: a path on "
      "the page's own host, as a proxy may serve it, or an address at one of the origins, which "
      "browsers then load it from. Pictures from elsewhere are not loaded."},
-    {"web-hosts", &page, SETTING_FIXED,
-     TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
+    {"web-hosts", &page, SETTING_FIXED, STRING(web_hosts, "\"name name ...\""), "\"\"",
      "\"boards.example.com\"",
      "Names with a dot under which browsers ask for the page. Addresses and names without a dot "
      "need not be listed. Requests that name another host are refused, so that no other page in a "
      "browser can read the boards (DNS rebinding). * allows all."},
-    {"web-tls-cert-file", &page, SETTING_FIXED,
-     TEXT(STRING, web_tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+    {"web-tls-cert-file", &page, SETTING_FIXED, STRING(web_tls_cert_file, "path"), "\"\"",
      "/etc/leaderboard/server.crt",
      "The certificate of the web-port, a PEM file with those that vouch for it behind it. With it "
      "the port speaks HTTPS, and nothing else; TLS 1.2 or 1.3. A new certificate takes a restart."},
-    {"web-tls-key-file", &page, SETTING_FIXED,
-     TEXT(STRING, web_tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+    {"web-tls-key-file", &page, SETTING_FIXED, STRING(web_tls_key_file, "path"), "\"\"",
      "/etc/leaderboard/server.key", "Its key, a PEM file without a password."},
     {"web-max-connections", &page, SETTING_FIXED, INTEGER(web_max_connections, 16, 20000, ""),
      "1000", NULL,
@@ -517,12 +502,11 @@ const struct setting setting_table[] = {
      "Be a replica of the server at this address: copy its boards, and follow its changes. The "
      "command REPLICAOF changes it while running, and CONFIG REWRITE writes it. \"\" or no one: a "
      "master."},
-    {"masterauth", &replication, SETTING_SECRET,
-     TEXT(STRING, masterauth, 0, SETTING_STRING_MAX, "password"), "\"\"", "\"a long random text\"",
+    {"masterauth", &replication, SETTING_SECRET, STRING(masterauth, "password"), "\"\"",
+     "\"a long random text\"",
      "The password that the replica gives to its master, if the master wants one. Set it on the "
      "master, too: after a failover it is a replica."},
-    {"masteruser", &replication, 0, TEXT(STRING, masteruser, 0, SETTING_STRING_MAX, "name"), "\"\"",
-     "replica",
+    {"masteruser", &replication, 0, STRING(masteruser, "name"), "\"\"", "replica",
      "The user of masterauth. \"\" is the user named default. Another needs the rights +lb.sync "
      "+replconf +ping."},
     {"tls-replication", &replication, 0, BOOLEAN(tls_replication), "no", NULL,

@@ -294,9 +294,11 @@ void board_task_resume(struct server *server) {
 
 /* ---- boards ---- */
 
-void board_task_take(struct server *server, struct registry_key *key,
-                     const struct board_member *member) {
-    registry_take_member(server->registry, key, member);
+void board_task_take(struct server *server, struct board_task *task, struct registry_key *key) {
+    struct board_member member;
+    board_look_up(&key->board, task->member, NULL, &member);
+    registry_take_member(server->registry, key, &member);
+    task->done_count++;
     notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
     if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
         notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
@@ -304,4 +306,8 @@ void board_task_take(struct server *server, struct registry_key *key,
     } else {
         registry_tell_members(server->registry, key);
     }
+}
+
+void board_task_answer_count(struct board_task *task, struct reply *reply) {
+    reply_integer(reply, (int64_t)task->done_count);
 }

@@ -87,8 +87,9 @@ void board_task_pass_end(struct board_task *task);
 #define BOARD_TASK_MATCH_OPTION                                                                    \
     { "MATCH", OPTION_TEXT_ONCE, offsetof(struct board_task, pattern), board_task_read_match }
 option_read board_task_read_match;
-/* Take the member off a board. */
-void board_task_take(struct server *server, struct registry_key *key,
-                     const struct board_member *member);
+/* An act: take the member off the board, and count it. */
+void board_task_take(struct server *server, struct board_task *task, struct registry_key *key);
+/* An answer: the number of boards done. */
+void board_task_answer_count(struct board_task *task, struct reply *reply);
 
 #endif

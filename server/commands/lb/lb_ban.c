@@ -25,17 +25,6 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     return call_out_of_memory(call);
 }
 
-static void lb_ban_act(struct server *server, struct board_task *task, struct registry_key *key) {
-    struct board_member member;
-    board_look_up(&key->board, task->member, NULL, &member);
-    board_task_take(server, key, &member);
-    task->done_count++;
-}
-
-static void lb_ban_answer(struct board_task *task, struct reply *reply) {
-    reply_integer(reply, (int64_t)task->done_count);
-}
-
 /* EX */
 static bool lb_ban_read_expiry(const struct call *call, uint32_t index, void *target) {
     struct board_task *task = target;
@@ -70,9 +59,10 @@ const struct command command_lb_ban = {
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
     .audit = AUDIT_PLAYERS,
     .run = board_task_run,
-    .variant =
-        &(const struct board_task_kind){
-            .writes = true, .begin = lb_ban_begin, .act = lb_ban_act, .answer = lb_ban_answer},
+    .variant = &(const struct board_task_kind){.writes = true,
+                                               .begin = lb_ban_begin,
+                                               .act = board_task_take,
+                                               .answer = board_task_answer_count},
 };
 
 /* ---- LB.UNBAN ---- */

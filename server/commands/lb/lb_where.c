@@ -84,14 +84,6 @@ const struct command command_lb_where = {
                                                .answer = lb_where_answer},
 };
 
-static void lb_where_forget_act(struct server *server, struct board_task *task,
-                                struct registry_key *key) {
-    struct board_member member;
-    board_look_up(&key->board, task->member, NULL, &member);
-    board_task_take(server, key, &member);
-    task->done_count++;
-}
-
 static void lb_where_remove_hash(struct server *server, const struct board_task *task,
                                  struct bytes name) {
     for (uint32_t i = task->first_database; i < task->end_database; i++) {
@@ -108,10 +100,6 @@ static void lb_where_finish(struct server *server, struct board_task *task) {
                 server, task, (struct bytes){.at = task->data.at + at + sizeof size, .size = size});
         }
     }
-}
-
-static void lb_where_forget_answer(struct board_task *task, struct reply *reply) {
-    reply_integer(reply, (int64_t)task->done_count);
 }
 
 /* DATA, as often as it is given. */
@@ -149,7 +137,7 @@ const struct command command_lb_forget = {
     .audit = AUDIT_PLAYERS,
     .run = board_task_run,
     .variant = &(const struct board_task_kind){.writes = true,
-                                               .act = lb_where_forget_act,
+                                               .act = board_task_take,
                                                .finish = lb_where_finish,
-                                               .answer = lb_where_forget_answer},
+                                               .answer = board_task_answer_count},
 };
