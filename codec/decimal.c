@@ -306,7 +306,8 @@ static bool decimal_parse_infinity(struct bytes text, bool *is_negative) {
     *is_negative = text.at[0] == '-';
     size_t sign_size = *is_negative || text.at[0] == '+' ? 1 : 0;
     struct bytes word = {.at = text.at + sign_size, .size = text.size - sign_size};
-    return bytes_is(word, "inf") || bytes_is(word, "infinity");
+    return word.size > 0 && bytes_lower(word.at[0]) == 'i' &&
+           (bytes_is(word, "inf") || bytes_is(word, "infinity"));
 }
 
 bool decimal_is_infinity(struct bytes text) {

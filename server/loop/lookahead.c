@@ -110,8 +110,9 @@ static bool lookahead_find_new_key(const struct command *command, const struct l
 }
 
 /* Where the request's only member will be put, if its score tells. */
-static void lookahead_begin_place(const struct server *server, const struct command *command,
-                                  const struct request *request, struct lookup *lookup) {
+__attribute__((always_inline)) static inline void
+lookahead_begin_place(const struct server *server, const struct command *command,
+                      const struct request *request, struct lookup *lookup) {
     uint64_t key;
     if ((command->score_arg > 0 || command->new_key != NULL) &&
         lookahead_find_new_key(command, board_layout(lookup->board), request, server->clock.now_us,
@@ -120,24 +121,28 @@ static void lookahead_begin_place(const struct server *server, const struct comm
     }
 }
 
-static bool lookahead_has_one_member(const struct command *command, const struct request *request) {
-    return command->member_step == 0 ||
-           lookahead_member_position(command, request) + 1 == request->count;
+/* at: lookahead_member_position */
+static inline bool lookahead_has_one_member(const struct command *command,
+                                            const struct request *request, uint32_t at) {
+    return command->member_step == 0 || at + 1 == request->count;
 }
 
-/* Those of a request that does no staged look-up of its own, at most room. */
-static unsigned lookahead_begin_members(const struct command *command,
-                                        const struct request *request, const struct board *board,
-                                        struct lookup *members, unsigned room) {
+/* Those of a request that does no staged look-up of its own, at most room. at: of the first; is_only:
+ * it is the only one. Inlined: this is on the path of every request. */
+__attribute__((always_inline)) static inline unsigned
+lookahead_begin_members(const struct command *command, const struct request *request, uint32_t at,
+                        bool is_only, const struct board *board, struct lookup *members,
+                        unsigned room) {
     bool is_change = (command->flags & COMMAND_WRITE) != 0;
-    bool is_only = lookahead_has_one_member(command, request);
-    uint32_t at = lookahead_member_position(command, request);
     unsigned count = 0;
     if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
         return 0;
     }
-    while (count < room && at < request->count && (count == 0 || !is_only)) {
+    while (count < room && at < request->count) {
         lookup_begin(&members[count++], board, request->args[at], is_change);
+        if (is_only) {
+            break;
+        }
         at += (uint32_t)command->member_step;
     }
     return count;
@@ -153,9 +158,12 @@ static void lookahead_begin_group(const struct queue_entry *entries, unsigned co
         const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
         struct lookup *members = &group->members[group->member_count];
-        unsigned begun = lookahead_begin_members(command, request, group->boards[i], members,
-                                                 LOOKAHEAD_MEMBERS_MAX - group->member_count);
-        group->ahead[i] = begun > 0 && lookahead_has_one_member(command, request) ? members : NULL;
+        uint32_t at = lookahead_member_position(command, request);
+        bool is_only = lookahead_has_one_member(command, request, at);
+        unsigned begun =
+            lookahead_begin_members(command, request, at, is_only, group->boards[i], members,
+                                    LOOKAHEAD_MEMBERS_MAX - group->member_count);
+        group->ahead[i] = begun > 0 && is_only ? members : NULL;
         group->member_count += begun;
     }
 }
@@ -175,14 +183,17 @@ void lookahead_entries(const struct server *server, const struct queue_entry *en
 
 unsigned lookahead_begin(const struct command *command, const struct request *request,
                          const struct board *board, struct lookup *members) {
-    return lookahead_member_position(command, request) > 0
-               ? lookahead_begin_members(command, request, board, members, LOOKUP_OWN_MIN)
-               : 0;
+    uint32_t at = lookahead_member_position(command, request);
+    bool is_only = lookahead_has_one_member(command, request, at);
+    return at > 0 ? lookahead_begin_members(command, request, at, is_only, board, members,
+                                            LOOKUP_OWN_MIN)
+                  : 0;
 }
 
 void lookahead_finish(const struct server *server, const struct command *command,
                       const struct request *request, struct lookup *members, unsigned count) {
-    if (lookahead_has_one_member(command, request)) {
+    uint32_t at = lookahead_member_position(command, request);
+    if (lookahead_has_one_member(command, request, at)) {
         lookahead_begin_place(server, command, request, &members[0]);
     }
     lookup_finish(members, count);

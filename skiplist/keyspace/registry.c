@@ -56,16 +56,6 @@ struct registry_key *registry_find_name(const struct database *database, struct 
     return NULL;
 }
 
-/* A miss leaves the recent one, which may only be lent (registry_guest.h). */
-struct registry_key *registry_find_again(struct database *database, struct bytes name) {
-    struct registry_key *key = database->recent;
-    if (key == NULL || !bytes_equal(registry_name(key), name)) {
-        key = registry_find_name(database, name);
-        database->recent = key != NULL ? key : database->recent;
-    }
-    return key;
-}
-
 bool registry_database_reserve(struct database *database, bool is_periodic) {
     uint64_t count = database->count + (uint64_t)1;
     if (database->flushed == NULL) {

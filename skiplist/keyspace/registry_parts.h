@@ -151,8 +151,17 @@ uint64_t registry_name_hash(const struct database *database, struct bytes name);
 /* The hash under which the map has the key. */
 uint64_t registry_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
-/* The same, with a fast path for the key found last. */
-struct registry_key *registry_find_again(struct database *database, struct bytes name);
+/* The same, with a fast path for the key found last. A miss leaves that one, which may only be lent
+ * (registry_guest.h). */
+static inline struct registry_key *registry_find_again(struct database *database,
+                                                       struct bytes name) {
+    struct registry_key *key = database->recent;
+    if (key == NULL || !bytes_equal(registry_name(key), name)) {
+        key = registry_find_name(database, name);
+        database->recent = key != NULL ? key : database->recent;
+    }
+    return key;
+}
 /* Give a key's board these rules, which are held, in place of those it has. */
 void registry_set_rules(struct registry *registry, struct registry_key *key,
                         const struct rules *rules);
