@@ -37,6 +37,8 @@ bool stream_open(struct stream *stream, uv_loop_t *loop) {
         errno = -status;
         return false;
     }
+    uv_unref((uv_handle_t *)&stream
+                 ->poll); /* a reader that stands still does not keep a server from ending */
     stream->reader = ends[0];
     stream->writer = ends[1];
     stream->poll.data = stream;

@@ -282,7 +282,7 @@ class Leaving(Pair, unittest.TestCase):
         self.assert_same()
         wait_until(lambda: not children_of(self.server.process), "no process is left")
 
-    def ask_and_stop_the_process(self):
+    def ask_and_stop_the_process(self, after_s=0):
         """Somebody asks for a copy, and the process that makes it stands still while much of it is still to come."""
         link = socket.create_connection(("127.0.0.1", self.server.port))
         self.addCleanup(link.close)
@@ -290,6 +290,7 @@ class Leaving(Pair, unittest.TestCase):
         wait_until(lambda: "copy for Redis begun" in self.server.log.read_text()
                    and children_of(self.server.process), "a copy is made")
         [child] = children_of(self.server.process)
+        time.sleep(after_s)
         os.kill(child, signal.SIGSTOP)
         return child
 
@@ -303,10 +304,10 @@ class Leaving(Pair, unittest.TestCase):
         wait_until(lambda: self.ours.info("replication")["connected_slaves"] == 0, "who waited for it is closed")
         self.ours.execute_command("BGSAVE")
 
-    def test_shutdown_does_not_wait_for_the_process(self):
+    def assert_shutdown_does_not_wait(self, after_s):
         self.start_server(*SETTINGS)
         self.fill(self.ours, 500000)
-        child = self.ask_and_stop_the_process()
+        child = self.ask_and_stop_the_process(after_s)
         time.sleep(1)  # until the pipe is full
         self.server.process.terminate()
         try:
@@ -314,6 +315,12 @@ class Leaving(Pair, unittest.TestCase):
         finally:
             if Path(f"/proc/{child}").exists():
                 os.kill(child, signal.SIGKILL)
+
+    def test_shutdown_does_not_wait_for_the_process_that_takes_the_snapshot(self):
+        self.assert_shutdown_does_not_wait(0)
+
+    def test_shutdown_does_not_wait_for_the_process_that_has_the_snapshot(self):
+        self.assert_shutdown_does_not_wait(0.05)
 
     def test_a_redis_without_the_module_gets_nothing_and_the_server_goes_on(self):
         self.start_server(*SETTINGS)

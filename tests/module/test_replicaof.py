@@ -341,7 +341,7 @@ class Moving(Pair, unittest.TestCase):
         """The source dies in the middle of LB.FORGET, and the server takes over."""
         self.start_host()
         pipe = self.old.pipeline(transaction=False)
-        for number in range(40000):
+        for number in range(200000):
             pipe.execute_command("ZADD", f"daily:{number}", 1, "ann")
         pipe.zadd("daily:kept", {"bob": 1})
         pipe.execute()
