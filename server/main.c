@@ -412,7 +412,7 @@ static void main_end_if_fatal(void) {
 
 static void main_on_disk_changed(void *context) {
     main_end_if_fatal();
-    tick_open_gates(context);
+    tick_release_answers(context);
     main_note_ready();
 }
 
@@ -475,8 +475,8 @@ static bool main_start_web(void) {
     }
     log_write(LOG_NOTICE, "page address=\"%s port %lld\" tls=%s", settings->web_bind,
               (long long)settings->web_port, program.web_certificate != NULL ? "yes" : "no");
-    program.tick.open_gates = web_open_gates;
-    program.tick.gates = program.web;
+    program.tick.release_others = web_release_answers;
+    program.tick.others = program.web;
     return true;
 }
 

@@ -3,7 +3,7 @@
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/call.h"
-#include "server/dispatch/gate.h"
+#include "server/dispatch/commit_wait.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool waiting_end(struct server *server, struct session *session, struct reply *reply) {
@@ -53,7 +53,7 @@ static void waiting_serve_session(struct server *server, struct session *session
     session->wait.command->serve(&call, key);
     server_end_reply(server, session);
     if (server->persistence != NULL) {
-        gate_note_change(server, session);
+        commit_wait_note_change(server, session);
     }
 }
 

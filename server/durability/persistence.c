@@ -42,7 +42,7 @@ static bool persistence_is_awaiting_base(const struct persistence *persistence) 
 }
 
 /* Do replies wait for the journal? */
-static bool persistence_is_gating(const struct persistence *persistence) {
+static bool persistence_holds_answers(const struct persistence *persistence) {
     return persistence->journaling == ON || persistence->journaling == BROKEN ||
            persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
 }
@@ -692,7 +692,7 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         }
     }
     persistence->is_blocking = true;
-    bool is_flushed = !persistence_is_gating(persistence) || journal_flush(journal, true);
+    bool is_flushed = !persistence_holds_answers(persistence) || journal_flush(journal, true);
     persistence->is_blocking = false;
     persistence_settle(persistence);
     if (!is_flushed) {
@@ -935,7 +935,7 @@ uint64_t persistence_complete_group(const struct persistence *persistence) {
 
 uint64_t persistence_safe_group(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
-    if (!persistence_is_gating(persistence)) {
+    if (!persistence_holds_answers(persistence)) {
         return UINT64_MAX;
     }
     return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
@@ -946,7 +946,7 @@ uint64_t persistence_synced_group(const struct persistence *persistence) {
 }
 
 bool persistence_holds_readers(const struct persistence *persistence) {
-    return persistence_is_gating(persistence) &&
+    return persistence_holds_answers(persistence) &&
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 

@@ -31,59 +31,59 @@ static bool connection_is_known_client(const struct connection *connection) {
 
 /* ---- waiting for the disk ---- */
 
-static void connection_leave_gate(struct connection *connection) {
-    struct connection_gate *gate = &connection->gate;
+static void connection_end_output_wait(struct connection *connection) {
+    struct connection_wait *wait = &connection->wait;
     struct tick *tick = connection->tick;
-    if (gate->mark_group == 0) {
+    if (wait->mark_group == 0) {
         return;
     }
-    if (gate->previous != NULL) {
-        gate->previous->gate.next = gate->next;
+    if (wait->previous != NULL) {
+        wait->previous->wait.next = wait->next;
     } else {
-        tick->gated_first = gate->next;
+        tick->waiting_first = wait->next;
     }
-    if (gate->next != NULL) {
-        gate->next->gate.previous = gate->previous;
+    if (wait->next != NULL) {
+        wait->next->wait.previous = wait->previous;
     }
-    *gate = (struct connection_gate){.mark_group = 0};
+    *wait = (struct connection_wait){.mark_group = 0};
 }
 
-void connection_gate(struct connection *connection, size_t size_before, uint64_t group,
-                     uint64_t shown) {
-    struct connection_gate *gate = &connection->gate;
+void connection_withhold_output(struct connection *connection, size_t size_before, uint64_t group,
+                                uint64_t shown) {
+    struct connection_wait *wait = &connection->wait;
     struct tick *tick = connection->tick;
     size_t size = connection->session.output.size;
-    if (gate->mark_group == 0) {
-        *gate =
-            (struct connection_gate){.free_size = size_before,
+    if (wait->mark_group == 0) {
+        *wait =
+            (struct connection_wait){.free_size = size_before,
                                      .mark_end = size,
                                      .mark_group = group,
                                      .shown = shown,
                                      .epoch = replication_answer_epoch(&tick->server->replication),
-                                     .next = tick->gated_first};
-        if (gate->next != NULL) {
-            gate->next->gate.previous = connection;
+                                     .next = tick->waiting_first};
+        if (wait->next != NULL) {
+            wait->next->wait.previous = connection;
         }
-        tick->gated_first = connection;
-    } else if (gate->mark_group == group && gate->mark_end == size_before) {
-        gate->mark_end = size;
+        tick->waiting_first = connection;
+    } else if (wait->mark_group == group && wait->mark_end == size_before) {
+        wait->mark_end = size;
     } else {
-        gate->rest_group = group; /* groups only increase */
+        wait->rest_group = group; /* groups only increase */
     }
-    gate->shown = gate->shown == shown ? shown : 0;
+    wait->shown = wait->shown == shown ? shown : 0;
 }
 
-void connection_open_gate(struct connection *connection, uint64_t group) {
-    struct connection_gate *gate = &connection->gate;
-    while (gate->mark_group != 0 && gate->mark_group <= group) {
-        if (gate->rest_group == 0) {
-            connection_leave_gate(connection);
+void connection_free_output(struct connection *connection, uint64_t group) {
+    struct connection_wait *wait = &connection->wait;
+    while (wait->mark_group != 0 && wait->mark_group <= group) {
+        if (wait->rest_group == 0) {
+            connection_end_output_wait(connection);
             return;
         }
-        gate->free_size = gate->mark_end;
-        gate->mark_end = connection->session.output.size;
-        gate->mark_group = gate->rest_group;
-        gate->rest_group = 0;
+        wait->free_size = wait->mark_end;
+        wait->mark_end = connection->session.output.size;
+        wait->mark_group = wait->rest_group;
+        wait->rest_group = 0;
     }
 }
 
@@ -426,7 +426,7 @@ void connection_close(struct connection *connection, const char *reason) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     session->is_closed = true;
-    connection_leave_gate(connection);
+    connection_end_output_wait(connection);
     if (connection->is_auth_waiting) {
         connection_leave_auth_wait(connection);
     }
@@ -641,9 +641,9 @@ static bool connection_is_over_output_limit(struct connection *connection) {
 /* size bytes are in the socket or with the transport. */
 static void connection_drop_sent(struct connection *connection, size_t size) {
     struct session *session = &connection->session;
-    if (connection->gate.mark_group != 0) {
-        connection->gate.free_size -= size;
-        connection->gate.mark_end -= size;
+    if (connection->wait.mark_group != 0) {
+        connection->wait.free_size -= size;
+        connection->wait.mark_end -= size;
     }
     session->active_at_ms = connection->tick->server->clock.monotonic_ms;
     session->output_bytes += (uint64_t)size;

@@ -20,18 +20,18 @@ enum connection_hold {
     CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (clients/auth_guard.h) */
 };
 
-/* Output that must wait until the changes it shows may be seen (dispatch/gate.h). In output order:
+/* Output that must wait until the changes it shows may be seen (dispatch/commit_wait.h). In output order:
  *
  *     [ free_size: may be sent ][ .. mark_end: group mark_group ][ the rest: rest_group, 0: none ]
  */
-struct connection_gate {
+struct connection_wait {
     size_t free_size, mark_end;
     uint64_t mark_group; /* 0: nothing waits */
     uint64_t rest_group;
     uint64_t epoch; /* of all that waits: it is never sent in another one */
     uint64_t
         shown; /* the one key that all of it shows, and that it has not changed (shown.h); 0: unknown */
-    struct connection *previous, *next; /* list of gated connections */
+    struct connection *previous, *next; /* list of connections whose output waits */
 };
 
 struct connection {
@@ -59,7 +59,7 @@ struct connection {
     uint64_t handed_total;   /* bytes of output handed to the transport */
     uint64_t written_seen;   /* its written_total when the engine last looked */
     struct transaction held; /* requests that were held back, in order */
-    struct connection_gate gate;
+    struct connection_wait wait;
     int64_t auth_due_ms;         /* when its password may be looked at; 0: it waits for nothing */
     int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
     char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */
@@ -71,7 +71,7 @@ static inline void connection_fetch(const struct session *session) {
     enum { LINE = 64 };
     const struct connection *connection = (const struct connection *)session;
     const char *at = (const char *)&session->input_memory_size;
-    const char *end = (const char *)&connection->gate.rest_group;
+    const char *end = (const char *)&connection->wait.rest_group;
     for (; at < end; at += LINE) {
         __builtin_prefetch(at, 1);
     }
@@ -85,15 +85,15 @@ static inline struct connection *connection_of(struct session *session) {
 bool connection_open(struct tick *tick, const struct accepted *accepted);
 /* As CLIENT LIST has it. */
 void connection_print_address(const union socket_address *address, char out[SESSION_ADDRESS_MAX]);
-/* Output appended since the size was size_before must wait for this group. shown: see struct connection_gate. */
-void connection_gate(struct connection *connection, size_t size_before, uint64_t group,
-                     uint64_t shown);
+/* Output appended since the size was size_before must wait for this group. shown: see struct connection_wait. */
+void connection_withhold_output(struct connection *connection, size_t size_before, uint64_t group,
+                                uint64_t shown);
 /* Release the output that waits for groups up to this one. */
-void connection_open_gate(struct connection *connection, uint64_t group);
+void connection_free_output(struct connection *connection, uint64_t group);
 /* How many bytes of the output may be sent. */
 static inline size_t connection_sendable_size(const struct connection *connection) {
-    return connection->gate.mark_group == 0 ? connection->session.output.size
-                                            : connection->gate.free_size;
+    return connection->wait.mark_group == 0 ? connection->session.output.size
+                                            : connection->wait.free_size;
 }
 /* Close now, dropping unsent output and waiting requests. reason: for the log. */
 void connection_close(struct connection *connection, const char *reason);

@@ -27,11 +27,11 @@ static void tick_step_failover(struct tick *tick) {
     struct replication *replication = &server->replication;
     if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
         replication->group = persistence_last_group(server->persistence);
-        if (sync_is_gating(&replication->sync)) {
-            tick_open_gates(tick);
+        if (sync_holds_answers(&replication->sync)) {
+            tick_release_answers(tick);
         }
     }
-    failover_step(server, tick->gated_first != NULL);
+    failover_step(server, tick->waiting_first != NULL);
 }
 
 /* Close killed clients. true: more are left. None of their requests run any more, so the rest can
@@ -367,8 +367,8 @@ static void tick_on_check(uv_check_t *check) {
     }
     has_more |= tick_end_replication(tick);
     tick->is_feeding = false;
-    if (server->persistence != NULL && tick_must_open_gates(tick)) {
-        tick_open_gates(tick);
+    if (server->persistence != NULL && tick_must_release_answers(tick)) {
+        tick_release_answers(tick);
     }
     tick_finish_dirty(tick);
     has_more |= tick_finish_pushed(tick);

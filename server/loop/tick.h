@@ -65,17 +65,17 @@ struct tick {
     struct {
         struct connection *first, *last;
     } lists[TICK_LISTS];
-    struct connection *gated_first; /* connections whose output waits (gate.h) */
-    uint64_t gate_epoch;            /* of the answers in it that may leave */
-    struct session *auth_first;     /* SESSION_AUTHENTICATING */
-    int64_t auth_due_ms;            /* when the first of them may; monotonic */
+    struct connection *waiting_first; /* connections whose output waits (commit_wait.h) */
+    uint64_t release_epoch;           /* of the answers in it that may leave */
+    struct session *auth_first;       /* SESSION_AUTHENTICATING */
+    int64_t auth_due_ms;              /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* sum of their capacities */
     uint32_t buffer_count;
     uint32_t idle_buffer_count;     /* how many were not lent within this second */
     struct connection *check_next;  /* next in the walk over all clients, once a second */
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
-    bool is_feeding; /* what replicas are sent is not in their sockets yet: gates stay closed */
+    bool is_feeding; /* what replicas are sent is not in their sockets yet: no answer leaves */
     bool is_behind;  /* the disk is behind: the queue waits (persistence_is_behind) */
     enum server_pause held_by; /* the strongest pause that holds a connection back */
     bool is_due_held;          /* registry_set_held */
@@ -101,9 +101,9 @@ struct tick {
     void (*replicate_close)(struct replicator *replicator);
     bool (*replicate_end)(struct replicator *replicator);
     void (*replicate_second)(struct replicator *replicator);
-    /* Called by tick_open_gates, for answers that wait elsewhere. NULL: there are none. */
-    void (*open_gates)(void *gates);
-    void *gates;
+    /* Called by tick_release_answers, for answers that wait elsewhere. NULL: there are none. */
+    void (*release_others)(void *others);
+    void *others;
     /* Called once when draining begins. */
     void (*stop_listening)(void *context);
     void *context;
@@ -124,7 +124,7 @@ bool tick_describe_command(const struct tick *tick, struct fault_command *comman
 /* Run one iteration without blocking in poll. */
 void tick_wake(struct tick *tick);
 /* Send output that no longer has to wait, and close whose answers are never to be sent. */
-void tick_open_gates(struct tick *tick);
+void tick_release_answers(struct tick *tick);
 
 /* The network with the fewest clients. */
 struct network *tick_least_network(struct tick *tick);

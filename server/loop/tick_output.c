@@ -2,7 +2,7 @@
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/command.h"
-#include "server/dispatch/gate.h"
+#include "server/dispatch/commit_wait.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/loop/shown.h"
@@ -130,8 +130,9 @@ void tick_take_news(struct tick *tick, bool is_harmless) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > gate_free_group(server) && !(is_harmless && tick_output_is_stuck(server))) {
-                connection_gate(connection, session->pushed_from, group, 0);
+            if (group > commit_wait_free_group(server) &&
+                !(is_harmless && tick_output_is_stuck(server))) {
+                connection_withhold_output(connection, session->pushed_from, group, 0);
             }
         }
         tick_output_mark(tick, connection, TICK_PUSHED);
@@ -142,23 +143,25 @@ void tick_take_news(struct tick *tick, bool is_harmless) {
 }
 
 bool tick_entry_sees_boards(const struct queue_entry *entry) {
-    return entry->command != COMMAND_NONE && gate_sees_boards(command_by_index(entry->command));
+    return entry->command != COMMAND_NONE &&
+           commit_wait_sees_boards(command_by_index(entry->command));
 }
 
-void tick_gate_output(struct connection *connection, size_t size_before, bool has_changed,
+void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
                       const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
     uint64_t group = persistence_last_group(server->persistence);
-    if (group <= gate_free_group(server) || connection->session.output.size == size_before) {
+    if (group <= commit_wait_free_group(server) || connection->session.output.size == size_before) {
         return;
     }
-    bool holds_readers = gate_holds_readers(server);
+    bool holds_readers = commit_wait_holds_readers(server);
     if (has_changed || (holds_readers && entry == NULL)) {
-        connection_gate(connection, size_before, group, 0);
+        connection_withhold_output(connection, size_before, group, 0);
     } else if (holds_readers && entry != NULL && tick_entry_sees_boards(entry) &&
                !(tick_output_is_stuck(server) &&
                  !shown_is_unwritten(server->persistence, &connection->session, entry))) {
-        connection_gate(connection, size_before, group, shown_key(&connection->session, entry));
+        connection_withhold_output(connection, size_before, group,
+                                   shown_key(&connection->session, entry));
     }
 }
 
@@ -168,41 +171,41 @@ void tick_drop_outdated(struct server *server, struct session *session, uint64_t
     }
 }
 
-void tick_open_gates(struct tick *tick) {
+void tick_release_answers(struct tick *tick) {
     if (tick->is_feeding) {
-        tick->server->owes_gates = true;
+        tick->server->owes_release = true;
         return; /* when replicas were sent what the answers show */
     }
-    tick->server->owes_gates = false;
-    uint64_t group = gate_open_group(tick->server);
-    struct connection *connection = tick->gated_first;
-    tick->gate_epoch = replication_answer_epoch(&tick->server->replication);
+    tick->server->owes_release = false;
+    uint64_t group = commit_wait_open_group(tick->server);
+    struct connection *connection = tick->waiting_first;
+    tick->release_epoch = replication_answer_epoch(&tick->server->replication);
     bool is_partial = connection != NULL && tick_output_is_stuck(tick->server);
     while (connection != NULL) {
-        struct connection *next = connection->gate.next;
-        if (connection->gate.epoch != tick->gate_epoch) {
+        struct connection *next = connection->wait.next;
+        if (connection->wait.epoch != tick->release_epoch) {
             connection_close(connection,
                              "its answer waits for a history that is not decided here any more");
             connection = next;
             continue;
         }
-        uint64_t shown = is_partial ? connection->gate.shown : 0;
+        uint64_t shown = is_partial ? connection->wait.shown : 0;
         bool is_free = shown != 0 && !persistence_is_unwritten(tick->server->persistence, shown);
-        connection_open_gate(connection, is_free ? UINT64_MAX : group);
+        connection_free_output(connection, is_free ? UINT64_MAX : group);
         if (connection_sendable_size(connection) > 0) {
             connection_finish(connection);
         }
         connection = next;
     }
-    if (tick->open_gates != NULL) {
-        tick->open_gates(tick->gates);
+    if (tick->release_others != NULL) {
+        tick->release_others(tick->others);
     }
 }
 
-bool tick_must_open_gates(const struct tick *tick) {
+bool tick_must_release_answers(const struct tick *tick) {
     const struct replication *replication = &tick->server->replication;
-    return tick->server->owes_gates || sync_is_gating(&replication->sync) ||
-           tick->gate_epoch != replication_answer_epoch(replication);
+    return tick->server->owes_release || sync_holds_answers(&replication->sync) ||
+           tick->release_epoch != replication_answer_epoch(replication);
 }
 
 bool tick_finish_pushed(struct tick *tick) {

@@ -67,7 +67,7 @@ bool tick_entry_sees_boards(const struct queue_entry *entry);
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. entry NULL: it
  * could see all. */
-void tick_gate_output(struct connection *connection, size_t size_before, bool has_changed,
+void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
                       const struct queue_entry *entry);
 /* What began in an epoch that is over by now has seen or changed what is not decided here any more:
  * a job, or a transaction that has ended the epoch itself. Its client is closed without an answer.
@@ -75,7 +75,7 @@ void tick_gate_output(struct connection *connection, size_t size_before, bool ha
 void tick_drop_outdated(struct server *server, struct session *session, uint64_t epoch);
 /* With replicas, answers wait for what these are sent. With sync-replicas acknowledgements come in
  * any tick, and the lease ends in any. Else the disk tells. */
-bool tick_must_open_gates(const struct tick *tick);
+bool tick_must_release_answers(const struct tick *tick);
 /* Send what clients received without asking, to some of them. true: more are left. */
 bool tick_finish_pushed(struct tick *tick);
 bool tick_begin_replication(struct tick *tick);

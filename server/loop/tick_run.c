@@ -3,8 +3,8 @@
 #include "server/loop/tick_parts.h"
 
 #include "server/dispatch/command.h"
+#include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
-#include "server/dispatch/gate.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/loop/lookahead.h"
@@ -26,7 +26,7 @@ static bool tick_run_is_paused(struct tick *tick, const struct queue_entry *entr
     unsigned needs = command_needs(entry->session, command);
     return pause == SERVER_PAUSE_ALL ? (command->flags & COMMAND_NO_PAUSE) == 0
            : pause == SERVER_PAUSE_BOARDS
-               ? gate_sees_boards(command) || (needs & COMMAND_WRITE) != 0
+               ? commit_wait_sees_boards(command) || (needs & COMMAND_WRITE) != 0
                : (needs & COMMAND_WRITE) != 0;
 }
 
@@ -76,9 +76,9 @@ static void tick_run_run_entry(struct tick *tick, const struct queue_entry *entr
     if (server->persistence != NULL && !is_refused) {
         has_changed = server->durability.effect_count != effects_before;
         if (has_changed) {
-            gate_note_change(server, session);
+            commit_wait_note_change(server, session);
         }
-        tick_gate_output(connection, size_before, has_changed, entry);
+        tick_hold_output(connection, size_before, has_changed, entry);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
     }
     if (server->has_news) {
@@ -88,7 +88,7 @@ static void tick_run_run_entry(struct tick *tick, const struct queue_entry *entr
             connection->hold = CONNECTION_HELD_BY_END;
         }
         tick_take_news(tick, !has_changed && !tick_entry_sees_boards(entry) &&
-                                 connection->gate.mark_group == 0);
+                                 connection->wait.mark_group == 0);
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
@@ -230,9 +230,9 @@ static void tick_run_answer_job(struct tick *tick, struct job *job) {
     job_answer(tick->server, job, &reply);
     if (tick->server->persistence != NULL) {
         if (has_changed) {
-            gate_note_change(tick->server, session);
+            commit_wait_note_change(tick->server, session);
         }
-        tick_gate_output(connection, size_before, has_changed, NULL);
+        tick_hold_output(connection, size_before, has_changed, NULL);
         tick_drop_outdated(tick->server, session, epoch);
     }
     connection->hold = CONNECTION_RUNS;

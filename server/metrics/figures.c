@@ -87,7 +87,7 @@ static void figures_take_sync(const struct server *server, struct figures_replic
     bool is_closed = sync_is_closed(sync);
     figures->sync = (struct figures_sync){
         .state = sync->state,
-        .has_forgotten = sync->has_lost_durability,
+        .has_lost_durability = sync->has_lost_durability,
         .wanted = (uint64_t)server->settings.sync_replicas,
         .counted = is_open ? sync->counted : 0,
         .promises = is_closed ? sync->vote_count : 0,

@@ -37,7 +37,7 @@ struct figures_replication {
     char error[REPLICATION_ERROR_MAX];  /* why the link stopped; "": it did not */
     struct figures_sync {
         enum sync_state state;
-        bool has_forgotten;
+        bool has_lost_durability;
         uint64_t wanted, counted; /* replicas: sync-replicas; those whose acknowledgements count */
         uint64_t promises, promises_needed;
         uint64_t unsafe; /* groups whose answers wait */

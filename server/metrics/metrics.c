@@ -552,7 +552,7 @@ static const struct family families[] = {
     {"leaderboard_sync_may_have_forgotten", GAUGE,
      "1: this server has lost durability, and does not count until it is "
      "filled",
-     VALUE(replication.sync.has_forgotten)},
+     VALUE(replication.sync.has_lost_durability)},
     {.title = "Ticks: a slow host or a slow server"},
     {"leaderboard_tick_duration_seconds", HISTOGRAM,
      "How long the turns of the engine's loop took, from taking requests to sending replies",

@@ -6,7 +6,7 @@
 #include "server/module/host_state.h"
 #include "skiplist/board.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 enum {
     BLOB_FIRST = 64,    /* room that is there from the beginning */
@@ -212,7 +212,7 @@ static bool host_effects_may_take(struct judging *judging, const struct effect *
 static bool host_effects_is_safe(struct judging *judging, const struct effect *effect) {
     bool is_of_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
     const struct registry_key *key =
-        is_of_member ? registry_guest_find(module.server.registry, effect->name) : NULL;
+        is_of_member ? registry_embedded_find(module.server.registry, effect->name) : NULL;
     if (key == NULL || key->kind != REGISTRY_BOARD || effect->member.size == 0 ||
         effect->member.size > BOARD_MEMBER_MAX) {
         return false;

@@ -9,7 +9,7 @@
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_value.h"
 #include "skiplist/board_relocate.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 enum {
     MEMBERS_PER_EFFORT = 32, /* about a block */
@@ -145,8 +145,8 @@ static bool host_type_load_members(struct type_loading *loading) {
 
 static struct host_value *host_type_take_board(struct type_loading *loading) {
     struct registry *registry = module.server.registry;
-    struct registry_key *key = registry_guest_create(registry, loading->name, REGISTRY_BOARD,
-                                                     rules_of(board_layout(&loading->board)));
+    struct registry_key *key = registry_embedded_create(registry, loading->name, REGISTRY_BOARD,
+                                                        rules_of(board_layout(&loading->board)));
     struct host_value *value = key != NULL ? host_value_create(key) : NULL;
     if (value == NULL) {
         memory_free(key);
@@ -217,11 +217,11 @@ static void *host_type_copy(struct host_key_context *ctx, const void *context) {
     if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
         return NULL;
     }
-    struct registry_key *key = registry_guest_copy(module.server.registry, value->key, name);
+    struct registry_key *key = registry_embedded_copy(module.server.registry, value->key, name);
     struct host_value *copy = key != NULL ? host_value_create(key) : NULL;
     if (copy == NULL) {
         if (key != NULL) {
-            registry_guest_release(module.server.registry, registry_guest_free(key));
+            registry_embedded_release(module.server.registry, registry_embedded_free(key));
         }
         return NULL;
     }

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 static struct host_value *_Atomic freed;
 
@@ -27,7 +27,7 @@ void host_value_free(struct host_value *value) {
         memory_free(value);
         return;
     }
-    value->rules = registry_guest_free(value->key);
+    value->rules = registry_embedded_free(value->key);
     value->key = NULL;
     value->next_freed = atomic_load_explicit(&freed, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&freed, &value->next_freed, value,
@@ -41,7 +41,7 @@ void host_value_settle(void) {
     struct host_value *value = atomic_exchange_explicit(&freed, NULL, memory_order_acquire);
     while (value != NULL) {
         struct host_value *next = value->next_freed;
-        registry_guest_release(module.server.registry, value->rules);
+        registry_embedded_release(module.server.registry, value->rules);
         memory_free(value);
         value = next;
     }

@@ -5,7 +5,7 @@
 #include "server/module/working_set.h"
 
 #include "server/module/host_period.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 void working_set_begin(struct working_set *set, struct host_context *ctx, bool writes,
                        bool applies) {
@@ -43,7 +43,7 @@ static bool working_set_reserve(struct working_set *set) {
 static struct registry_key *working_set_name_board(struct host_value *value, struct bytes name) {
     if (!bytes_equal(registry_name(value->key), name)) {
         struct registry_key *named =
-            registry_guest_rename(module.server.registry, value->key, name);
+            registry_embedded_rename(module.server.registry, value->key, name);
         if (named == NULL) {
             return NULL;
         }
@@ -54,7 +54,7 @@ static struct registry_key *working_set_name_board(struct host_value *value, str
 
 /* Stands for a key of another type. */
 static struct registry_key *working_set_create_placeholder(struct bytes name) {
-    return registry_guest_create(module.server.registry, name, REGISTRY_HASH, NULL);
+    return registry_embedded_create(module.server.registry, name, REGISTRY_HASH, NULL);
 }
 
 /* Another key comes: the one that was lent is put where both can be. */
@@ -63,7 +63,7 @@ static bool working_set_admit_lent(struct working_set *set) {
         return true;
     }
     set->is_lent = false;
-    registry_guest_take_back(module.server.registry);
+    registry_embedded_take_back(module.server.registry);
     bool is_admitted = registry_admit(module.server.registry, set->keys[0].key);
     if (!is_admitted) {
         set->keys[0].key = NULL;
@@ -81,7 +81,7 @@ static bool working_set_take(struct working_set *set, struct working_key *entry)
     set->is_lent = set->count == 1 && !set->writes && entry->value != NULL && entry->key != NULL &&
                    !entry->key->is_periodic;
     if (set->is_lent) {
-        registry_guest_lend(module.server.registry, entry->key);
+        registry_embedded_lend(module.server.registry, entry->key);
         return true;
     }
     return entry->key != NULL && registry_admit(module.server.registry, entry->key);
@@ -135,7 +135,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
         working_set_release_name(set, name, is_own_name);
         return true; /* the handler refuses it, or finds nothing */
     }
-    if (set->count > 0 && registry_guest_find(module.server.registry, text) != NULL) {
+    if (set->count > 0 && registry_embedded_find(module.server.registry, text) != NULL) {
         working_set_release_name(set, name, is_own_name);
         return true;
     }
@@ -158,7 +158,7 @@ static bool working_set_put_as(struct working_set *set, struct host_string *name
     }
     if (entry->key != NULL && entry->key->is_periodic &&
         (set->applies || !host_may_change(set->ctx))) {
-        registry_guest_hold_rolls(module.server.registry);
+        registry_embedded_hold_rolls(module.server.registry);
     }
     return is_put;
 }
@@ -236,7 +236,7 @@ static void working_set_remove_key(struct working_set *set, struct working_key *
 
 static void working_set_leave(struct working_set *set, struct working_key *entry) {
     struct registry *registry = module.server.registry;
-    struct registry_key *now = registry_guest_find(registry, entry->text);
+    struct registry_key *now = registry_embedded_find(registry, entry->text);
     int64_t expire_at_ms = now != NULL ? registry_expiry(registry, now) : REGISTRY_NO_EXPIRY;
     if (now != NULL) {
         registry_dismiss(registry, now);
@@ -267,7 +267,7 @@ static void working_set_leave(struct working_set *set, struct working_key *entry
 static void working_set_give_new_keys(struct working_set *set) {
     struct registry *registry = module.server.registry;
     struct registry_key *key;
-    while ((key = registry_guest_first(registry)) != NULL) {
+    while ((key = registry_embedded_first(registry)) != NULL) {
         struct bytes text = registry_name(key);
         struct host_string *name = host_CreateString(set->ctx, text.at, text.size);
         struct host_key *opened = host_OpenKey(set->ctx, name, HOST_READ | HOST_WRITE);
@@ -283,9 +283,9 @@ static void working_set_give_new_keys(struct working_set *set) {
 void working_set_end(struct working_set *set) {
     bool is_lent = set->is_lent;
     if (is_lent) {
-        registry_guest_take_back(module.server.registry);
+        registry_embedded_take_back(module.server.registry);
     }
-    registry_guest_settle(module.server.registry);
+    registry_embedded_settle(module.server.registry);
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];
         if (!is_lent) {
@@ -300,7 +300,7 @@ void working_set_end(struct working_set *set) {
         }
         working_set_release_name(set, entry->name, entry->is_own_name);
     }
-    if (registry_guest_first(module.server.registry) != NULL) {
+    if (registry_embedded_first(module.server.registry) != NULL) {
         working_set_give_new_keys(set);
     }
     if (set->keys != set->keys_inline) {

@@ -31,7 +31,7 @@ struct working_set {
     uint32_t count, capacity;
     bool writes;
     bool applies;
-    bool is_lent;                 /* the only key, a board that is read: registry_guest_lend */
+    bool is_lent;                 /* the only key, a board that is read: registry_embedded_lend */
     struct registry_key **boards; /* by key, while copies stand for them; NULL: none do */
     struct working_key keys_inline[WORKING_SET_INLINE];
 };

@@ -1,10 +1,10 @@
 /* While copies are in the set, entry->key and value->key are the copy, and the board itself is in set->boards
  * alone, outside of the registry. See working_set.h. */
 #include "server/module/working_set.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 static void working_set_copies_discard(struct registry_key *key) {
-    registry_guest_release(module.server.registry, registry_guest_free(key));
+    registry_embedded_release(module.server.registry, registry_embedded_free(key));
 }
 
 /* Of this entry from now on, in the registry. */
@@ -17,7 +17,7 @@ static void working_set_copies_set(struct working_key *entry, struct registry_ke
 static bool working_set_copies_put(struct working_key *entry) {
     struct registry *registry = module.server.registry;
     struct registry_key *copy =
-        registry_guest_copy(registry, entry->key, registry_name(entry->key));
+        registry_embedded_copy(registry, entry->key, registry_name(entry->key));
     if (copy == NULL) {
         return false;
     }
@@ -42,7 +42,7 @@ bool working_set_copy(struct working_set *set) {
             return false;
         }
     }
-    registry_guest_hold_rolls(module.server.registry);
+    registry_embedded_hold_rolls(module.server.registry);
     return true;
 }
 
@@ -65,7 +65,7 @@ static void working_set_copies_clear(const struct working_set *set) {
             registry_dismiss(registry, set->boards[i]);
         }
     }
-    while ((key = registry_guest_first(registry)) != NULL) {
+    while ((key = registry_embedded_first(registry)) != NULL) {
         registry_dismiss(registry, key);
         if (key->kind == REGISTRY_BOARD) {
             working_set_copies_discard(key);
@@ -80,7 +80,7 @@ void working_set_drop_copies(struct working_set *set) {
     if (set->boards == NULL) {
         return;
     }
-    registry_guest_settle(registry);
+    registry_embedded_settle(registry);
     working_set_copies_clear(set);
     for (uint32_t i = 0; i < set->count; i++) {
         struct working_key *entry = &set->keys[i];
@@ -92,7 +92,7 @@ void working_set_drop_copies(struct working_set *set) {
             CHECK(registry_admit(registry, entry->key)); /* there was room for it before */
         }
     }
-    registry_guest_hold_rolls(registry);
+    registry_embedded_hold_rolls(registry);
     memory_free(set->boards);
     set->boards = NULL;
 }

@@ -7,7 +7,7 @@
 #include "server/durability/effect_blob.h"
 #include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/key_kind.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 /* About; a ban with all its patterns may be longer. One is applied in one go, which takes less than half a millisecond. */
 enum { BLOB_SIZE = 8 * 1024 };
@@ -189,7 +189,7 @@ enum effect_status rdb_state_apply(struct registry *registry, struct effect_deco
 bool rdb_state_clear(struct registry *registry, uint32_t keys_max) {
     uint32_t database = RDB_STATE_FIRST;
     while (database < RDB_STATE_END && keys_max > 0) {
-        struct registry_key *key = registry_guest_first_of(registry, database);
+        struct registry_key *key = registry_embedded_first_of(registry, database);
         if (key == NULL) {
             database++;
         } else {

@@ -232,7 +232,7 @@ void failover_step(struct server *server, bool has_waiting_answers) {
     }
     /* With sync-replicas, answers that wait would be lost with the term. Otherwise they wait for this server's
      * disk, and go on doing so. */
-    bool is_held = has_waiting_answers && sync_is_gating(&replication->sync);
+    bool is_held = has_waiting_answers && sync_holds_answers(&replication->sync);
     const struct replica *ready = is_held ? NULL : failover_find_ready(replication);
     if (ready != NULL) {
         char address[REPLICATION_HOST_MAX + 1];

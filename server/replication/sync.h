@@ -38,7 +38,7 @@ static inline bool sync_is_closed(const struct sync *sync) {
     return sync->state == SYNC_CLOSED || sync->state == SYNC_PULLING;
 }
 /* Do answers wait for replicas, those of readers, too? */
-static inline bool sync_is_gating(const struct sync *sync) {
+static inline bool sync_holds_answers(const struct sync *sync) {
     return sync->state == SYNC_OPEN;
 }
 /* The last group of which answers may leave now; disk_group: as far as this server's disk goes.

@@ -460,9 +460,9 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
     return web;
 }
 
-void web_open_gates(void *context) {
+void web_release_answers(void *context) {
     struct web *web = context;
-    web_engine_open_gates(&web->engine);
+    web_engine_release_answers(&web->engine);
 }
 
 void web_stop(struct web *web) {

@@ -18,8 +18,8 @@ struct web;
  * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
                                  const char *certificate, const char *key, char *error);
-/* Answers that wait (dispatch/gate.h) may perhaps go. The engine's thread. web: a struct web. */
-void web_open_gates(void *web);
+/* Answers that wait (dispatch/commit_wait.h) may perhaps go. The engine's thread. web: a struct web. */
+void web_release_answers(void *web);
 /* As http_server_stop and http_server_destroy. */
 void web_stop(struct web *web);
 void web_destroy(struct web *web);

@@ -9,8 +9,8 @@
 #include "server/acl/acl_check.h"
 #include "server/acl/acl_rules.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/commit_wait.h"
 #include "server/dispatch/execute.h"
-#include "server/dispatch/gate.h"
 #include "server/dispatch/login.h"
 #include "server/durability/persistence.h"
 
@@ -242,13 +242,13 @@ static bool web_engine_must_be_held(const struct web_engine *engine, struct web_
     struct server *server = engine->server;
     bool sees_boards = false;
     for (unsigned i = 0; i < query->command_count; i++) {
-        sees_boards |= gate_sees_boards(command_by_index(query->numbers[i]));
+        sees_boards |= commit_wait_sees_boards(command_by_index(query->numbers[i]));
     }
-    if (!sees_boards || !gate_holds_readers(server)) {
+    if (!sees_boards || !commit_wait_holds_readers(server)) {
         return false;
     }
     query->held_for = persistence_last_group(server->persistence);
-    return query->held_for > gate_free_group(server);
+    return query->held_for > commit_wait_free_group(server);
 }
 
 static void web_engine_run(const struct web_engine *engine, struct web_query *query,
@@ -307,11 +307,11 @@ bool web_engine_answer(void *context, struct ask *ask) {
     return false;
 }
 
-void web_engine_open_gates(struct web_engine *engine) {
+void web_engine_release_answers(struct web_engine *engine) {
     if (engine->held_first == NULL) {
         return;
     }
-    uint64_t group = gate_open_group(engine->server);
+    uint64_t group = commit_wait_open_group(engine->server);
     uint64_t epoch = replication_answer_epoch(&engine->server->replication);
     struct web_query **at = &engine->held_first;
     while (*at != NULL) {

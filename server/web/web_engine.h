@@ -9,7 +9,7 @@ struct web_engine {
     struct server *server;
     struct acl_user *public_user; /* NULL: nothing is public */
     struct asks *asks;
-    struct web_query *held_first; /* whose answers wait (dispatch/gate.h); next */
+    struct web_query *held_first; /* whose answers wait (dispatch/commit_wait.h); next */
 };
 
 /* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */
@@ -18,7 +18,7 @@ void web_engine_deinit(struct web_engine *engine);
 /* Answer a struct web_query (ask.h). */
 bool web_engine_answer(void *engine, struct ask *ask);
 /* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
-void web_engine_open_gates(struct web_engine *engine);
+void web_engine_release_answers(struct web_engine *engine);
 /* A password: is the user's digest kept? */
 enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
 

@@ -67,7 +67,7 @@ static void web_replication_put_sync(struct json *json, const struct figures_rep
     json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
     json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
     json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
-    json_boolean(json, "may_have_forgotten", figures->sync.has_forgotten);
+    json_boolean(json, "may_have_forgotten", figures->sync.has_lost_durability);
     json_integer(json, "promises", (int64_t)figures->sync.promises);
     json_integer(json, "promises_needed", (int64_t)figures->sync.promises_needed);
     json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);

@@ -39,7 +39,7 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
 
-/* For a registry that has only some of the keys (registry_guest.h): an archive takes no name that is
+/* For a registry that has only some of the keys (registry_embedded.h): an archive takes no name that is
  * taken outside. The context is that of registry_set_listener. */
 void registry_set_elsewhere(struct registry *registry, registry_is_elsewhere *is_elsewhere);
 

@@ -14,7 +14,7 @@
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_scan.c     random keys, scans, iteration
  *     registry_walk.c     a walk over all keys while they change
- *     registry_guest.c    keys of another host, in the registry while a command runs
+ *     registry_embedded.c    keys of another host, in the registry while a command runs
  *     effect.c            applying effects */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
 #define SKIPLIST_REGISTRY_PARTS_H
@@ -152,7 +152,7 @@ uint64_t registry_name_hash(const struct database *database, struct bytes name);
 uint64_t registry_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The same, with a fast path for the key found last. A miss leaves that one, which may only be lent
- * (registry_guest.h). */
+ * (registry_embedded.h). */
 static inline struct registry_key *registry_find_again(struct database *database,
                                                        struct bytes name) {
     struct registry_key *key = database->recent;

@@ -53,7 +53,7 @@ struct seen {
     int64_t answered_at; /* PING, as a server that may be master */
     int64_t informed_at; /* INFO */
     int64_t offset;
-    bool is_master, has_forgotten;
+    bool is_master, has_lost_durability;
     int master; /* it follows; -1: unknown */
 };
 
@@ -112,7 +112,7 @@ static void sim_driver_read_info(struct seen *seen, const struct sim_reply *repl
     const char *offset = strstr(text, "slave_repl_offset:");
     const char *host = strstr(text, "master_host:10.0.0.");
     seen->is_master = strstr(text, "role:master") != NULL;
-    seen->has_forgotten = strstr(text, "sync_may_have_forgotten:1") != NULL;
+    seen->has_lost_durability = strstr(text, "sync_may_have_forgotten:1") != NULL;
     seen->master = -1;
     seen->offset = 0;
     if (offset != NULL) {
@@ -152,7 +152,7 @@ static int sim_driver_choose(void) {
     int best = -1;
     for (int i = 0; i < driver.options.server_count; i++) {
         const struct seen *seen = &driver.seen[i];
-        if (i != driver.master && sim_driver_is_up(i) && !seen->has_forgotten &&
+        if (i != driver.master && sim_driver_is_up(i) && !seen->has_lost_durability &&
             (best < 0 || seen->offset > driver.seen[best].offset)) {
             best = i;
         }

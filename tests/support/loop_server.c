@@ -34,8 +34,8 @@ static void stop_listening(void *context) {
     (void)context;
 }
 
-static void open_gates(void *context) {
-    tick_open_gates(context);
+static void release_answers(void *context) {
+    tick_release_answers(context);
 }
 
 static void start_loop(struct loop_server *looped, const char *settings) {
@@ -69,7 +69,7 @@ void loop_start_kept(struct loop_server *looped, const char *settings) {
     looped->persistence = persistence_open(&looped->server->settings, error);
     assert_non_null(looped->persistence);
     const struct persistence_host host = durable_host_of(looped->server, looped->persistence);
-    assert_true(persistence_start(looped->persistence, &host, &looped->loop, open_gates,
+    assert_true(persistence_start(looped->persistence, &host, &looped->loop, release_answers,
                                   &looped->tick, error));
     while (looped->server->durability.is_loading) {
         (void)persistence_step(looped->persistence);

@@ -3,7 +3,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_guest.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
@@ -35,11 +35,11 @@ static int stop(void **state) {
 #define FIXTURE_TEST(name) TEST_GIVEN(name, start, stop, struct registry *registry)
 
 /* A board with ann and bob, in no database. */
-static struct registry_key *make_guest(struct registry *registry, struct bytes name) {
+static struct registry_key *make_embedded(struct registry *registry, struct bytes name) {
     struct board board;
     assert_true(registry_create_board(registry, name, DAY_MS, &board));
     struct registry_key *key =
-        registry_guest_create(registry, name, REGISTRY_BOARD, rules_of(board_layout(&board)));
+        registry_embedded_create(registry, name, REGISTRY_BOARD, rules_of(board_layout(&board)));
     assert_non_null(key);
     assert_int_equal(board_put(&board, BYTES("ann"), 7), BOARD_OK);
     assert_int_equal(board_put(&board, BYTES("bob"), 5), BOARD_OK);
@@ -47,88 +47,88 @@ static struct registry_key *make_guest(struct registry *registry, struct bytes n
     return key;
 }
 
-static void free_guest(struct registry *registry, struct registry_key *key) {
-    registry_guest_release(registry, registry_guest_free(key));
+static void free_embedded(struct registry *registry, struct registry_key *key) {
+    registry_embedded_release(registry, registry_embedded_free(key));
 }
 
-FIXTURE_TEST(a_guest_is_found_while_it_is_there_and_only_then) {
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
+FIXTURE_TEST(an_embedded_key_is_found_while_it_is_there_and_only_then) {
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
     assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
     for (int i = 0; i < 3; i++) {
         assert_true(registry_admit(registry, key));
         assert_ptr_equal(registry_find(registry, 0, BYTES("daily"), DAY_MS), key);
-        assert_ptr_equal(registry_guest_first(registry), key);
+        assert_ptr_equal(registry_embedded_first(registry), key);
         assert_int_equal(registry_count(registry, 0), 1);
         assert_int_equal(registry_member_count(registry, 0), 2);
         registry_dismiss(registry, key);
         assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
-        assert_null(registry_guest_first(registry));
+        assert_null(registry_embedded_first(registry));
         assert_int_equal(registry_member_count(registry, 0), 0);
     }
-    free_guest(registry, key);
+    free_embedded(registry, key);
 }
 
 FIXTURE_TEST(a_lent_board_is_found_until_it_is_taken_back) {
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
-    registry_guest_lend(registry, key);
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
+    registry_embedded_lend(registry, key);
     for (int i = 0; i < 2; i++) {
         assert_ptr_equal(registry_find(registry, 0, BYTES("daily"), DAY_MS), key);
-        assert_ptr_equal(registry_guest_find(registry, BYTES("daily")), key);
+        assert_ptr_equal(registry_embedded_find(registry, BYTES("daily")), key);
         assert_null(registry_find(registry, 0, BYTES("weekly"), DAY_MS));
     }
-    assert_null(registry_guest_first(registry));
-    registry_guest_take_back(registry);
+    assert_null(registry_embedded_first(registry));
+    registry_embedded_take_back(registry);
     assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
-    free_guest(registry, key);
+    free_embedded(registry, key);
 }
 
-FIXTURE_TEST(a_guest_keeps_its_members_under_another_name) {
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
-    struct registry_key *named = registry_guest_rename(registry, key, BYTES("weekly"));
+FIXTURE_TEST(an_embedded_key_keeps_its_members_under_another_name) {
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
+    struct registry_key *named = registry_embedded_rename(registry, key, BYTES("weekly"));
     assert_non_null(named);
     assert_true(bytes_equal(registry_name(named), BYTES("weekly")));
     assert_int_equal(board_count(&named->board), 2);
-    struct registry_key *copy = registry_guest_copy(registry, named, BYTES("copy"));
+    struct registry_key *copy = registry_embedded_copy(registry, named, BYTES("copy"));
     assert_non_null(copy);
-    free_guest(registry, named);
+    free_embedded(registry, named);
     assert_int_equal(board_count(&copy->board), 2);
     assert_true(bytes_equal(board_at(&copy->board, 0).member, BYTES("ann")));
-    free_guest(registry, copy);
+    free_embedded(registry, copy);
 }
 
 FIXTURE_TEST(what_needs_memory_and_gets_none_changes_nothing) {
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
     memory_fail_at(1);
-    assert_null(registry_guest_rename(registry, key, BYTES("weekly")));
+    assert_null(registry_embedded_rename(registry, key, BYTES("weekly")));
     assert_true(bytes_equal(registry_name(key), BYTES("daily")));
     for (uint64_t nth = 1; nth < 3; nth++) {
         memory_fail_at(nth);
-        assert_null(registry_guest_copy(registry, key, BYTES("copy")));
+        assert_null(registry_embedded_copy(registry, key, BYTES("copy")));
     }
     memory_fail_at(0);
     assert_int_equal(board_count(&key->board), 2);
-    free_guest(registry, key);
+    free_embedded(registry, key);
     /* A registry that never had a key. */
     struct registry *other = registry_create(1, rules_for, NULL);
     assert_non_null(other);
-    key = make_guest(other, BYTES("daily"));
-    free_guest(other, key);
-    key = registry_guest_create(other, BYTES("stranger"), REGISTRY_HASH, NULL);
+    key = make_embedded(other, BYTES("daily"));
+    free_embedded(other, key);
+    key = registry_embedded_create(other, BYTES("stranger"), REGISTRY_HASH, NULL);
     assert_non_null(key);
     assert_true(registry_admit(other, key));
     registry_dismiss(other, key);
-    assert_null(registry_guest_free(key));
+    assert_null(registry_embedded_free(key));
     registry_destroy(other);
 }
 
-FIXTURE_TEST(a_guest_whose_period_is_over_rolls_over_unless_that_is_held) {
+FIXTURE_TEST(an_embedded_key_whose_period_is_over_rolls_over_unless_that_is_held) {
     rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
     rules.archives_max = RULES_ARCHIVES_ALL;
     rules.is_created = true;
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
     assert_true(key->is_periodic);
     assert_true(registry_admit(registry, key));
-    registry_guest_hold_rolls(registry);
+    registry_embedded_hold_rolls(registry);
     assert_ptr_equal(registry_find(registry, 0, BYTES("daily"), 3 * (int64_t)DAY_MS), key);
     assert_int_equal(board_count(&key->board), 2);
     registry_dismiss(registry, key);
@@ -137,15 +137,15 @@ FIXTURE_TEST(a_guest_whose_period_is_over_rolls_over_unless_that_is_held) {
     assert_int_equal(board_count(&key->board), 0);
     assert_int_equal(registry_count(registry, 0), 2);
     registry_dismiss(registry, key);
-    struct registry_key *archive = registry_guest_first(registry);
+    struct registry_key *archive = registry_embedded_first(registry);
     assert_int_equal(board_count(&archive->board), 2);
     registry_dismiss(registry, archive);
-    free_guest(registry, archive);
-    free_guest(registry, key);
+    free_embedded(registry, archive);
+    free_embedded(registry, key);
 }
 
-FIXTURE_TEST(a_guest_leaves_without_remains) {
-    struct registry_key *key = make_guest(registry, BYTES("daily"));
+FIXTURE_TEST(an_embedded_key_leaves_without_remains) {
+    struct registry_key *key = make_embedded(registry, BYTES("daily"));
     for (uint32_t i = 0; i < 5000; i++) {
         char name[16];
         int size = snprintf(name, sizeof name, "u%u", i);
@@ -155,11 +155,11 @@ FIXTURE_TEST(a_guest_leaves_without_remains) {
     assert_true(registry_admit(registry, key));
     registry_remove_range(registry, key, 10, 4900);
     assert_true(board_has_remains(&key->board));
-    registry_guest_settle(registry);
+    registry_embedded_settle(registry);
     assert_false(board_has_remains(&key->board));
     registry_dismiss(registry, key);
     assert_int_equal(board_count(&key->board), 102);
-    free_guest(registry, key);
+    free_embedded(registry, key);
 }
 
 int main(void) {

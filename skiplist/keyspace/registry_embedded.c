@@ -1,21 +1,21 @@
-/* Keys that belong to another host. See registry_guest.h. */
-#include "skiplist/keyspace/registry_guest.h"
+/* Keys that belong to another host. See registry_embedded.h. */
+#include "skiplist/keyspace/registry_embedded.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_parts.h"
 
-struct registry_key *registry_guest_create(struct registry *registry, struct bytes name,
-                                           uint32_t kind, const struct rules *rules) {
+struct registry_key *registry_embedded_create(struct registry *registry, struct bytes name,
+                                              uint32_t kind, const struct rules *rules) {
     bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
     return registry_reserve_key(registry, 0, (struct registry_new_name){.first = name}, kind, false,
                                 is_periodic);
 }
 
-struct registry_key *registry_guest_rename(struct registry *registry, struct registry_key *key,
-                                           struct bytes name) {
+struct registry_key *registry_embedded_rename(struct registry *registry, struct registry_key *key,
+                                              struct bytes name) {
     struct registry_key *named =
-        registry_guest_create(registry, name, key->kind, registry_rules(key));
+        registry_embedded_create(registry, name, key->kind, registry_rules(key));
     if (named != NULL) {
         board_move_to(&key->board, &named->board);
         memory_free(key);
@@ -23,10 +23,10 @@ struct registry_key *registry_guest_rename(struct registry *registry, struct reg
     return named;
 }
 
-struct registry_key *registry_guest_copy(struct registry *registry, const struct registry_key *key,
-                                         struct bytes name) {
+struct registry_key *registry_embedded_copy(struct registry *registry,
+                                            const struct registry_key *key, struct bytes name) {
     struct registry_key *copy =
-        registry_guest_create(registry, name, key->kind, registry_rules(key));
+        registry_embedded_create(registry, name, key->kind, registry_rules(key));
     if (copy != NULL && !key_kind_board.copy(registry, key, copy)) {
         memory_free(copy);
         return NULL;
@@ -34,7 +34,7 @@ struct registry_key *registry_guest_copy(struct registry *registry, const struct
     return copy;
 }
 
-const struct rules *registry_guest_free(struct registry_key *key) {
+const struct rules *registry_embedded_free(struct registry_key *key) {
     const struct rules *rules = NULL;
     if (key->kind == REGISTRY_BOARD) {
         rules = registry_rules(key);
@@ -44,7 +44,7 @@ const struct rules *registry_guest_free(struct registry_key *key) {
     return rules;
 }
 
-void registry_guest_release(struct registry *registry, const struct rules *rules) {
+void registry_embedded_release(struct registry *registry, const struct rules *rules) {
     rules_release(&registry->rules, rules);
 }
 
@@ -67,7 +67,7 @@ void registry_dismiss(struct registry *registry, struct registry_key *key) {
     }
 }
 
-void registry_guest_lend(struct registry *registry, struct registry_key *key) {
+void registry_embedded_lend(struct registry *registry, struct registry_key *key) {
     struct database *database = &registry->databases[0];
     CHECK(database->count == 0);
     key->expiry_place = EXPIRY_NOWHERE;
@@ -75,20 +75,20 @@ void registry_guest_lend(struct registry *registry, struct registry_key *key) {
     database->recent = key;
 }
 
-void registry_guest_take_back(struct registry *registry) {
+void registry_embedded_take_back(struct registry *registry) {
     registry->databases[0].recent = NULL;
 }
 
-struct registry_key *registry_guest_first_of(const struct registry *registry, uint32_t number) {
+struct registry_key *registry_embedded_first_of(const struct registry *registry, uint32_t number) {
     const struct database *database = registry_read(registry, number);
     return database->count > 0 ? registry_key_at(database, database->count - 1) : NULL;
 }
 
-struct registry_key *registry_guest_first(const struct registry *registry) {
-    return registry_guest_first_of(registry, 0);
+struct registry_key *registry_embedded_first(const struct registry *registry) {
+    return registry_embedded_first_of(registry, 0);
 }
 
-struct registry_key *registry_guest_find(const struct registry *registry, struct bytes name) {
+struct registry_key *registry_embedded_find(const struct registry *registry, struct bytes name) {
     const struct database *database = registry_read(registry, 0);
     struct registry_key *recent = database->recent;
     return recent != NULL && bytes_equal(registry_name(recent), name)
@@ -96,12 +96,12 @@ struct registry_key *registry_guest_find(const struct registry *registry, struct
                : registry_find_name(database, name);
 }
 
-void registry_guest_settle(struct registry *registry) {
+void registry_embedded_settle(struct registry *registry) {
     while (registry->remains.first != NULL) {
         (void)board_free_step(registry->remains.first, UINT32_MAX);
     }
 }
 
-void registry_guest_hold_rolls(struct registry *registry) {
+void registry_embedded_hold_rolls(struct registry *registry) {
     registry->roll_at_ms = INT64_MAX;
 }
