@@ -41,8 +41,9 @@ export async function showBoard(state, context) {
     aside.append(find.element, cardPlace);
 
     async function showMember() {
-        const hadFocus = cardPlace.contains(document.activeElement);
+        const hasFocus = () => cardPlace.contains(document.activeElement);
         if (now.member === null) {
+            const hadFocus = hasFocus();
             card = null;
             replace(cardPlace);
             if (hadFocus) {
@@ -55,9 +56,10 @@ export async function showBoard(state, context) {
         const wanted = now.member.key;
         const made = await memberCard(board, now.member, () => now);
         if (now.member?.key === wanted) {
+            const takesFocus = isFound || hasFocus(); // now: who looks for another one meanwhile keeps it
             card = made;
             replace(cardPlace, made.element);
-            if (isFound || hadFocus) {
+            if (takesFocus) {
                 made.element.focus();
             }
             isFound = false;

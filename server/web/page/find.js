@@ -53,6 +53,8 @@ export function findBox(board, context, state, pick) {
     }
 
     function choose(name) {
+        clearTimeout(timer);
+        asked.abort();
         input.value = "";
         names = [];
         replace(list);
