@@ -123,7 +123,7 @@ NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node 
 # The integration tests that are no C programs.
 SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
                tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run tests/web/run \
-               tests/module/run
+               tests/module/run tests/simulation/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
@@ -132,7 +132,7 @@ SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_
                    lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
-RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
+RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -617,8 +617,8 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(UNITS) $(INTEGRATION) redis-server redis-sentinel haproxy \
-    $(NODE_MODULES)
+tests-build: $(SERVER) $(MODULE) $(MODULE_TEST) $(SIMULATION) $(UNITS) $(INTEGRATION) redis-server \
+    redis-sentinel haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES) $(FLOOR)
