@@ -126,8 +126,8 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
                tests/module/run tests/simulation/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
-SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
+SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
+                   zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
                    lb_data lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll \
                    lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \

@@ -17,7 +17,6 @@ ZSET_TEST(several_fields_come_in_the_order_they_are_asked_for) {
     zset_expect(h, "HMGET none tier name", "[nil nil]");
     zset_use_resp3(h);
     zset_expect(h, "HMGET k none name", "[_ zoe]");
-    zset_expect(h, "HMGET k", "-ERR wrong number of arguments for 'hmget' command");
 }
 
 ZSET_TEST(the_whole_hash_is_flat_in_resp2_and_a_map_in_resp3) {

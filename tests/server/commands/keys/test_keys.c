@@ -34,11 +34,6 @@ HARNESS_TEST(a_removed_board_is_buried_and_then_freed_in_steps,
     assert_int_equal(registry_totals(h->server.registry)->freed, 1);
 }
 
-HARNESS_TEST(del_and_unlink_need_a_key, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
-    harness_expect(h, s, "DEL", "-ERR wrong number of arguments for 'del' command\r\n");
-    harness_expect(h, s, "UNLINK", "-ERR wrong number of arguments for 'unlink' command\r\n");
-}
-
 HARNESS_TEST(keys_that_cannot_be_are_simply_missing,
              "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     char *long_key = malloc(REGISTRY_KEY_MAX + 1);
@@ -63,15 +58,12 @@ HARNESS_TEST(exists_and_touch_count_a_key_named_twice_twice,
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
     harness_expect(h, s, "TOUCH a missing a a", ":3\r\n");
-    harness_expect(h, s, "EXISTS", "-ERR wrong number of arguments for 'exists' command\r\n");
-    harness_expect(h, s, "TOUCH", "-ERR wrong number of arguments for 'touch' command\r\n");
 }
 
 HARNESS_TEST(type_says_zset_or_none, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "TYPE a", "+zset\r\n");
     harness_expect(h, s, "TYPE missing", "+none\r\n");
-    harness_expect(h, s, "TYPE", "-ERR wrong number of arguments for 'type' command\r\n");
 }
 
 HARNESS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none,
@@ -140,8 +132,6 @@ HARNESS_TEST(rename_of_a_missing_key_is_an_error,
     harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAMENX x y", "-ERR no such key\r\n");
-    harness_expect(h, s, "RENAME x", "-ERR wrong number of arguments for 'rename' command\r\n");
-    harness_expect(h, s, "RENAMENX x", "-ERR wrong number of arguments for 'renamenx' command\r\n");
 }
 
 HARNESS_TEST(renamenx_leaves_a_taken_name_alone,
@@ -231,7 +221,6 @@ HARNESS_TEST(copy_refuses_bad_options_and_changes_nothing,
     harness_expect(h, s, "COPY a b DB -1", range);
     harness_expect(h, s, "COPY a b DB 16", range);
     harness_expect(h, s, "COPY x b DB 16", range);
-    harness_expect(h, s, "COPY a", "-ERR wrong number of arguments for 'copy' command\r\n");
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 

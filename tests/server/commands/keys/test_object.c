@@ -30,18 +30,8 @@ SERVER_TEST(a_missing_object_is_nil) {
 }
 
 SERVER_TEST(containers_refuse_what_they_do_not_know) {
-    harness_expect(h, s, "OBJECT", "-ERR wrong number of arguments for 'object' command\r\n");
     harness_expect(h, s, "OBJECT FOO a", "-ERR unknown subcommand 'FOO'. Try OBJECT HELP.\r\n");
-    harness_expect(h, s, "OBJECT ENCODING",
-                   "-ERR wrong number of arguments for 'object|encoding' command\r\n");
-    harness_expect(h, s, "OBJECT FREQ a b",
-                   "-ERR wrong number of arguments for 'object|freq' command\r\n");
-    harness_expect(h, s, "MEMORY", "-ERR wrong number of arguments for 'memory' command\r\n");
     harness_expect(h, s, "MEMORY DOCTOR", "-ERR unknown subcommand 'DOCTOR'. Try MEMORY HELP.\r\n");
-    harness_expect(h, s, "MEMORY USAGE",
-                   "-ERR wrong number of arguments for 'memory|usage' command\r\n");
-    harness_expect(h, s, "MEMORY STATS x",
-                   "-ERR wrong number of arguments for 'memory|stats' command\r\n");
 }
 
 SERVER_TEST(help_lists_the_subcommands) {

@@ -148,7 +148,6 @@ ZSET_TEST(n_is_the_number_of_members_that_follow) {
     zset_expect(h, "LB.GET k 1 a b", syntax);
     zset_expect(h, "LB.GET k x a b", "-ERR value is not an integer or out of range");
     zset_expect(h, "LB.GET k 1 a LIMIT", syntax);
-    zset_expect(h, "LB.GET k 1", "-ERR wrong number of arguments for 'lb.get' command");
 }
 
 ZSET_TEST(many_members_are_found_in_groups) {

@@ -80,8 +80,6 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
         {"REPLICAOF \"a\\r\\nb\" 7001",
          "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
         {"REPLICAOF * 7001", "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
-        {"REPLICAOF 127.0.0.1", "-ERR wrong number of arguments for 'replicaof' command\r\n"},
-        {"SLAVEOF a 1 b", "-ERR wrong number of arguments for 'slaveof' command\r\n"},
     };
     harness_expect_each(h, s, lines);
     assert_int_equal(r->role, REPLICATION_MASTER);
@@ -400,7 +398,6 @@ REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
     harness_expect(h, s, "WAIT 1 a", "-ERR timeout is not an integer or out of range\r\n");
     harness_expect(h, s, "WAIT 1 -1", "-ERR timeout is negative\r\n");
     harness_expect(h, s, "WAIT 1 9223372036854775807", "-ERR timeout is out of range\r\n");
-    harness_expect(h, s, "WAIT 1", "-ERR wrong number of arguments for 'wait' command\r\n");
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "WAIT 1 0", ":1\r\n"); /* it has written nothing */
     s->changed_group = 7;
