@@ -455,20 +455,6 @@ ZSET_TEST(an_error_leaves_no_key_behind) {
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
-ZSET_TEST(members_have_1_to_65536_bytes) {
-    static char bytes[65537];
-    memset(bytes, 'x', sizeof(bytes));
-    struct bytes args[] = {BYTES("LB.ADD"), BYTES("k"), BYTES("1"), {bytes, sizeof(bytes)}};
-    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 4),
-                        "-ERR member is 65537 bytes long: 1..65536 are allowed\r\n");
-    args[3].size--;
-    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 4), ":1\r\n");
-    args[1].at = bytes;
-    args[1].size = 65537;
-    assert_string_equal(harness_run_args(h, h->server.sessions.first, args, 4),
-                        "-ERR key is 65537 bytes long: 1..65536 are allowed\r\n");
-}
-
 ZSET_TEST(many_members_are_one_change) {
     enum { PAIRS = 500 };
     static char line[PAIRS * 16];
