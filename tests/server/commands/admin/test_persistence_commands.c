@@ -198,14 +198,6 @@ static void ask(struct harness *h, struct session *s) {
     assert_int_equal(h->reply.size, 0);
 }
 
-/* Take what was pushed to the client since the last call. */
-static const char *pushed(struct session *s) {
-    static char text[1024];
-    snprintf(text, sizeof text, "%.*s", (int)s->output.size, s->output.at);
-    buffer_clear(&s->output);
-    return text;
-}
-
 static void take_step(struct harness *h, struct session *s) {
     (void)jobs_step(&h->server, 0, true);
     if (s->is_pushed) {
@@ -221,7 +213,7 @@ static const char *take_answer(struct harness *h, struct session *s) {
     job_answer(&h->server, job, &reply);
     assert_null(s->job);
     assert_false(fake.is_streaming);
-    return pushed(s);
+    return harness_output(s);
 }
 
 DISK_TEST(a_backup_is_sent_in_pieces) {
@@ -231,15 +223,15 @@ DISK_TEST(a_backup_is_sent_in_pieces) {
     take_step(h, s); /* begins */
     assert_true(fake.is_streaming);
     take_step(h, s);
-    assert_string_equal(pushed(s), "$5\r\npiece\r\n");
+    assert_string_equal(harness_output(s), "$5\r\npiece\r\n");
     fake.is_waiting = true;
     take_step(h, s);
-    assert_string_equal(pushed(s), "");
+    assert_string_equal(harness_output(s), "");
     assert_false(jobs_have_steps(&h->server));
     fake.is_waiting = false;
     assert_true(jobs_have_steps(&h->server));
     take_step(h, s);
-    assert_string_equal(pushed(s), "$5\r\npiece\r\n");
+    assert_string_equal(harness_output(s), "$5\r\npiece\r\n");
     take_step(h, s);
     assert_string_equal(take_answer(h, s),
                         "+END group=7 time=2026-01-01T00:00:00Z boards=2 members=3\r\n");

@@ -1,10 +1,11 @@
 /* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. */
 #include "tests/support/harness.h"
 
+#define KEYS_TEST(name) HARNESS_TEST(name, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n")
+
 /* ---- DEL, UNLINK ---- */
 
-HARNESS_TEST(del_counts_a_key_named_twice_once,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(del_counts_a_key_named_twice_once) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
     harness_expect(h, s, "DEL a missing a b", ":2\r\n");
@@ -12,14 +13,13 @@ HARNESS_TEST(del_counts_a_key_named_twice_once,
     harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
-HARNESS_TEST(unlink_removes_as_del_does, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(unlink_removes_as_del_does) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "UNLINK a a missing", ":1\r\n");
     harness_expect(h, s, "ZSCORE a m", "$-1\r\n");
 }
 
-HARNESS_TEST(a_removed_board_is_buried_and_then_freed_in_steps,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(a_removed_board_is_buried_and_then_freed_in_steps) {
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD a %d m%d", i, i);
     }
@@ -34,8 +34,7 @@ HARNESS_TEST(a_removed_board_is_buried_and_then_freed_in_steps,
     assert_int_equal(registry_totals(h->server.registry)->freed, 1);
 }
 
-HARNESS_TEST(keys_that_cannot_be_are_simply_missing,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(keys_that_cannot_be_are_simply_missing) {
     char *long_key = malloc(REGISTRY_KEY_MAX + 1);
     assert_non_null(long_key);
     memset(long_key, 'k', REGISTRY_KEY_MAX + 1);
@@ -53,21 +52,19 @@ HARNESS_TEST(keys_that_cannot_be_are_simply_missing,
 
 /* ---- EXISTS, TOUCH, TYPE ---- */
 
-HARNESS_TEST(exists_and_touch_count_a_key_named_twice_twice,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(exists_and_touch_count_a_key_named_twice_twice) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
     harness_expect(h, s, "TOUCH a missing a a", ":3\r\n");
 }
 
-HARNESS_TEST(type_says_zset_or_none, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(type_says_zset_or_none) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "TYPE a", "+zset\r\n");
     harness_expect(h, s, "TYPE missing", "+none\r\n");
 }
 
-HARNESS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
     harness_run(h, s, "ZADD a 1 m");
     struct stats *stats = &h->server.stats;
     stats->keyspace_hits = stats->keyspace_misses = 0;
@@ -84,8 +81,7 @@ HARNESS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none,
     assert_int_equal(stats->keyspace_misses, 2);
 }
 
-HARNESS_TEST(every_database_has_its_own_keys,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(every_database_has_its_own_keys) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "SELECT 15");
     harness_expect(h, s, "EXISTS a", ":0\r\n");
@@ -96,8 +92,7 @@ HARNESS_TEST(every_database_has_its_own_keys,
 
 /* ---- RENAME, RENAMENX ---- */
 
-HARNESS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry) {
     harness_run(h, s, "ZADD lap:1 30 ann 20 bob");
     harness_run(h, s, "PEXPIREAT lap:1 1767225700000");
     harness_expect(h, s, "RENAME lap:1 best", "+OK\r\n");
@@ -108,8 +103,7 @@ HARNESS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry,
                           "-ERR value -1 is out of range: field 'seconds'");
 }
 
-HARNESS_TEST(rename_replaces_what_stood_at_the_new_name,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(rename_replaces_what_stood_at_the_new_name) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_run(h, s, "EXPIRE b 100");
@@ -119,23 +113,20 @@ HARNESS_TEST(rename_replaces_what_stood_at_the_new_name,
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-HARNESS_TEST(rename_to_itself_changes_nothing,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(rename_to_itself_changes_nothing) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "RENAME a a", "+OK\r\n");
     harness_expect(h, s, "RENAMENX a a", ":0\r\n");
     harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
 }
 
-HARNESS_TEST(rename_of_a_missing_key_is_an_error,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(rename_of_a_missing_key_is_an_error) {
     harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAMENX x y", "-ERR no such key\r\n");
 }
 
-HARNESS_TEST(renamenx_leaves_a_taken_name_alone,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(renamenx_leaves_a_taken_name_alone) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_expect(h, s, "RENAMENX a b", ":0\r\n");
@@ -144,8 +135,7 @@ HARNESS_TEST(renamenx_leaves_a_taken_name_alone,
     harness_expect(h, s, "EXISTS a c", ":1\r\n");
 }
 
-HARNESS_TEST(renamenx_takes_a_name_that_has_expired,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(renamenx_takes_a_name_that_has_expired) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_run(h, s, "PEXPIRE b 10");
@@ -156,8 +146,7 @@ HARNESS_TEST(renamenx_takes_a_name_that_has_expired,
 
 /* ---- COPY ---- */
 
-HARNESS_TEST(copy_takes_layout_order_times_and_expiry_along,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_takes_layout_order_times_and_expiry_along) {
     harness_run(h, s, "ZADD lap:1 30 zoe");
     harness_run(h, s, "ZADD lap:1 30 ann");
     harness_run(h, s, "ZADD lap:1 30 kim");
@@ -169,8 +158,7 @@ HARNESS_TEST(copy_takes_layout_order_times_and_expiry_along,
     harness_expect(h, s, "ZCARD lap:1", ":3\r\n");
 }
 
-HARNESS_TEST(copy_replaces_only_when_told_to,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_replaces_only_when_told_to) {
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
     harness_expect(h, s, "COPY a b", ":0\r\n");
@@ -179,7 +167,7 @@ HARNESS_TEST(copy_replaces_only_when_told_to,
     harness_expect(h, s, "ZREVRANGE b 0 -1", "*1\r\n$1\r\nm\r\n");
 }
 
-HARNESS_TEST(copy_goes_to_another_database, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_goes_to_another_database) {
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "COPY a a DB 3", ":1\r\n");
     harness_expect(h, s, "COPY a a db 3", ":0\r\n");
@@ -189,8 +177,7 @@ HARNESS_TEST(copy_goes_to_another_database, "layout lap FIELD seconds 32 ASC\nbo
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-HARNESS_TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not) {
     const char *same = "-ERR source and destination objects are the same\r\n";
     harness_expect(h, s, "COPY x x", same);
     harness_run(h, s, "ZADD a 1 m");
@@ -198,14 +185,12 @@ HARNESS_TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not,
     harness_expect(h, s, "COPY a a DB 0 REPLACE", same);
 }
 
-HARNESS_TEST(copy_of_a_missing_key_answers_zero,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_of_a_missing_key_answers_zero) {
     harness_expect(h, s, "COPY x y", ":0\r\n");
     harness_expect(h, s, "EXISTS y", ":0\r\n");
 }
 
-HARNESS_TEST(copy_refuses_bad_options_and_changes_nothing,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(copy_refuses_bad_options_and_changes_nothing) {
     harness_run(h, s, "ZADD a 1 m");
     const char *integer = "-ERR value is not an integer or out of range\r\n";
     const char *range = "-ERR DB index is out of range\r\n";
@@ -240,8 +225,7 @@ static void expect_name_refused(struct harness *h, struct session *s, const char
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-HARNESS_TEST(a_new_name_has_1_to_65536_bytes,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(a_new_name_has_1_to_65536_bytes) {
     static const char *const commands[] = {"RENAME", "RENAMENX", "COPY"};
     harness_run(h, s, "ZADD a 1 m");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -257,7 +241,7 @@ HARNESS_TEST(a_new_name_has_1_to_65536_bytes,
     free(name);
 }
 
-HARNESS_TEST(names_may_hold_any_byte, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(names_may_hold_any_byte) {
     harness_run(h, s, "ZADD \"a\\x00\\r\\nb\" 1 m");
     harness_expect(h, s, "EXISTS \"a\\x00\\r\\nb\"", ":1\r\n");
     harness_expect(h, s, "EXISTS a", ":0\r\n");
@@ -266,27 +250,6 @@ HARNESS_TEST(names_may_hold_any_byte, "layout lap FIELD seconds 32 ASC\nboard la
 }
 
 /* ---- memory ---- */
-
-/* Run words separated by blanks; only the handler's nth allocation fails. */
-static const char *run_without_memory(struct harness *h, struct session *s, const char *line,
-                                      uint64_t nth) {
-    struct bytes args[8];
-    struct request request = {.count = 0, .args = args};
-    for (const char *at = line; *at != '\0'; at += strspn(at, " ")) {
-        assert_true(request.count < 8);
-        args[request.count++] = (struct bytes){.at = at, .size = strcspn(at, " ")};
-        at += strcspn(at, " ");
-    }
-    buffer_clear(&h->reply);
-    assert_non_null(buffer_reserve(&h->reply, 1024));
-    struct reply reply;
-    reply_init(&reply, &h->reply, s->protocol);
-    memory_fail_at(nth);
-    harness_execute(&h->server, s, &request, &reply);
-    memory_fail_at(0);
-    *buffer_reserve(&h->reply, 1) = '\0';
-    return h->reply.at;
-}
 
 /* Each allocation fails in turn: the error must be replied and nothing changed. */
 static void expect_all_or_nothing(struct harness *h, struct session *s, const char *line,
@@ -298,7 +261,7 @@ static void expect_all_or_nothing(struct harness *h, struct session *s, const ch
     harness_run(h, s, "ZADD a 2 m 1 n");
     harness_run(h, s, "ZADD b 5 o");
     for (uint64_t nth = 1; nth < 1000; nth++) {
-        const char *reply = run_without_memory(h, s, line, nth);
+        const char *reply = harness_run_failing(h, s, line, nth);
         if (strcmp(reply, done) == 0) {
             return;
         }
@@ -313,8 +276,7 @@ static void expect_all_or_nothing(struct harness *h, struct session *s, const ch
     fail();
 }
 
-HARNESS_TEST(without_memory_a_command_changes_nothing,
-             "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(without_memory_a_command_changes_nothing) {
     expect_all_or_nothing(h, s, "COPY a b REPLACE", ":1\r\n");
     expect_all_or_nothing(h, s, "COPY a c", ":1\r\n");
     expect_all_or_nothing(h, s, "COPY a a DB 9", ":1\r\n");
@@ -324,13 +286,13 @@ HARNESS_TEST(without_memory_a_command_changes_nothing,
     expect_all_or_nothing(h, s, "EXPIRE a 100", ":1\r\n");
 }
 
-HARNESS_TEST(removal_needs_no_memory, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n") {
+KEYS_TEST(removal_needs_no_memory) {
     static const char *const lines[] = {"DEL a b", "UNLINK a b"};
     for (size_t i = 0; i < 2; i++) {
         for (uint64_t nth = 1; nth <= 4; nth++) {
             harness_run(h, s, "ZADD a 2 m");
             harness_run(h, s, "ZADD b 2 m");
-            assert_string_equal(run_without_memory(h, s, lines[i], nth), ":2\r\n");
+            assert_string_equal(harness_run_failing(h, s, lines[i], nth), ":2\r\n");
             harness_expect(h, s, "DBSIZE", ":0\r\n");
         }
     }

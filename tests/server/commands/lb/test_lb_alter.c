@@ -1,6 +1,7 @@
 /* LB.ALTER, what refuses writes, and LIMIT, sentence by sentence. */
 #include "codec/timestamp.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
+#include "tests/support/shadow.h"
 
 static int64_t us(const char *text) {
     int64_t time_us = 0;
@@ -334,9 +335,7 @@ ZSET_TEST(without_memory_nothing_is_altered) {
     zset_expect(h, "EXPIRE k 1000", ":1");
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
-        memory_fail_at(nth);
-        const char *answered = run_words(h, "LB.ALTER k PERIOD DAY CAP 3");
-        memory_fail_at(0);
+        const char *answered = harness_run_failing(h, s, "LB.ALTER k PERIOD DAY CAP 3", nth);
         is_done = strcmp(answered, "+OK\r\n") == 0;
         assert_true(is_done || strncmp(answered, "-OOM", 4) == 0);
         expect_part(h, "LB.INFO k", is_done ? "cap :3 " : "cap nil ");

@@ -1,5 +1,5 @@
 /* LB.GET, sentence by sentence. */
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 
 static const char syntax[] = "-ERR syntax error";
 
@@ -173,10 +173,8 @@ ZSET_TEST(many_members_are_found_in_groups) {
     }
 }
 
-TEST(without_memory_nothing_is_sorted) {
-    struct harness *h = harness_with("LB.ADD k 1 a", false);
-    memory_fail_at(1);
-    assert_string_equal(run_words(h, "LB.GET k 1 a SORT"), "-OOM out of memory\r\n");
-    memory_fail_at(0);
-    harness_destroy(h);
+ZSET_TEST(without_memory_nothing_is_sorted) {
+    zset_expect(h, "LB.ADD k 1 a", ":1");
+    assert_string_equal(harness_run_failing(h, s, "LB.GET k 1 a SORT", 1),
+                        "-OOM out of memory\r\n");
 }

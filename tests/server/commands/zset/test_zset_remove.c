@@ -112,20 +112,9 @@ ZSET_TEST(removal_needs_no_memory) {
     for (int i = 0; i < 3000; i++) {
         zset_run(h, "ZADD k %d member:%d", i % 97, i);
     }
-    struct bytes args[] = {BYTES("ZREM"), BYTES("k"), {0}};
-    struct request request = {.args = args, .count = 3};
     for (int i = 0; i < 3000; i++) {
-        char member[32];
-        args[2] = (struct bytes){.at = member,
-                                 .size = (size_t)snprintf(member, sizeof(member), "member:%d", i)};
-        buffer_clear(&h->reply);
-        struct reply reply;
-        reply_init(&reply, &h->reply, 2);
-        memory_fail_at(1);
-        harness_execute(&h->server, h->server.sessions.first, &request, &reply);
-        memory_fail_at(0);
-        assert_int_equal(h->reply.size, 4);
-        assert_memory_equal(h->reply.at, ":1\r\n", 4);
+        const char *line = formatted("ZREM k member:%d", i);
+        assert_string_equal(harness_run_failing(h, s, line, 1), ":1\r\n");
     }
     assert_null(zset_board(h, "k"));
 }
@@ -176,15 +165,7 @@ ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
         zset_run(h, "ZADD k %d member:%d", i, i);
     }
     char *before = zset_dump(h, "k");
-    struct bytes args[] = {BYTES("ZPOPMIN"), BYTES("k"), BYTES("900")};
-    struct request request = {.args = args, .count = 3};
-    struct buffer small;
-    struct reply reply;
-    buffer_init(&small, 1000);
-    reply_init(&reply, &small, 2);
-    harness_execute(&h->server, h->server.sessions.first, &request, &reply);
-    assert_true(small.is_broken);
-    buffer_deinit(&small);
+    assert_true(harness_breaks(h, s, "ZPOPMIN k 900", 1000));
     char *after = zset_dump(h, "k");
     assert_string_equal(before, after);
     free(before);

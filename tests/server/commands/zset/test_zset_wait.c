@@ -5,17 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
-static const char *received(struct session *session) {
-    static char text[4096];
-    assert_true(session->output.size < sizeof text);
-    if (session->output.size > 0) {
-        memcpy(text, session->output.at, session->output.size);
-    }
-    text[session->output.size] = '\0';
-    buffer_clear(&session->output);
-    return text;
-}
-
 static void assert_valid(const struct harness *h) {
     const char *reason = "";
     if (!wait_validate(&h->server.waits, &reason)) {
@@ -36,11 +25,11 @@ SERVER_TEST(a_client_waits_until_its_time_is_over) {
     assert_int_equal(s->wait.state, WAIT_FOR_KEY);
     assert_false(give_up(h, 1000, 10));
     assert_int_equal(s->wait.state, WAIT_NONE);
-    assert_string_equal(received(s), "*-1\r\n");
+    assert_string_equal(harness_output(s), "*-1\r\n");
     s->protocol = 3;
     harness_expect(h, s, "BZMPOP 1 1 q MIN", "");
     assert_false(give_up(h, 1000000, 10));
-    assert_string_equal(received(s), "_\r\n");
+    assert_string_equal(harness_output(s), "_\r\n");
     harness_expect(h, s, "BZPOPMAX q 9223372036854775.8", "");
     assert_int_equal(wait_next_due_ms(&h->server.waits), INT64_MAX);
 }
@@ -61,7 +50,7 @@ TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
     }
     assert_int_equal(steps, (MANY + STEP - 1) / STEP);
     for (int i = 0; i < MANY; i++) {
-        assert_string_equal(received(sessions[i]), "*-1\r\n");
+        assert_string_equal(harness_output(sessions[i]), "*-1\r\n");
     }
     harness_destroy(h);
 }
@@ -78,9 +67,9 @@ TEST(whoever_came_first_is_served_first) {
     assert_non_null(strstr(list, " flags=b "));
     assert_non_null(strstr(harness_run(h, other, "INFO clients"), "blocked_clients:2\r\n"));
     harness_expect(h, other, "ZADD q 1 x 2 y 3 z", ":3\r\n");
-    assert_string_equal(received(first), "*3\r\n$1\r\nq\r\n$1\r\nz\r\n$1\r\n3\r\n");
-    assert_string_equal(received(second), "*2\r\n$1\r\nq\r\n*2\r\n*2\r\n$1\r\nx\r\n,1\r\n"
-                                          "*2\r\n$1\r\ny\r\n,2\r\n");
+    assert_string_equal(harness_output(first), "*3\r\n$1\r\nq\r\n$1\r\nz\r\n$1\r\n3\r\n");
+    assert_string_equal(harness_output(second), "*2\r\n$1\r\nq\r\n*2\r\n*2\r\n$1\r\nx\r\n,1\r\n"
+                                                "*2\r\n$1\r\ny\r\n,2\r\n");
     harness_expect(h, other, "EXISTS q", ":0\r\n");
     harness_destroy(h);
 }
@@ -93,7 +82,7 @@ SERVER_TEST(an_empty_board_is_waited_for) {
     harness_expect(h, other, "EXPIRE q 100", ":1\r\n");
     assert_int_equal(s->wait.state, WAIT_FOR_KEY);
     harness_run(h, other, "LB.ADD q 5 m");
-    assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
+    assert_string_equal(harness_output(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
     harness_expect(h, other, "EXISTS q", ":1\r\n");
 }
 
@@ -111,7 +100,7 @@ SERVER_TEST(a_board_that_takes_no_writes_is_waited_for) {
     assert_int_equal(s->wait.state, WAIT_FOR_KEY);
     harness_expect(h, other, "LB.ALTER q THAW", "+OK\r\n");
     waiting_serve(&h->server);
-    assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
+    assert_string_equal(harness_output(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
 }
 
 SERVER_TEST(a_board_that_opens_later_is_waited_for) {
@@ -128,7 +117,7 @@ SERVER_TEST(a_board_that_opens_later_is_waited_for) {
     assert_int_equal(s->wait.state, WAIT_FOR_KEY);
     assert_false(give_up(h, 1000, 10));
     waiting_serve_opened(&h->server);
-    assert_string_equal(received(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
+    assert_string_equal(harness_output(s), "*3\r\n$1\r\nq\r\n$1\r\nm\r\n$1\r\n5\r\n");
     assert_int_equal(h->server.waits.opens_ms, 0);
 }
 
@@ -139,7 +128,7 @@ SERVER_TEST(keys_with_names_that_no_board_has_are_waited_for) {
     assert_string_equal(harness_run_args(h, s, args, 4), "");
     assert_int_equal(s->wait.keys.counts[SUBSCRIPTION_KEY], 1);
     assert_false(give_up(h, 1000, 10));
-    assert_string_equal(received(s), "*-1\r\n");
+    assert_string_equal(harness_output(s), "*-1\r\n");
 }
 
 TEST(each_allocation_of_a_wait_fails_in_turn) {
@@ -239,7 +228,7 @@ static void add_members(struct twin *twin, struct random *random) {
         }
         char expected[128];
         sprintf(expected, "*3\r\n$1\r\n%u\r\n$2\r\nm%u\r\n$1\r\n%u\r\n", key, next, next);
-        assert_string_equal(received(twin->sessions[twin->waiting[i].client]), expected);
+        assert_string_equal(harness_output(twin->sessions[twin->waiting[i].client]), expected);
         take(twin, i);
         next++;
     }
