@@ -127,9 +127,8 @@ SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/bala
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
-                   zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
-                   lb_data lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll \
-                   lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
+                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_create lb_data \
+                   lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" TEST_TIMES="$(B)/test-times" tests/run
