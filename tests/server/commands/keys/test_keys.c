@@ -1,22 +1,21 @@
-/* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. */
+/* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. Random ones, among
+ * databases and with expiry: tests/integration/twin.c and differential.c. */
 #include "tests/support/harness.h"
 
+#define SAME            "-ERR source and destination objects are the same\r\n"
 #define KEYS_TEST(name) HARNESS_TEST(name, "layout lap FIELD seconds 32 ASC\nboard lap:* lap\n")
 
 /* ---- DEL, UNLINK ---- */
 
-KEYS_TEST(del_counts_a_key_named_twice_once) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "ZADD b 1 m");
-    harness_expect(h, s, "DEL a missing a b", ":2\r\n");
-    harness_expect(h, s, "DEL a", ":0\r\n");
-    harness_expect(h, s, "DBSIZE", ":0\r\n");
-}
-
-KEYS_TEST(unlink_removes_as_del_does) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "UNLINK a a missing", ":1\r\n");
-    harness_expect(h, s, "ZSCORE a m", "$-1\r\n");
+KEYS_TEST(a_key_named_twice_is_removed_once_and_counted_twice) {
+    static const char *const rows[][2] = {
+        {"ZADD a 1 m", ":1\r\n"},         {"ZADD b 1 m", ":1\r\n"},
+        {"EXISTS a a missing", ":2\r\n"}, {"TOUCH a missing a a", ":3\r\n"},
+        {"TYPE a", "+zset\r\n"},          {"TYPE missing", "+none\r\n"},
+        {"DEL a missing a", ":1\r\n"},    {"UNLINK b b missing", ":1\r\n"},
+        {"ZSCORE b m", "$-1\r\n"},        {"DBSIZE", ":0\r\n"},
+    };
+    harness_expect_each(h, s, rows);
 }
 
 KEYS_TEST(a_removed_board_is_buried_and_then_freed_in_steps) {
@@ -52,18 +51,6 @@ KEYS_TEST(keys_that_cannot_be_are_simply_missing) {
 
 /* ---- EXISTS, TOUCH, TYPE ---- */
 
-KEYS_TEST(exists_and_touch_count_a_key_named_twice_twice) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
-    harness_expect(h, s, "TOUCH a missing a a", ":3\r\n");
-}
-
-KEYS_TEST(type_says_zset_or_none) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "TYPE a", "+zset\r\n");
-    harness_expect(h, s, "TYPE missing", "+none\r\n");
-}
-
 KEYS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
     harness_run(h, s, "ZADD a 1 m");
     struct stats *stats = &h->server.stats;
@@ -81,15 +68,6 @@ KEYS_TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
     assert_int_equal(stats->keyspace_misses, 2);
 }
 
-KEYS_TEST(every_database_has_its_own_keys) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "SELECT 15");
-    harness_expect(h, s, "EXISTS a", ":0\r\n");
-    harness_expect(h, s, "DEL a", ":0\r\n");
-    harness_run(h, s, "SELECT 0");
-    harness_expect(h, s, "EXISTS a", ":1\r\n");
-}
-
 /* ---- RENAME, RENAMENX ---- */
 
 KEYS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry) {
@@ -103,45 +81,30 @@ KEYS_TEST(rename_moves_the_board_with_its_layout_times_and_expiry) {
                           "-ERR value -1 is out of range: field 'seconds'");
 }
 
-KEYS_TEST(rename_replaces_what_stood_at_the_new_name) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "ZADD b 2 n");
-    harness_run(h, s, "EXPIRE b 100");
-    harness_expect(h, s, "RENAME a b", "+OK\r\n");
-    harness_expect(h, s, "ZREVRANGE b 0 -1 WITHSCORES", "*2\r\n$1\r\nm\r\n$1\r\n1\r\n");
-    harness_expect(h, s, "TTL b", ":-1\r\n");
-    harness_expect(h, s, "DBSIZE", ":1\r\n");
-}
-
-KEYS_TEST(rename_to_itself_changes_nothing) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "RENAME a a", "+OK\r\n");
-    harness_expect(h, s, "RENAMENX a a", ":0\r\n");
-    harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
-}
-
-KEYS_TEST(rename_of_a_missing_key_is_an_error) {
-    harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
-    harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
-    harness_expect(h, s, "RENAMENX x y", "-ERR no such key\r\n");
-}
-
-KEYS_TEST(renamenx_leaves_a_taken_name_alone) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "ZADD b 2 n");
-    harness_expect(h, s, "RENAMENX a b", ":0\r\n");
-    harness_expect(h, s, "ZSCORE b n", "$1\r\n2\r\n");
-    harness_expect(h, s, "RENAMENX a c", ":1\r\n");
-    harness_expect(h, s, "EXISTS a c", ":1\r\n");
-}
-
-KEYS_TEST(renamenx_takes_a_name_that_has_expired) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "ZADD b 2 n");
-    harness_run(h, s, "PEXPIRE b 10");
-    h->wall_us += 20000;
-    harness_expect(h, s, "RENAMENX a b", ":1\r\n");
-    harness_expect(h, s, "ZSCORE b m", "$1\r\n1\r\n");
+KEYS_TEST(names_are_taken_left_alone_and_missing) {
+    static const char *const rows[][2] = {
+        {"ZADD a 1 m", ":1\r\n"},
+        {"ZADD b 2 n", ":1\r\n"},
+        {"EXPIRE b 100", ":1\r\n"},
+        {"RENAME a a", "+OK\r\n"},
+        {"RENAMENX a a", ":0\r\n"},
+        {"RENAMENX a b", ":0\r\n"},
+        {"COPY a b", ":0\r\n"},
+        {"RENAME x y", "-ERR no such key\r\n"},
+        {"RENAME x x", "-ERR no such key\r\n"},
+        {"RENAMENX x y", "-ERR no such key\r\n"},
+        {"COPY x y", ":0\r\n"},
+        {"COPY x x", SAME},
+        {"COPY a a DB 0 REPLACE", SAME},
+        {"RENAME a b", "+OK\r\n"},
+        {"TTL b", ":-1\r\n"},
+        {"ZREVRANGE b 0 -1 WITHSCORES", "*2\r\n$1\r\nm\r\n$1\r\n1\r\n"},
+        {"COPY b b REPLACE DB 15 DB 3 REPLACE", ":1\r\n"},
+        {"SELECT 3", "+OK\r\n"},
+        {"ZSCORE b m", "$1\r\n1\r\n"},
+        {"DBSIZE", ":1\r\n"},
+    };
+    harness_expect_each(h, s, rows);
 }
 
 /* ---- COPY ---- */
@@ -156,38 +119,6 @@ KEYS_TEST(copy_takes_layout_order_times_and_expiry_along) {
     harness_expect(h, s, "PEXPIRETIME other", ":1767225700000\r\n");
     harness_run(h, s, "ZREM other zoe");
     harness_expect(h, s, "ZCARD lap:1", ":3\r\n");
-}
-
-KEYS_TEST(copy_replaces_only_when_told_to) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "ZADD b 2 n");
-    harness_expect(h, s, "COPY a b", ":0\r\n");
-    harness_expect(h, s, "ZSCORE b m", "$-1\r\n");
-    harness_expect(h, s, "COPY a b REPLACE", ":1\r\n");
-    harness_expect(h, s, "ZREVRANGE b 0 -1", "*1\r\n$1\r\nm\r\n");
-}
-
-KEYS_TEST(copy_goes_to_another_database) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "COPY a a DB 3", ":1\r\n");
-    harness_expect(h, s, "COPY a a db 3", ":0\r\n");
-    harness_expect(h, s, "COPY a a REPLACE DB 15 DB 3 REPLACE", ":1\r\n");
-    harness_run(h, s, "SELECT 3");
-    harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
-    harness_expect(h, s, "DBSIZE", ":1\r\n");
-}
-
-KEYS_TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not) {
-    const char *same = "-ERR source and destination objects are the same\r\n";
-    harness_expect(h, s, "COPY x x", same);
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "COPY a a", same);
-    harness_expect(h, s, "COPY a a DB 0 REPLACE", same);
-}
-
-KEYS_TEST(copy_of_a_missing_key_answers_zero) {
-    harness_expect(h, s, "COPY x y", ":0\r\n");
-    harness_expect(h, s, "EXISTS y", ":0\r\n");
 }
 
 KEYS_TEST(copy_refuses_bad_options_and_changes_nothing) {
