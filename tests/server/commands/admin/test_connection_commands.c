@@ -370,15 +370,6 @@ SERVER_TEST(switches_are_kept_and_shown) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), " flags=N "));
 }
 
-SERVER_TEST(help_names_every_subcommand) {
-    const char *reply = harness_run(h, s, "client help");
-    assert_non_null(strstr(reply, "+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands"));
-    const struct command *client = command_find(BYTES("CLIENT"));
-    for (const struct command *const *entry = client->subcommands; *entry != NULL; entry++) {
-        assert_non_null(strstr(reply, (*entry)->name));
-    }
-}
-
 /* ---- MONITOR ---- */
 
 SERVER_TEST(a_monitor_sees_what_others_run_as_redis_prints_it) {
