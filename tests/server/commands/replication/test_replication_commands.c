@@ -8,13 +8,13 @@
 
 /* A test with a server, its state of replication, and a client of it. */
 #define REPLICATION_TEST(name)                                                                     \
-    static void name##_with(struct harness *h, struct session *s, struct replication *r);    \
+    static void name##_with(struct harness *h, struct session *s, struct replication *r);          \
     SERVER_TEST(name) {                                                                            \
-        name##_with(h, s, &h->server.replication);                                           \
+        name##_with(h, s, &h->server.replication);                                                 \
     }                                                                                              \
-    static void name##_with(__attribute__((unused)) struct harness *h,                       \
-                                  __attribute__((unused)) struct session *s,                       \
-                                  __attribute__((unused)) struct replication *r)
+    static void name##_with(__attribute__((unused)) struct harness *h,                             \
+                            __attribute__((unused)) struct session *s,                             \
+                            __attribute__((unused)) struct replication *r)
 
 #define WITH_REPLICATOR                                                                            \
     struct replicator replicator = {.server = &h->server};                                         \
@@ -31,6 +31,12 @@ static struct session *connect_replica(struct harness *h, uint16_t port, enum re
 static bool has_line(struct harness *h, struct session *s, const char *line) {
     const char *wanted = formatted("\r\n%s\r\n", line);
     return strstr(harness_run(h, s, "INFO replication"), wanted) != NULL;
+}
+
+static void pass(struct harness *h, int64_t ms) {
+    h->wall_us += ms * 1000;
+    server_update_time(&h->server);
+    failover_step(&h->server, false);
 }
 
 /* ---- the role ---- */
@@ -512,9 +518,7 @@ REPLICATION_TEST(failover_under_a_sentinel_is_for_the_sentinel_to_order) {
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
     assert_int_equal(r->failover.port, 7001);
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
-    h->wall_us += 1000000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1000);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "REPLCONF HANDOVER", "-ERR syntax error\r\n");
@@ -530,14 +534,10 @@ REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is
     assert_string_equal(replicator.calls, "follow handover ");
     assert_int_equal(r->role, REPLICATION_REPLICA);
     assert_string_equal(h->server.settings.replicaof_host == NULL ? "" : "set", "");
-    h->wall_us += 999000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 999);
     assert_int_equal(r->role, REPLICATION_REPLICA);
     assert_int_equal(failover_due_ms(&h->server), h->server.clock.monotonic_ms + 1);
-    h->wall_us += 1000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1);
     assert_int_equal(r->role, REPLICATION_MASTER);
     assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
 }
@@ -591,22 +591,16 @@ REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
     connect_replica(h, 7001, REPLICA_ONLINE);
     r->group = 9;
     harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
-    h->wall_us += 999000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 999);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
-    h->wall_us += 1000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     harness_expect(h, s, "FAILOVER ABORT", "+OK\r\n");
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001 FORCE TIMEOUT 1000", "+OK\r\n");
-    h->wall_us += 1000000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1000);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
     assert_int_equal(r->role, REPLICATION_REPLICA);
     failover_end(&h->server, false); /* refused: a master again */
