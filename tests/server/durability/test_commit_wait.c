@@ -15,10 +15,6 @@
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- a disk that waits for the test ---- */
 
 static struct disk disk_held;
@@ -369,7 +365,7 @@ LOOP_TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits, ALWAYS) {
         {"SELECT 1\r\nEXISTS k\r\n", "+OK\r\n:0\r\n"},
         {"PUBLISH a x\r\n", ":1\r\n"},
     };
-    for (size_t i = 0; i < sizeof free_ones / sizeof free_ones[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(free_ones); i++) {
         int own = loop_connect(f);
         loop_send(own, free_ones[i][0]);
         if (free_ones[i][1] != NULL) {
@@ -387,7 +383,7 @@ LOOP_TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits, ALWAYS) {
         "LB.WHERE m\r\n",        "MULTI\r\nZSCORE k m\r\nEXEC\r\n",
         "OBJECT ENCODING k\r\n",
     };
-    enum { WAITING = sizeof waiting / sizeof waiting[0] };
+    enum { WAITING = COUNT_OF(waiting) };
     int waits[WAITING];
     for (int i = 0; i < WAITING; i++) {
         waits[i] = loop_connect(f);
@@ -414,7 +410,7 @@ LOOP_TEST(on_a_full_disk_a_new_key_is_not_shown, ALWAYS) {
     wait_until_refused(f);
     static const char *const waiting[] = {"KEYS *\r\n", "DBSIZE\r\n",    "EXISTS fresh\r\n",
                                           "SCAN 0\r\n", "RANDOMKEY\r\n", "LB.LIST\r\n"};
-    for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(waiting); i++) {
         int own = loop_connect(f);
         loop_send(own, waiting[i]);
         loop_expect_nothing(f, own);
@@ -475,11 +471,11 @@ TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
                                          "LB.ALTER k0 CAP 1\r\n",
                                          "HDEL h0 f\r\n",
                                          "MULTI\r\nDEL h0\r\nZADD k1 3 z\r\nEXEC\r\n"};
-    enum { READS = sizeof reads / sizeof reads[0], WRITES = sizeof writes / sizeof writes[0] };
+    enum { READS = COUNT_OF(reads), WRITES = COUNT_OF(writes) };
     static char before[READS][4096], reply[4096];
     struct random random = random_begin(__func__);
     uint32_t came = 0, waited = 0;
-    for (int round = 0; round < (is_short() ? 12 : 200); round++) {
+    for (int round = 0; round < (is_short_run() ? 12 : 200); round++) {
         struct loop_server *f = begin(ALWAYS);
         int ann = loop_connect(f);
         loop_ask(f, ann,
@@ -796,7 +792,7 @@ static void run_counting(const char *test_name, const char *settings, int rounds
 }
 
 TEST(no_number_is_seen_before_it_is_on_disk) {
-    run_counting(__func__, ALWAYS, is_short() ? 20000 : 100000);
+    run_counting(__func__, ALWAYS, is_short_run() ? 20000 : 100000);
 }
 
 /* ---- effects that are long ---- */

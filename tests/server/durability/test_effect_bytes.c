@@ -10,10 +10,6 @@
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static struct effect_encoder encoder;
 static struct effect_decoder decoder;
 
@@ -108,11 +104,11 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
 }
 
 TEST(whoever_reads_all_effects_has_the_same_boards) {
-    run_twins(__func__, 12, is_short() ? 2000 : 10000, 3);
+    run_twins(__func__, 12, is_short_run() ? 2000 : 10000, 3);
 }
 
 TEST(the_same_holds_of_large_boards) {
-    run_twins(__func__, 1000, is_short() ? 1000 : 5000, 50);
+    run_twins(__func__, 1000, is_short_run() ? 1000 : 5000, 50);
 }
 
 /* ---- reading one by one ---- */
@@ -296,7 +292,7 @@ TEST(keys_of_any_difference_are_kept) {
     struct buffer chunk;
     size_t count = 0;
     const uint64_t ends[] = {0, UINT64_MAX, 1, UINT64_MAX - 1, INT64_MAX, UINT64_C(1) << 63, 0};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
         keys[count++] = ends[i];
         keys[count++] = ends[i];
     }
@@ -308,7 +304,7 @@ TEST(keys_of_any_difference_are_kept) {
             count++;
         }
     }
-    while (count < sizeof keys / sizeof *keys) {
+    while (count < COUNT_OF(keys)) {
         keys[count++] = random_next(&random) >> random_below(&random, 64);
     }
     begin_chunk(&chunk);
@@ -334,11 +330,11 @@ TEST(members_and_names_of_any_size_are_kept) {
     struct buffer chunk;
     struct effect put = {.kind = EFFECT_PUT};
     memset(text, 'x', sizeof text);
-    for (size_t i = 0; i < sizeof name_sizes / sizeof *name_sizes; i++) {
+    for (size_t i = 0; i < COUNT_OF(name_sizes); i++) {
         put.name = (struct bytes){text, name_sizes[i]};
         put.database = (uint32_t)i;
         begin_chunk(&chunk);
-        for (size_t k = 0; k < sizeof member_sizes / sizeof *member_sizes; k++) {
+        for (size_t k = 0; k < COUNT_OF(member_sizes); k++) {
             put.member = (struct bytes){text, member_sizes[k]};
             put.kind = EFFECT_PUT;
             effect_encode(&encoder, &put);
@@ -346,7 +342,7 @@ TEST(members_and_names_of_any_size_are_kept) {
             effect_encode(&encoder, &put);
         }
         begin_reading(&chunk);
-        for (size_t k = 0; k < sizeof member_sizes / sizeof *member_sizes; k++) {
+        for (size_t k = 0; k < COUNT_OF(member_sizes); k++) {
             put.member = (struct bytes){text, member_sizes[k]};
             put.kind = EFFECT_PUT;
             assert_reads_effect(&put);
@@ -420,7 +416,7 @@ static void make_random_rules(struct random *random, struct rules *rules) {
         "FIELD a 30 TIME 20 D START 2000-01-01T00:00:00Z",
         "FIELD a 30 TIME 20 H",
     };
-    parse_rules(layouts[random_below(random, sizeof layouts / sizeof *layouts)], rules);
+    parse_rules(layouts[random_below(random, COUNT_OF(layouts))], rules);
     rules->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
     rules->keeps_best = random_below(random, 2) == 0;
     rules->is_created = random_below(random, 2) == 0;
@@ -596,7 +592,7 @@ TEST(boards_of_a_snapshot_are_read_in_pieces) {
         entries[i] =
             (struct board_entry){.key = UINT64_MAX - i * i, .member = {names[i], (size_t)size}};
     }
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
         struct effect put = {
             .kind = EFFECT_PUT, .name = BYTES("other"), .member = BYTES("bob"), .member_key = 7};
         struct effect take = {.kind = EFFECT_TAKE,
@@ -784,7 +780,7 @@ TEST(any_bytes_are_read_without_harm) {
     struct random random = random_begin(__func__);
     struct buffer chunk;
     make_small_chunk(&chunk);
-    int rounds = is_short() ? 20000 : 200000;
+    int rounds = is_short_run() ? 20000 : 200000;
     for (int i = 0; i < rounds; i++) {
         size_t size = 1 + random_below(&random, chunk.size);
         char *any = malloc(size);
@@ -826,7 +822,7 @@ TEST(lengths_that_lie_are_seen) {
         {"\x03\x00", 2},                                       /* rules of an empty slot */
         {"\x03\x90", 2},                                       /* of slot 16 */
     };
-    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+    for (size_t i = 0; i < COUNT_OF(records); i++) {
         char *chunk = malloc(records[i].size + 3);
         assert_non_null(chunk);
         memcpy(chunk, "\x06\x00k", 3);

@@ -24,7 +24,7 @@ static const struct kept {
             {"version_2", 1, 2, 0, false},
             {"version_3", 3, 3, 1, false},
             {"version_4", 4, 4, 1, true}};
-enum { KEPT = sizeof kept / sizeof *kept };
+enum { KEPT = COUNT_OF(kept) };
 _Static_assert(FILE_FORMAT == 4, "keep a directory of the new version, too");
 
 /* The members of a board, best first. */
@@ -74,14 +74,14 @@ static const struct expected expected[] = {
     {.name = "group", .members = "b a", .layout = PLAIN},
     {.database = 3, .name = "far", .members = "yan zoe", .layout = PLAIN},
 };
-enum { EXPECTED = sizeof expected / sizeof *expected };
+enum { EXPECTED = COUNT_OF(expected) };
 
 static void copy_directory(const char *folder, const char *to) {
     char from[DIRECTORY_PATH_MAX];
     size_t folder_size = (size_t)(strrchr(__FILE__, '/') - __FILE__);
     snprintf(from, sizeof from, "%.*s/%s", (int)folder_size, __FILE__, folder);
     assert_int_equal(mkdir(directory_join(to, "kept"), 0700), 0);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
         size_t size;
         char *bytes = file_read(directory_join(from, files[i]), &size);
         file_write(directory_join(directory_join(to, "kept"), files[i]), bytes, size);

@@ -430,7 +430,7 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "base ../leaderboard.1.base sequence 5\n",
         "journal leaderboard.1.journal first\n",
     };
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(wrong); i++) {
         assert_refused(formatted("%s%s", title, wrong[i]), "offset 23: not a manifest line");
     }
     const char *journal = "journal leaderboard.7.journal first 100\n";
@@ -439,7 +439,7 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "journal leaderboard.6.journal first 200\n",
         "journal leaderboard.8.journal first 99\n",
     };
-    for (unsigned i = 0; i < sizeof after / sizeof after[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(after); i++) {
         assert_refused(formatted("%s%s%s", title, journal, after[i]),
                        "offset 63: not a manifest line");
     }

@@ -41,7 +41,7 @@ static char *log_of(void (*commit)(void), int expected_signal) {
         /* The signals that the test program or a sanitizer turns it into, or that a shell ignores in
          * the background. */
         static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
-        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(numbers); i++) {
             signal(numbers[i], SIG_DFL);
         }
         if (!log_open(path, LOG_NOTICE) || freopen("/dev/null", "w", stderr) == NULL) {
@@ -146,7 +146,7 @@ TEST(the_report_says_what_ran_and_what_info_said_last) {
         "report info used_memory:2\n",
         "report end"};
     const char *at = log;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         const char *found = strstr(at, texts[i]);
         if (found == NULL) {
             fail_msg("the log does not say \"%s\" in its place: %s", texts[i], log);

@@ -6,10 +6,6 @@
 #include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/registry_workload.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- a twin that follows by effects ---- */
 
 enum { QUEUE_MAX = 300, MEMBER_ROOM = 512, NAME_ROOM = 128 };
@@ -150,17 +146,17 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
 }
 
 TEST(whoever_applies_all_effects_has_the_same) {
-    run_twins(__func__, 12, is_short() ? 4000 : 20000, 1, false);
+    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 1, false);
 }
 
 TEST(the_same_holds_of_large_boards) {
-    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, false);
+    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, false);
 }
 
 /* Only large boards are prefetched. */
 TEST(effects_may_be_applied_many_at_once) {
-    run_twins(__func__, 12, is_short() ? 4000 : 20000, 20, true);
-    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, true);
+    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 20, true);
+    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, true);
 }
 
 /* ---- what is reported ---- */
@@ -345,7 +341,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
         {.kind = EFFECT_RULES, .name = BYTES("no"), .rules = rules},
         {.kind = EFFECT_FILL, .name = BYTES("r"), .rules = rules},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_impossible(registry, refused[i]);
         workload_assert_equal(registry, same);
     }

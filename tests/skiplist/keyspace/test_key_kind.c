@@ -602,7 +602,7 @@ TEST(an_effect_of_another_kind_is_impossible) {
     };
     uint32_t applied;
     assert_int_equal(effect_apply(registry, of_notes, 2, &applied), EFFECT_OK);
-    for (size_t i = 0; i < sizeof of_boards / sizeof *of_boards; i++) {
+    for (size_t i = 0; i < COUNT_OF(of_boards); i++) {
         assert_int_equal(effect_apply(registry, &of_boards[i], 1, &applied), EFFECT_IMPOSSIBLE);
         assert_int_equal(applied, 0);
     }

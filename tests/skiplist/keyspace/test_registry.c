@@ -93,10 +93,6 @@ static void free_everything(struct registry *registry) {
     assert_int_equal(registry_totals(registry)->unfreed, 0);
 }
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- creating and removing keys ---- */
 
 /* A test with an empty registry. */
@@ -583,7 +579,7 @@ static struct bytes scan_name(char *name, char kind, int number) {
 TEST(scanning_visits_what_stays_whatever_changes) {
     struct random random = random_begin(__func__);
     char name[16];
-    for (int round = 0; round < (is_short() ? 10 : 60); round++) {
+    for (int round = 0; round < (is_short_run() ? 10 : 60); round++) {
         struct registry *registry = create_registry();
         bool is_new;
         for (int i = 0; i < SCAN_STABLE; i++) {
@@ -743,7 +739,7 @@ static struct registry *create_small_world(void) {
 TEST(no_memory_leaves_the_registry_as_it_was) {
     bool (*const operations[])(struct registry *) = {fail_create, fail_rename,    fail_rename_here,
                                                      fail_copy,   fail_put_board, fail_expiry};
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    for (size_t i = 0; i < COUNT_OF(operations); i++) {
         bool is_done = false;
         uint64_t nth = 1;
         for (; !is_done; nth++) {
@@ -1131,7 +1127,7 @@ TEST(it_behaves_as_an_array_of_keys_does) {
     uint64_t live_before = memory_live_count();
     static struct twin twin;
     twin = (struct twin){.registry = create_registry(), .random = random_begin(__func__)};
-    int steps = is_short() ? 4000 : 40000;
+    int steps = is_short_run() ? 4000 : 40000;
     for (int i = 0; i < steps; i++) {
         twin_step(&twin);
         assert_twins(&twin);

@@ -6,10 +6,6 @@
 #include "skiplist/keyspace/registry_mirror.h"
 #include "tests/support/registry_workload.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static void assert_same_boards(const struct board *a, const struct board *b) {
     struct board_cursor at_a, at_b;
     struct board_entry entry_a, entry_b;
@@ -78,7 +74,7 @@ static struct registry_key *pick(struct workload *workload) {
 }
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
-    const uint32_t rounds = is_short() ? 2000 : 30000;
+    const uint32_t rounds = is_short_run() ? 2000 : 30000;
     struct workload workload;
     uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
     workload_begin(&workload, __func__, 300);

@@ -665,7 +665,7 @@ TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
         {"nothing@2026-11-16", 86400000, true, false},
     };
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct registry *registry = create_registry();
         write_key(registry, "day", 3, now_ms);
         struct registry_key *key = write_key(registry, "expires", 3, now_ms);
@@ -760,7 +760,7 @@ static uint64_t census(const struct registry *registry) {
     uint64_t sum = 0;
     static const char *const names[] = {"week",          "day", "x", "plain3", "week@2026-11-23",
                                         "day@2026-11-29"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct registry_key *key =
             registry_peek(registry, 0, bytes_from_text(names[i]), INT64_MIN);
         sum = sum * 10000 + (key != NULL ? board_count(&key->board) + 1 : 0);
@@ -774,7 +774,7 @@ TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
         try_create, try_rename,       try_copy,        try_roll_due, try_roll};
     int64_t now_ms = ms("2026-11-29T22:00:00+08:00");
     int64_t later_ms = ms("2026-12-01T12:00:00+08:00");
-    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
         bool is_done = false;
         uint64_t failures = 0;
         for (uint64_t nth = 1; !is_done; nth++) {
@@ -976,7 +976,7 @@ static const char *twin_name(struct twin *twin, bool may_be_archive) {
     static const char *const names[] = {"day", "day2", "week", "week2", "month", "plain", "other"};
     static char picked[TWIN_NAME];
     snprintf(picked, sizeof picked, "%s",
-             names[random_below(&twin->random, sizeof names / sizeof names[0])]);
+             names[random_below(&twin->random, COUNT_OF(names))]);
     if (may_be_archive && random_below(&twin->random, 3) == 0) {
         int index = (int)random_below(&twin->random, TWIN_KEYS);
         for (int i = 0; i < TWIN_KEYS; i++) {
@@ -1214,9 +1214,9 @@ TEST(a_registry_of_periods_is_as_its_naive_twin) {
     static struct twin twin;
     twin = (struct twin){.registry = create_registry(), .random = random_begin(__func__)};
     twin.now_ms = ms("2026-02-26T23:59:00Z");
-    int count = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 20000 : 100000;
+    int count = is_short_run() ? 20000 : 100000;
     for (int step = 0; step < count; step++) {
-        steps[random_below(&twin.random, sizeof steps / sizeof steps[0])](&twin);
+        steps[random_below(&twin.random, COUNT_OF(steps))](&twin);
         if (step % 50 == 0) {
             twin_compare(&twin);
             twin_tidy(&twin);

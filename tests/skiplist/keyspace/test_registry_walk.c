@@ -9,10 +9,6 @@
 
 enum { TAKES_MAX = 50, ENTRIES_MAX = 300, MEMBER_ROOM = 512 };
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- a naive loader ---- */
 
 struct line {
@@ -364,10 +360,10 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
         registry_walk_end(walker.workload.registry);
         workload_some(&walker, 50);
     }
-    if (!is_short()) {
+    if (!is_short_run()) {
         static const enum effect_kind kinds[] = {EFFECT_PUT,    EFFECT_TAKE,   EFFECT_CUT,
                                                  EFFECT_REMOVE, EFFECT_RENAME, EFFECT_EXPIRE};
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        for (size_t i = 0; i < COUNT_OF(kinds); i++) {
             assert_true(walker.open_count[kinds[i]] > 0);
         }
     }
@@ -379,11 +375,11 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
 }
 
 TEST(a_walk_and_the_effects_on_what_it_passed_make_the_same) {
-    run_walks(__func__, 12, 7, is_short() ? 60 : 400);
+    run_walks(__func__, 12, 7, is_short_run() ? 60 : 400);
 }
 
 TEST(the_same_holds_of_large_boards) {
-    run_walks(__func__, 1000, ENTRIES_MAX, is_short() ? 20 : 150);
+    run_walks(__func__, 1000, ENTRIES_MAX, is_short_run() ? 20 : 150);
 }
 
 /* ---- sentences ---- */
