@@ -1,10 +1,8 @@
 /* A walk over all boards while they change: its entries, and the effects on keys it has passed,
  * reproduce the registry. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_walk.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
 enum { TAKES_MAX = 50, ENTRIES_MAX = 300, MEMBER_ROOM = 512 };
@@ -208,17 +206,9 @@ static void write_cut(struct walker *walker, const struct effect *effect) {
 }
 
 static void write_fill(struct walker *walker, const struct effect *effect) {
-    const struct board *board = &effect->key->board;
-    uint32_t count = board_count(board);
-    struct effect part = *effect;
-    part.kind = EFFECT_CREATE;
-    take_effect(&walker->loader, &part);
-    part.kind = EFFECT_PUT;
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_latest = board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
-        struct board_entry entry = board_at(board, is_latest ? count - 1 - i : i);
-        part.member = entry.member;
-        part.member_key = entry.key;
+    struct effect_fill fill = {.whole = *effect};
+    struct effect part;
+    while (effect_fill_next(&fill, &part)) {
         take_effect(&walker->loader, &part);
     }
 }
@@ -384,30 +374,15 @@ TEST(the_same_holds_of_large_boards) {
 
 /* ---- sentences ---- */
 
-static struct registry_key *write_key(struct registry *registry, const char *name, uint32_t count) {
-    bool is_new;
-    struct registry_key *key =
-        registry_find_or_create(registry, 0, bytes_from_text(name), 0, &is_new);
-    assert_non_null(key);
-    for (uint32_t i = 0; i < count; i++) {
-        char text[16];
-        struct board_member member;
-        int size = snprintf(text, sizeof text, "m%u", i);
-        board_look_up(&key->board, (struct bytes){text, (size_t)size}, NULL, &member);
-        assert_int_equal(registry_put_member(registry, key, &member, 1000 - i), BOARD_OK);
-    }
-    return key;
+static struct registry *create_registry(void) {
+    return workload_create_registry(1);
 }
 
-/* A test with an empty registry. */
-#define REGISTRY_TEST(name)                                                                        \
-    static void name##_in(struct registry *registry);                                              \
-    TEST(name) {                                                                                   \
-        struct registry *registry = workload_create_registry(1);                                   \
-        name##_in(registry);                                                                       \
-        registry_destroy(registry);                                                                \
-    }                                                                                              \
-    static void name##_in(struct registry *registry)
+#define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_registry)
+
+static struct registry_key *write_key(struct registry *registry, const char *name, uint32_t count) {
+    return key_create(registry, 0, name, count, 0);
+}
 
 REGISTRY_TEST(every_board_is_walked_once_from_its_best_member) {
     struct registry_walk_piece piece;
@@ -421,7 +396,7 @@ REGISTRY_TEST(every_board_is_walked_once_from_its_best_member) {
         assert_int_equal(piece.is_first, rank == 0);
         assert_int_equal(piece.is_last, rank == 6);
         assert_int_equal(piece.count, rank == 6 ? 1 : 3);
-        assert_int_equal(entries[0].key, 1000 - rank);
+        assert_int_equal(entries[0].key, 7 - rank);
     }
     assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_DONE);
     assert_false(registry_walk_next(registry, entries, 3, &piece));
@@ -462,14 +437,9 @@ static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
-    struct rules rules;
-    bool is_new;
-    rules_copy(registry_rules(write_key(registry, name, 1)), &rules);
+    struct rules rules = *workload_rules(name[0]);
     rules.is_created = true;
-    assert_int_equal(registry_flush(registry, 0), 1);
-    assert_non_null(
-        registry_find_or_create_like(registry, 0, bytes_from_text(name), &rules, 0, &is_new));
-    const struct registry_key *key = write_key(registry, name, 3);
+    const struct registry_key *key = key_create_like(registry, name, &rules, 3, 0);
     registry_walk_begin(registry);
     for (uint32_t i = 0; i < pieces; i++) {
         assert_true(registry_walk_next(registry, &entry, 1, &piece));
