@@ -241,6 +241,31 @@ TEST(a_directory_of_an_older_version_is_loaded_and_goes_on_in_this_one) {
     }
 }
 
+/* What is torn off its end was never acknowledged; the journal that goes on is of this version. */
+TEST(a_journal_of_an_older_version_may_have_a_torn_tail) {
+    char directory[DIRECTORY_PATH_MAX];
+    struct durable_server durable;
+    struct store_state files_now;
+    size_t size;
+    directory_make(directory);
+    copy_directory("version_1", directory);
+    const char *path = formatted("%s/kept/leaderboard.2.journal", directory);
+    char *bytes = file_read(path, &size);
+    file_write(path, bytes, size - 3);
+    free(bytes);
+    durable_start(&durable, directory, "appendonly yes\n");
+    put_hash(&durable, "profile:ann");
+    durable_stop(&durable);
+    read_state(directory, &files_now);
+    assert_int_equal(files_now.journal_count, 2);
+    durable_start(&durable, directory, "appendonly yes\n");
+    assert_board(durable.server->registry, &expected[0]);
+    assert_hash(durable.server->registry, "profile:ann");
+    durable_stop(&durable);
+    assert_hashes(directory, 1);
+    directory_remove(directory);
+}
+
 TEST(a_file_of_a_later_version_is_refused) {
     char head[FILE_FORMAT_MAGIC];
     file_format_put(head, "LBJRNL", FILE_FORMAT);
