@@ -1,13 +1,10 @@
 /* Journals: groups are read back unchanged, and damage is always detected. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 
 #include "codec/little.h"
-#include "codec/memory.h"
 #include "server/durability/journal_file.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/random.h"
 
@@ -21,33 +18,24 @@ struct made {
     uint64_t id;
 };
 
-static char directory[DIRECTORY_PATH_MAX];
 static int directory_fd;
 static struct made made; /* the last one made */
-static uint64_t live_before;
 /* Bit i: group i is linked to the next. */
 static unsigned links;
 
 static int set_up(void **state) {
-    (void)state;
-    live_before = memory_live_count();
+    (void)directory_set_up(state);
     links = 0;
-    directory_make(directory);
     directory_fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     assert_true(directory_fd >= 0);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
     free(made.bytes);
     made.bytes = NULL;
     disk_close(directory_fd);
-    directory_remove(directory);
-    assert_int_equal(memory_live_count(), live_before);
-    return 0;
+    return directory_tear_down(state);
 }
 
 static const char *file_path(void) {
@@ -581,7 +569,7 @@ IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
         assert_int_equal(status, JOURNAL_FAILED);
         assert_non_null(strstr(reader.error, "out of memory: reading "));
         journal_reader_close(&reader);
-        assert_int_equal(memory_live_count(), live_before);
+        assert_int_equal(memory_live_count(), directory_live_before);
     }
 }
 

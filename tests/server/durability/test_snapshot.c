@@ -1,37 +1,23 @@
 /* A snapshot written during changes holds the boards as they are at its end: random changes between
  * all of its steps, and a comparison of what is loaded with what was there. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/effect_listener.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/registry_workload.h"
 
-static char directory[DIRECTORY_PATH_MAX];
-
 static int set_up(void **state) {
-    (void)state;
-    directory_make(directory);
+    (void)directory_set_up(state);
     log_set_level(LOG_WARNING);
     quick_disk_begin();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
-    directory_remove(directory);
     return 0;
 }
 
@@ -252,7 +238,7 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     assert_int_equal(memory_live_count(), live_before);
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, directory_tear_down)
 
 IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,

@@ -1,40 +1,28 @@
 /* Snapshots: blocks are read back unchanged, or not at all. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/durability/snapshot_file.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/random.h"
 
 enum { BLOCKS_MAX = 8 };
 
-static char directory[DIRECTORY_PATH_MAX];
 static int directory_fd;
-static uint64_t live_before;
 
 static int set_up(void **state) {
-    (void)state;
-    live_before = memory_live_count();
-    directory_make(directory);
+    (void)directory_set_up(state);
     directory_fd = open(directory, O_RDONLY | O_DIRECTORY);
     assert_true(directory_fd >= 0);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
     close(directory_fd);
-    directory_remove(directory);
-    assert_int_equal(memory_live_count(), live_before);
-    return 0;
+    return directory_tear_down(state);
 }
 
 static const char *file_path(void) {
@@ -373,7 +361,7 @@ IN_FIXTURE(whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot) {
             } else {
                 assert_int_equal(error, i == FAILURE_ENOSPC ? ENOSPC : EIO);
             }
-            assert_int_equal(memory_live_count(), live_before);
+            assert_int_equal(memory_live_count(), directory_live_before);
             remove(file_path());
         }
     }

@@ -1,6 +1,4 @@
 /* The log line of a fatal signal, from processes that cause one. */
-#include "tests/support/test.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,9 +9,7 @@
 #include "codec/thread_signals.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
-#include "tests/support/directory.h"
-
-static char directory[DIRECTORY_PATH_MAX];
+#include "tests/support/directory_test.h"
 
 static bool describe(const void *context, struct fault_command *command) {
     *command = (struct fault_command){.name = context,
@@ -249,16 +245,4 @@ TEST(in_another_thread_no_command_is_blamed) {
                 (const char *[]){"signal=SIGSEGV code=1 address=0x10 command=none", NULL});
 }
 
-static int setup(void **state) {
-    (void)state;
-    directory_make(directory);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    directory_remove(directory);
-    return 0;
-}
-
-TEST_MAIN(setup, teardown)
+TEST_MAIN(directory_set_up, directory_tear_down)
