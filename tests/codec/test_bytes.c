@@ -122,7 +122,7 @@ TEST(text_that_is_no_integer_is_refused_and_changes_nothing) {
         BYTES_INIT("-100000000000000000000"),
         BYTES_INIT("184467440737095516150"),
     };
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         int64_t i64 = 77;
         uint64_t u64 = 77;
         assert_false(bytes_parse_i64(refused[i], &i64));

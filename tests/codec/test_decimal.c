@@ -74,7 +74,7 @@ TEST(every_zero_is_zero_without_a_sign) {
         "0",   "-0",   "+0",    "0.0",      "-.0",       "0.",        "000",
         "0e0", "0e99", "-0e-9", "0e999999", "0e-999999", "0.000e400", "0e99999999999999999999999",
     };
-    for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(zeros); i++) {
         assert_parses(zeros[i], 0, positive(0));
         assert_parses(zeros[i], DECIMAL_SCALE_MAX, positive(0));
     }
@@ -102,7 +102,7 @@ TEST(sixty_four_bits_fit_and_no_more) {
         "2e19",
         "1844674407370955161.6e1",
     };
-    for (size_t i = 0; i < sizeof(too_wide) / sizeof(too_wide[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(too_wide); i++) {
         assert_refused(bytes_from_text(too_wide[i]), 0, DECIMAL_OUT_OF_RANGE);
     }
     assert_refused(BYTES("18.446744073709551616"), 18, DECIMAL_OUT_OF_RANGE);
@@ -155,7 +155,7 @@ TEST(what_no_scale_keeps_is_refused_and_changes_nothing) {
         {"1e20", DECIMAL_OUT_OF_RANGE},
         {"1e9223372036854775807", DECIMAL_OUT_OF_RANGE},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct decimal value = positive(77);
         unsigned scale = 99;
         enum decimal_status status =
@@ -199,7 +199,7 @@ TEST(digits_beyond_the_scale_are_too_precise) {
         "1.5000000000000000000000000001",
         "18446744073709551.5555",
     };
-    for (size_t i = 0; i < sizeof(too_precise) / sizeof(too_precise[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(too_precise); i++) {
         assert_refused(bytes_from_text(too_precise[i]), 1, DECIMAL_TOO_PRECISE);
     }
     assert_refused(BYTES("1.5"), 0, DECIMAL_TOO_PRECISE);
@@ -239,7 +239,7 @@ TEST(other_decimals_beyond_the_scale_stay_too_precise) {
         {"4.9406564584124654e-324", 18},
         {"2.6749999999999998", 2},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_refused(bytes_from_text(refused[i].text), refused[i].scale, DECIMAL_TOO_PRECISE);
     }
 }
@@ -306,7 +306,7 @@ TEST(text_of_another_form_is_not_a_number) {
         BYTES_INIT("1e9999999999999999999999x"),
         BYTES_INIT("(1"),
     };
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_refused(refused[i], 0, DECIMAL_NOT_A_NUMBER);
         assert_refused(refused[i], DECIMAL_SCALE_MAX, DECIMAL_NOT_A_NUMBER);
     }
@@ -388,7 +388,7 @@ TEST(values_compare_as_on_a_line) {
         negative(UINT64_MAX), negative(2), negative(1),          positive(0),
         positive(1),          positive(2), positive(UINT64_MAX),
     };
-    int count = sizeof(line) / sizeof(line[0]);
+    int count = COUNT_OF(line);
     for (int a = 0; a < count; a++) {
         for (int b = 0; b < count; b++) {
             assert_int_equal(decimal_compare(line[a], line[b]), (a > b) - (a < b));
@@ -624,11 +624,11 @@ TEST(infinite_and_too_wide_limits_are_open_or_leave_nothing_inside) {
     static const char *const low[] = {
         "-inf", "-INF", "-Infinity", "(-inf", "-1e30", "(-1e30", "-18446744073709551616",
     };
-    for (size_t i = 0; i < sizeof(high) / sizeof(high[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(high); i++) {
         assert_bound(high[i], 0, false, DECIMAL_BOUND_HIGHEST, positive(0), false);
         assert_bound(high[i], 0, true, DECIMAL_BOUND_HIGHEST, positive(0), true);
     }
-    for (size_t i = 0; i < sizeof(low) / sizeof(low[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(low); i++) {
         assert_bound(low[i], 0, true, DECIMAL_BOUND_LOWEST, positive(0), false);
         assert_bound(low[i], 0, false, DECIMAL_BOUND_LOWEST, positive(0), true);
     }
@@ -647,7 +647,7 @@ TEST(limits_that_are_no_numbers_are_refused_and_change_nothing) {
         BYTES_INIT("in"),   BYTES_INIT("infi"),  BYTES_INIT("--inf"), BYTES_INIT("[1"),
         BYTES_INIT("1)"),   BYTES_INIT("inf\0"),
     };
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct decimal_bound bound = {.kind = DECIMAL_BOUND_VALUE, .value = positive(77)};
         bool is_empty = true;
         assert_int_equal(decimal_parse_bound(refused[i], 2, true, &bound, &is_empty),

@@ -251,7 +251,7 @@ TEST(a_long_segment_stands_at_any_place_of_a_long_text) {
     size += SIZE - 1;
     pattern[size++] = '*';
     pattern[size] = 'a';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
         struct bytes bytes = {.at = text, .size = TEXT_SIZE};
         memset(text, 'a', TEXT_SIZE);
         text[places[i]] = 'b';
@@ -313,7 +313,7 @@ TEST(hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds) {
     memset(text, 'a', TEXT_SIZE);
     struct glob glob;
     clock_t begin = clock();
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         char pattern[GLOB_PATTERN_MAX];
         size_t size = 0;
         pattern[size++] = '*';

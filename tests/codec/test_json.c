@@ -68,7 +68,7 @@ TEST(what_is_not_utf8_has_its_bytes_beside_it) {
         {"\xc3", "{\"m\":\"\\\\xc3\",\"m_base64\":\"ww==\"}"},
         {"\xed\xa0\x80", "{\"m\":\"\\\\xed\\\\xa0\\\\x80\",\"m_base64\":\"7aCA\"}"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct json json = begin();
         json_open(&json, NULL, '{');
         json_bytes(&json, "m", bytes_from_text(cases[i].bytes));
@@ -91,10 +91,10 @@ TEST(utf8_is_what_unicode_says) {
         "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
         "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
         "\xe2\x82",     "\xf0\x9f\x91",     "\xe2\x82x",        "\xfe"};
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(right); i++) {
         assert_true(utf8_is_valid(bytes_from_text(right[i])));
     }
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_false(utf8_is_valid(bytes_from_text(wrong[i])));
     }
 }
@@ -152,7 +152,7 @@ TEST(damaged_strings_are_refused) {
                                         "\"\\ud83d\\u0041\"",
                                         "\"\\ud83d\\",
                                         "\"\\udc4b\""};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_false(reads(wrong[i], true, "", 64));
     }
 }

@@ -113,7 +113,7 @@ TEST(a_hand_packed_integer_of_64_bits_is_exact_to_the_last_bit) {
     static const int64_t scores[] = {INT64_MIN,           INT64_MIN + 1,       -1,       0, 1,
                                      1309426671287543601, 1309426671287543602, INT64_MAX};
     uint64_t previous = 0;
-    for (size_t i = 0; i < sizeof(scores) / sizeof(scores[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(scores); i++) {
         uint64_t key = key_of(&layout, &scores[i], 0);
         assert_int_equal(key, (uint64_t)scores[i] + (1ULL << 63));
         assert_true(i == 0 || key > previous);
@@ -228,7 +228,7 @@ static bool make_narrow_text(unsigned number, unsigned field_count, unsigned bit
                         kinds[number / bits_max % 4]);
         number /= bits_max * 4;
     }
-    if (number >= sizeof(times) / sizeof(times[0])) {
+    if (number >= COUNT_OF(times)) {
         return false;
     }
     sprintf(text, "%s", times[number]);
@@ -241,7 +241,7 @@ TEST(keys_of_narrow_layouts_order_as_their_tuples_do) {
         unsigned bits_max;
     } families[] = {{1, 6}, {2, 3}, {3, 2}};
     unsigned layout_count = 0;
-    for (size_t family = 0; family < sizeof(families) / sizeof(families[0]); family++) {
+    for (size_t family = 0; family < COUNT_OF(families); family++) {
         char text[LAYOUT_TEXT_MAX];
         for (unsigned number = 0; make_narrow_text(number, families[family].field_count,
                                                    families[family].bits_max, text);
@@ -287,7 +287,7 @@ static const char *const wide_texts[] = {
     "FIELD a 20 FIELD b 20",
 };
 
-enum { WIDE_COUNT = sizeof(wide_texts) / sizeof(wide_texts[0]) };
+enum { WIDE_COUNT = COUNT_OF(wide_texts) };
 
 static uint64_t bits_of(uint64_t number, unsigned bits) {
     return bits == 64 ? number : number & ((1ULL << bits) - 1);
@@ -398,7 +398,7 @@ TEST(wide_ranges_hold_exactly_the_values_inside) {
             uint64_t last = 0;
             any_count += layout_key_range(&layout, bound_of(lower), bound_of(upper), &first, &last);
             uint64_t keys[] = {random_key(&random, &layout), first, last, first - 1, last + 1};
-            for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+            for (size_t k = 0; k < COUNT_OF(keys); k++) {
                 uint64_t key = bits_of(keys[k], layout.bits_total);
                 struct decimal value = layout_field_decimal(lead, layout_ordinal(&layout, key, 0));
                 bool is_inside =
@@ -450,7 +450,7 @@ TEST(a_field_takes_its_range_and_refuses_the_rest) {
         {"FIELD a 64 ASC SIGNED SCALE 18", "-9.223372036854775808", "9.223372036854775807",
          "-9.223372036854775809", "9.223372036854775808"},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct layout layout = parse(samples[i].text);
         const struct layout_field *field = &layout.fields[0];
         struct decimal value;
@@ -726,7 +726,7 @@ TEST(what_is_no_plain_integer_is_no_packed_key) {
     static const char *const texts[] = {
         "",    "-",   "+1",  "01",  "-0",  "1.0", "1.3094266712875436e+18", " 1", "1 ",
         "0x1", "inf", "1e3", "--1", "-01", "1_0"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         assert_no_key(&layout, texts[i]);
     }
     char error[LAYOUT_ERROR_MAX];
@@ -746,7 +746,7 @@ TEST(a_fields_text_is_a_decimal_and_infinity_is_out_of_range) {
     const struct layout_field *money = &layout.fields[0];
     struct decimal value = {.magnitude = 77};
     static const char *const infinities[] = {"inf", "-inf", "+Infinity", "1e400"};
-    for (size_t i = 0; i < sizeof(infinities) / sizeof(infinities[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(infinities); i++) {
         assert_int_equal(layout_field_parse(money, bytes_from_text(infinities[i]), &value),
                          DECIMAL_OUT_OF_RANGE);
     }
@@ -826,7 +826,7 @@ TEST(a_time_that_does_not_fit_is_named_with_the_layouts_range) {
 
 TEST(a_moved_window_is_that_of_the_text) {
     static const char *const units[] = {"US", "MS", "S", "M", "H", "D"};
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         int64_t time_us = INT64_C(1795284000000000);
         struct layout layout = parse(formatted("FIELD a 3 TIME 20 %s LATEST", units[i]));
         layout_set_start(&layout, time_us);

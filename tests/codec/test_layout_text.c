@@ -114,7 +114,7 @@ TEST(words_parse_as_the_text_they_were_cut_from) {
     };
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
-    assert_int_equal(layout_parse_words(words, sizeof(words) / sizeof(words[0]), &layout, error),
+    assert_int_equal(layout_parse_words(words, COUNT_OF(words), &layout, error),
                      LAYOUT_OK);
     struct layout from_text = parse("FIELD points 30 TIME 34 MS END 2023-03-05T23:59:59.000+08:00");
     assert_true(layout_equal(&layout, &from_text));
@@ -137,7 +137,7 @@ TEST(the_words_of_a_layout_end_where_something_else_begins) {
         {"FIELD", 1},
         {"FIELD a cap 3", 3},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct bytes words[32];
         size_t count = 0;
         char text[128];
@@ -239,7 +239,7 @@ static const struct refusal refusals[] = {
 TEST(what_is_wrong_is_said_with_its_place_and_what_is_allowed) {
     struct layout untouched;
     memset(&untouched, 0x5a, sizeof(untouched));
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
         struct layout layout = untouched;
         char error[LAYOUT_ERROR_MAX];
         memset(error, 'x', sizeof(error));
@@ -282,7 +282,7 @@ TEST(layouts_are_equal_when_their_texts_are) {
         "FIELD a 3 TIME 3 S END 0",
         "FIELD a 3 TIME 3 S END 7000",
     };
-    size_t count = sizeof(texts) / sizeof(texts[0]);
+    size_t count = COUNT_OF(texts);
     for (size_t a = 0; a < count; a++) {
         for (size_t b = 0; b < count; b++) {
             struct layout layout_a = parse(texts[a]);

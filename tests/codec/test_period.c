@@ -217,7 +217,7 @@ TEST(zones_are_hours_and_minutes) {
     } samples[] = {{"+00:00", 0},   {"-00:00", 0},   {"Z", 0},         {"z", 0},
                    {"+08:00", 480}, {"+14:00", 840}, {"-12:00", -720}, {"-03:30", -210},
                    {"+05:45", 345}, {"+13:59", 839}, {"-11:59", -719}};
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         int minutes = 7;
         assert_true(period_parse_zone(bytes_from_text(samples[i].text), &minutes));
         assert_int_equal(minutes, samples[i].minutes);
@@ -225,7 +225,7 @@ TEST(zones_are_hours_and_minutes) {
     static const char *const wrong[] = {"",        "8",      "+8",     "+8:00",  "08:00",
                                         "+14:01",  "-12:01", "+08:60", "+0800",  "+08:0",
                                         "+08:000", "UTC",    "+ 8:00", "+08;00", "+80:00"};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         int minutes = 7;
         assert_false(period_parse_zone(bytes_from_text(wrong[i]), &minutes));
         assert_int_equal(minutes, 7);
@@ -352,7 +352,7 @@ TEST(dates_and_weekdays_have_one_text) {
                                         "2026-11-00", "2O26-11-01", "2026-11-011"};
     int32_t day = 7;
     uint8_t weekday = 9;
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_false(period_parse_date(bytes_from_text(wrong[i]), &day));
         assert_int_equal(day, 7);
     }

@@ -44,7 +44,7 @@ TEST(records_are_sorted_and_equal_words_keep_their_order) {
                                      UINT64_C(0x8000000000000001),
                                      UINT64_C(0xff00000000000000),
                                      UINT64_MAX};
-    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(masks); i++) {
         for (uint32_t count = 0; count < 120; count++) {
             sort_and_compare(&random, count, masks[i]);
         }

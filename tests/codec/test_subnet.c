@@ -49,7 +49,7 @@ TEST(what_is_no_network_is_refused) {
         "1.2.3.4.5",
         "0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0",
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         if (parses(wrong[i])) {
             fail_msg("%s", wrong[i]);
         }
@@ -78,7 +78,7 @@ TEST(what_is_printed_is_parsed_to_the_same) {
     static const char *const texts[] = {
         "10.0.0.0/8", "192.0.2.7", "0.0.0.0/0", "::1", "fd00::/8", "::/0", "::fffe:0:0/95",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct subnet subnet;
         char text[SUBNET_TEXT_MAX];
         assert_true(subnet_parse(bytes_from_text(texts[i]), &subnet));

@@ -92,7 +92,7 @@ TEST(text_that_is_no_time_is_refused_and_changes_nothing) {
         BYTES_INIT("9999-12-31T23:59:59-00:01"),
         BYTES_INIT("9999-12-31T23:59:00-00:01"),
     };
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         int64_t time_us = 77;
         if (timestamp_parse(refused[i], &time_us) || time_us != 77) {
             fail_msg("'%.*s' was taken", (int)refused[i].size, refused[i].at);

@@ -233,7 +233,7 @@ TEST(a_decimal_of_another_scale_is_the_same_number_or_refused) {
          DECIMAL_OK,
          {.magnitude = 1}},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct decimal decimal = {.magnitude = 77};
         assert_int_equal(
             wide_to_decimal(samples[i].value, samples[i].scale, samples[i].to_scale, &decimal),

@@ -15,7 +15,7 @@ static const char *const zones[] = {
     "Europe/Berlin",    "America/Havana", "Australia/Lord_Howe", "Pacific/Apia",
     "America/St_Johns", "Asia/Gaza",      "Africa/Casablanca",   "Asia/Shanghai",
 };
-enum { ZONES = sizeof zones / sizeof zones[0], DUMPED_MAX = 4096 };
+enum { ZONES = COUNT_OF(zones), DUMPED_MAX = 4096 };
 
 static int first_year = 2000;
 static int last_year = 2030;
@@ -301,10 +301,10 @@ TEST(names_never_lead_out_of_the_directory) {
     static const char *const bad[] = {
         "",      "/etc/passwd", "../x",  "a/../b",         "a//b",    "a/",   "/",     ".",
         "a.tab", "+08:00",      "+0800", "Europe/Ber lin", "Eur\x80", "a/-b", "a/./b", "a\\b"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         assert_true(zone_is_name(bytes_from_text(good[i])));
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_false(zone_is_name(bytes_from_text(bad[i])));
     }
     char name[ZONE_NAME_MAX + 1];
@@ -400,7 +400,7 @@ TEST(rules_are_those_of_posix) {
         {"EET-2EEST-3,M3.4.4/50,M10.4.4/50", 1774656000, 1792796400, 3600},
     };
     const char *reason;
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct zone *zone = with_rule(samples[i].rule, &reason);
         assert_non_null(zone);
         int32_t winter_s = zone_offset_s(zone, samples[i].summer_s - 1);
@@ -436,7 +436,7 @@ TEST(rules_are_those_of_posix) {
         "CET-1 ",
         "CET-1CEST,M3.5,M10.5.0",
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_null(with_rule(wrong[i], &reason));
         assert_string_equal(reason, "the rule in its last line is not understood");
     }
@@ -455,7 +455,7 @@ TEST(without_memory_there_is_no_zone) {
 }
 
 int main(void) {
-    if (getenv("LEADERBOARD_TEST_SHORT") != NULL) {
+    if (is_short_run()) {
         first_year = 2009;
         last_year = 2013;
     }

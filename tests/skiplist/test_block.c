@@ -83,7 +83,7 @@ static void model_insert(struct model *model, struct random *random) {
     uint32_t index = (uint32_t)random_below(random, model->count + 1U);
     struct model_entry entry = {
         .key = key_for(model, random, index, UINT32_MAX - 5),
-        .size = sizes[random_below(random, sizeof sizes / sizeof *sizes)],
+        .size = sizes[random_below(random, COUNT_OF(sizes))],
         .tag = (uint8_t)random_below(random, 4),
         .fill = (char)('a' + random_below(random, 26)),
     };

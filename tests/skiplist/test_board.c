@@ -1,22 +1,19 @@
 /* The board against its naive twin: the same commands to both, compared after every step. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/lookup.h"
 #include "skiplist/run.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
-/* Parameters of one random run. */
+/* One random run; its name says what it proves. */
 struct run {
+    const char *name;
     uint32_t members; /* universe */
     uint32_t keys;
     int steps;
     int validate_every;
     bool is_latest;
     bool has_lookups;
-    bool
-        has_cuts; /* now and then most of the board goes at once, and what is left of it in steps */
+    /* Now and then most of the board goes at once, and what is left of it in steps. */
+    bool has_cuts;
     struct bytes (*member_of)(uint32_t number, char *text);
 };
 
@@ -117,8 +114,8 @@ static void put_all_looked_up(struct board_pair *pair, const struct run *run,
     }
 }
 
-static void run_against_twin(const char *name, const struct run *run) {
-    struct random random = random_begin(name);
+static void run_against_twin(const struct run *run) {
+    struct random random = random_begin(run->name);
     uint64_t live_before = memory_live_count();
     struct board_pair pair;
     pair_init(&pair, run->is_latest, random_next(&random));
@@ -146,187 +143,120 @@ static void run_against_twin(const char *name, const struct run *run) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-TEST(few_members_and_keys_agree_with_the_twin) {
-    struct run run = {.members = 40, .keys = 5, .steps = 6000, .validate_every = 1};
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
+TEST(a_board_agrees_with_its_twin) {
+    static const struct run runs[] = {
+        {"few members and keys", 40, 5, 6000, 1, .member_of = member_of},
+        {"some members and keys", 400, 60, 6000, 1, .member_of = member_of},
+        {"the latest stands before its equals", 400, 20, 6000, 1, true, .member_of = member_of},
+        {"many members", 5000, 100000, 20000, 100, .member_of = user_of},
+        {"prefetches at any moment", 300, 30, 4000, 1, false, true, .member_of = member_of},
+        {"stale places", 900, 30, 4000, 4, false, true, .member_of = member_of},
+        {"stale places, latest", 900, 5000, 4000, 4, true, true, .member_of = member_of},
+        {"places that were cut off", 1500, 30, 4000, 4, false, true, true, member_of},
+        {"places that were cut off, latest", 1500, 30, 4000, 4, true, true, true, member_of},
+    };
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        run_against_twin(&runs[i]);
+    }
 }
 
-TEST(some_members_and_keys_agree_with_the_twin) {
-    struct run run = {.members = 400, .keys = 60, .steps = 6000, .validate_every = 1};
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
-}
-
-TEST(latest_stands_before_its_equals) {
-    struct run run = {.members = 400, .keys = 20, .steps = 6000, .validate_every = 1};
-    run.is_latest = true;
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
-}
-
-TEST(many_members_agree_with_the_twin) {
-    struct run run = {.members = 5000, .keys = 100000, .steps = 20000, .validate_every = 100};
-    run.member_of = user_of;
-    run_against_twin(__func__, &run);
-}
-
-TEST(prefetches_at_any_moment_change_nothing) {
-    struct run run = {.members = 300, .keys = 30, .steps = 4000, .validate_every = 1};
-    run.has_lookups = true;
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
-}
-
-TEST(looked_up_places_that_are_stale_change_nothing) {
-    struct run run = {.members = 900, .keys = 30, .steps = 4000, .validate_every = 4};
-    run.has_lookups = true;
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
-    run.keys = 5000;
-    run.is_latest = true;
-    run_against_twin(__func__, &run);
-}
-
-TEST(looked_up_places_that_were_cut_off_change_nothing) {
-    struct run run = {.members = 1500, .keys = 30, .steps = 4000, .validate_every = 4};
-    run.has_lookups = true;
-    run.has_cuts = true;
-    run.member_of = member_of;
-    run_against_twin(__func__, &run);
-    run.is_latest = true;
-    run_against_twin(__func__, &run);
-}
-
-TEST(an_empty_board_answers) {
-    struct board_pair pair;
+PAIR_TEST(an_empty_board_answers) {
     struct board_cursor cursor;
     struct board_entry entry;
-    pair_init(&pair, false, 1);
-    assert_int_equal(board_count(pair.board), 0);
-    assert_ptr_equal(board_layout(pair.board), &pair.layout);
-    assert_false(remove_named(pair.board, BYTES("nobody")));
-    pair_compare_member(&pair, BYTES("nobody"));
-    pair_compare_key(&pair, 0);
-    pair_compare_key(&pair, UINT64_MAX);
-    board_seek(pair.board, 0, &cursor);
+    assert_int_equal(board_count(pair->board), 0);
+    assert_ptr_equal(board_layout(pair->board), &pair->layout);
+    assert_false(remove_named(pair->board, BYTES("nobody")));
+    pair_compare_member(pair, BYTES("nobody"));
+    pair_compare_key(pair, 0);
+    pair_compare_key(pair, UINT64_MAX);
+    board_seek(pair->board, 0, &cursor);
     assert_false(board_cursor_read(&cursor, &entry));
     board_cursor_next(&cursor);
     board_cursor_previous(&cursor);
     assert_false(board_cursor_read(&cursor, &entry));
-    pair_remove_range(&pair, 0, 0);
-    pair_compare(&pair);
-    pair_deinit(&pair);
+    pair_remove_range(pair, 0, 0);
+    pair_compare(pair);
 }
 
 /* Members of every size that is treated differently, among others, moved and removed. */
-TEST(members_of_all_sizes_are_kept) {
-    static const size_t sizes[] = {1,
-                                   2,
-                                   15,
-                                   16,
-                                   17,
-                                   39,
-                                   40,
-                                   41,
-                                   127,
-                                   128,
-                                   253,
-                                   254,
-                                   255,
-                                   256,
-                                   257,
-                                   4095,
-                                   65534,
-                                   65535,
-                                   BOARD_MEMBER_MAX};
-    enum { SIZES = sizeof sizes / sizeof *sizes };
-    struct random random = random_begin(__func__);
-    uint64_t live_before = memory_live_count();
+PAIR_TEST(members_of_all_sizes_are_kept) {
+    static const uint32_t sizes[] = {1,   2,   15,  16,  17,  39,   40,    41,    127,  128,
+                                     253, 254, 255, 256, 257, 4095, 65534, 65535, 65536};
+    assert_int_equal(sizes[COUNT_OF(sizes) - 1], BOARD_MEMBER_MAX);
     char *text = malloc(BOARD_MEMBER_MAX);
     assert_non_null(text);
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < 1500; i++) {
         /* Two members of each size that differ only in the last byte. */
-        size_t size = sizes[random_below(&random, SIZES)];
+        size_t size = sizes[random_below(random, COUNT_OF(sizes))];
         memset(text, 'm', size);
-        text[size - 1] = random_below(&random, 2) == 0 ? 'a' : 'b';
+        text[size - 1] = random_below(random, 2) == 0 ? 'a' : 'b';
         struct bytes member = {.at = text, .size = size};
-        if (random_below(&random, 3) == 0) {
-            pair_remove(&pair, member);
+        if (random_below(random, 3) == 0) {
+            pair_remove(pair, member);
         } else {
-            pair_put(&pair, member, random_below(&random, 10));
+            pair_put(pair, member, random_below(random, 10));
         }
-        pair_compare(&pair);
-        pair_compare_member(&pair, member);
+        pair_compare(pair);
+        pair_compare_member(pair, member);
     }
-    pair_deinit(&pair);
     free(text);
-    assert_int_equal(memory_live_count(), live_before);
 }
 
-TEST(a_member_may_be_given_as_it_lies_on_the_board) {
-    struct random random = random_begin(__func__);
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
-    char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < 300; i++) {
-        pair_put(&pair, member_of(i, text), random_below(&random, 50));
-    }
+PAIR_TEST(a_member_may_be_given_as_it_lies_on_the_board) {
+    pair_fill(pair, random, 300, 50);
     for (int i = 0; i < 2000; i++) {
-        uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
-        uint64_t key = random_below(&random, 50);
-        struct bytes member = board_at(pair.board, rank).member;
+        uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
+        uint64_t key = random_below(random, 50);
+        struct bytes member = board_at(pair->board, rank).member;
         /* First on the board: there the borrowed bytes are about to move. */
-        struct bytes twin_member = pair.twin.entries[rank].member;
-        assert_int_equal(board_put(pair.board, member, key), BOARD_OK);
-        twin_board_put(&pair.twin, twin_member, key);
-        pair_compare(&pair);
+        struct bytes twin_member = pair->twin.entries[rank].member;
+        assert_int_equal(board_put(pair->board, member, key), BOARD_OK);
+        twin_board_put(&pair->twin, twin_member, key);
+        pair_compare(pair);
     }
     for (int i = 0; i < 200; i++) {
-        uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
-        assert_true(remove_named(pair.board, board_at(pair.board, rank).member));
-        twin_board_remove_range(&pair.twin, rank, 1);
-        pair_compare(&pair);
+        uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
+        assert_true(remove_named(pair->board, board_at(pair->board, rank).member));
+        twin_board_remove_range(&pair->twin, rank, 1);
+        pair_compare(pair);
     }
-    pair_deinit(&pair);
 }
 
-TEST(putting_the_same_key_again_goes_behind_its_equals) {
-    struct board_pair pair;
-    pair_init(&pair, false, 1);
-    pair_put(&pair, BYTES("ann"), 7);
-    pair_put(&pair, BYTES("bob"), 7);
-    pair_put(&pair, BYTES("kim"), 7);
-    pair_put(&pair, BYTES("ann"), 7);
-    assert_true(bytes_equal(board_at(pair.board, 2).member, BYTES("ann")));
-    pair_compare(&pair);
-    pair_deinit(&pair);
+PAIR_TEST(putting_the_same_key_again_goes_behind_its_equals) {
+    pair_put(pair, BYTES("ann"), 7);
+    pair_put(pair, BYTES("bob"), 7);
+    pair_put(pair, BYTES("kim"), 7);
+    pair_put(pair, BYTES("ann"), 7);
+    assert_true(bytes_equal(board_at(pair->board, 2).member, BYTES("ann")));
+    pair_compare(pair);
+}
+
+/* The rank behind the last one that a walk from rank visits. */
+static uint32_t end_of_walk(const struct board_pair *pair, uint32_t rank, bool is_forward) {
+    return rank >= pair->twin.count ? rank : is_forward ? pair->twin.count : UINT32_MAX;
+}
+
+static void compare_entry(const struct board_pair *pair, uint32_t rank, uint64_t key,
+                          struct bytes member) {
+    assert_true(rank < pair->twin.count);
+    assert_int_equal(key, pair->twin.entries[rank].key);
+    assert_true(bytes_equal(member, pair->twin.entries[rank].member));
 }
 
 static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_forward) {
     struct board_cursor cursor;
     struct board_entry entry;
-    board_seek(pair->board, rank, &cursor);
     uint32_t at = rank;
-    while (board_cursor_read(&cursor, &entry)) {
-        assert_true(at < pair->twin.count);
-        assert_int_equal(entry.key, pair->twin.entries[at].key);
-        assert_true(bytes_equal(entry.member, pair->twin.entries[at].member));
-        if (is_forward) {
-            board_cursor_next(&cursor);
-        } else {
-            board_cursor_previous(&cursor);
-        }
-        at += is_forward ? 1U : UINT32_MAX;
+    board_seek(pair->board, rank, &cursor);
+    for (; board_cursor_read(&cursor, &entry); at += is_forward ? 1U : UINT32_MAX) {
+        compare_entry(pair, at, entry.key, entry.member);
+        (is_forward ? board_cursor_next : board_cursor_previous)(&cursor);
     }
-    assert_int_equal(at, is_forward ? (rank < pair->twin.count ? pair->twin.count : rank)
-                                    : (rank < pair->twin.count ? UINT32_MAX : rank));
+    assert_int_equal(at, end_of_walk(pair, rank, is_forward));
 }
 
 /* The same by runs of at most count_max entries. */
-static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool is_best_first,
+static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool is_forward,
                               uint32_t count_max) {
     struct board_cursor cursor;
     struct board_run run;
@@ -334,89 +264,52 @@ static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool
     struct bytes member;
     uint32_t at = rank;
     board_seek(pair->board, rank, &cursor);
-    while (board_cursor_run(&cursor, is_best_first, count_max, &run)) {
-        assert_true(run.count >= 1);
-        assert_true(run.count <= count_max);
-        while (board_run_read(&run, &key, &member)) {
-            assert_true(at < pair->twin.count);
-            assert_int_equal(key, pair->twin.entries[at].key);
-            assert_true(bytes_equal(member, pair->twin.entries[at].member));
-            at += is_best_first ? 1U : UINT32_MAX;
+    while (board_cursor_run(&cursor, is_forward, count_max, &run)) {
+        assert_in_range(run.count, 1, count_max);
+        for (; board_run_read(&run, &key, &member); at += is_forward ? 1U : UINT32_MAX) {
+            compare_entry(pair, at, key, member);
         }
     }
-    assert_int_equal(at, is_best_first ? (rank < pair->twin.count ? pair->twin.count : rank)
-                                       : (rank < pair->twin.count ? UINT32_MAX : rank));
+    assert_int_equal(at, end_of_walk(pair, rank, is_forward));
 }
 
-TEST(runs_walk_to_both_ends_from_every_rank) {
-    struct random random = random_begin(__func__);
-    struct board_pair pair;
-    char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < 300; i++) {
-        pair_put(&pair, member_of(i, text), random_below(&random, 40));
-    }
+PAIR_TEST(cursors_and_runs_walk_to_both_ends_from_every_rank) {
+    pair_fill(pair, random, 300, 40);
     static char long_member[1000];
     memset(long_member, 'l', sizeof long_member);
     for (size_t size = 200; size < sizeof long_member; size += 90) {
-        pair_put(&pair, (struct bytes){long_member, size}, random_below(&random, 40));
+        pair_put(pair, (struct bytes){long_member, size}, random_below(random, 40));
     }
-    for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
-        compare_runs_from(&pair, rank, true, UINT32_MAX);
-        compare_runs_from(&pair, rank, false, UINT32_MAX);
-        compare_runs_from(&pair, rank, true, 1 + (uint32_t)random_below(&random, 20));
-        compare_runs_from(&pair, rank, false, 1 + (uint32_t)random_below(&random, 20));
-    }
-    pair_deinit(&pair);
-}
-
-TEST(cursors_walk_to_both_ends_from_every_rank) {
-    struct random random = random_begin(__func__);
-    struct board_pair pair;
-    char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < 300; i++) {
-        pair_put(&pair, member_of(i, text), random_below(&random, 40));
-    }
-    for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
-        compare_from(&pair, rank, true);
-        compare_from(&pair, rank, false);
+    for (uint32_t rank = 0; rank <= pair->twin.count + 1; rank++) {
+        for (int is_forward = 0; is_forward < 2; is_forward++) {
+            compare_from(pair, rank, is_forward);
+            compare_runs_from(pair, rank, is_forward, UINT32_MAX);
+            compare_runs_from(pair, rank, is_forward, 1 + (uint32_t)random_below(random, 20));
+        }
     }
     /* Back and forth across a block boundary. */
     struct board_cursor cursor;
     struct board_entry entry;
-    board_seek(pair.board, 100, &cursor);
-    for (int i = 0; i < 40; i++) {
-        board_cursor_next(&cursor);
-    }
-    for (int i = 0; i < 40; i++) {
-        board_cursor_previous(&cursor);
+    board_seek(pair->board, 100, &cursor);
+    for (int i = 0; i < 80; i++) {
+        (i < 40 ? board_cursor_next : board_cursor_previous)(&cursor);
     }
     assert_true(board_cursor_read(&cursor, &entry));
-    assert_true(bytes_equal(entry.member, pair.twin.entries[100].member));
-    pair_deinit(&pair);
+    compare_entry(pair, 100, entry.key, entry.member);
 }
 
-TEST(ranges_of_any_size_are_removed) {
-    struct random random = random_begin(__func__);
-    char text[PAIR_MEMBER_MAX];
+PAIR_TEST(ranges_of_any_size_are_removed) {
     for (int round = 0; round < 150; round++) {
-        struct board_pair pair;
-        pair_init(&pair, false, random_next(&random));
-        uint32_t members = (uint32_t)random_below(&random, 500) + 1;
-        for (uint32_t i = 0; i < members; i++) {
-            pair_put(&pair, member_of(i, text), random_below(&random, 100));
-        }
-        while (pair.twin.count > 0) {
-            uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
-            uint64_t count = random_below(&random, pair.twin.count - rank + 1U);
-            pair_remove_range(&pair, rank, (uint32_t)count);
-            pair_compare(&pair);
-            if (random_below(&random, 10) == 0) {
-                pair_remove_range(&pair, 0, pair.twin.count);
+        pair_fill(pair, random, (uint32_t)random_below(random, 500) + 1, 100);
+        while (pair->twin.count > 0) {
+            uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
+            uint64_t count = random_below(random, pair->twin.count - rank + 1U);
+            pair_remove_range(pair, rank, (uint32_t)count);
+            pair_compare(pair);
+            if (random_below(random, 10) == 0) {
+                pair_remove_range(pair, 0, pair->twin.count);
             }
         }
-        pair_compare(&pair);
-        pair_deinit(&pair);
+        pair_compare(pair);
     }
 }

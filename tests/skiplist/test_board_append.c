@@ -1,10 +1,6 @@
 /* Boards bulk-loaded in rank order are then like any other board. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/block.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
 enum { ENTRIES_MAX = 3000, PORTION = 128 };
 
@@ -113,23 +109,20 @@ TEST(a_board_appended_to_is_like_one_that_was_put) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-TEST(nothing_appended_is_an_empty_board) {
-    struct board_pair pair;
+PAIR_TEST(nothing_appended_is_an_empty_board) {
     char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, 1);
-    assert_int_equal(board_append(pair.board, NULL, 0), BOARD_OK);
-    assert_int_equal(board_append_end(pair.board), BOARD_OK);
-    pair_compare(&pair);
-    pair_put(&pair, user_of(1, text), 5);
-    pair_compare(&pair);
-    pair_deinit(&pair);
+    assert_int_equal(board_append(pair->board, NULL, 0), BOARD_OK);
+    assert_int_equal(board_append_end(pair->board), BOARD_OK);
+    pair_compare(pair);
+    pair_put(pair, user_of(1, text), 5);
+    pair_compare(pair);
 }
 
 TEST(without_memory_the_board_is_only_destroyed) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     static const uint32_t counts[] = {1, 30, 400};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
         make_ranking(&ranking, &random, counts[i], false);
         uint64_t nth = 0;
         enum board_status status;

@@ -1,9 +1,5 @@
 /* Boards large enough for several levels: loads in order and at random, long runs of equals. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
 /* Members of a large board: fewer where the sanitizers or the tiny limits make each one
  * expensive. */
@@ -32,109 +28,94 @@ static void assert_stands_at(const struct board *board, uint32_t number, uint32_
     assert_int_equal(board_at(board, rank).key, found.key);
 }
 
-TEST(ascending_and_descending_loads_stand_in_order) {
+PAIR_TEST(ascending_and_descending_loads_stand_in_order) {
     uint32_t members = large();
     for (int is_ascending = 0; is_ascending < 2; is_ascending++) {
-        struct board_pair pair;
-        pair_init(&pair, false, 42);
         for (uint32_t i = 0; i < members; i++) {
-            put(pair.board, i, is_ascending ? i : members - i);
+            put(pair->board, i, is_ascending ? i : members - i);
+        }
+        assert_board_valid(pair->board);
+        assert_int_equal(board_count(pair->board), members);
+        for (uint32_t i = 0; i < members; i += members / 1000) {
+            assert_stands_at(pair->board, i, is_ascending ? members - 1 - i : i);
+        }
+        board_remove_range(pair->board, 0, members);
+    }
+}
+
+PAIR_TEST(a_random_load_stands_in_order_through_moves_and_removals) {
+    uint32_t members = large();
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < members; i++) {
+        put(pair->board, i, random_next(random) >> 40);
+    }
+    assert_board_valid(pair->board);
+    assert_int_equal(board_count(pair->board), members);
+    for (uint32_t i = 0; i < members; i++) {
+        put(pair->board, (uint32_t)random_below(random, members), random_next(random) >> 40);
+    }
+    assert_board_valid(pair->board);
+    assert_int_equal(board_count(pair->board), members);
+    for (uint32_t i = 0; i < members; i++) {
+        if (i % 10 != 0) {
+            assert_true(remove_named(pair->board, user_of(i, text)));
+        }
+    }
+    assert_board_valid(pair->board);
+    assert_int_equal(board_count(pair->board), (members + 9) / 10);
+    while (board_count(pair->board) > 0) {
+        uint32_t rank = (uint32_t)random_below(random, board_count(pair->board));
+        uint64_t count = 1 + random_below(random, board_count(pair->board) - rank);
+        board_remove_range(pair->board, rank, (uint32_t)count);
+        assert_board_valid(pair->board);
+    }
+}
+
+/* A run of equals with others around it: every rank is right. */
+TEST(a_long_run_of_equals_keeps_arrival_order_or_the_reverse) {
+    uint32_t members = large() / 4;
+    for (int is_latest = 0; is_latest < 2; is_latest++) {
+        struct board_pair pair;
+        pair_init(&pair, is_latest, 7);
+        put(pair.board, members, 9);
+        put(pair.board, members + 1, 3);
+        for (uint32_t i = 0; i < members; i++) {
+            put(pair.board, i, 5);
         }
         assert_board_valid(pair.board);
-        assert_int_equal(board_count(pair.board), members);
+        assert_int_equal(board_count_above(pair.board, 5), 1);
+        assert_int_equal(board_count_from(pair.board, 5), members + 1);
         for (uint32_t i = 0; i < members; i += members / 1000) {
-            assert_stands_at(pair.board, i, is_ascending ? members - 1 - i : i);
+            assert_stands_at(pair.board, i, is_latest ? members - i : i + 1);
         }
+        /* A member that leaves the run and returns is at its end, among the newest. */
+        put(pair.board, 0, 9);
+        assert_stands_at(pair.board, 0, is_latest ? 0 : 1);
+        put(pair.board, 0, 5);
+        assert_stands_at(pair.board, 0, is_latest ? 1 : members);
+        assert_board_valid(pair.board);
         pair_deinit(&pair);
     }
 }
 
-TEST(a_random_load_stands_in_order_through_moves_and_removals) {
-    struct random random = random_begin(__func__);
-    uint32_t members = large();
-    struct board_pair pair;
-    char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < members; i++) {
-        put(pair.board, i, random_next(&random) >> 40);
-    }
-    assert_board_valid(pair.board);
-    assert_int_equal(board_count(pair.board), members);
-    for (uint32_t i = 0; i < members; i++) {
-        put(pair.board, (uint32_t)random_below(&random, members), random_next(&random) >> 40);
-    }
-    assert_board_valid(pair.board);
-    assert_int_equal(board_count(pair.board), members);
-    for (uint32_t i = 0; i < members; i++) {
-        if (i % 10 != 0) {
-            assert_true(remove_named(pair.board, user_of(i, text)));
-        }
-    }
-    assert_board_valid(pair.board);
-    assert_int_equal(board_count(pair.board), (members + 9) / 10);
-    while (board_count(pair.board) > 0) {
-        uint32_t rank = (uint32_t)random_below(&random, board_count(pair.board));
-        uint64_t count = 1 + random_below(&random, board_count(pair.board) - rank);
-        board_remove_range(pair.board, rank, (uint32_t)count);
-        assert_board_valid(pair.board);
-    }
-    pair_deinit(&pair);
-}
-
-/* A run of equals with others around it: arrival order is kept and every rank is right. */
-static void check_equals(bool is_latest) {
+PAIR_TEST(a_long_run_of_equals_survives_removals) {
     uint32_t members = large() / 4;
-    struct board_pair pair;
-    pair_init(&pair, is_latest, 7);
-    put(pair.board, members, 9);
-    put(pair.board, members + 1, 3);
-    for (uint32_t i = 0; i < members; i++) {
-        put(pair.board, i, 5);
-    }
-    assert_board_valid(pair.board);
-    assert_int_equal(board_count_above(pair.board, 5), 1);
-    assert_int_equal(board_count_from(pair.board, 5), members + 1);
-    for (uint32_t i = 0; i < members; i += members / 1000) {
-        assert_stands_at(pair.board, i, is_latest ? members - i : i + 1);
-    }
-    /* A member that leaves the run and returns is at its end, among the newest. */
-    put(pair.board, 0, 9);
-    assert_stands_at(pair.board, 0, is_latest ? 0 : 1);
-    put(pair.board, 0, 5);
-    assert_stands_at(pair.board, 0, is_latest ? 1 : members);
-    assert_board_valid(pair.board);
-    pair_deinit(&pair);
-}
-
-TEST(a_long_run_of_equals_keeps_arrival_order) {
-    check_equals(false);
-}
-
-TEST(a_long_run_of_equals_keeps_latest_order) {
-    check_equals(true);
-}
-
-TEST(a_long_run_of_equals_survives_removals) {
-    struct random random = random_begin(__func__);
-    uint32_t members = large() / 4;
-    struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, random_next(&random));
     bool *is_gone = calloc(members, sizeof *is_gone);
     assert_non_null(is_gone);
     for (uint32_t i = 0; i < members; i++) {
-        put(pair.board, i, 5);
+        put(pair->board, i, 5);
     }
     for (uint32_t i = 0; i < members / 2; i++) {
-        uint32_t number = (uint32_t)random_below(&random, members);
-        assert_int_equal(remove_named(pair.board, user_of(number, text)), !is_gone[number]);
+        uint32_t number = (uint32_t)random_below(random, members);
+        assert_int_equal(remove_named(pair->board, user_of(number, text)), !is_gone[number]);
         is_gone[number] = true;
     }
-    assert_board_valid(pair.board);
+    assert_board_valid(pair->board);
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_entry entry;
-    board_seek(pair.board, 0, &cursor);
+    board_seek(pair->board, 0, &cursor);
     for (uint32_t i = 0; i < members; i++) {
         if (is_gone[i]) {
             continue;
@@ -142,42 +123,38 @@ TEST(a_long_run_of_equals_survives_removals) {
         assert_true(board_cursor_read(&cursor, &entry));
         assert_true(bytes_equal(entry.member, user_of(i, text)));
         if (i % 100 == 0) {
-            assert_stands_at(pair.board, i, rank);
+            assert_stands_at(pair->board, i, rank);
         }
         board_cursor_next(&cursor);
         rank++;
     }
-    assert_int_equal(rank, board_count(pair.board));
+    assert_int_equal(rank, board_count(pair->board));
     free(is_gone);
-    pair_deinit(&pair);
 }
 
 /* A hot spot in the middle: every new key lands between two others that were close already. */
-TEST(insertions_at_one_place_split_again_and_again) {
+PAIR_TEST(insertions_at_one_place_split_again_and_again) {
     uint32_t members = large() / 10;
-    struct board_pair pair;
-    pair_init(&pair, false, 3);
     uint64_t low = 0;
     uint64_t high = UINT64_MAX;
     for (uint32_t i = 0; i < members; i++) {
         uint64_t middle = low + (high - low) / 2;
-        put(pair.board, i, middle);
+        put(pair->board, i, middle);
         if (i % 2 == 0) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    assert_board_valid(pair.board);
-    assert_int_equal(board_count(pair.board), members);
-    pair_deinit(&pair);
+    assert_board_valid(pair->board);
+    assert_int_equal(board_count(pair->board), members);
 }
 
 /* Groups of every size, on boards of one, a few and many blocks. */
 TEST(many_ranks_have_the_entries_of_each) {
     struct random random = random_begin(__func__);
     const uint32_t sizes[] = {1, 3, 40, 200, 3000, large()};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct board_pair pair;
         pair_init(&pair, false, 42);
         for (uint32_t number = 0; number < sizes[i]; number++) {

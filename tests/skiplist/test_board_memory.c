@@ -1,10 +1,6 @@
 /* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/board_relocate.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
 /* Put with the first allocation failing, then the second, and so on until the put succeeds
  * (possibly without the memory: a larger map can wait). After each failure the board is unchanged.
@@ -24,28 +20,24 @@ static int put_with_failures(struct board_pair *pair, struct bytes member, uint6
     }
 }
 
-static void run_failures(const char *name, uint32_t members, uint32_t keys, int steps) {
-    struct random random = random_begin(name);
-    uint64_t live_before = memory_live_count();
-    struct board_pair pair;
+/* Random changes in a universe of members and keys, whatever allocation fails. */
+static void run_failures(struct board_pair *pair, struct random *random, uint32_t members,
+                         uint32_t keys, int steps) {
     char text[PAIR_MEMBER_MAX];
     int failures = 0;
-    pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < steps; i++) {
-        struct bytes member = member_of((uint32_t)random_below(&random, members), text);
-        if (random_below(&random, 4) == 0) {
+        struct bytes member = member_of((uint32_t)random_below(random, members), text);
+        if (random_below(random, 4) == 0) {
             /* A removal needs no memory: without it, blocks stay larger than necessary. */
-            memory_fail_at(1 + random_below(&random, 2));
-            pair_remove(&pair, member);
+            memory_fail_at(1 + random_below(random, 2));
+            pair_remove(pair, member);
             memory_fail_at(0);
-            pair_compare(&pair);
+            pair_compare(pair);
         } else {
-            failures += put_with_failures(&pair, member, random_below(&random, keys));
+            failures += put_with_failures(pair, member, random_below(random, keys));
         }
     }
     assert_true(failures > 0);
-    pair_deinit(&pair);
-    assert_int_equal(memory_live_count(), live_before);
 }
 
 /* Half of the allocations move. */
@@ -74,84 +66,65 @@ static void relocate(struct board_pair *pair, struct random *random, uint32_t *p
     *position = board_relocate(pair->board, *position, count, move_some, random);
 }
 
-static void run_relocations(const char *name, uint32_t members, int steps) {
-    struct random random = random_begin(name);
-    uint64_t live_before = memory_live_count();
-    struct board_pair pair;
+static void run_relocations(struct board_pair *pair, struct random *random, uint32_t members,
+                            int steps) {
     char text[PAIR_MEMBER_MAX];
     uint32_t position = 0;
     int ends = 0;
-    pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < steps; i++) {
-        struct bytes member = member_of((uint32_t)random_below(&random, members), text);
-        if (random_below(&random, 3) == 0) {
-            pair_remove(&pair, member);
+        struct bytes member = member_of((uint32_t)random_below(random, members), text);
+        if (random_below(random, 3) == 0) {
+            pair_remove(pair, member);
         } else {
-            pair_put(&pair, member, random_below(&random, 50));
+            pair_put(pair, member, random_below(random, 50));
         }
-        relocate(&pair, &random, &position);
+        relocate(pair, random, &position);
         ends += position == 0;
         if (i % 16 == 0) {
-            pair_compare(&pair);
+            pair_compare(pair);
         }
     }
     assert_true(ends > 1);
-    pair_compare(&pair);
-    pair_deinit(&pair);
-    assert_int_equal(memory_live_count(), live_before);
+    pair_compare(pair);
 }
 
-TEST(blocks_of_a_small_board_move) {
-    run_relocations(__func__, 20, 3000);
+PAIR_TEST(blocks_of_a_small_board_move) {
+    run_relocations(pair, random, 20, 3000);
 }
 
-TEST(blocks_of_a_large_board_move_while_it_changes) {
-    run_relocations(__func__, 2000, 6000);
+PAIR_TEST(blocks_of_a_large_board_move_while_it_changes) {
+    run_relocations(pair, random, 2000, 6000);
 }
 
-TEST(a_failed_put_leaves_a_small_board_as_it_was) {
-    run_failures(__func__, 60, 10, 2500);
+PAIR_TEST(a_failed_put_leaves_a_small_board_as_it_was) {
+    run_failures(pair, random, 60, 10, 2500);
 }
 
-TEST(a_failed_put_leaves_a_board_as_it_was) {
-    run_failures(__func__, 1000, 1000, 3000);
+PAIR_TEST(a_failed_put_leaves_a_board_as_it_was) {
+    run_failures(pair, random, 1000, 1000, 3000);
 }
 
-TEST(a_failed_put_in_order_leaves_a_board_as_it_was) {
-    uint64_t live_before = memory_live_count();
+PAIR_TEST(a_failed_put_in_order_leaves_a_board_as_it_was) {
     char text[PAIR_MEMBER_MAX];
     for (int is_descending = 0; is_descending < 2; is_descending++) {
-        struct board_pair pair;
         int failures = 0;
-        pair_init(&pair, false, 1);
         for (uint32_t i = 0; i < 600; i++) {
-            failures += put_with_failures(&pair, user_of(i, text), is_descending ? 1000 - i : i);
+            failures += put_with_failures(pair, user_of(i, text), is_descending ? 1000 - i : i);
         }
         assert_true(failures > 0);
-        pair_deinit(&pair);
-    }
-    assert_int_equal(memory_live_count(), live_before);
-}
-
-static void fill(struct board_pair *pair, struct random *random, uint32_t members) {
-    char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < members; i++) {
-        pair_put(pair, member_of(i, text), random_below(random, 100));
+        pair_remove_range(pair, 0, 600);
     }
 }
 
-TEST(a_failed_copy_leaves_nothing_behind) {
-    struct random random = random_begin(__func__);
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
-    fill(&pair, &random, 400);
+PAIR_TEST(a_failed_copy_leaves_nothing_behind) {
+    pair_fill(pair, random, 400, 100);
     uint64_t live_before = memory_live_count();
     size_t used_before = memory_used();
     struct board copy;
     bool is_copied = false;
     for (uint64_t nth = 1; !is_copied; nth++) {
         memory_fail_at(nth);
-        is_copied = board_copy(pair.board, &copy);
+        is_copied = board_copy(pair->board, &copy);
         memory_fail_at(0);
         if (!is_copied) {
             assert_int_equal(board_count(&copy), 0);
@@ -159,9 +132,8 @@ TEST(a_failed_copy_leaves_nothing_behind) {
             assert_int_equal(memory_used(), used_before);
         }
     }
-    pair_compare(&pair);
+    pair_compare(pair);
     board_deinit(&copy);
-    pair_deinit(&pair);
 }
 
 TEST(a_copy_is_equal_and_independent) {
@@ -172,7 +144,7 @@ TEST(a_copy_is_equal_and_independent) {
         struct board_pair pair;
         struct board_pair copy;
         pair_init(&pair, round % 2 == 0, random_next(&random));
-        fill(&pair, &random, (uint32_t)random_below(&random, 500));
+        pair_fill(&pair, &random, (uint32_t)random_below(&random, 500), 100);
         for (int i = 0; i < 200; i++) {
             pair_remove(&pair, member_of((uint32_t)random_below(&random, 500), text));
         }
@@ -199,16 +171,13 @@ TEST(a_copy_is_equal_and_independent) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-TEST(a_board_is_freed_in_steps) {
-    struct random random = random_begin(__func__);
+PAIR_TEST(a_board_is_freed_in_steps) {
     uint64_t live_before = memory_live_count();
     size_t used_before = memory_used();
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
-    fill(&pair, &random, 2000);
+    pair_fill(pair, random, 2000, 100);
     uint64_t live = memory_live_count();
     int steps = 1;
-    for (; !board_deinit_step(pair.board, 10); steps++) {
+    for (; !board_deinit_step(pair->board, 10); steps++) {
         /* Each step frees something, and not much more than asked for. */
         assert_true(memory_live_count() < live);
         live = memory_live_count();
@@ -216,58 +185,46 @@ TEST(a_board_is_freed_in_steps) {
     assert_true(steps > 2000 / (10 + 64));
     assert_int_equal(memory_live_count(), live_before);
     assert_int_equal(memory_used(), used_before);
-    assert_int_equal(board_count(pair.board), 0);
-    twin_board_deinit(&pair.twin);
+    assert_int_equal(board_count(pair->board), 0);
 }
 
-TEST(memory_size_is_all_that_a_board_holds) {
-    struct random random = random_begin(__func__);
+PAIR_TEST(memory_size_is_all_that_a_board_holds) {
     char text[PAIR_MEMBER_MAX];
     size_t used_before = memory_used();
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < 6000; i++) {
-        struct bytes member = member_of((uint32_t)random_below(&random, 900), text);
-        if (random_below(&random, 100) < (i < 4000 ? 20U : 70U)) {
-            (void)remove_named(pair.board, member);
+        struct bytes member = member_of((uint32_t)random_below(random, 900), text);
+        if (random_below(random, 100) < (i < 4000 ? 20U : 70U)) {
+            (void)remove_named(pair->board, member);
         } else {
-            assert_int_equal(board_put(pair.board, member, random_below(&random, 100)), BOARD_OK);
+            assert_int_equal(board_put(pair->board, member, random_below(random, 100)), BOARD_OK);
         }
-        assert_int_equal(board_memory_size(pair.board), memory_used() - used_before);
+        assert_int_equal(board_memory_size(pair->board), memory_used() - used_before);
     }
-    pair_deinit(&pair);
 }
 
-TEST(emptied_boards_give_their_memory_back) {
-    struct random random = random_begin(__func__);
-    struct board_pair pair;
-    pair_init(&pair, false, random_next(&random));
-    size_t size_empty = board_memory_size(pair.board);
-    fill(&pair, &random, 3000);
-    size_t size_full = board_memory_size(pair.board);
-    while (board_count(pair.board) > 30) {
-        pair_remove_range(&pair, 5, 10);
+PAIR_TEST(emptied_boards_give_their_memory_back) {
+    size_t size_empty = board_memory_size(pair->board);
+    pair_fill(pair, random, 3000, 100);
+    size_t size_full = board_memory_size(pair->board);
+    while (board_count(pair->board) > 30) {
+        pair_remove_range(pair, 5, 10);
     }
-    pair_compare(&pair);
+    pair_compare(pair);
     /* The table of nodes keeps its size; everything else is in proportion to the members. */
-    assert_true(board_memory_size(pair.board) < size_full / 3);
-    pair_remove_range(&pair, 0, board_count(pair.board));
-    assert_true(board_memory_size(pair.board) < size_full / 3);
-    assert_true(board_memory_size(pair.board) >= size_empty);
-    pair_compare(&pair);
-    pair_deinit(&pair);
+    assert_true(board_memory_size(pair->board) < size_full / 3);
+    pair_remove_range(pair, 0, board_count(pair->board));
+    assert_true(board_memory_size(pair->board) < size_full / 3);
+    assert_true(board_memory_size(pair->board) >= size_empty);
+    pair_compare(pair);
 }
 
 #ifndef SKIPLIST_TINY
-TEST(a_board_of_ten_members_takes_little_more_than_its_entries) {
-    struct board_pair pair;
+PAIR_TEST(a_board_of_ten_members_takes_little_more_than_its_entries) {
     char text[PAIR_MEMBER_MAX];
-    pair_init(&pair, false, 1);
     for (uint32_t i = 0; i < 10; i++) {
-        pair_put(&pair, user_of(i, text), i);
+        pair_put(pair, user_of(i, text), i);
     }
     /* 17 bytes each, 8 of key and 2 of mark. */
-    assert_true(board_memory_size(pair.board) < 10 * (17 + 8 + 2) + 50);
-    pair_deinit(&pair);
+    assert_true(board_memory_size(pair->board) < 10 * (17 + 8 + 2) + 50);
 }
 #endif

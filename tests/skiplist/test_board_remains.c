@@ -1,10 +1,6 @@
 /* Ranges removed from a board by detaching: what remains of them is invisible. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/skiplist.h"
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
 enum {
 #ifdef SKIPLIST_TINY
@@ -15,14 +11,6 @@ enum {
     LARGE = 60000,
 #endif
 };
-
-/* Put all numbers below count at random keys below keys. */
-static void fill(struct board_pair *pair, struct random *random, uint32_t count, uint64_t keys) {
-    char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < count; i++) {
-        pair_put(pair, member_of(i, text), random_below(random, keys));
-    }
-}
 
 /* The same for the board alone, with members of equal size. */
 static void fill_board(struct board *board, uint32_t from, uint32_t count) {
@@ -82,7 +70,7 @@ static void run_at_random(struct random *random, bool is_latest, uint64_t keys) 
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, is_latest, random_next(random));
-    fill(&pair, random, NUMBERS, keys);
+    pair_fill(&pair, random, NUMBERS, keys);
     int steps = is_short_run() ? 100 : 400;
     for (int i = 0; i < steps; i++) {
         change_at_random(&pair, random, keys);
@@ -107,7 +95,7 @@ TEST(bulk_removals_equal_the_twin_after_every_change) {
 }
 
 /* Every range of a board of several levels, each on its own copy. */
-TEST(every_range_can_be_cut_out) {
+PAIR_TEST(every_range_can_be_cut_out) {
 #ifdef SKIPLIST_TINY
     const uint32_t members = 120;
     const uint32_t stride = is_short_run() ? 7 : 1;
@@ -115,112 +103,96 @@ TEST(every_range_can_be_cut_out) {
     const uint32_t members = 5000;
     const uint32_t stride = is_short_run() ? 533 : 97;
 #endif
-    struct board_pair pair;
-    pair_init(&pair, false, 11);
-    fill_board(pair.board, 0, members);
+    fill_board(pair->board, 0, members);
     for (uint32_t rank = 0; rank < members; rank += stride) {
         for (uint32_t count = 1; count <= members - rank; count += stride) {
             struct board copied;
             struct board *copy = &copied;
-            assert_true(board_copy(pair.board, copy));
+            assert_true(board_copy(pair->board, copy));
             board_remove_range(copy, rank, count);
             assert_int_equal(board_count(copy), members - count);
             assert_board_valid(copy);
             if (rank > 0) {
-                assert_int_equal(board_at(copy, rank - 1).key, board_at(pair.board, rank - 1).key);
+                assert_int_equal(board_at(copy, rank - 1).key, board_at(pair->board, rank - 1).key);
             }
             if (rank + count < members) {
-                assert_int_equal(board_at(copy, rank).key, board_at(pair.board, rank + count).key);
+                assert_int_equal(board_at(copy, rank).key, board_at(pair->board, rank + count).key);
             }
             while (!board_free_step(copy, 64)) {}
             assert_board_valid(copy);
             board_deinit(copy);
         }
     }
-    pair_deinit(&pair);
 }
 
-TEST(a_cut_takes_and_frees_little_however_large_it_is) {
-    struct board_pair pair;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
+PAIR_TEST(a_cut_takes_and_frees_little_however_large_it_is) {
+    fill_board(pair->board, 0, LARGE);
     uint64_t requests_before = memory_requests();
     uint64_t live_before = memory_live_count();
-    board_remove_range(pair.board, LARGE / 10, LARGE / 10 * 8);
+    board_remove_range(pair->board, LARGE / 10, LARGE / 10 * 8);
     /* Leaves at the edges are reallocated or merged, and so are index blocks on each level; but
      * those of the range stay. */
     assert_true(memory_requests() - requests_before <= 8);
     assert_true(live_before - memory_live_count() <= 40);
-    assert_true(board_has_remains(pair.board));
-    assert_int_equal(board_count(pair.board), LARGE / 10 * 2);
-    assert_board_valid(pair.board);
-    pair_deinit(&pair);
+    assert_true(board_has_remains(pair->board));
+    assert_int_equal(board_count(pair->board), LARGE / 10 * 2);
+    assert_board_valid(pair->board);
 }
 
-TEST(a_cut_does_not_fail_for_want_of_memory) {
+PAIR_TEST(a_cut_does_not_fail_for_want_of_memory) {
     for (uint64_t nth = 1; nth <= 8; nth++) {
-        struct random random = {.state = nth};
-        struct board_pair pair;
-        pair_init(&pair, false, 5);
-        fill(&pair, &random, NUMBERS, UINT64_MAX);
+        pair_fill(pair, random, NUMBERS, UINT64_MAX);
         memory_fail_at(nth);
-        pair_remove_range(&pair, NUMBERS / 10 + (uint32_t)nth, NUMBERS / 2);
+        pair_remove_range(pair, NUMBERS / 10 + (uint32_t)nth, NUMBERS / 2);
         memory_fail_at(0);
-        pair_compare(&pair);
+        pair_compare(pair);
         memory_fail_at(nth);
-        while (!board_free_step(pair.board, 10)) {}
+        while (!board_free_step(pair->board, 10)) {}
         memory_fail_at(0);
-        pair_compare(&pair);
-        pair_deinit(&pair);
+        pair_compare(pair);
     }
 }
 
-TEST(a_step_frees_no_more_than_it_was_asked) {
-    struct board_pair pair;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
-    size_t full_size = board_memory_size(pair.board);
-    board_remove_range(pair.board, 1, LARGE - 2);
+PAIR_TEST(a_step_frees_no_more_than_it_was_asked) {
+    fill_board(pair->board, 0, LARGE);
+    size_t full_size = board_memory_size(pair->board);
+    board_remove_range(pair->board, 1, LARGE - 2);
     uint64_t live = memory_live_count();
     bool is_over = false;
     while (!is_over) {
-        is_over = board_free_step(pair.board, 64);
+        is_over = board_free_step(pair->board, 64);
         /* 64 entries in leaves of at least one, and their index blocks. */
         assert_true(live <= memory_live_count() + 100);
         live = memory_live_count();
     }
-    assert_false(board_has_remains(pair.board));
-    assert_board_valid(pair.board);
+    assert_false(board_has_remains(pair->board));
+    assert_board_valid(pair->board);
     /* Only the table of the ids is left, which are free now. */
-    assert_true(board_memory_size(pair.board) < full_size / 4);
-    pair_deinit(&pair);
+    assert_true(board_memory_size(pair->board) < full_size / 4);
 }
 
-TEST(a_dead_member_comes_back_as_a_new_one) {
-    struct board_pair pair;
+PAIR_TEST(a_dead_member_comes_back_as_a_new_one) {
     char text[PAIR_MEMBER_MAX];
     uint64_t key;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, NUMBERS);
-    board_remove_range(pair.board, 0, NUMBERS);
-    assert_int_equal(board_count(pair.board), 0);
-    assert_true(board_has_remains(pair.board));
-    assert_false(board_find(pair.board, user_of(7, text), &key));
-    assert_false(remove_named(pair.board, user_of(7, text)));
-    assert_int_equal(board_put(pair.board, user_of(7, text), 42), BOARD_OK);
-    assert_int_equal(board_put(pair.board, user_of(7, text), 43), BOARD_OK);
-    assert_true(board_find(pair.board, user_of(7, text), &key));
+    fill_board(pair->board, 0, NUMBERS);
+    board_remove_range(pair->board, 0, NUMBERS);
+    assert_int_equal(board_count(pair->board), 0);
+    assert_true(board_has_remains(pair->board));
+    assert_false(board_find(pair->board, user_of(7, text), &key));
+    assert_false(remove_named(pair->board, user_of(7, text)));
+    assert_int_equal(board_put(pair->board, user_of(7, text), 42), BOARD_OK);
+    assert_int_equal(board_put(pair->board, user_of(7, text), 43), BOARD_OK);
+    assert_true(board_find(pair->board, user_of(7, text), &key));
     assert_int_equal(key, 43);
-    assert_int_equal(board_count(pair.board), 1);
-    assert_board_valid(pair.board);
-    while (!board_free_step(pair.board, 50)) {
-        assert_true(board_find(pair.board, user_of(7, text), &key));
+    assert_int_equal(board_count(pair->board), 1);
+    assert_board_valid(pair->board);
+    while (!board_free_step(pair->board, 50)) {
+        assert_true(board_find(pair->board, user_of(7, text), &key));
         assert_int_equal(key, 43);
     }
-    assert_board_valid(pair.board);
-    assert_true(remove_named(pair.board, user_of(7, text)));
-    assert_board_valid(pair.board);
-    pair_deinit(&pair);
+    assert_board_valid(pair->board);
+    assert_true(remove_named(pair->board, user_of(7, text)));
+    assert_board_valid(pair->board);
 }
 
 struct seen {
@@ -238,44 +210,38 @@ static void see(void *context, const struct board_entry *entry) {
     seen->visits[number]++;
 }
 
-TEST(a_scan_meets_the_living_only_and_all_of_them) {
-    struct board_pair pair;
+PAIR_TEST(a_scan_meets_the_living_only_and_all_of_them) {
     char text[PAIR_MEMBER_MAX];
     static struct seen seen;
     seen = (struct seen){0};
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
-    board_remove_range(pair.board, LARGE / 4, LARGE / 2);
+    fill_board(pair->board, 0, LARGE);
+    board_remove_range(pair->board, LARGE / 4, LARGE / 2);
     uint64_t cursor = 0;
     do {
         struct scan_limits limits = {.count = 10, .work_max = UINT64_MAX};
-        cursor = board_scan(pair.board, cursor, &limits, see, &seen);
-        (void)board_free_step(pair.board, 100);
+        cursor = board_scan(pair->board, cursor, &limits, see, &seen);
+        (void)board_free_step(pair->board, 100);
     } while (cursor != 0);
     for (uint32_t i = 0; i < LARGE; i++) {
         uint64_t key;
-        if (board_find(pair.board, user_of(i, text), &key)) {
+        if (board_find(pair->board, user_of(i, text), &key)) {
             assert_true(seen.visits[i] > 0);
         } else {
             assert_int_equal(seen.visits[i], 0);
         }
     }
-    pair_deinit(&pair);
 }
 
 /* Here only the additions free remains. */
-TEST(a_board_emptied_and_filled_again_does_not_grow) {
-    struct board_pair pair;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
-    size_t full_size = board_memory_size(pair.board);
+PAIR_TEST(a_board_emptied_and_filled_again_does_not_grow) {
+    fill_board(pair->board, 0, LARGE);
+    size_t full_size = board_memory_size(pair->board);
     for (int round = 1; round < 6; round++) {
-        board_remove_range(pair.board, 10, board_count(pair.board) - 10);
-        fill_board(pair.board, 0, LARGE);
-        assert_true(board_memory_size(pair.board) < full_size * 5 / 4);
+        board_remove_range(pair->board, 10, board_count(pair->board) - 10);
+        fill_board(pair->board, 0, LARGE);
+        assert_true(board_memory_size(pair->board) < full_size * 5 / 4);
     }
-    assert_board_valid(pair.board);
-    pair_deinit(&pair);
+    assert_board_valid(pair->board);
 }
 
 /* Do all the deferred work for it. Returns the number of steps. */
@@ -313,48 +279,42 @@ TEST(what_a_removed_range_held_is_given_back_wherever_growth_was) {
  * step, which moves an id down, frees a segment, or prepares a smaller index or moves ids to it. So
  * if the board keeps its size, it settles in fewer steps than there were members. Then, except for
  * a few, at least a third of the ids and of the index's slots are in use. */
-TEST(what_small_ranges_held_is_given_back_as_they_go) {
+PAIR_TEST(what_small_ranges_held_is_given_back_as_they_go) {
     enum { KEPT = 100 };
     char text[PAIR_MEMBER_MAX];
     struct board_pair fresh;
     pair_init(&fresh, false, 5);
     fill_board(fresh.board, 0, KEPT);
-    struct board_pair pair;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
-    size_t size_full = board_memory_size(pair.board);
-    while (board_count(pair.board) > KEPT) {
-        board_remove_range(pair.board, KEPT / 2, board_count(pair.board) > KEPT + 10 ? 10 : 1);
+    fill_board(pair->board, 0, LARGE);
+    size_t size_full = board_memory_size(pair->board);
+    while (board_count(pair->board) > KEPT) {
+        board_remove_range(pair->board, KEPT / 2, board_count(pair->board) > KEPT + 10 ? 10 : 1);
     }
-    assert_board_valid(pair.board);
-    assert_in_range(board_memory_size(pair.board), 0, size_full / 2);
+    assert_board_valid(pair->board);
+    assert_in_range(board_memory_size(pair->board), 0, size_full / 2);
     for (uint32_t i = 0; i < LARGE; i++) {
-        assert_int_equal(board_put(pair.board, member_of(LARGE, text), i), BOARD_OK);
-        assert_true(remove_named(pair.board, member_of(LARGE, text)));
+        assert_int_equal(board_put(pair->board, member_of(LARGE, text), i), BOARD_OK);
+        assert_true(remove_named(pair->board, member_of(LARGE, text)));
     }
-    assert_board_valid(pair.board);
-    assert_in_range(board_memory_size(pair.board), 0, 2 * board_memory_size(fresh.board) + 6000);
+    assert_board_valid(pair->board);
+    assert_in_range(board_memory_size(pair->board), 0, 2 * board_memory_size(fresh.board) + 6000);
     pair_deinit(&fresh);
-    pair_deinit(&pair);
 }
 
 /* A board with few members left also frees memory in small pieces. */
-TEST(a_step_towards_less_memory_frees_little) {
-    struct board_pair pair;
-    pair_init(&pair, false, 5);
-    fill_board(pair.board, 0, LARGE);
-    board_remove_range(pair.board, 100, LARGE - 100);
-    while (board_has_remains(pair.board)) {
-        (void)board_free_step(pair.board, 200);
+PAIR_TEST(a_step_towards_less_memory_frees_little) {
+    fill_board(pair->board, 0, LARGE);
+    board_remove_range(pair->board, 100, LARGE - 100);
+    while (board_has_remains(pair->board)) {
+        (void)board_free_step(pair->board, 200);
     }
     uint64_t live = memory_live_count();
     bool is_done = false;
     while (!is_done) {
-        is_done = board_free_step(pair.board, 1);
+        is_done = board_free_step(pair->board, 1);
         assert_true(memory_live_count() + 12 >= live);
         live = memory_live_count();
     }
-    pair_deinit(&pair);
 }
 
 /* Members are added while the ids are compacted and the index shrinks. */
@@ -365,7 +325,7 @@ TEST(a_board_changes_while_its_memory_comes_back) {
         struct board_pair pair;
         pair_init(&pair, round % 2 == 0, random_next(&random));
         uint32_t count = NUMBERS / 2 + (uint32_t)random_below(&random, NUMBERS / 2);
-        fill(&pair, &random, count, UINT64_MAX);
+        pair_fill(&pair, &random, count, UINT64_MAX);
         count = board_count(pair.board);
         pair_remove_range(&pair, count / 20, count - count / 10);
         for (int i = 0; i < 60; i++) {
@@ -396,7 +356,7 @@ TEST(a_board_with_remains_is_destroyed_whole) {
         struct board_pair pair;
         struct board_chain chain = {NULL};
         pair_init(&pair, false, 5);
-        fill(&pair, &random, NUMBERS, UINT64_MAX);
+        pair_fill(&pair, &random, NUMBERS, UINT64_MAX);
         pair_remove_range(&pair, NUMBERS / 3, NUMBERS / 2);
         board_chain_put(&chain, pair.board);
         (void)board_free_step(pair.board, work);

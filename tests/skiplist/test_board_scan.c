@@ -1,17 +1,8 @@
 /* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
  * what was never there is not visited, and nothing is visited twice within one call. */
-#include "tests/support/test.h"
-
 #include "tests/support/board_pair.h"
-#include "tests/support/random.h"
 
 enum { MEMBERS = 4000 };
-
-static uint64_t scan_by_count(const struct board *board, uint64_t cursor, uint32_t count,
-                              board_visit *visit, void *context) {
-    struct scan_limits limits = {.count = count, .work_max = UINT64_MAX};
-    return board_scan(board, cursor, &limits, visit, context);
-}
 
 struct world {
     struct board_pair pair; /* the twin is not used */
@@ -40,6 +31,16 @@ static void visit(void *context, const struct board_entry *entry) {
     assert_int_equal(++world->visits_in_call[number], 1);
 }
 
+static uint64_t scan(struct world *world, uint64_t cursor, struct scan_limits limits) {
+    memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+    world->visited_in_call = 0;
+    return board_scan(world->pair.board, cursor, &limits, visit, world);
+}
+
+static uint64_t scan_by_count(struct world *world, uint64_t cursor, uint32_t count) {
+    return scan(world, cursor, (struct scan_limits){.count = count, .work_max = UINT64_MAX});
+}
+
 static void put(struct world *world, uint32_t number, uint64_t key) {
     char text[PAIR_MEMBER_MAX];
     assert_int_equal(board_put(world->pair.board, user_of(number, text), key), BOARD_OK);
@@ -51,12 +52,33 @@ static void drop(struct world *world, uint32_t number) {
     (void)remove_named(world->pair.board, user_of(number, text));
 }
 
-/* Change the transient members, and move the lasting ones. */
+static struct world *world_create(struct random *random) {
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pair_init(&world->pair, false, random_next(random));
+    return world;
+}
+
+static void world_destroy(struct world *world) {
+    assert_board_valid(world->pair.board);
+    pair_deinit(&world->pair);
+    free(world);
+}
+
+/* A test with an empty world and random numbers. */
+#define WORLD_TEST(name)                                                                           \
+    static void name##_in(struct world *world, struct random *random);                             \
+    TEST(name) {                                                                                   \
+        struct random random = random_begin(__func__);                                             \
+        struct world *world = world_create(&random);                                               \
+        name##_in(world, &random);                                                                 \
+        world_destroy(world);                                                                      \
+    }                                                                                              \
+    static void name##_in(struct world *world, __attribute__((unused)) struct random *random)
+
 static void change(struct world *world, struct random *random, int growing_percent) {
     uint32_t number = (uint32_t)random_below(random, MEMBERS);
-    if (world->is_lasting[number]) {
-        put(world, number, random_below(random, 1000));
-    } else if (random_below(random, 100) < (uint64_t)growing_percent) {
+    if (world->is_lasting[number] || random_below(random, 100) < (uint64_t)growing_percent) {
         put(world, number, random_below(random, 1000));
     } else {
         drop(world, number);
@@ -65,9 +87,7 @@ static void change(struct world *world, struct random *random, int growing_perce
 
 static void scan_while(struct random *random, uint32_t lasting, uint32_t fleeting,
                        int growing_percent, uint32_t count, int changes_per_call) {
-    struct world *world = calloc(1, sizeof *world);
-    assert_non_null(world);
-    pair_init(&world->pair, false, random_next(random));
+    struct world *world = world_create(random);
     for (uint32_t i = 0; i < lasting + fleeting; i++) {
         uint32_t number = i * (MEMBERS / (lasting + fleeting));
         world->is_lasting[number] = i % (lasting + fleeting) < lasting;
@@ -75,9 +95,7 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
     }
     uint64_t cursor = 0;
     do {
-        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-        world->visited_in_call = 0;
-        uint64_t next = scan_by_count(world->pair.board, cursor, count, visit, world);
+        uint64_t next = scan_by_count(world, cursor, count);
         assert_true(next == 0 || next > cursor);
         assert_true(next < UINT64_C(1) << 48);
         cursor = next;
@@ -85,14 +103,10 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
             change(world, random, growing_percent);
         }
     } while (cursor != 0);
-    assert_board_valid(world->pair.board);
     for (uint32_t i = 0; i < MEMBERS; i++) {
-        if (world->is_lasting[i]) {
-            assert_true(world->visits[i] > 0);
-        }
+        assert_true(world->visits[i] > 0 || !world->is_lasting[i]);
     }
-    pair_deinit(&world->pair);
-    free(world);
+    world_destroy(world);
 }
 
 TEST(what_stays_is_seen_while_nothing_changes) {
@@ -102,24 +116,26 @@ TEST(what_stays_is_seen_while_nothing_changes) {
     }
 }
 
-TEST(what_stays_is_seen_while_the_board_grows) {
-    struct random random = random_begin(__func__);
-    for (int round = 0; round < 5; round++) {
-        scan_while(&random, 200, 200, 95, 10, 100);
-    }
-}
-
-TEST(what_stays_is_seen_while_the_board_shrinks) {
-    struct random random = random_begin(__func__);
-    for (int round = 0; round < 5; round++) {
-        scan_while(&random, 200, 3000, 3, 10, 100);
-    }
-}
-
-TEST(what_stays_is_seen_when_one_block_is_left_and_comes_back) {
-    struct random random = random_begin(__func__);
-    for (int round = 0; round < 30; round++) {
-        scan_while(&random, 3, 300, round % 2 == 0 ? 3 : 70, 1, 200);
+TEST(what_stays_is_seen_while_the_board_changes) {
+    static const struct {
+        const char *change;
+        int rounds;
+        uint32_t lasting, fleeting;
+        int growing_percent;
+        uint32_t count;
+        int changes_per_call;
+    } rows[] = {
+        {"it grows", 5, 200, 200, 95, 10, 100},
+        {"it shrinks", 5, 200, 3000, 3, 10, 100},
+        {"one block is left", 15, 3, 300, 3, 1, 200},
+        {"one block is left and others come", 15, 3, 300, 70, 1, 200},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct random random = random_begin(rows[i].change);
+        for (int round = 0; round < rows[i].rounds; round++) {
+            scan_while(&random, rows[i].lasting, rows[i].fleeting, rows[i].growing_percent,
+                       rows[i].count, rows[i].changes_per_call);
+        }
     }
 }
 
@@ -146,9 +162,7 @@ TEST(what_stays_is_seen_while_ranges_go_amid_growth) {
     enum { LASTING = 60 };
     struct random random = random_begin(__func__);
     for (int round = 0; round < 60; round++) {
-        struct world *world = calloc(1, sizeof *world);
-        assert_non_null(world);
-        pair_init(&world->pair, false, random_next(&random));
+        struct world *world = world_create(&random);
         for (uint32_t i = 0; i < LASTING; i++) {
             put(world, i, 1000000 + i);
         }
@@ -157,30 +171,26 @@ TEST(what_stays_is_seen_while_ranges_go_amid_growth) {
         }
         uint64_t cursor = 0;
         do {
-            memset(world->visits_in_call, 0, sizeof world->visits_in_call);
             struct scan_limits limits = {.count = 1 + (uint32_t)random_below(&random, 20),
                                          .work_max = random_below(&random, 20000)};
-            uint64_t next = board_scan(world->pair.board, cursor, &limits, visit, world);
+            uint64_t next = scan(world, cursor, limits);
             assert_true(next == 0 || next > cursor);
             cursor = next;
             grow_and_cut(world, &random, LASTING);
         } while (cursor != 0);
-        assert_board_valid(world->pair.board);
         for (uint32_t i = 0; i < LASTING; i++) {
             assert_true(world->visits[i] > 0);
         }
-        pair_deinit(&world->pair);
-        free(world);
+        world_destroy(world);
     }
 }
 
 /* However little work a call may do, it makes progress; and all calls together visit every member
  * once. */
 TEST(a_scan_by_work_alone_visits_each_member_once) {
+    struct random random = random_begin(__func__);
     for (uint64_t work_max = 0; work_max < 1000000; work_max = work_max * 4 + 1) {
-        struct world *world = calloc(1, sizeof *world);
-        assert_non_null(world);
-        pair_init(&world->pair, false, work_max);
+        struct world *world = world_create(&random);
         uint32_t members = work_max == 85 ? 3 : MEMBERS;
         for (uint32_t i = 0; i < members; i++) {
             put(world, i, i);
@@ -188,52 +198,36 @@ TEST(a_scan_by_work_alone_visits_each_member_once) {
         uint64_t cursor = 0;
         do {
             struct scan_limits limits = {.count = UINT32_MAX, .work_max = work_max, .byte_work = 3};
-            world->visited_in_call = 0;
-            memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-            cursor = board_scan(world->pair.board, cursor, &limits, visit, world);
+            cursor = scan(world, cursor, limits);
             assert_true(world->visited_in_call <= work_max / 100 + 2);
         } while (cursor != 0);
         for (uint32_t i = 0; i < members; i++) {
             assert_int_equal(world->visits[i], 1);
         }
-        pair_deinit(&world->pair);
-        free(world);
+        world_destroy(world);
     }
 }
 
-TEST(a_scan_ends_from_any_cursor) {
-    struct random random = random_begin(__func__);
-    struct world *world = calloc(1, sizeof *world);
-    assert_non_null(world);
-    pair_init(&world->pair, false, random_next(&random));
+WORLD_TEST(a_scan_ends_from_any_cursor) {
     for (uint32_t i = 0; i < 1000; i++) {
         put(world, i, i);
     }
-    assert_int_equal(scan_by_count(world->pair.board, UINT64_C(1) << 32, 10, visit, world), 0);
-    assert_int_equal(scan_by_count(world->pair.board, UINT64_MAX, 10, visit, world), 0);
+    assert_int_equal(scan_by_count(world, UINT64_C(1) << 32, 10), 0);
+    assert_int_equal(scan_by_count(world, UINT64_MAX, 10), 0);
     assert_int_equal(world->visited_in_call, 0);
-    uint64_t cursor = random_below(&random, UINT64_C(1) << 32);
+    uint64_t cursor = random_below(random, UINT64_C(1) << 32);
     for (int calls = 0; cursor != 0; calls++) {
         assert_true(calls < 1000);
-        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-        cursor = scan_by_count(world->pair.board, cursor, 5, visit, world);
+        cursor = scan_by_count(world, cursor, 5);
     }
-    pair_deinit(&world->pair);
-    free(world);
 }
 
-TEST(a_call_visits_about_as_many_as_asked_for) {
-    struct random random = random_begin(__func__);
-    struct world *world = calloc(1, sizeof *world);
-    assert_non_null(world);
-    pair_init(&world->pair, false, random_next(&random));
+WORLD_TEST(a_call_visits_about_as_many_as_asked_for) {
     for (uint32_t i = 0; i < MEMBERS; i++) {
         put(world, i, i);
     }
     for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32;) {
-        world->visited_in_call = 0;
-        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-        uint64_t next = scan_by_count(world->pair.board, cursor, 100, visit, world);
+        uint64_t next = scan_by_count(world, cursor, 100);
         assert_true(next == 0 || world->visited_in_call >= 100);
         assert_true(world->visited_in_call < 100 + 64);
         cursor = next == 0 ? UINT64_C(1) << 32 : next;
@@ -241,20 +235,13 @@ TEST(a_call_visits_about_as_many_as_asked_for) {
     for (uint32_t i = 0; i < MEMBERS; i++) {
         assert_int_equal(world->visits[i], 1);
     }
-    pair_deinit(&world->pair);
-    free(world);
 }
 
-TEST(a_small_board_is_visited_at_once) {
-    struct world *world = calloc(1, sizeof *world);
-    assert_non_null(world);
-    pair_init(&world->pair, false, 1);
-    assert_int_equal(scan_by_count(world->pair.board, 0, 10, visit, world), 0);
+WORLD_TEST(a_small_board_is_visited_at_once) {
+    assert_int_equal(scan_by_count(world, 0, 10), 0);
     for (uint32_t i = 0; i < 4; i++) {
         put(world, i, i);
     }
-    assert_int_equal(scan_by_count(world->pair.board, 0, 1, visit, world), 0);
+    assert_int_equal(scan_by_count(world, 0, 1), 0);
     assert_int_equal(world->visited_in_call, 4);
-    pair_deinit(&world->pair);
-    free(world);
 }

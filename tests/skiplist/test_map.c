@@ -99,46 +99,61 @@ static void random_replace(struct map *map, struct model *model, struct random *
     assert_true(map_finds(map, hash, new_id));
 }
 
-static void run_against_model(const char *name, bool is_crowded, int steps, int check_every) {
+/* A test with an empty map, its empty model and random numbers; no memory may be left. */
+#define MAP_TEST(name)                                                                             \
+    static void name##_of(struct map *map, struct model *model, struct random *random);            \
+    TEST(name) {                                                                                   \
+        map_test(#name, name##_of);                                                                \
+    }                                                                                              \
+    static void name##_of(struct map *map, struct model *model,                                    \
+                          __attribute__((unused)) struct random *random)
+static void map_test(const char *name,
+                     void (*test)(struct map *map, struct model *model, struct random *random)) {
     struct random random = random_begin(name);
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     uint64_t live_before = memory_live_count();
     struct map map;
     map_init(&map, model_hashes, model);
-    int sizes_seen = 0;
-    uint32_t bucket_count = 0;
-    for (int i = 0; i < steps; i++) {
-        /* Growing and shrinking alternate several times. */
-        bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
-        uint64_t dice = random_below(&random, 10);
-        if (dice < (is_growing ? 6U : 2U)) {
-            random_put(&map, model, &random, is_crowded);
-        } else if (dice < 8) {
-            random_remove(&map, model, &random);
-        } else {
-            random_replace(&map, model, &random);
-        }
-        sizes_seen += map.table.bucket_count != bucket_count;
-        bucket_count = map.table.bucket_count;
-        if (i % check_every == 0) {
-            assert_valid(&map, model);
-        }
-    }
-    assert_valid(&map, model);
-    /* A table whose entries are crowded may keep its size. */
-    assert_true(is_crowded || sizes_seen > 3);
+    test(&map, model, &random);
     map_deinit(&map);
     assert_int_equal(memory_live_count(), live_before);
     free(model);
 }
 
-TEST(random_changes_keep_every_entry_findable) {
-    run_against_model(__func__, false, 20000, 7);
+/* Returns how often the table got another size. */
+static int change_at_random(struct map *map, struct model *model, struct random *random,
+                            bool is_crowded) {
+    enum { STEPS = 20000 };
+    int sizes_seen = 0;
+    uint32_t bucket_count = 0;
+    for (int i = 0; i < STEPS; i++) {
+        /* Growing and shrinking alternate several times. */
+        bool is_growing = (i / (STEPS / 8 + 1)) % 2 == 0;
+        uint64_t dice = random_below(random, 10);
+        if (dice < (is_growing ? 6U : 2U)) {
+            random_put(map, model, random, is_crowded);
+        } else if (dice < 8) {
+            random_remove(map, model, random);
+        } else {
+            random_replace(map, model, random);
+        }
+        sizes_seen += map->table.bucket_count != bucket_count;
+        bucket_count = map->table.bucket_count;
+        if (i % 7 == 0) {
+            assert_valid(map, model);
+        }
+    }
+    assert_valid(map, model);
+    return sizes_seen;
 }
 
-TEST(crowded_hashes_overflow_and_come_back) {
-    run_against_model(__func__, true, 20000, 7);
+MAP_TEST(random_changes_keep_every_entry_findable) {
+    assert_true(change_at_random(map, model, random, false) > 3);
+}
+
+MAP_TEST(crowded_hashes_overflow_and_come_back) {
+    (void)change_at_random(map, model, random, true);
 }
 
 TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
@@ -154,70 +169,57 @@ TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
     map_deinit(&map);
 }
 
-TEST(entries_with_one_hash_are_all_candidates) {
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
-    struct map map;
-    map_init(&map, model_hashes, model);
+MAP_TEST(entries_with_one_hash_are_all_candidates) {
     for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        assert_true(map_reserve(&map, 1, MODEL_IDS));
-        map_put(&map, 42, id);
+        assert_true(map_reserve(map, 1, MODEL_IDS));
+        map_put(map, 42, id);
         model_add(model, id, 42);
     }
-    assert_valid(&map, model);
+    assert_valid(map, model);
     for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        assert_true(map_finds(&map, 42, id));
+        assert_true(map_finds(map, 42, id));
     }
     for (uint32_t id = 0; id < MODEL_IDS; id += 2) {
-        map_remove(&map, model_take(model, id, 0), id);
+        map_remove(map, model_take(model, id, 0), id);
     }
-    assert_valid(&map, model);
-    map_deinit(&map);
-    free(model);
+    assert_valid(map, model);
 }
 
-TEST(churn_leaves_no_overflow_behind) {
-    struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
-    struct map map;
-    map_init(&map, model_hashes, model);
+MAP_TEST(churn_leaves_no_overflow_behind) {
     for (int i = 0; i < 2000; i++) {
-        random_put(&map, model, &random, false);
+        random_put(map, model, random, false);
     }
-    while (map.is_moving) {
-        assert_true(map_reserve(&map, 0, MODEL_IDS));
+    while (map->is_moving) {
+        assert_true(map_reserve(map, 0, MODEL_IDS));
     }
     for (int i = 0; i < 200000; i++) {
-        uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
+        uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
         if (model->counts[id] == 0) {
             continue;
         }
-        map_remove(&map, model_take(model, id, 0), id);
-        uint64_t hash = random_next(&random);
-        map_put(&map, hash, id);
+        map_remove(map, model_take(model, id, 0), id);
+        uint64_t hash = random_next(random);
+        map_put(map, hash, id);
         model_add(model, id, hash);
     }
-    assert_valid(&map, model);
+    assert_valid(map, model);
     for (uint32_t id = 0; id < MODEL_IDS; id++) {
         while (model->counts[id] > 0) {
-            map_remove(&map, model_take(model, id, 0), id);
+            map_remove(map, model_take(model, id, 0), id);
         }
     }
-    for (uint32_t i = 0; i < map.table.bucket_count; i++) {
-        assert_int_equal(map_bucket(&map.table, i)->overflow, 0);
+    for (uint32_t i = 0; i < map->table.bucket_count; i++) {
+        assert_int_equal(map_bucket(&map->table, i)->overflow, 0);
     }
     /* The rest is freed in bounded steps. */
-    for (uint64_t left = memory_live_count(); map_memory_size(&map) > 0;
+    for (uint64_t left = memory_live_count(); map_memory_size(map) > 0;
          left = memory_live_count()) {
-        assert_true(map_is_unfinished(&map));
-        (void)map_step(&map, MODEL_IDS);
+        assert_true(map_is_unfinished(map));
+        (void)map_step(map, MODEL_IDS);
         assert_true(memory_live_count() < left);
         assert_true(left - memory_live_count() <= 10);
     }
-    assert_false(map_is_unfinished(&map));
-    map_deinit(&map);
-    free(model);
+    assert_false(map_is_unfinished(map));
 }
 
 /* Scan while the map changes. Hashes and ids are independent here, with one hash per id. */
@@ -296,17 +298,10 @@ static void run_scan(struct random *random, bool is_growing) {
     free(model);
 }
 
-TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows) {
+TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows_or_shrinks) {
     struct random random = random_begin(__func__);
-    for (int i = 0; i < 20; i++) {
-        run_scan(&random, true);
-    }
-}
-
-TEST(a_scan_sees_what_is_there_throughout_while_the_map_shrinks) {
-    struct random random = random_begin(__func__);
-    for (int i = 0; i < 20; i++) {
-        run_scan(&random, false);
+    for (int i = 0; i < 40; i++) {
+        run_scan(&random, i % 2 == 0);
     }
 }
 
@@ -369,125 +364,97 @@ TEST(removing_in_the_order_of_a_scan_crowds_no_table) {
 
 /* A map of many entries of which few are left: a step covers no more of the large table than
  * allowed, although the small one has only a bucket or two. */
-TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
+MAP_TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
     enum { ENTRIES = 300000, LEFT = 40, STEP_MAX = 1100 /* buckets */ };
-    struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
     uint64_t *hashes = calloc(ENTRIES, sizeof *hashes);
-    assert_non_null(model);
     assert_non_null(hashes);
-    struct map map;
-    map_init(&map, model_hashes, model);
-    assert_true(map_reserve(&map, ENTRIES, MODEL_IDS));
+    assert_true(map_reserve(map, ENTRIES, MODEL_IDS));
     for (uint32_t i = 0; i < ENTRIES; i++) {
-        hashes[i] = random_next(&random);
-        map_put(&map, hashes[i], i % MODEL_IDS);
+        hashes[i] = random_next(random);
+        map_put(map, hashes[i], i % MODEL_IDS);
     }
     for (uint32_t i = 0; i < LEFT; i++) {
         model_add(model, i % MODEL_IDS, hashes[i]);
     }
     for (uint32_t i = LEFT; i < ENTRIES; i++) {
-        map_remove(&map, hashes[i], i % MODEL_IDS);
+        map_remove(map, hashes[i], i % MODEL_IDS);
     }
-    while (!map.is_moving) {
-        (void)map_step(&map, MODEL_IDS);
+    while (!map->is_moving) {
+        (void)map_step(map, MODEL_IDS);
     }
-    assert_true(map.next.bucket_count < map.table.bucket_count / 1000);
+    assert_true(map->next.bucket_count < map->table.bucket_count / 1000);
     static struct scan_model seen;
     seen = (struct scan_model){0};
     uint64_t end = 0;
     for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32; cursor = end) {
         memset(seen.visits_in_step, 0, sizeof seen.visits_in_step);
-        (void)map_scan(&map, (uint32_t)cursor, &end, scan_model_visit, &seen);
+        (void)map_scan(map, (uint32_t)cursor, &end, scan_model_visit, &seen);
         assert_true(end > cursor);
-        assert_true(((end - cursor) * map.table.bucket_count) >> 32 <= STEP_MAX);
+        assert_true(((end - cursor) * map->table.bucket_count) >> 32 <= STEP_MAX);
     }
     for (uint32_t id = 0; id < LEFT; id++) {
         assert_true(seen.visits[id] > 0);
     }
-    map_deinit(&map);
     free(hashes);
-    free(model);
 }
 
 #ifndef SKIPLIST_TINY
 /* The cost of a rehash depends on the ids in use, not on the largest id ever used. */
-TEST(a_move_passes_no_ids_that_are_not_used_any_more) {
-    struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
-    struct map map;
-    map_init(&map, model_hashes, model);
+MAP_TEST(a_move_passes_no_ids_that_are_not_used_any_more) {
     for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        assert_true(map_reserve(&map, 1, MODEL_IDS));
-        model_add(model, id, random_next(&random));
-        map_put(&map, model->hashes[id][0], id);
+        assert_true(map_reserve(map, 1, MODEL_IDS));
+        model_add(model, id, random_next(random));
+        map_put(map, model->hashes[id][0], id);
     }
-    while (map_is_unfinished(&map)) {
-        assert_true(map_reserve(&map, 0, MODEL_IDS));
+    while (map_is_unfinished(map)) {
+        assert_true(map_reserve(map, 0, MODEL_IDS));
     }
     for (uint32_t id = 2; id < MODEL_IDS; id++) {
-        map_remove(&map, model_take(model, id, 0), id);
+        map_remove(map, model_take(model, id, 0), id);
     }
     int steps = 0;
-    while (map_step(&map, 2)) {
+    while (map_step(map, 2)) {
         steps++;
     }
-    assert_valid(&map, model);
+    assert_valid(map, model);
     assert_true(steps <= 6);
-    map_deinit(&map);
-    free(model);
 }
 
 #endif
 
-TEST(a_failed_reserve_leaves_the_entries_as_they_were) {
-    struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
-    struct map map;
-    map_init(&map, model_hashes, model);
+MAP_TEST(a_failed_reserve_leaves_the_entries_as_they_were) {
     int failures = 0;
     for (int i = 0; i < 6000; i++) {
-        uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
+        uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
         if (model->counts[id] == MODEL_PER_ID) {
             continue;
         }
-        uint64_t hash = random_next(&random);
+        uint64_t hash = random_next(random);
         memory_fail_at(1);
-        if (!map_reserve(&map, 1, MODEL_IDS)) {
+        if (!map_reserve(map, 1, MODEL_IDS)) {
             failures++;
             memory_fail_at(0);
-            assert_valid(&map, model);
-            assert_true(map_reserve(&map, 1, MODEL_IDS));
+            assert_valid(map, model);
+            assert_true(map_reserve(map, 1, MODEL_IDS));
         }
         memory_fail_at(0);
-        map_put(&map, hash, id);
+        map_put(map, hash, id);
         model_add(model, id, hash);
     }
     assert_true(failures > 0);
-    assert_valid(&map, model);
-    assert_false(map_reserve(&map, 1, MAP_ID_END + 1));
-    map_deinit(&map);
-    free(model);
+    assert_valid(map, model);
+    assert_false(map_reserve(map, 1, MAP_ID_END + 1));
 }
 
-TEST(growing_ids_get_more_bits_in_time) {
-    struct random random = random_begin(__func__);
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
-    struct map map;
-    map_init(&map, model_hashes, model);
+MAP_TEST(growing_ids_get_more_bits_in_time) {
     for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        uint64_t hash = random_next(&random);
-        assert_true(map_reserve(&map, 1, id + 1));
-        map_put(&map, hash, id);
+        uint64_t hash = random_next(random);
+        assert_true(map_reserve(map, 1, id + 1));
+        map_put(map, hash, id);
         model_add(model, id, hash);
         if (id >= 4) {
-            map_remove(&map, model_take(model, id - 4, 0), id - 4);
+            map_remove(map, model_take(model, id - 4, 0), id - 4);
         }
-        assert_valid(&map, model);
+        assert_valid(map, model);
     }
-    map_deinit(&map);
-    free(model);
 }

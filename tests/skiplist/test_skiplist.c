@@ -46,6 +46,17 @@ static void owner_destroy(struct owner *owner) {
     free(owner);
 }
 
+/* A test with an owner of an empty list, and random numbers. */
+#define OWNER_TEST(name)                                                                           \
+    static void name##_of(struct owner *owner, struct random *random);                             \
+    TEST(name) {                                                                                   \
+        struct random random = random_begin(__func__);                                             \
+        struct owner *owner = owner_create(false);                                                 \
+        name##_of(owner, &random);                                                                 \
+        owner_destroy(owner);                                                                      \
+    }                                                                                              \
+    static void name##_of(struct owner *owner, struct random *random)
+
 static struct skiplist_owner told(struct owner *owner) {
     return (struct skiplist_owner){.moved = owner_moved, .owner = owner};
 }
@@ -142,37 +153,29 @@ TEST(loads_in_order_leave_full_leaves_behind) {
     }
 }
 
-TEST(random_loads_leave_leaves_more_than_half_full) {
-    struct random random = random_begin(__func__);
-    struct owner *owner = owner_create(false);
+OWNER_TEST(random_loads_leave_leaves_more_than_half_full) {
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        owner_insert(owner, i, random_next(&random));
+        owner_insert(owner, i, random_next(random));
     }
     assert_true(leaf_count(&owner->list) < NUMBERS / (BLOCK_ENTRIES_MAX / 2));
-    owner_destroy(owner);
 }
 
-TEST(removals_leave_few_leaves) {
-    struct random random = random_begin(__func__);
-    struct owner *owner = owner_create(false);
+OWNER_TEST(removals_leave_few_leaves) {
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        owner_insert(owner, i, random_next(&random));
+        owner_insert(owner, i, random_next(random));
     }
     while (owner->list.count > NUMBERS / 20) {
-        owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
+        owner_remove(owner, (uint32_t)random_below(random, owner->list.count));
     }
     assert_valid(owner);
     /* Leaves at most a quarter full are merged if a sibling has room. */
     assert_true(leaf_count(&owner->list) <= owner->list.count / (BLOCK_ENTRIES_MAX / 4) + 1);
-    owner_destroy(owner);
 }
 
-TEST(a_reservation_given_back_changes_nothing) {
-    struct random random = random_begin(__func__);
-    struct owner *owner = owner_create(false);
+OWNER_TEST(a_reservation_given_back_changes_nothing) {
     struct skiplist *list = &owner->list;
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        uint64_t key = random_below(&random, 100);
+        uint64_t key = random_below(random, 100);
         struct skiplist_plan plan;
         struct skiplist_place place = skiplist_place_for(list, key);
         /* The table of nodes may stay larger. */
@@ -187,7 +190,6 @@ TEST(a_reservation_given_back_changes_nothing) {
         owner_insert(owner, i, key);
     }
     assert_valid(owner);
-    owner_destroy(owner);
 }
 
 /* Number of allocations that hold the nodes. */
@@ -199,13 +201,11 @@ static uint32_t node_pieces(const struct skiplist *list) {
     return pieces;
 }
 
-TEST(a_failed_reservation_changes_nothing) {
-    struct random random = random_begin(__func__);
-    struct owner *owner = owner_create(false);
+OWNER_TEST(a_failed_reservation_changes_nothing) {
     struct skiplist *list = &owner->list;
     int failures = 0;
     for (uint32_t i = 0; i < 1000; i++) {
-        uint64_t key = i < 500 ? random_below(&random, 100) : i;
+        uint64_t key = i < 500 ? random_below(random, 100) : i;
         struct skiplist_plan plan;
         for (uint64_t nth = 1;; nth++) {
             uint64_t live_before = memory_live_count();
@@ -225,28 +225,26 @@ TEST(a_failed_reservation_changes_nothing) {
         owner_insert(owner, i, key);
     }
     assert_true(failures > 0);
-    owner_destroy(owner);
 }
 
-TEST(a_copy_has_the_same_ids) {
-    struct random random = random_begin(__func__);
-    struct owner *owner = owner_create(false);
+OWNER_TEST(a_copy_has_the_same_ids) {
     struct owner *copy = owner_create(false);
     assert_true(skiplist_copy(&owner->list, &copy->list));
     assert_int_equal(copy->list.count, 0);
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        owner_insert(owner, i, random_below(&random, 100));
+        owner_insert(owner, i, random_below(random, 100));
     }
     for (int i = 0; i < NUMBERS / 2; i++) {
-        owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
+        owner_remove(owner, (uint32_t)random_below(random, owner->list.count));
     }
     assert_true(skiplist_copy(&owner->list, &copy->list));
     memcpy(copy->leaf_of, owner->leaf_of, sizeof copy->leaf_of);
-    owner_destroy(owner);
+    skiplist_deinit(&owner->list);
+    skiplist_init(&owner->list, false);
     assert_valid(copy);
     for (uint32_t i = 0; i < NUMBERS; i++) {
         if (copy->leaf_of[i] == SKIPLIST_NONE) {
-            owner_insert(copy, i, random_below(&random, 100));
+            owner_insert(copy, i, random_below(random, 100));
         }
     }
     assert_valid(copy);

@@ -1,11 +1,10 @@
-/* A board and its naive twin (twin_board.h), for tests that do the same to both and compare. To be
- * included behind cmocka.h. */
+/* A board and its naive twin (twin_board.h), for tests that do the same to both and compare. */
 #ifndef TESTS_SUPPORT_BOARD_PAIR_H
 #define TESTS_SUPPORT_BOARD_PAIR_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "codec/memory.h"
+#include "tests/support/random.h"
+#include "tests/support/test.h"
 #include "tests/support/twin_board.h"
 
 /* Room for the text of any member that member_of and user_of make. */
@@ -97,6 +96,34 @@ static inline void pair_compare(const struct board_pair *pair) {
     assert_true(twin_board_equals(&pair->twin, pair->board));
 }
 
+/* A test with an empty pair and random numbers; no memory may be left. */
+#define PAIR_TEST(name)                                                                            \
+    static void name##_of(struct board_pair *pair, struct random *random);                         \
+    TEST(name) {                                                                                   \
+        pair_test(#name, name##_of);                                                               \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) struct board_pair *pair,                         \
+                          __attribute__((unused)) struct random *random)
+static inline void pair_test(const char *name,
+                             void (*test)(struct board_pair *pair, struct random *random)) {
+    struct random random = random_begin(name);
+    uint64_t live_before = memory_live_count();
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    test(&pair, &random);
+    pair_deinit(&pair);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+/* Put the members with the first count numbers, at random keys below keys. */
+static inline void pair_fill(struct board_pair *pair, struct random *random, uint32_t count,
+                             uint64_t keys) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        pair_put(pair, member_of(i, text), random_below(random, keys));
+    }
+}
+
 /* Every way to ask for one member gives what the twin says. */
 static inline void pair_compare_member(const struct board_pair *pair, struct bytes member) {
     uint32_t twin_rank = 0;
@@ -120,11 +147,6 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
 static inline void pair_compare_key(const struct board_pair *pair, uint64_t key) {
     assert_int_equal(board_count_above(pair->board, key), twin_board_count_above(&pair->twin, key));
     assert_int_equal(board_count_from(pair->board, key), twin_board_count_from(&pair->twin, key));
-}
-
-/* Is this the short form of the tests, as in make test? */
-static inline bool is_short_run(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
 }
 
 #endif

@@ -23,10 +23,14 @@ enum kind { PLAIN, LATEST, TIMELESS, CAPPED, DAYS, WEEKS, MONTHS, KINDS };
 static const char letters[] = "pltcdwm";
 static struct rules kinds[KINDS];
 
+const struct rules *workload_rules(char letter) {
+    const char *at = strchr(letters, letter);
+    return &kinds[at != NULL ? at - letters : PLAIN];
+}
+
 static const struct rules *rules_for(void *context, struct bytes key) {
     (void)context;
-    const char *at = strchr(letters, key.at[0]);
-    return &kinds[at != NULL ? at - letters : PLAIN];
+    return workload_rules(key.at[0]);
 }
 
 static void make_kinds(void) {

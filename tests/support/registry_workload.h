@@ -29,6 +29,9 @@ void workload_end(struct workload *workload);
 /* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the workload
  * takes that back. */
 void workload_step(struct workload *workload);
+/* The rules of new boards whose names begin with this letter: p: any other, l: the latest first, t: no time,
+ * c: capped, d, w and m: a period of a day, a week (its archives live for two) or a month (no archives). */
+const struct rules *workload_rules(char letter);
 /* A registry that would make the same boards. */
 struct registry *workload_create_registry(uint64_t hash_seed);
 

@@ -24,7 +24,31 @@ void test_write(const char *file, int line, struct CMUnitTest test) {
 
 int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
     cmocka_set_test_filter(getenv("LEADERBOARD_TEST_ONLY"));
-    return _cmocka_run_group_tests(tests_file, tests_written, tests_count, set_up, tear_down);
+    int failed_count =
+        _cmocka_run_group_tests(tests_file, tests_written, tests_count, set_up, tear_down);
+    test_begin();
+    return failed_count;
+}
+
+static char tests_row[256];
+
+void test_row(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(tests_row, sizeof tests_row, format, arguments);
+    va_end(arguments);
+}
+
+/* A row that is left is of a test that failed. */
+void test_begin(void) {
+    if (tests_row[0] != '\0') {
+        print_error("in the row \"%s\"\n", tests_row);
+    }
+    test_end();
+}
+
+void test_end(void) {
+    tests_row[0] = '\0';
 }
 
 const char *formatted(const char *format, ...) {

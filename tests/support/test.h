@@ -11,6 +11,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,17 @@
 /* Text made as by printf, until this has been called 64 times more. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
 
+/* Is this the short form of the tests, as in make test? */
+static inline bool is_short_run(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+/* The row of a table that a test is at, made like printf's: it is printed when the test fails there. */
+__attribute__((format(printf, 1, 2))) void test_row(const char *format, ...);
+/* Of TEST_WITH: before and after a test that does not fail. */
+void test_begin(void);
+void test_end(void);
+
 /* What TEST_WITH calls before main, in any order. */
 void test_write(const char *file, int line, struct CMUnitTest test);
 /* Run them all, between a set-up and a tear-down of the program, which may be NULL. */
@@ -32,9 +44,14 @@ int test_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /* With a set-up and a tear-down, which may be NULL, that pass `state`. */
 #define TEST_WITH(name, set_up, tear_down)                                                         \
     static void name(void **state);                                                                \
+    static void run_##name(void **state) {                                                         \
+        test_begin();                                                                              \
+        name(state);                                                                               \
+        test_end();                                                                                \
+    }                                                                                              \
     __attribute__((constructor)) static void write_##name(void) {                                  \
         test_write(__FILE__, __LINE__,                                                             \
-                   (struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down));   \
+                   (struct CMUnitTest){#name, run_##name, set_up, tear_down, NULL});               \
     }                                                                                              \
     static void name(__attribute__((unused)) void **state)
 #define TEST(name) TEST_WITH(name, NULL, NULL)

@@ -15,10 +15,6 @@
 #include "tests/support/loop_server.h"
 #include "tests/support/random.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- a disk that waits for the test ---- */
 
 static struct disk disk_held;
@@ -136,16 +132,7 @@ static void wait_for_sync(struct loop_server *fixture, unsigned nth) {
 
 /* ---- always ---- */
 
-LOOP_TEST(a_writers_reply_waits_for_the_disk, ALWAYS) {
-    int ann = loop_connect(f);
-    hold_syncs();
-    loop_send(ann, "ZADD k 5 m\r\n");
-    loop_expect_nothing(f, ann);
-    let_one_sync_end();
-    loop_expect(f, ann, ":1\r\n");
-}
-
-LOOP_TEST(a_reader_who_could_see_it_waits_too, ALWAYS) {
+LOOP_TEST(a_writer_waits_for_the_disk_and_a_reader_who_could_see_it_too, ALWAYS) {
     int ann = loop_connect(f);
     int bob = loop_connect(f);
     int kim = loop_connect(f);
@@ -369,7 +356,7 @@ LOOP_TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits, ALWAYS) {
         {"SELECT 1\r\nEXISTS k\r\n", "+OK\r\n:0\r\n"},
         {"PUBLISH a x\r\n", ":1\r\n"},
     };
-    for (size_t i = 0; i < sizeof free_ones / sizeof free_ones[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(free_ones); i++) {
         int own = loop_connect(f);
         loop_send(own, free_ones[i][0]);
         if (free_ones[i][1] != NULL) {
@@ -387,7 +374,7 @@ LOOP_TEST(on_a_full_disk_only_what_shows_the_waiting_change_waits, ALWAYS) {
         "LB.WHERE m\r\n",        "MULTI\r\nZSCORE k m\r\nEXEC\r\n",
         "OBJECT ENCODING k\r\n",
     };
-    enum { WAITING = sizeof waiting / sizeof waiting[0] };
+    enum { WAITING = COUNT_OF(waiting) };
     int waits[WAITING];
     for (int i = 0; i < WAITING; i++) {
         waits[i] = loop_connect(f);
@@ -414,7 +401,7 @@ LOOP_TEST(on_a_full_disk_a_new_key_is_not_shown, ALWAYS) {
     wait_until_refused(f);
     static const char *const waiting[] = {"KEYS *\r\n", "DBSIZE\r\n",    "EXISTS fresh\r\n",
                                           "SCAN 0\r\n", "RANDOMKEY\r\n", "LB.LIST\r\n"};
-    for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(waiting); i++) {
         int own = loop_connect(f);
         loop_send(own, waiting[i]);
         loop_expect_nothing(f, own);
@@ -436,50 +423,54 @@ static void ask_shortly(struct loop_server *f, const char *request, char *reply,
 
 /* What leaves says what is on disk, whatever was changed: the state from before. */
 TEST(on_a_full_disk_every_reply_is_of_what_is_on_it) {
-    static const char *const reads[] = {"ZRANGE k0 0 -1\r\n",
-                                        "ZRANGE k1 0 -1\r\n",
-                                        "ZCARD k2\r\n",
-                                        "HGETALL h0\r\n",
-                                        "HLEN h1\r\n",
-                                        "KEYS *\r\n",
-                                        "DBSIZE\r\n",
-                                        "SCAN 0\r\n",
-                                        "EXISTS k0 k1 k2 k3 h0 h1\r\n",
-                                        "TYPE k3\r\n",
-                                        "TTL k0\r\n",
-                                        "TTL h0\r\n",
-                                        "ZUNION 2 k0 k1\r\n",
-                                        "ZSCORE k2 a\r\n",
-                                        "LB.RANGE k0 0 -1\r\n",
-                                        "LB.RANGE k1 0 -1 DATA h*\r\n",
-                                        "LB.INFO k0\r\n",
-                                        "LB.LIST\r\n",
-                                        "DUMP k1\r\n",
-                                        "OBJECT ENCODING k2\r\n",
-                                        "ZRANDMEMBER k3 1\r\n",
-                                        "ZMSCORE k0 a b c\r\n"};
-    static const char *const writes[] = {"ZADD k0 7 a\r\n",
-                                         "ZADD k3 7 a\r\n",
-                                         "ZREM k0 a b c\r\n",
-                                         "DEL k1\r\n",
-                                         "RENAME k0 k3\r\n",
-                                         "HSET h0 f 9\r\n",
-                                         "HSET h1 f 9\r\n",
-                                         "EXPIRE k0 100\r\n",
-                                         "EXPIRE h0 100\r\n",
-                                         "ZUNIONSTORE k2 2 k0 k1\r\n",
-                                         "FLUSHDB\r\n",
-                                         "LB.BAN a\r\n",
-                                         "COPY k0 k3 REPLACE\r\n",
-                                         "ZPOPMIN k2\r\n",
-                                         "LB.ALTER k0 CAP 1\r\n",
-                                         "HDEL h0 f\r\n",
-                                         "MULTI\r\nDEL h0\r\nZADD k1 3 z\r\nEXEC\r\n"};
-    enum { READS = sizeof reads / sizeof reads[0], WRITES = sizeof writes / sizeof writes[0] };
+    static const char *const reads[] = {
+        "ZRANGE k0 0 -1\r\n",
+        "ZRANGE k1 0 -1\r\n",
+        "ZCARD k2\r\n",
+        "HGETALL h0\r\n",
+        "HLEN h1\r\n",
+        "KEYS *\r\n",
+        "DBSIZE\r\n",
+        "SCAN 0\r\n",
+        "EXISTS k0 k1 k2 k3 h0 h1\r\n",
+        "TYPE k3\r\n",
+        "TTL k0\r\n",
+        "TTL h0\r\n",
+        "ZUNION 2 k0 k1\r\n",
+        "ZSCORE k2 a\r\n",
+        "LB.RANGE k0 0 -1\r\n",
+        "LB.RANGE k1 0 -1 DATA h*\r\n",
+        "LB.INFO k0\r\n",
+        "LB.LIST\r\n",
+        "DUMP k1\r\n",
+        "OBJECT ENCODING k2\r\n",
+        "ZRANDMEMBER k3 1\r\n",
+        "ZMSCORE k0 a b c\r\n",
+    };
+    static const char *const writes[] = {
+        "ZADD k0 7 a\r\n",
+        "ZADD k3 7 a\r\n",
+        "ZREM k0 a b c\r\n",
+        "DEL k1\r\n",
+        "RENAME k0 k3\r\n",
+        "HSET h0 f 9\r\n",
+        "HSET h1 f 9\r\n",
+        "EXPIRE k0 100\r\n",
+        "EXPIRE h0 100\r\n",
+        "ZUNIONSTORE k2 2 k0 k1\r\n",
+        "FLUSHDB\r\n",
+        "LB.BAN a\r\n",
+        "COPY k0 k3 REPLACE\r\n",
+        "ZPOPMIN k2\r\n",
+        "LB.ALTER k0 CAP 1\r\n",
+        "HDEL h0 f\r\n",
+        "MULTI\r\nDEL h0\r\nZADD k1 3 z\r\nEXEC\r\n",
+    };
+    enum { READS = COUNT_OF(reads), WRITES = COUNT_OF(writes) };
     static char before[READS][4096], reply[4096];
     struct random random = random_begin(__func__);
     uint32_t came = 0, waited = 0;
-    for (int round = 0; round < (is_short() ? 12 : 200); round++) {
+    for (int round = 0; round < (is_short_run() ? 12 : 200); round++) {
         struct loop_server *f = begin(ALWAYS);
         int ann = loop_connect(f);
         loop_ask(f, ann,
@@ -545,11 +536,7 @@ LOOP_TEST(while_the_disk_is_full_only_the_refused_are_answered, ALWAYS) {
     is_full = true;
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
-    struct loop_wait wait = {0};
-    while (f->server->durability.write_refusal == NULL) {
-        assert_true(loop_turn_and_wait(f, &wait));
-    }
-    assert_non_null(f->server->durability.write_refusal);
+    wait_until_refused(f);
     loop_send(bob, "ZADD k 6 m\r\nPING\r\n");
     loop_expect(f, bob,
                 "-MISCONF Errors writing to the AOF file: No space left on device\r\n+PONG\r\n");
@@ -756,11 +743,12 @@ static void ask_some(struct counting *counting, int client) {
     loop_send(counting->clients[client], text);
 }
 
-static void run_counting(const char *test_name, const char *settings, int rounds) {
+TEST(no_number_is_seen_before_it_is_on_disk) {
+    int rounds = is_short_run() ? 20000 : 100000;
     struct counting *counting = calloc(1, sizeof *counting);
     assert_non_null(counting);
-    counting->fixture = begin(settings);
-    counting->random = random_begin(test_name);
+    counting->fixture = begin(ALWAYS);
+    counting->random = random_begin(__func__);
     struct random *random = &counting->random;
     for (int i = 0; i < COUNT_CLIENTS; i++) {
         counting->clients[i] = loop_connect(counting->fixture);
@@ -793,10 +781,6 @@ static void run_counting(const char *test_name, const char *settings, int rounds
     assert_true(counting->seen_count > 0);
     end(counting->fixture);
     free(counting);
-}
-
-TEST(no_number_is_seen_before_it_is_on_disk) {
-    run_counting(__func__, ALWAYS, is_short() ? 20000 : 100000);
 }
 
 /* ---- effects that are long ---- */
@@ -840,31 +824,27 @@ static void start_again(struct loop_server *fixture, const char *settings) {
     assert_string_equal(fixture->directory, directory);
 }
 
-static void keep_long_effects(const char *settings) {
-    struct loop_server *f = begin(settings);
-    int ann = loop_connect(f);
-    fill_src(f, ann);
-    write_longest = 0;
-    loop_ask(f, ann,
-             "ZUNIONSTORE dst 1 src\r\nMULTI\r\nZUNIONSTORE a 1 src\r\n"
-             "ZUNIONSTORE b 1 src\r\nEXEC\r\n",
-             LONG_COUNT "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n" LONG_COUNT LONG_COUNT);
-    assert_in_range(write_longest, 1, AT_ONCE_MAX);
-    start_again(f, settings);
-    int bob = loop_connect(f);
-    assert_int_equal(member_count(f, bob, "src"), LONG_MEMBERS);
-    assert_int_equal(member_count(f, bob, "dst"), LONG_MEMBERS);
-    assert_int_equal(member_count(f, bob, "a"), LONG_MEMBERS);
-    assert_int_equal(member_count(f, bob, "b"), LONG_MEMBERS);
-    end(f);
-}
-
-TEST(effects_of_any_size_go_to_the_disk_in_pieces_with_always) {
-    keep_long_effects(ALWAYS);
-}
-
-TEST(and_with_everysec) {
-    keep_long_effects(EVERYSEC);
+TEST(effects_of_any_size_go_to_the_disk_in_pieces) {
+    static const char *const settings[] = {ALWAYS, EVERYSEC};
+    static const char *const boards[] = {"src", "dst", "a", "b"};
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        test_row("%s", settings[i]);
+        struct loop_server *f = begin(settings[i]);
+        int ann = loop_connect(f);
+        fill_src(f, ann);
+        write_longest = 0;
+        loop_ask(f, ann,
+                 "ZUNIONSTORE dst 1 src\r\nMULTI\r\nZUNIONSTORE a 1 src\r\n"
+                 "ZUNIONSTORE b 1 src\r\nEXEC\r\n",
+                 LONG_COUNT "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n" LONG_COUNT LONG_COUNT);
+        assert_in_range(write_longest, 1, AT_ONCE_MAX);
+        start_again(f, settings[i]);
+        int bob = loop_connect(f);
+        for (size_t k = 0; k < COUNT_OF(boards); k++) {
+            assert_int_equal(member_count(f, bob, boards[k]), LONG_MEMBERS);
+        }
+        end(f);
+    }
 }
 
 LOOP_TEST(a_reply_waits_for_the_last_piece_and_for_one_sync, ALWAYS) {
@@ -956,59 +936,6 @@ LOOP_TEST(a_journal_that_goes_off_leaves_no_group_behind, ALWAYS) {
     assert_int_equal(member_count(f, loop_connect(f), "k"), 8);
 }
 
-/* ---- files of version 1 ---- */
-
-/* ZADD daily 100 ann 90 bob, ZADD daily 100 zoe, ZREM daily bob. */
-static const char old_journal[] = "\x4c\x42\x4a\x52\x4e\x4c\x30\x31\x76\xdd\x41\xb7\x95\xd9\xa0\x9b"
-                                  "\x01\x00\x00\x00\x00\x00\x00\x00\x5c\x5b\x7e\x70\x16\x9a\xc1\x20"
-                                  "\x29\x68\xe6\x65\xcc\x78\xd7\x09\x34\x00\x00\x00\x01\x00\x00\x00"
-                                  "\x77\xdd\x41\xb7\x95\xd9\xa0\x9b\x75\x80\x88\x9f\xd7\x60\x06\x00"
-                                  "\x16\x00\x64\x61\x69\x6c\x79\x03\x80\x00\x00\x00\x1f\x02\x00\x00"
-                                  "\x40\xfa\xc1\x08\x9b\x05\x00\x01\x21\x00\x01\x05\x73\x63\x6f\x72"
-                                  "\x65\x0c\x08\xd0\x54\x09\x73\x32\x00\x00\x80\x61\x6e\x6e\x0c\x41"
-                                  "\x1f\x62\x6f\x62\x87\x84\x5f\xcf\x08\x12\xaf\x35\x14\x00\x00\x00"
-                                  "\x02\x00\x00\x00\x74\xdd\x41\xb7\x95\xd9\xa0\x9b\x5f\x46\x89\x9f"
-                                  "\xd7\x60\x06\x00\x16\x00\x64\x61\x69\x6c\x79\x0c\x08\xd0\x54\x09"
-                                  "\x73\x32\x00\x00\x80\x7a\x6f\x65\xd0\xe6\x48\xe7\x1d\xa9\x55\x9f"
-                                  "\x0b\x00\x00\x00\x03\x00\x00\x00\x75\xdd\x41\xb7\x95\xd9\xa0\x9b"
-                                  "\xc9\x0a\x8a\x9f\xd7\x60\x06\x00\x16\x00\x64\x61\x69\x6c\x79\x0d"
-                                  "\x62\x6f\x62";
-static const char old_manifest[] = "leaderboard manifest 1\n"
-                                   "journal leaderboard.1.journal first 1\n"
-                                   "checksum ba3d47d433aba309\n";
-
-static void write_old_files(const struct loop_server *fixture, size_t journal_bytes) {
-    file_write(formatted("%s/kept/leaderboard.1.journal", fixture->directory), old_journal,
-               journal_bytes);
-    file_write(formatted("%s/kept/leaderboard.manifest", fixture->directory), old_manifest,
-               sizeof old_manifest - 1);
-}
-
-/* A journal of this version is added after the old one. cut: bytes torn off its end. */
-static void go_on_with_old_files(size_t cut, const char *range) {
-    struct loop_server *f = begin(ALWAYS);
-    size_t journal_bytes = sizeof old_journal - 1 - cut;
-    stop(f);
-    write_old_files(f, journal_bytes);
-    loop_start_kept(f, ALWAYS);
-    int ann = loop_connect(f);
-    loop_ask(f, ann, "ZREVRANGE daily 0 -1\r\n", range);
-    uint64_t count = member_count(f, ann, "daily");
-    loop_ask(f, ann, "ZADD daily 1 kim\r\n", ":1\r\n");
-    assert_true(journal_size(f) <= journal_bytes);
-    start_again(f, ALWAYS);
-    assert_int_equal(member_count(f, loop_connect(f), "daily"), count + 1);
-    end(f);
-}
-
-TEST(a_journal_of_the_version_before_is_loaded_and_gets_a_successor) {
-    go_on_with_old_files(0, "*2\r\n$3\r\nann\r\n$3\r\nzoe\r\n");
-}
-
-TEST(so_is_one_with_a_torn_tail) {
-    go_on_with_old_files(3, "*3\r\n$3\r\nann\r\n$3\r\nzoe\r\n$3\r\nbob\r\n");
-}
-
 /* ---- syncs that fail ---- */
 
 static char log_path[DIRECTORY_PATH_MAX];
@@ -1021,37 +948,34 @@ static bool log_has(const char *words) {
     return has;
 }
 
-static struct loop_server *begin_with_failing_sync(int *client) {
-    struct loop_server *f = begin(EVERYSEC);
+/* A test with a client that has written, and a sync that fails next. */
+#define FAILING_SYNC_TEST(name)                                                                    \
+    static void name##_of(struct loop_server *f, int ann);                                         \
+    LOOP_TEST(name, EVERYSEC) {                                                                    \
+        fail_the_next_sync(f, name##_of);                                                          \
+    }                                                                                              \
+    static void name##_of(struct loop_server *f, int ann)
+static void fail_the_next_sync(struct loop_server *f,
+                               void (*test)(struct loop_server *f, int ann)) {
+    int ann = loop_connect(f);
     snprintf(log_path, sizeof log_path, "%s", directory_join(f->directory, "log"));
     assert_true(log_open(log_path, LOG_WARNING));
-    *client = loop_connect(f);
-    loop_send(*client, "ZADD k 1 m\r\n");
-    loop_expect(f, *client, ":1\r\n");
+    loop_ask(f, ann, "ZADD k 1 m\r\n", ":1\r\n");
     is_failing_sync = true;
-    return f;
-}
-
-static void end_with_log(struct loop_server *f) {
+    test(f, ann);
     assert_true(log_has("warning journal: cannot sync: Input/output error."));
     assert_false(log_has("manifest"));
     assert_true(log_open(NULL, LOG_WARNING));
-    end(f);
 }
 
-TEST(a_save_behind_one_whose_journal_was_lost_begins_a_new_one) {
-    int ann;
-    struct loop_server *f = begin_with_failing_sync(&ann);
+FAILING_SYNC_TEST(a_save_behind_one_whose_journal_was_lost_begins_a_new_one) {
     loop_ask(f, ann, "SAVE\r\nSAVE\r\nZADD k 2 n\r\n",
              "-ERR the snapshot could not be written: see the log\r\n+OK\r\n:1\r\n");
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 2);
-    end_with_log(f);
 }
 
-TEST(a_bgsave_behind_it_too) {
-    int ann;
-    struct loop_server *f = begin_with_failing_sync(&ann);
+FAILING_SYNC_TEST(a_bgsave_behind_it_too) {
     loop_send(ann, "SAVE\r\nMULTI\r\nBGSAVE\r\nEXEC\r\n");
     loop_expect_prefix(f, ann, "-ERR the snapshot could not be written: see the log\r\n");
     loop_turn_some(f);
@@ -1059,16 +983,12 @@ TEST(a_bgsave_behind_it_too) {
     for (struct loop_wait wait = {0};
          f->server->durability.write_refusal != NULL && loop_turn_and_wait(f, &wait);) {}
     assert_null(f->server->durability.write_refusal);
-    end_with_log(f);
 }
 
-TEST(the_end_behind_it_saves_what_there_is) {
-    int ann;
-    struct loop_server *f = begin_with_failing_sync(&ann);
+FAILING_SYNC_TEST(the_end_behind_it_saves_what_there_is) {
     loop_ask(f, ann, "SAVE\r\nSHUTDOWN SAVE\r\n",
              "-ERR the snapshot could not be written: see the log\r\n");
     loop_expect_end(f, ann);
     start_again(f, EVERYSEC);
     assert_int_equal(member_count(f, loop_connect(f), "k"), 1);
-    end_with_log(f);
 }

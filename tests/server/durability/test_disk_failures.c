@@ -51,7 +51,7 @@ static const struct scene scenes[] = {
     {.settings = NOTHING "appendfsync everysec\n", .is_switched = true, .is_tightened = true},
     {.settings = EVERYSEC, .is_tightened = true},
 };
-enum { SCENES = sizeof scenes / sizeof *scenes };
+enum { SCENES = COUNT_OF(scenes) };
 
 struct trial {
     struct scene scene;
@@ -83,7 +83,7 @@ static uint32_t rounds_asked(void) {
 
 /* The distance between two failing calls. */
 static uint64_t step_of(struct random *random, uint64_t step_max, uint64_t step_max_short) {
-    bool is_short = getenv("LEADERBOARD_TEST_SHORT") != NULL;
+    bool is_short = is_short_run();
     return rounds_asked() > 0 ? 1 : 1 + random_below(random, is_short ? step_max_short : step_max);
 }
 
@@ -408,7 +408,7 @@ static void ask_to_end(struct durable_server *durable) {
 
 typedef void disk_command(struct durable_server *durable);
 static disk_command *const disk_commands[] = {save_now, history_begin_snapshot, ask_to_end};
-enum { DISK_COMMANDS = sizeof disk_commands / sizeof *disk_commands };
+enum { DISK_COMMANDS = COUNT_OF(disk_commands) };
 
 struct pair {
     const char *settings;
@@ -435,7 +435,7 @@ static void live_with_two_that_fail(const void *context) {
 
 TEST(two_commands_of_one_tick_may_fail) {
     static const char *const settings[] = {EVERYSEC, SAVE};
-    uint64_t step = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 4 : 1;
+    uint64_t step = is_short_run() ? 4 : 1;
     for (size_t i = 0; i < 2 * 2 * DISK_COMMANDS * DISK_COMMANDS; i++) {
         for (uint64_t nth = 1; nth <= PAIR_CALLS; nth += step) {
             struct pair pair = {

@@ -1,38 +1,41 @@
 /* Journals: groups are read back unchanged, and damage is always detected. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 
 #include "codec/little.h"
-#include "codec/memory.h"
 #include "server/durability/journal_file.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/random.h"
 
 enum { GROUPS = 8, PAYLOAD_MAX = 200, FIRST = 1000 };
 
-static char directory[DIRECTORY_PATH_MAX];
-static uint64_t live_before;
+/* A journal in memory: the offsets of its groups. */
+struct made {
+    char *bytes;
+    size_t size;
+    size_t starts[GROUPS + 1]; /* the last: the end */
+    uint64_t id;
+};
+
+static int directory_fd;
+static struct made made; /* the last one made */
 /* Bit i: group i is linked to the next. */
 static unsigned links;
 
 static int set_up(void **state) {
-    (void)state;
-    live_before = memory_live_count();
+    (void)directory_set_up(state);
     links = 0;
-    directory_make(directory);
+    directory_fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    assert_true(directory_fd >= 0);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
-    directory_remove(directory);
-    assert_int_equal(memory_live_count(), live_before);
-    return 0;
+    free(made.bytes);
+    made.bytes = NULL;
+    disk_close(directory_fd);
+    return directory_tear_down(state);
 }
 
 static const char *file_path(void) {
@@ -40,14 +43,6 @@ static const char *file_path(void) {
 }
 
 /* ---- files made for a test ---- */
-
-/* A journal in memory: the offsets of its groups, and the unsynced field of each. */
-struct made {
-    char *bytes;
-    size_t size;
-    size_t starts[GROUPS + 1]; /* the last: the end */
-    uint64_t id;
-};
 
 static uint32_t payload_size_of(unsigned i) {
     static const uint32_t sizes[GROUPS] = {1, 40, 3, 100, 17, 1, 64, 33};
@@ -95,13 +90,12 @@ static bool append_group(struct journal_file *file, unsigned i, uint64_t unsynce
     return is_done;
 }
 
-/* unsynced: the field of group i. */
-static struct made make_journal(const uint64_t unsynced[GROUPS]) {
+/* Make it, on disk and in memory, in the place of the one before. unsynced: the field of group i. */
+static void make_journal(const uint64_t unsynced[GROUPS]) {
     struct journal_file file;
-    struct made made = {0};
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    assert_true(fd >= 0);
-    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    free(made.bytes);
+    remove(file_path());
+    assert_true(journal_file_create(&file, directory_fd, "journal", FIRST));
     made.id = file.id;
     for (unsigned i = 0; i < GROUPS; i++) {
         made.starts[i] = (size_t)file.size;
@@ -109,10 +103,8 @@ static struct made make_journal(const uint64_t unsynced[GROUPS]) {
     }
     made.starts[GROUPS] = (size_t)file.size;
     journal_file_close(&file);
-    disk_close(fd);
     made.bytes = file_read(file_path(), &made.size);
     assert_int_equal(made.size, made.starts[GROUPS]);
-    return made;
 }
 
 /* Nothing was synced before the last write. */
@@ -189,9 +181,9 @@ static void assert_error_has(const struct result *result, const char *words) {
 }
 
 /* The group that the byte at offset belongs to; GROUPS for the file's head. */
-static unsigned group_at(const struct made *made, size_t offset) {
+static unsigned group_at(size_t offset) {
     for (unsigned i = 0; i < GROUPS; i++) {
-        if (offset >= made->starts[i] && offset < made->starts[i + 1]) {
+        if (offset >= made.starts[i] && offset < made.starts[i + 1]) {
             return i;
         }
     }
@@ -204,38 +196,32 @@ static unsigned group_at(const struct made *made, size_t offset) {
 
 IN_FIXTURE(groups_come_back_as_they_were) {
     for (int is_last = 0; is_last < 2; is_last++) {
-        struct made made = make_journal(all_unsynced);
+        make_journal(all_unsynced);
         struct result result = read_all(is_last != 0);
         assert_int_equal(result.status, JOURNAL_END);
         assert_int_equal(result.group_count, GROUPS);
         assert_int_equal(result.size, made.size);
         assert_int_equal(result.id, made.id);
-        free(made.bytes);
-        assert_int_equal(remove(file_path()), 0);
     }
 }
 
 IN_FIXTURE(a_journal_without_groups_is_whole) {
-    struct made made = make_journal(all_unsynced);
+    make_journal(all_unsynced);
     struct result result = read_bytes(made.bytes, JOURNAL_FILE_HEAD, false);
     assert_int_equal(result.status, JOURNAL_END);
     assert_int_equal(result.group_count, 0);
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_file_is_not_made_twice) {
     struct journal_file file;
-    struct made made = make_journal(all_unsynced);
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    assert_false(journal_file_create(&file, fd, "journal", FIRST));
+    make_journal(all_unsynced);
+    assert_false(journal_file_create(&file, directory_fd, "journal", FIRST));
     assert_int_equal(errno, EEXIST);
     assert_int_equal(read_all(true).group_count, GROUPS);
-    disk_close(fd);
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_journal_that_begins_elsewhere_is_refused) {
-    struct made made = make_journal(all_unsynced);
+    make_journal(all_unsynced);
     struct journal_reader reader;
     int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
     assert_int_equal(journal_reader_open(&reader, fd, "some.journal", FIRST + 1, true),
@@ -243,13 +229,12 @@ IN_FIXTURE(a_journal_that_begins_elsewhere_is_refused) {
     assert_string_equal(reader.error, "some.journal is damaged at offset 16: it begins with group "
                                       "1000, but group 1001 is expected");
     journal_reader_close(&reader);
-    free(made.bytes);
 }
 
 /* ---- every byte cut ---- */
 
 static void cut_everywhere(const uint64_t unsynced[GROUPS], bool is_last) {
-    struct made made = make_journal(unsynced);
+    make_journal(unsynced);
     for (size_t size = 0; size < made.size; size++) {
         struct result result = read_bytes(made.bytes, size, is_last);
         if (size < JOURNAL_FILE_HEAD) {
@@ -258,7 +243,7 @@ static void cut_everywhere(const uint64_t unsynced[GROUPS], bool is_last) {
             assert_int_equal(result.group_count, 0);
             continue;
         }
-        unsigned written_count = group_at(&made, size);
+        unsigned written_count = group_at(size);
         unsigned whole_count = first_of(written_count);
         bool is_boundary = size == made.starts[whole_count];
         assert_int_equal(result.status, is_boundary ? JOURNAL_END
@@ -275,8 +260,6 @@ static void cut_everywhere(const uint64_t unsynced[GROUPS], bool is_last) {
             assert_error_has(&result, "increments follow");
         }
     }
-    free(made.bytes);
-    assert_int_equal(remove(file_path()), 0);
 }
 
 IN_FIXTURE(a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups) {
@@ -301,20 +284,18 @@ IN_FIXTURE(linked_groups_cut_at_any_byte_are_as_if_they_had_never_been) {
 
 IN_FIXTURE(a_journal_that_ends_with_a_linked_group_is_torn_before_it) {
     links = 1 << (GROUPS - 1);
-    struct made made = make_journal(all_unsynced);
+    make_journal(all_unsynced);
     struct result result = read_all(true);
     assert_int_equal(result.status, JOURNAL_TORN);
     assert_int_equal(result.group_count, GROUPS - 1);
     assert_int_equal(result.torn.offset, made.starts[GROUPS - 1]);
     assert_string_equal(result.torn.description, "the file ends before the last of linked groups");
-    free(made.bytes);
 }
 
 /* ---- every bit flipped ---- */
 
-static void check_flip(const struct made *made, const struct result *result, size_t at,
-                       bool is_last, bool is_synced) {
-    unsigned hit = group_at(made, at);
+static void check_flip(const struct result *result, size_t at, bool is_last, bool is_synced) {
+    unsigned hit = group_at(at);
     if (hit == GROUPS) {
         assert_int_equal(result->status, JOURNAL_DAMAGED);
         assert_int_equal(result->group_count, 0);
@@ -326,31 +307,29 @@ static void check_flip(const struct made *made, const struct result *result, siz
     bool is_torn = is_last && (!is_synced || hit == GROUPS - 1);
     assert_int_equal(result->status, is_torn ? JOURNAL_TORN : JOURNAL_DAMAGED);
     if (is_last) {
-        assert_int_equal(result->torn.offset, made->starts[first]);
-        assert_int_equal(result->torn.size, made->size - made->starts[first]);
+        assert_int_equal(result->torn.offset, made.starts[first]);
+        assert_int_equal(result->torn.size, made.size - made.starts[first]);
         assert_int_equal(result->torn.groups_behind,
                          GROUPS - 1 - hit + (hit > first ? hit - first - 1 : 0));
     }
     if (!is_torn) {
         char offset[64];
-        snprintf(offset, sizeof offset, "is damaged at offset %zu: ", made->starts[first]);
+        snprintf(offset, sizeof offset, "is damaged at offset %zu: ", made.starts[first]);
         assert_error_has(result, offset);
         assert_error_has(result, is_last ? "had been on disk as a whole" : "increments follow");
     }
 }
 
 static void flip_everywhere(const uint64_t unsynced[GROUPS], bool is_last, bool is_synced) {
-    struct made made = make_journal(unsynced);
+    make_journal(unsynced);
     for (size_t at = 0; at < made.size; at++) {
         for (int bit = 0; bit < 8; bit++) {
             made.bytes[at] = (char)(made.bytes[at] ^ (1 << bit));
             struct result result = read_bytes(made.bytes, made.size, is_last);
-            check_flip(&made, &result, at, is_last, is_synced);
+            check_flip(&result, at, is_last, is_synced);
             made.bytes[at] = (char)(made.bytes[at] ^ (1 << bit));
         }
     }
-    free(made.bytes);
-    assert_int_equal(remove(file_path()), 0);
 }
 
 IN_FIXTURE(any_bit_flipped_in_a_synced_group_is_damage) {
@@ -377,7 +356,7 @@ IN_FIXTURE(any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given
 IN_FIXTURE(one_later_group_that_knew_of_a_sync_proves_damage) {
     /* The last group was written when the first four were known to be on disk. */
     const uint64_t unsynced[GROUPS] = {1, 2, 3, 4, 5, 6, 7, 4};
-    struct made made = make_journal(unsynced);
+    make_journal(unsynced);
     for (unsigned hit = 0; hit < GROUPS - 1; hit++) {
         char *at = made.bytes + made.starts[hit] + JOURNAL_GROUP_HEAD;
         *at = (char)(*at ^ 1);
@@ -386,27 +365,24 @@ IN_FIXTURE(one_later_group_that_knew_of_a_sync_proves_damage) {
         assert_int_equal(result.group_count, hit);
         *at = (char)(*at ^ 1);
     }
-    free(made.bytes);
 }
 
 IN_FIXTURE(holes_of_zeroes_in_an_unsynced_tail_are_torn) {
     for (unsigned from = 0; from < GROUPS; from++) {
         for (unsigned to = from + 1; to <= GROUPS; to++) {
-            struct made made = make_journal(all_unsynced);
+            make_journal(all_unsynced);
             memset(made.bytes + made.starts[from], 0, made.starts[to] - made.starts[from]);
             struct result result = read_bytes(made.bytes, made.size, true);
             assert_int_equal(result.status, JOURNAL_TORN);
             assert_int_equal(result.group_count, from);
             assert_int_equal(result.torn.groups_behind, GROUPS - to);
-            free(made.bytes);
-            assert_int_equal(remove(file_path()), 0);
         }
     }
 }
 
 IN_FIXTURE(bytes_behind_the_last_group_are_torn) {
     struct random random = random_begin("bytes behind");
-    struct made made = make_journal(each_synced);
+    make_journal(each_synced);
     for (unsigned i = 0; i < 500; i++) {
         char bytes[4096];
         size_t more = 1 + (size_t)random_below(&random, 2000);
@@ -419,11 +395,10 @@ IN_FIXTURE(bytes_behind_the_last_group_are_torn) {
         assert_int_equal(result.group_count, GROUPS);
         assert_int_equal(result.torn.size, more);
     }
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_whole_group_with_another_number_is_damage) {
-    struct made made = make_journal(each_synced);
+    make_journal(each_synced);
     char bytes[2048];
     for (unsigned gone = 0; gone < GROUPS - 1; gone++) {
         /* One group is missing. */
@@ -444,32 +419,30 @@ IN_FIXTURE(a_whole_group_with_another_number_is_damage) {
         assert_int_equal(result.status, JOURNAL_DAMAGED);
         assert_int_equal(result.group_count, gone + 1);
     }
-    free(made.bytes);
 }
 
 IN_FIXTURE(groups_of_another_file_do_not_pass) {
-    struct made old = make_journal(each_synced);
-    assert_int_equal(remove(file_path()), 0);
-    struct made made = make_journal(each_synced);
-    assert_int_not_equal(old.id, made.id);
-    memcpy(old.bytes, made.bytes, made.starts[3]);
-    struct result result = read_bytes(old.bytes, old.size, true);
+    char bytes[2048];
+    make_journal(each_synced);
+    uint64_t id_before = made.id;
+    memcpy(bytes, made.bytes, made.size);
+    make_journal(each_synced);
+    assert_int_not_equal(id_before, made.id);
+    memcpy(bytes, made.bytes, made.starts[3]);
+    struct result result = read_bytes(bytes, made.size, true);
     assert_int_equal(result.status, JOURNAL_TORN);
     assert_int_equal(result.group_count, 3);
     assert_int_equal(result.torn.groups_behind, 0);
-    free(old.bytes);
-    free(made.bytes);
 }
 
 /* ---- continuing a file ---- */
 
 IN_FIXTURE(a_torn_journal_goes_on_where_it_was_cut) {
-    struct made made = make_journal(all_unsynced);
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    make_journal(all_unsynced);
     for (size_t size = JOURNAL_FILE_HEAD; size <= made.size; size++) {
         struct result before = read_bytes(made.bytes, size, true);
         struct journal_file file;
-        assert_true(journal_file_continue(&file, fd, "journal", before.id, before.size));
+        assert_true(journal_file_continue(&file, directory_fd, "journal", before.id, before.size));
         for (unsigned i = before.group_count; i < GROUPS; i++) {
             assert_true(append_group(&file, i, 1));
         }
@@ -479,8 +452,6 @@ IN_FIXTURE(a_torn_journal_goes_on_where_it_was_cut) {
         assert_int_equal(after.status, JOURNAL_END);
         assert_int_equal(after.group_count, GROUPS);
     }
-    disk_close(fd);
-    free(made.bytes);
 }
 
 /* ---- linked groups of any size ---- */
@@ -493,8 +464,7 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     bool is_whole;
     char *bytes = calloc(1, JOURNAL_GROUP_HEAD + SIZE);
     assert_non_null(bytes);
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    assert_true(journal_file_create(&file, directory_fd, "journal", FIRST));
     for (unsigned i = 0; i < COUNT; i++) {
         bool is_last = i == COUNT - 1;
         const struct journal_group_head head = {
@@ -513,31 +483,15 @@ IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     }
     assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_END);
     journal_reader_close(&reader);
-    disk_close(fd);
     free(bytes);
 }
 
 /* ---- large groups, and memory ---- */
 
-static void put_large(struct journal_file *file, char *group, uint32_t size, uint64_t sequence) {
-    bool is_whole;
-    size_t whole_size = (size_t)size + JOURNAL_GROUP_HEAD;
-    const struct journal_group_head head = {
-        .size = size, .sequence = sequence, .unsynced = 1, .time_us = 7};
-    journal_group_seal(group, &head, file->id);
-    assert_true(journal_file_append(file, group, whole_size, whole_size, &is_whole));
-}
-
 /* Groups around the size of the buffer and far above, between small ones. */
-static const uint32_t large_sizes[] = {10,
-                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD - 1,
-                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD,
-                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD + 1,
-                                       5,
-                                       3 * JOURNAL_READ_SIZE + 77,
-                                       1,
-                                       2 * JOURNAL_READ_SIZE};
-enum { LARGE_GROUPS = 8 };
+enum { LARGE_GROUPS = 8, FITS = JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD };
+static const uint32_t large_sizes[LARGE_GROUPS] = {
+    10, FITS - 1, FITS, FITS + 1, 5, 3 * JOURNAL_READ_SIZE + 77, 1, 2 * JOURNAL_READ_SIZE};
 
 static void make_large(void) {
     struct journal_file file;
@@ -546,13 +500,16 @@ static void make_large(void) {
     for (size_t i = 0; i < 4 * JOURNAL_READ_SIZE; i++) {
         group[JOURNAL_GROUP_HEAD + i] = (char)(i * 31 / 7);
     }
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    assert_true(journal_file_create(&file, directory_fd, "journal", FIRST));
     for (unsigned i = 0; i < LARGE_GROUPS; i++) {
-        put_large(&file, group, large_sizes[i], FIRST + i);
+        bool is_whole;
+        size_t size = (size_t)large_sizes[i] + JOURNAL_GROUP_HEAD;
+        const struct journal_group_head head = {
+            .size = large_sizes[i], .sequence = FIRST + i, .unsynced = 1, .time_us = 7};
+        journal_group_seal(group, &head, file.id);
+        assert_true(journal_file_append(&file, group, size, size, &is_whole));
     }
     journal_file_close(&file);
-    disk_close(fd);
     free(group);
 }
 
@@ -612,7 +569,7 @@ IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
         assert_int_equal(status, JOURNAL_FAILED);
         assert_non_null(strstr(reader.error, "out of memory: reading "));
         journal_reader_close(&reader);
-        assert_int_equal(memory_live_count(), live_before);
+        assert_int_equal(memory_live_count(), directory_live_before);
     }
 }
 
@@ -621,11 +578,10 @@ IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
 static void fail_create_at_every_call(enum failure failure) {
     bool is_harmless = failure == FAILURE_EINTR || failure == FAILURE_SHORT;
     bool is_reached = true;
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     for (uint64_t nth = 1; is_reached; nth++) {
         struct journal_file file;
         failing_disk_begin(failure, nth);
-        bool is_made = journal_file_create(&file, fd, "journal", FIRST);
+        bool is_made = journal_file_create(&file, directory_fd, "journal", FIRST);
         is_reached = failing_disk_end() >= nth;
         assert_int_equal(is_made, is_harmless || !is_reached);
         if (is_made) {
@@ -639,7 +595,6 @@ static void fail_create_at_every_call(enum failure failure) {
             assert_false(file_exists(file_path()));
         }
     }
-    disk_close(fd);
 }
 
 IN_FIXTURE(a_journal_is_made_whole_or_not_at_all) {
@@ -658,89 +613,73 @@ static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size) {
     return -1;
 }
 
-IN_FIXTURE(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again) {
-    struct made made = make_journal(each_synced);
+/* On a disk that takes a part of it. */
+static void fail_to_append(struct journal_file *file, size_t from, size_t to, size_t kept_size) {
     struct disk full = disk_system;
+    bool is_whole = false;
     full.write = write_part_then_enospc;
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    disk = &full;
+    assert_false(journal_file_append(file, made.bytes + from, to - from, kept_size, &is_whole));
+    assert_int_equal(errno, ENOSPC);
+    disk = &disk_system;
+    assert_true(is_whole);
+}
+
+IN_FIXTURE(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again) {
+    make_journal(each_synced);
     struct journal_file file;
-    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[3]));
+    assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
     size_t size = made.size - made.starts[3];
     bool is_whole = false;
-    disk = &full;
-    assert_false(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
-    assert_int_equal(errno, ENOSPC);
-    assert_true(is_whole);
-    disk = &disk_system;
+    fail_to_append(&file, made.starts[3], made.size, size);
     struct result result = read_all(false);
     assert_int_equal(result.status, JOURNAL_END);
     assert_int_equal(result.group_count, 3);
     assert_true(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
     assert_int_equal(read_all(false).group_count, GROUPS);
     journal_file_close(&file);
-    disk_close(fd);
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_full_disk_within_linked_groups_cuts_off_all_of_them) {
     links = LINKED_2_TO_5;
-    struct made made = make_journal(each_run_synced);
-    struct disk full = disk_system;
-    full.write = write_part_then_enospc;
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    make_journal(each_run_synced);
     for (unsigned at = 3; at <= 5; at++) {
         struct journal_file file;
-        bool is_whole = false;
-        size_t size = made.starts[at + 1] - made.starts[at];
-        assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[2]));
+        assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[2]));
         for (unsigned i = 2; i < at; i++) {
             assert_true(append_group(&file, i, i - 1));
         }
         assert_int_equal(file.size, made.starts[at]);
         assert_int_equal(file.kept_size, made.starts[2]);
-        disk = &full;
-        assert_false(journal_file_append(&file, made.bytes + made.starts[at], size, 0, &is_whole));
-        disk = &disk_system;
-        assert_true(is_whole);
+        fail_to_append(&file, made.starts[at], made.starts[at + 1], 0);
         assert_int_equal(file.size, made.starts[2]);
         struct result result = read_all(false);
         assert_int_equal(result.status, JOURNAL_END);
         assert_int_equal(result.group_count, 2);
         journal_file_close(&file);
     }
-    disk_close(fd);
-    free(made.bytes);
 }
 
 /* In a batch that ends within linked groups, the groups before them are kept when the next batch
  * fails. */
 IN_FIXTURE(groups_before_linked_ones_of_the_same_batch_are_kept) {
     links = LINKED_2_TO_5;
-    struct made made = make_journal(each_run_synced);
-    struct disk full = disk_system;
-    full.write = write_part_then_enospc;
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    make_journal(each_run_synced);
     struct journal_file file;
     bool is_whole = false;
-    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[1]));
+    assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[1]));
     assert_true(journal_file_append(&file, made.bytes + made.starts[1],
                                     made.starts[4] - made.starts[1],
                                     made.starts[2] - made.starts[1], &is_whole));
-    disk = &full;
-    assert_false(journal_file_append(&file, made.bytes + made.starts[4], made.size - made.starts[4],
-                                     made.size - made.starts[4], &is_whole));
-    disk = &disk_system;
+    fail_to_append(&file, made.starts[4], made.size, made.size - made.starts[4]);
     assert_int_equal(read_all(false).group_count, 2);
     journal_file_close(&file);
-    disk_close(fd);
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_journal_that_cannot_even_be_cut_says_so) {
-    struct made made = make_journal(all_unsynced);
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    make_journal(all_unsynced);
     struct journal_file file;
-    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[3]));
+    assert_true(journal_file_continue(&file, directory_fd, "journal", made.id, made.starts[3]));
     bool is_whole = true;
     failing_disk_begin(FAILURE_CRASH, 1);
     size_t size = made.size - made.starts[3];
@@ -752,18 +691,15 @@ IN_FIXTURE(a_journal_that_cannot_even_be_cut_says_so) {
     struct result result = read_all(true);
     assert_int_equal(result.status, JOURNAL_TORN);
     assert_in_range(result.group_count, 3, GROUPS - 1);
-    disk_close(fd);
-    free(made.bytes);
 }
 
 IN_FIXTURE(going_on_with_a_journal_fails_as_a_whole) {
-    struct made made = make_journal(all_unsynced);
-    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    make_journal(all_unsynced);
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
         struct journal_file file;
         failing_disk_begin(FAILURE_EIO, nth);
-        bool is_open = journal_file_continue(&file, fd, "journal", made.id, made.size);
+        bool is_open = journal_file_continue(&file, directory_fd, "journal", made.id, made.size);
         is_reached = failing_disk_end() >= nth;
         assert_int_equal(is_open, !is_reached);
         if (is_open) {
@@ -771,12 +707,10 @@ IN_FIXTURE(going_on_with_a_journal_fails_as_a_whole) {
         }
         assert_int_equal(read_all(true).group_count, GROUPS);
     }
-    disk_close(fd);
-    free(made.bytes);
 }
 
 IN_FIXTURE(a_read_that_fails_is_no_damage) {
-    struct made made = make_journal(all_unsynced);
+    make_journal(all_unsynced);
     /* A hole, so that the tail is searched as well. */
     made.bytes[made.starts[2]] = (char)~made.bytes[made.starts[2]];
     file_write(file_path(), made.bytes, made.size);
@@ -794,5 +728,4 @@ IN_FIXTURE(a_read_that_fails_is_no_damage) {
             }
         }
     }
-    free(made.bytes);
 }

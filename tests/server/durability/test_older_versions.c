@@ -24,7 +24,7 @@ static const struct kept {
             {"version_2", 1, 2, 0, false},
             {"version_3", 3, 3, 1, false},
             {"version_4", 4, 4, 1, true}};
-enum { KEPT = sizeof kept / sizeof *kept };
+enum { KEPT = COUNT_OF(kept) };
 _Static_assert(FILE_FORMAT == 4, "keep a directory of the new version, too");
 
 /* The members of a board, best first. */
@@ -74,14 +74,14 @@ static const struct expected expected[] = {
     {.name = "group", .members = "b a", .layout = PLAIN},
     {.database = 3, .name = "far", .members = "yan zoe", .layout = PLAIN},
 };
-enum { EXPECTED = sizeof expected / sizeof *expected };
+enum { EXPECTED = COUNT_OF(expected) };
 
 static void copy_directory(const char *folder, const char *to) {
     char from[DIRECTORY_PATH_MAX];
     size_t folder_size = (size_t)(strrchr(__FILE__, '/') - __FILE__);
     snprintf(from, sizeof from, "%.*s/%s", (int)folder_size, __FILE__, folder);
     assert_int_equal(mkdir(directory_join(to, "kept"), 0700), 0);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
         size_t size;
         char *bytes = file_read(directory_join(from, files[i]), &size);
         file_write(directory_join(directory_join(to, "kept"), files[i]), bytes, size);
@@ -239,6 +239,31 @@ TEST(a_directory_of_an_older_version_is_loaded_and_goes_on_in_this_one) {
     for (size_t i = 0; i < KEPT; i++) {
         check_directory(&kept[i]);
     }
+}
+
+/* What is torn off its end was never acknowledged; the journal that goes on is of this version. */
+TEST(a_journal_of_an_older_version_may_have_a_torn_tail) {
+    char directory[DIRECTORY_PATH_MAX];
+    struct durable_server durable;
+    struct store_state files_now;
+    size_t size;
+    directory_make(directory);
+    copy_directory("version_1", directory);
+    const char *path = formatted("%s/kept/leaderboard.2.journal", directory);
+    char *bytes = file_read(path, &size);
+    file_write(path, bytes, size - 3);
+    free(bytes);
+    durable_start(&durable, directory, "appendonly yes\n");
+    put_hash(&durable, "profile:ann");
+    durable_stop(&durable);
+    read_state(directory, &files_now);
+    assert_int_equal(files_now.journal_count, 2);
+    durable_start(&durable, directory, "appendonly yes\n");
+    assert_board(durable.server->registry, &expected[0]);
+    assert_hash(durable.server->registry, "profile:ann");
+    durable_stop(&durable);
+    assert_hashes(directory, 1);
+    directory_remove(directory);
 }
 
 TEST(a_file_of_a_later_version_is_refused) {

@@ -12,10 +12,6 @@
 #include "tests/support/failing_disk.h"
 #include "tests/support/restart_history.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- lives ---- */
 
 struct plan {
@@ -145,19 +141,19 @@ static const struct plan plans_any[] = {
 };
 
 TEST(a_server_that_was_stopped_goes_on_as_it_was) {
-    run_servers(__func__, plans_journal, 4, is_short() ? 6 : 15, false);
+    run_servers(__func__, plans_journal, 4, is_short_run() ? 6 : 15, false);
 }
 
 TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
-    run_servers(__func__, plans_any, 5, is_short() ? 8 : 15, false);
+    run_servers(__func__, plans_any, 5, is_short_run() ? 8 : 15, false);
 }
 
 TEST(a_server_that_was_killed_has_all_that_was_safe) {
-    run_servers(__func__, plans_journal, 4, is_short() ? 10 : 40, true);
+    run_servers(__func__, plans_journal, 4, is_short_run() ? 10 : 40, true);
 }
 
 TEST(with_and_without_a_journal_it_has_all_that_was_safe) {
-    run_servers(__func__, plans_any, 5, is_short() ? 10 : 40, true);
+    run_servers(__func__, plans_any, 5, is_short_run() ? 10 : 40, true);
 }
 
 /* The first second is over as soon as the server has started, and its freed memory is reused. */
@@ -357,13 +353,13 @@ static uint64_t count_groups(const struct copy *journal, size_t size, bool *is_t
 
 TEST(a_journal_cut_anywhere_has_its_whole_groups) {
     struct copies copies;
-    make_files(__func__, is_short() ? 20 : 60, &copies);
+    make_files(__func__, is_short_run() ? 20 : 60, &copies);
     struct copy *journal = find_copy(&copies, ".journal");
     struct found whole = look();
     bool is_torn;
     assert_true(whole.is_loaded && !whole.is_torn);
     uint64_t first = whole.group - count_groups(journal, journal->size, &is_torn);
-    size_t step = is_short() ? 5 : 1;
+    size_t step = is_short_run() ? 5 : 1;
     for (size_t left = journal->size + 1; left > 0; left -= left > step ? step : 1) {
         size_t size = left - 1;
         file_write(journal->path, journal->bytes, size);
@@ -400,7 +396,7 @@ TEST(behind_a_cut_it_goes_on) {
     assert_non_null(before);
     *before = *history;
     struct copy *journal = find_copy(&copies, ".journal");
-    size_t step = is_short() ? 61 : 7;
+    size_t step = is_short_run() ? 61 : 7;
     for (size_t size = journal->size; size >= JOURNAL_FILE_HEAD;
          size -= size > step ? step : size) {
         put_back(&copies);
@@ -418,10 +414,10 @@ TEST(behind_a_cut_it_goes_on) {
 
 TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
     struct copies copies;
-    make_files(__func__, is_short() ? 9 : 25, &copies);
+    make_files(__func__, is_short_run() ? 9 : 25, &copies);
     uint32_t refused = 0;
     uint32_t torn = 0;
-    size_t step = is_short() ? 3 : 1;
+    size_t step = is_short_run() ? 3 : 1;
     for (uint32_t i = 0; i < copies.count; i++) {
         const struct copy *copy = &copies.files[i];
         bool is_journal = has_ending(copy->path, ".journal");

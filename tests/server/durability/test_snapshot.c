@@ -1,41 +1,23 @@
 /* A snapshot written during changes holds the boards as they are at its end: random changes between
  * all of its steps, and a comparison of what is loaded with what was there. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
 #include "skiplist/keyspace/effect_listener.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/registry_workload.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
-static char directory[DIRECTORY_PATH_MAX];
-
 static int set_up(void **state) {
-    (void)state;
-    directory_make(directory);
+    (void)directory_set_up(state);
     log_set_level(LOG_WARNING);
     quick_disk_begin();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
-    directory_remove(directory);
     return 0;
 }
 
@@ -256,27 +238,27 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     assert_int_equal(memory_live_count(), live_before);
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, directory_tear_down)
 
 IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
-                  is_short() ? 40 : 200);
+                  is_short_run() ? 40 : 200);
 }
 
 IN_FIXTURE(in_a_heavy_storm_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
-                  is_short() ? 25 : 100);
+                  is_short_run() ? 25 : 100);
 }
 
 IN_FIXTURE(of_large_boards_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
-                  is_short() ? 8 : 40);
+                  is_short_run() ? 8 : 40);
 }
 
 IN_FIXTURE(without_memory_it_is_given_up_or_whole) {
     run_snapshots(__func__,
                   &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
-                  is_short() ? 25 : 100);
+                  is_short_run() ? 25 : 100);
 }
 
 /* ---- streams ---- */
@@ -357,7 +339,7 @@ static void stream_once(struct fixture *fixture, const struct weather *weather) 
 static void stream_some(const char *test_name, const struct weather *weather) {
     struct fixture *fixture = begin(test_name, 30);
     signal(SIGPIPE, SIG_IGN);
-    for (uint32_t i = 0; i < (is_short() ? 20U : 150U) || fixture->done_count == 0; i++) {
+    for (uint32_t i = 0; i < (is_short_run() ? 20U : 150U) || fixture->done_count == 0; i++) {
         workload_some(fixture, &(struct weather){.commands_max = 100});
         stream_once(fixture, weather);
     }
@@ -478,7 +460,7 @@ IN_FIXTURE(each_allocation_of_loading_may_fail) {
     struct fixture *fixture = begin(__func__, 12);
     fill(fixture);
     write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
-    uint64_t step = is_short() ? 7 : 1;
+    uint64_t step = is_short_run() ? 7 : 1;
     uint32_t refused = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth += nth < 60 ? 1 : step) {

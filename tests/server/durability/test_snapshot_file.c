@@ -1,36 +1,28 @@
 /* Snapshots: blocks are read back unchanged, or not at all. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "codec/memory.h"
 #include "server/durability/snapshot_file.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/random.h"
 
 enum { BLOCKS_MAX = 8 };
 
-static char directory[DIRECTORY_PATH_MAX];
-static uint64_t live_before;
+static int directory_fd;
 
 static int set_up(void **state) {
-    (void)state;
-    live_before = memory_live_count();
-    directory_make(directory);
+    (void)directory_set_up(state);
+    directory_fd = open(directory, O_RDONLY | O_DIRECTORY);
+    assert_true(directory_fd >= 0);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    memory_fail_at(0);
-    directory_remove(directory);
-    assert_int_equal(memory_live_count(), live_before);
-    return 0;
+    close(directory_fd);
+    return directory_tear_down(state);
 }
 
 static const char *file_path(void) {
@@ -62,32 +54,39 @@ static char *make_raw(const struct plan *plan, unsigned i) {
     return raw;
 }
 
-/* false: errno says why. The file is left incomplete. */
-static bool write_plan(const struct plan *plan, struct snapshot_footer *footer) {
-    struct snapshot_writer writer;
-    int fd = open(directory, O_RDONLY | O_DIRECTORY);
-    assert_true(fd >= 0);
-    bool is_done = snapshot_writer_init(&writer, SNAPSHOT_LEVEL) &&
-                   snapshot_writer_open(&writer, fd, "base", 1234);
+static const struct snapshot_footer footer_given = {
+    .sequence = 81250, .time_us = UINT64_C(1795293205000000), .board_count = 3, .member_count = 99};
+
+static bool open_writer(struct snapshot_writer *writer, int level) {
+    return snapshot_writer_init(writer, level) &&
+           snapshot_writer_open(writer, directory_fd, "base", 1234);
+}
+
+static bool write_blocks(struct snapshot_writer *writer, const struct plan *plan,
+                         struct snapshot_footer *footer) {
+    bool is_done = true;
     for (unsigned i = 0; is_done && i < plan->count; i++) {
         char *raw = make_raw(plan, i);
-        is_done = snapshot_writer_block(&writer, raw, plan->sizes[i]);
+        is_done = snapshot_writer_block(writer, raw, plan->sizes[i]);
         free(raw);
     }
-    is_done = is_done && snapshot_writer_finish(&writer, footer);
-    snapshot_writer_close(&writer);
+    return is_done && snapshot_writer_finish(writer, footer);
+}
+
+/* false: errno says why. The file is left incomplete. */
+static bool write_plan(const struct plan *plan, struct snapshot_footer *footer, int level) {
+    struct snapshot_writer writer;
+    *footer = footer_given;
+    bool is_done = open_writer(&writer, level) && write_blocks(&writer, plan, footer);
     int error = errno;
-    close(fd);
+    snapshot_writer_close(&writer);
     errno = error;
     return is_done;
 }
 
-static const struct snapshot_footer footer_given = {
-    .sequence = 81250, .time_us = UINT64_C(1795293205000000), .board_count = 3, .member_count = 99};
-
 static void make_file(const struct plan *plan) {
-    struct snapshot_footer footer = footer_given;
-    assert_true(write_plan(plan, &footer));
+    struct snapshot_footer footer;
+    assert_true(write_plan(plan, &footer, SNAPSHOT_LEVEL));
 }
 
 /* ---- reading ---- */
@@ -183,32 +182,21 @@ IN_FIXTURE(blocks_and_footer_come_back_as_they_were) {
 
 IN_FIXTURE(blocks_become_smaller_where_they_can) {
     const struct plan even = {.sizes = {SNAPSHOT_BLOCK_SIZE}, .count = 1};
-    struct snapshot_footer footer = footer_given;
-    assert_true(write_plan(&even, &footer));
+    struct snapshot_footer footer;
+    assert_true(write_plan(&even, &footer, SNAPSHOT_LEVEL));
     assert_in_range(footer.offset, 1, SNAPSHOT_BLOCK_SIZE / 10);
     assert_int_equal(remove(file_path()), 0);
     /* The second block is incompressible: it costs its head and nothing else. */
     const struct plan odd = {.sizes = {1, SNAPSHOT_BLOCK_SIZE}, .count = 2};
-    assert_true(write_plan(&odd, &footer));
+    assert_true(write_plan(&odd, &footer, SNAPSHOT_LEVEL));
     assert_int_equal(footer.offset,
                      SNAPSHOT_FILE_HEAD + 2 * SNAPSHOT_BLOCK_HEAD + 1 + SNAPSHOT_BLOCK_SIZE);
 }
 
 IN_FIXTURE(every_level_of_compression_reads_the_same) {
     for (int level = 1; level <= 3; level++) {
-        struct snapshot_writer writer;
-        struct snapshot_footer footer = footer_given;
-        int fd = open(directory, O_RDONLY | O_DIRECTORY);
-        assert_true(snapshot_writer_init(&writer, level) &&
-                    snapshot_writer_open(&writer, fd, "base", 1234));
-        for (unsigned i = 0; i < plan_large.count; i++) {
-            char *raw = make_raw(&plan_large, i);
-            assert_true(snapshot_writer_block(&writer, raw, plan_large.sizes[i]));
-            free(raw);
-        }
-        assert_true(snapshot_writer_finish(&writer, &footer));
-        snapshot_writer_close(&writer);
-        close(fd);
+        struct snapshot_footer footer;
+        assert_true(write_plan(&plan_large, &footer, level));
         assert_whole(&plan_large);
         assert_int_equal(remove(file_path()), 0);
     }
@@ -231,31 +219,21 @@ IN_FIXTURE(a_block_is_given_only_where_there_is_room) {
 }
 
 static void *write_in_a_thread(void *context) {
-    struct snapshot_writer *writer = context;
     struct snapshot_footer footer = footer_given;
-    bool is_done = true;
-    for (unsigned i = 0; is_done && i < plan_large.count; i++) {
-        char *raw = make_raw(&plan_large, i);
-        is_done = snapshot_writer_block(writer, raw, plan_large.sizes[i]);
-        free(raw);
-    }
-    return is_done && snapshot_writer_finish(writer, &footer) ? context : NULL;
+    return write_blocks(context, &plan_large, &footer) ? context : NULL;
 }
 
 IN_FIXTURE(another_thread_can_write_and_takes_no_memory_of_ours) {
     struct snapshot_writer writer;
     pthread_t thread;
     void *is_done = NULL;
-    int fd = open(directory, O_RDONLY | O_DIRECTORY);
-    assert_true(snapshot_writer_init(&writer, SNAPSHOT_LEVEL) &&
-                snapshot_writer_open(&writer, fd, "base", 1234));
+    assert_true(open_writer(&writer, SNAPSHOT_LEVEL));
     uint64_t requests_before = memory_requests();
     assert_int_equal(pthread_create(&thread, NULL, write_in_a_thread, &writer), 0);
     assert_int_equal(pthread_join(thread, &is_done), 0);
     assert_non_null(is_done);
     assert_int_equal(memory_requests(), requests_before);
     snapshot_writer_close(&writer);
-    close(fd);
     assert_whole(&plan_large);
 }
 
@@ -372,9 +350,9 @@ IN_FIXTURE(whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot) {
         bool is_harmless = i == FAILURE_EINTR || i == FAILURE_SHORT;
         bool is_reached = true;
         for (uint64_t nth = 1; is_reached; nth++) {
-            struct snapshot_footer footer = footer_given;
+            struct snapshot_footer footer;
             failing_disk_begin((enum failure)i, nth);
-            bool is_done = write_plan(&plan_small, &footer);
+            bool is_done = write_plan(&plan_small, &footer, SNAPSHOT_LEVEL);
             int error = errno;
             is_reached = failing_disk_end() >= nth;
             assert_int_equal(is_done, is_harmless || !is_reached);
@@ -383,16 +361,16 @@ IN_FIXTURE(whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot) {
             } else {
                 assert_int_equal(error, i == FAILURE_ENOSPC ? ENOSPC : EIO);
             }
-            assert_int_equal(memory_live_count(), live_before);
+            assert_int_equal(memory_live_count(), directory_live_before);
             remove(file_path());
         }
     }
 }
 
 IN_FIXTURE(a_file_that_cannot_be_begun_is_removed) {
-    struct snapshot_footer footer = footer_given;
+    struct snapshot_footer footer;
     failing_disk_begin(FAILURE_ENOSPC, 2);
-    assert_false(write_plan(&plan_small, &footer));
+    assert_false(write_plan(&plan_small, &footer, SNAPSHOT_LEVEL));
     failing_disk_end();
     assert_false(file_exists(file_path()));
 }
@@ -424,7 +402,6 @@ static bool write_much(void) {
     struct snapshot_writer writer;
     struct snapshot_footer footer = footer_given;
     char *raw = malloc(SNAPSHOT_BLOCK_SIZE);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY);
     for (size_t at = 0; at < SNAPSHOT_BLOCK_SIZE; at++) {
         raw[at] = (char)random_next(&random);
     }
@@ -433,15 +410,13 @@ static bool write_much(void) {
     counting.write_back = count_write_back;
     counting.sync = sync_nothing;
     disk = &counting;
-    bool is_done = snapshot_writer_init(&writer, SNAPSHOT_LEVEL) &&
-                   snapshot_writer_open(&writer, fd, "base", 1234);
+    bool is_done = open_writer(&writer, SNAPSHOT_LEVEL);
     for (int i = 0; is_done && i < 100; i++) {
         is_done = snapshot_writer_block(&writer, raw, SNAPSHOT_BLOCK_SIZE);
     }
     is_done = is_done && snapshot_writer_finish(&writer, &footer);
     disk = &disk_system;
     snapshot_writer_close(&writer);
-    close(fd);
     free(raw);
     return is_done;
 }
@@ -479,9 +454,9 @@ IN_FIXTURE(a_read_that_fails_is_no_damage) {
 }
 
 IN_FIXTURE(without_memory_nothing_is_begun_and_nothing_leaks) {
-    struct snapshot_footer footer = footer_given;
+    struct snapshot_footer footer;
     memory_fail_at(1);
-    assert_false(write_plan(&plan_small, &footer));
+    assert_false(write_plan(&plan_small, &footer, SNAPSHOT_LEVEL));
     assert_false(file_exists(file_path()));
     make_file(&plan_small);
     memory_fail_at(1);

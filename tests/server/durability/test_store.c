@@ -1,6 +1,4 @@
 /* The directory, its lock, and the atomic replacement of the manifest. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,25 +8,10 @@
 
 #include "server/durability/store.h"
 #include "server/system/log.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 
-static char directory[DIRECTORY_PATH_MAX];
 static char error[DISK_ERROR_MAX];
-
-static int set_up(void **state) {
-    (void)state;
-    directory_make(directory);
-    log_set_level(LOG_WARNING);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    directory_remove(directory);
-    return 0;
-}
 
 static const char *path_of(const char *name) {
     const char *inside = formatted("kept/%s", name);
@@ -97,9 +80,7 @@ static void make_first(void) {
 
 /* ---- opening ---- */
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
-
-IN_FIXTURE(a_new_directory_is_made_and_is_empty_from_then_on) {
+DIRECTORY_TEST(a_new_directory_is_made_and_is_empty_from_then_on) {
     struct store store;
     const struct store_state empty = {0};
     assert_int_equal(open_kept(&store, STORE_READ), STORE_MISSING);
@@ -119,7 +100,7 @@ IN_FIXTURE(a_new_directory_is_made_and_is_empty_from_then_on) {
     store_close(&store);
 }
 
-IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
+DIRECTORY_TEST(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
     struct store store;
     struct store other;
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -139,7 +120,7 @@ IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
     store_close(&store);
 }
 
-IN_FIXTURE(an_abandoned_claim_leaves_nothing_that_it_made) {
+DIRECTORY_TEST(an_abandoned_claim_leaves_nothing_that_it_made) {
     struct store store;
     const char *made = formatted("%s", directory_join(directory, "claimed"));
     assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
@@ -153,7 +134,7 @@ IN_FIXTURE(an_abandoned_claim_leaves_nothing_that_it_made) {
     directory_remove(made);
 }
 
-IN_FIXTURE(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made) {
+DIRECTORY_TEST(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made) {
     struct store store;
     assert_int_equal(mkdir(path_of(""), 0700), 0);
     file_write(path_of("notes.txt"), "x", 1);
@@ -165,21 +146,21 @@ IN_FIXTURE(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made
     assert_true(file_exists(path_of("notes.txt")));
 }
 
-IN_FIXTURE(what_cannot_be_opened_is_said) {
+DIRECTORY_TEST(what_cannot_be_opened_is_said) {
     struct store store;
     assert_int_equal(store_open(&store, "/nowhere/at/all", "kept", STORE_CREATE, error),
                      STORE_FAILED);
     assert_error_has("cannot open the directory /nowhere/at/all: No such file or directory");
 }
 
-IN_FIXTURE(a_file_in_the_place_of_the_directory_is_said) {
+DIRECTORY_TEST(a_file_in_the_place_of_the_directory_is_said) {
     struct store store;
     file_write(directory_join(directory, "kept"), "x", 1);
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_FAILED);
     assert_error_has("/kept: Not a directory");
 }
 
-IN_FIXTURE(a_path_that_is_too_long_is_said) {
+DIRECTORY_TEST(a_path_that_is_too_long_is_said) {
     struct store store;
     char name[2000];
     memset(name, 'n', sizeof name);
@@ -188,7 +169,7 @@ IN_FIXTURE(a_path_that_is_too_long_is_said) {
     assert_error_has("too long");
 }
 
-IN_FIXTURE(an_unwritable_directory_is_said) {
+DIRECTORY_TEST(an_unwritable_directory_is_said) {
     if (geteuid() == 0) {
         skip(); /* root can write everything */
     }
@@ -201,7 +182,7 @@ IN_FIXTURE(an_unwritable_directory_is_said) {
 
 /* ---- the lock ---- */
 
-IN_FIXTURE(a_second_open_of_a_directory_in_use_names_the_first_process) {
+DIRECTORY_TEST(a_second_open_of_a_directory_in_use_names_the_first_process) {
     struct store store;
     struct store second;
     char who[64];
@@ -217,7 +198,7 @@ IN_FIXTURE(a_second_open_of_a_directory_in_use_names_the_first_process) {
     store_close(&second);
 }
 
-IN_FIXTURE(a_lock_goes_with_the_process_that_held_it) {
+DIRECTORY_TEST(a_lock_goes_with_the_process_that_held_it) {
     int pipe_ends[2];
     int exit_status;
     assert_int_equal(pipe(pipe_ends), 0);
@@ -245,7 +226,7 @@ IN_FIXTURE(a_lock_goes_with_the_process_that_held_it) {
     close(pipe_ends[1]);
 }
 
-IN_FIXTURE(a_copy_without_a_lock_can_be_read) {
+DIRECTORY_TEST(a_copy_without_a_lock_can_be_read) {
     struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_LOCK_NAME)), 0);
@@ -256,7 +237,7 @@ IN_FIXTURE(a_copy_without_a_lock_can_be_read) {
 
 /* ---- the manifest ---- */
 
-IN_FIXTURE(a_state_that_was_set_is_found_again) {
+DIRECTORY_TEST(a_state_that_was_set_is_found_again) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -285,7 +266,7 @@ static bool has_kept(enum store_kind kind, uint64_t number) {
     return file_exists(path_of(name));
 }
 
-IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
+DIRECTORY_TEST(superseded_files_are_kept_if_that_is_wanted) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -304,7 +285,7 @@ IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
 }
 
 /* Killed between the manifest and the keeping. */
-IN_FIXTURE(what_a_crash_left_is_kept_by_the_next_start) {
+DIRECTORY_TEST(what_a_crash_left_is_kept_by_the_next_start) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -320,7 +301,7 @@ IN_FIXTURE(what_a_crash_left_is_kept_by_the_next_start) {
     store_close(&store);
 }
 
-IN_FIXTURE(no_new_file_has_the_number_of_a_kept_one) {
+DIRECTORY_TEST(no_new_file_has_the_number_of_a_kept_one) {
     struct store store;
     make_first();
     assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
@@ -330,7 +311,7 @@ IN_FIXTURE(no_new_file_has_the_number_of_a_kept_one) {
     store_close(&store);
 }
 
-IN_FIXTURE(of_more_than_is_wanted_the_oldest_go) {
+DIRECTORY_TEST(of_more_than_is_wanted_the_oldest_go) {
     struct store store;
     struct store_state nothing = {0};
     make_first();
@@ -355,7 +336,7 @@ IN_FIXTURE(of_more_than_is_wanted_the_oldest_go) {
     store_close(&store);
 }
 
-IN_FIXTURE(a_manifest_reads_as_it_is_documented) {
+DIRECTORY_TEST(a_manifest_reads_as_it_is_documented) {
     make_first();
     size_t size;
     char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
@@ -369,7 +350,7 @@ IN_FIXTURE(a_manifest_reads_as_it_is_documented) {
     free(text);
 }
 
-IN_FIXTURE(the_largest_state_has_room) {
+DIRECTORY_TEST(the_largest_state_has_room) {
     static struct store_state largest = {.base_number = UINT64_MAX, .base_sequence = UINT64_MAX};
     static struct store_state again;
     char text[STORE_MANIFEST_MAX];
@@ -383,7 +364,7 @@ IN_FIXTURE(the_largest_state_has_room) {
     assert_state_is(&again, &largest);
 }
 
-IN_FIXTURE(every_byte_of_a_manifest_flipped_or_cut_is_found) {
+DIRECTORY_TEST(every_byte_of_a_manifest_flipped_or_cut_is_found) {
     make_first();
     size_t size;
     char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
@@ -414,7 +395,7 @@ static void assert_refused(const char *lines, const char *words) {
     assert_error_has(words);
 }
 
-IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
+DIRECTORY_TEST(lines_that_no_server_writes_are_refused_with_their_offset) {
     const char *title = "leaderboard manifest 1\n";
     assert_refused("", "offset 0: not a manifest line");
     assert_refused(title, "offset 23: the checksum");
@@ -430,7 +411,7 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "base ../leaderboard.1.base sequence 5\n",
         "journal leaderboard.1.journal first\n",
     };
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(wrong); i++) {
         assert_refused(formatted("%s%s", title, wrong[i]), "offset 23: not a manifest line");
     }
     const char *journal = "journal leaderboard.7.journal first 100\n";
@@ -439,13 +420,13 @@ IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
         "journal leaderboard.6.journal first 200\n",
         "journal leaderboard.8.journal first 99\n",
     };
-    for (unsigned i = 0; i < sizeof after / sizeof after[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(after); i++) {
         assert_refused(formatted("%s%s%s", title, journal, after[i]),
                        "offset 63: not a manifest line");
     }
 }
 
-IN_FIXTURE(a_missing_manifest_beside_its_files_is_refused) {
+DIRECTORY_TEST(a_missing_manifest_beside_its_files_is_refused) {
     struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_MANIFEST_NAME)), 0);
@@ -458,7 +439,7 @@ IN_FIXTURE(a_missing_manifest_beside_its_files_is_refused) {
                 has_file(STORE_JOURNAL, 5));
 }
 
-IN_FIXTURE(a_missing_file_that_the_manifest_names_is_refused) {
+DIRECTORY_TEST(a_missing_file_that_the_manifest_names_is_refused) {
     const char *const names[] = {"leaderboard.3.base", "leaderboard.4.journal",
                                  "leaderboard.5.journal"};
     struct store store;
@@ -479,7 +460,7 @@ static void collect_name(void *context, const char *name) {
     strcat(context, ";");
 }
 
-IN_FIXTURE(files_that_no_manifest_names_are_removed_and_others_are_left) {
+DIRECTORY_TEST(files_that_no_manifest_names_are_removed_and_others_are_left) {
     const char *const kept[] = {"leaderboard.03.base", "leaderboard.8.base.txt",
                                 "leaderboard.x.journal", "notes", "leaderboard.0.base"};
     const char *const removed[] = {"leaderboard.2.base", "leaderboard.9.base",
@@ -549,13 +530,13 @@ static void fail_set_at_every_call(enum failure failure) {
     assert_true(statuses[STORE_SET] > 0);
 }
 
-IN_FIXTURE(whichever_call_of_a_set_fails_a_whole_state_is_found) {
+DIRECTORY_TEST(whichever_call_of_a_set_fails_a_whole_state_is_found) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         fail_set_at_every_call((enum failure)i);
     }
 }
 
-IN_FIXTURE(a_set_that_failed_can_be_tried_again) {
+DIRECTORY_TEST(a_set_that_failed_can_be_tried_again) {
     for (uint64_t nth = 1; nth <= 7; nth++) {
         struct store store;
         make_first();
@@ -572,7 +553,7 @@ IN_FIXTURE(a_set_that_failed_can_be_tried_again) {
     }
 }
 
-IN_FIXTURE(a_set_syncs_the_file_and_the_directory_before_and_after) {
+DIRECTORY_TEST(a_set_syncs_the_file_and_the_directory_before_and_after) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -604,13 +585,13 @@ static void fail_open_at_every_call(enum failure failure) {
     }
 }
 
-IN_FIXTURE(whichever_call_of_a_first_open_fails_the_next_one_succeeds) {
+DIRECTORY_TEST(whichever_call_of_a_first_open_fails_the_next_one_succeeds) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         fail_open_at_every_call((enum failure)i);
     }
 }
 
-IN_FIXTURE(whichever_call_of_an_open_fails_nothing_is_lost) {
+DIRECTORY_TEST(whichever_call_of_an_open_fails_nothing_is_lost) {
     make_first();
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         bool is_reached = true;

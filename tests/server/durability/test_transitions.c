@@ -24,6 +24,7 @@ enum { ROWS_MAX = 64, SECONDS_MAX = 10000, TURNS = 200, ALLOCATIONS_MAX = 60 };
 static struct disk disk_below, disk_scene;
 static atomic_bool fails_base, fails_journal, fails_sync, fails_rename, fails_directory;
 static atomic_bool holds_rename;
+static uint64_t failing_allocation;
 
 static int fail_if(bool is_failing, int error) {
     errno = error;
@@ -118,130 +119,87 @@ static void configure(struct durable_server *durable, bool appendonly) {
 
 /* ---- scenes ---- */
 
-static void turn_the_journal_on_and_off(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, NOTHING);
-    configure(&durable, true);
-    configure(&durable, false);
-    durable_stop(&durable);
+static void turn_the_journal_on_and_off(struct durable_server *durable) {
+    configure(durable, true);
+    configure(durable, false);
 }
 
-static void save_with_a_journal(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, EVERYSEC);
-    CHECK(history_save(&durable) == PERSISTENCE_OK);
-    durable_stop(&durable);
+static void save_with_a_journal(struct durable_server *durable) {
+    CHECK(history_save(durable) == PERSISTENCE_OK);
 }
 
-static void load_damaged_files(const void *context) {
-    (void)context;
+static void load_damaged_files(struct durable_server *durable) {
     char name[64] = "kept/leaderboard.1.journal";
-    struct durable_server durable;
-    begin(&durable, EVERYSEC);
-    durable_stop(&durable);
+    durable_stop(durable);
     file_write(formatted("%s", directory_join(history->directory, name)),
                "damaged, and long enough for the head of a journal", 50);
-    durable_start(&durable, history->directory, EVERYSEC);
+    durable_start(durable, history->directory, EVERYSEC);
 }
 
-static void save_without_a_directory(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    fails_directory = true; /* so it has none from its start on */
-    begin(&durable, NOTHING);
-    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
-    durable_stop(&durable);
+static void save_without_a_directory(struct durable_server *durable) {
+    CHECK(history_save(durable) == PERSISTENCE_FAILED);
 }
 
-static void save_without_a_new_journal(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, EVERYSEC);
+static void save_without_a_new_journal(struct durable_server *durable) {
     fails_journal = true;
-    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
-    durable_stop(&durable);
+    CHECK(history_save(durable) == PERSISTENCE_FAILED);
 }
 
-static void save_without_memory(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, NOTHING);
-    history_begin_snapshot(&durable);
+static void save_without_memory(struct durable_server *durable) {
+    history_begin_snapshot(durable);
     memory_fail_at(1);
-    durable_end_tick(&durable);
+    durable_end_tick(durable);
     memory_fail_at(0);
-    CHECK(!durable_describe(&durable).is_saving);
-    durable_stop(&durable);
+    CHECK(!durable_describe(durable).is_saving);
 }
 
-static void save_without_a_base(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, NOTHING);
-    put_members(&durable, 80000, 7); /* more than a walk goes ahead of the thread */
+static void save_without_a_base(struct durable_server *durable) {
+    put_members(durable, 80000, 7); /* more than a walk goes ahead of the thread */
     fails_base = true;
-    history_begin_snapshot(&durable);
-    durable_end_tick(&durable);
-    while (durable_describe(&durable).is_saving) {
-        durable_turn(&durable);
+    history_begin_snapshot(durable);
+    durable_end_tick(durable);
+    while (durable_describe(durable).is_saving) {
+        durable_turn(durable);
     }
-    durable_stop(&durable);
 }
 
-static void turn_the_journal_on_without_a_base(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, NOTHING);
-    CHECK(history_save(&durable) == PERSISTENCE_OK);
+static void turn_the_journal_on_without_a_base(struct durable_server *durable) {
+    CHECK(history_save(durable) == PERSISTENCE_OK);
     fails_rename = true;
-    durable.server->settings.appendonly = true;
-    wait_until(&durable, has_failed_to_save);
-    CHECK(is_off(&durable));
-    durable_stop(&durable);
+    durable->server->settings.appendonly = true;
+    wait_until(durable, has_failed_to_save);
+    CHECK(is_off(durable));
 }
 
-static void break_and_repair(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, EVERYSEC);
+static void break_and_repair(struct durable_server *durable) {
     fails_sync = true;
     fails_rename = true;
-    wait_until(&durable, is_refusing);
+    wait_until(durable, is_refusing);
     fails_sync = false;
-    wait_until(&durable, has_failed_to_save);
-    CHECK(is_refusing(&durable));
+    wait_until(durable, has_failed_to_save);
+    CHECK(is_refusing(durable));
     fails_rename = false;
-    wait_until(&durable, is_on);
-    durable_stop(&durable);
+    wait_until(durable, is_on);
 }
 
-static void break_and_turn_off(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, EVERYSEC "save \"\"\n");
+static void break_and_turn_off(struct durable_server *durable) {
     fails_sync = true;
     fails_base = true;
-    wait_until(&durable, is_refusing);
-    configure(&durable, false);
-    durable_stop(&durable);
+    wait_until(durable, is_refusing);
+    configure(durable, false);
 }
 
-static void fail_with_always(const void *context) {
-    (void)context;
-    struct durable_server durable;
-    begin(&durable, ALWAYS);
-    (void)!durable_settle(&durable);
+static void fail_with_always(struct durable_server *durable) {
+    (void)!durable_settle(durable);
     fails_sync = true;
-    put_members(&durable, 3, 8);
-    durable_end_tick(&durable);
-    (void)!durable_settle(&durable);
+    put_members(durable, 3, 8);
+    durable_end_tick(durable);
+    (void)!durable_settle(durable);
     CHECK(false); /* the host was to end */
 }
 
 /* While the journal waits for its base, one allocation fails. */
-static void fail_to_buffer(struct durable_server *durable, uint64_t nth) {
+static void fail_to_buffer(struct durable_server *durable) {
     holds_rename = true;
     durable->server->settings.appendonly = true;
     while (!durable_describe(durable).is_saving) {
@@ -251,34 +209,27 @@ static void fail_to_buffer(struct durable_server *durable, uint64_t nth) {
         durable_end_tick(durable);
         durable_turn(durable);
     }
-    memory_fail_at(nth);
+    memory_fail_at(failing_allocation);
     put_members(durable, 3, 8);
     memory_fail_at(0);
     durable_end_tick(durable);
     holds_rename = false;
     wait_until(durable, is_on);
-    durable_stop(durable);
 }
 
-static void begin_a_journal_without_memory(const void *context) {
-    const uint64_t *nth = context;
-    struct durable_server durable;
-    begin(&durable, NOTHING);
-    CHECK(history_save(&durable) == PERSISTENCE_OK);
-    fail_to_buffer(&durable, *nth);
+static void begin_a_journal_without_memory(struct durable_server *durable) {
+    CHECK(history_save(durable) == PERSISTENCE_OK);
+    fail_to_buffer(durable);
 }
 
-static void repair_a_journal_without_memory(const void *context) {
-    const uint64_t *nth = context;
-    struct durable_server durable;
-    begin(&durable, EVERYSEC);
+static void repair_a_journal_without_memory(struct durable_server *durable) {
     fails_sync = true;
     fails_base = true;
-    wait_until(&durable, is_refusing);
-    wait_until(&durable, has_failed_to_save);
+    wait_until(durable, is_refusing);
+    wait_until(durable, has_failed_to_save);
     fails_sync = false;
     fails_base = false;
-    fail_to_buffer(&durable, *nth);
+    fail_to_buffer(durable);
 }
 
 /* ---- a full copy, as a master sends it ---- */
@@ -341,60 +292,50 @@ static void check_copy(struct durable_server *durable, uint64_t digest) {
     CHECK(durable_describe(durable).is_journal_on);
     put_members(durable, 3, 9);
     durable_end_tick(durable);
-    durable_stop(durable);
 }
 
-static void take_a_copy(const void *context) {
-    (void)context;
-    struct durable_server durable;
+static void take_a_copy(struct durable_server *durable) {
     struct buffer copy;
-    begin(&durable, EVERYSEC);
-    read_copy(&durable, &copy);
-    uint64_t digest = workload_digest(durable.server->registry);
-    put_members(&durable, 5, 8);
-    durable_end_tick(&durable);
-    CHECK(durable_settle(&durable));
-    CHECK(workload_digest(durable.server->registry) != digest);
+    read_copy(durable, &copy);
+    uint64_t digest = workload_digest(durable->server->registry);
+    put_members(durable, 5, 8);
+    durable_end_tick(durable);
+    CHECK(durable_settle(durable));
+    CHECK(workload_digest(durable->server->registry) != digest);
     fails_rename = true;
-    CHECK(receive(&durable, &copy) == RECEIVED_FAILED);
-    CHECK(workload_digest(durable.server->registry) != digest);
+    CHECK(receive(durable, &copy) == RECEIVED_FAILED);
+    CHECK(workload_digest(durable->server->registry) != digest);
     fails_rename = false;
-    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
     buffer_deinit(&copy);
-    check_copy(&durable, digest);
+    check_copy(durable, digest);
 }
 
-static void take_a_copy_where_the_journal_is_off(const void *context) {
-    (void)context;
-    struct durable_server durable;
+static void take_a_copy_where_the_journal_is_off(struct durable_server *durable) {
     struct buffer copy;
-    begin(&durable, NOTHING);
-    read_copy(&durable, &copy);
-    uint64_t digest = workload_digest(durable.server->registry);
-    durable.server->settings.appendonly = true;
-    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    read_copy(durable, &copy);
+    uint64_t digest = workload_digest(durable->server->registry);
+    durable->server->settings.appendonly = true;
+    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
     buffer_deinit(&copy);
-    check_copy(&durable, digest);
+    check_copy(durable, digest);
 }
 
-static void take_a_copy_where_the_journal_is_broken(const void *context) {
-    (void)context;
-    struct durable_server durable;
+static void take_a_copy_where_the_journal_is_broken(struct durable_server *durable) {
     struct buffer copy;
-    begin(&durable, EVERYSEC);
-    read_copy(&durable, &copy);
-    uint64_t digest = workload_digest(durable.server->registry);
-    put_members(&durable, 5, 8);
-    durable_end_tick(&durable);
+    read_copy(durable, &copy);
+    uint64_t digest = workload_digest(durable->server->registry);
+    put_members(durable, 5, 8);
+    durable_end_tick(durable);
     fails_sync = true;
     fails_base = true;
-    wait_until(&durable, is_refusing);
-    wait_until(&durable, has_failed_to_save);
+    wait_until(durable, is_refusing);
+    wait_until(durable, has_failed_to_save);
     fails_sync = false;
     fails_base = false;
-    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    CHECK(receive(durable, &copy) == RECEIVED_ADOPTED);
     buffer_deinit(&copy);
-    check_copy(&durable, digest);
+    check_copy(durable, digest);
 }
 
 /* ---- rows ---- */
@@ -409,46 +350,64 @@ static void note_rows(void) {
     }
 }
 
-static void play(void (*scene)(const void *context), uint64_t nth) {
-    history_begin(random_begin("transitions"));
-    history_assert_ended(history_run_process(scene, &nth));
-    note_rows();
+struct scene {
+    const char *settings;
+    void (*run)(struct durable_server *durable);
+    const char *
+        row; /* NULL, or until it is said the next allocation fails each time: which one is the journal's depends on the command */
+    bool ends_the_process; /* the host ends: durable_server.c does it as main does */
+    bool has_no_directory; /* from the start on */
+};
+
+static void run_scene(const void *context) {
+    const struct scene *scene = context;
+    struct durable_server durable;
+    fails_directory = scene->has_no_directory;
+    begin(&durable, scene->settings);
+    scene->run(&durable);
+    durable_stop(&durable);
 }
 
-/* The host ends: durable_server.c does it as main does. */
-static void play_to_the_end_of_the_process(void (*scene)(const void *context)) {
-    history_begin(random_begin("transitions"));
-    int status = history_run_process(scene, NULL);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
-    note_rows();
-}
-
-/* Which allocation is the journal's depends on the command. */
-static void play_until_said(void (*scene)(const void *context), const char *row) {
-    uint64_t nth = 1;
+static void play(const struct scene *scene) {
+    failing_allocation = 0;
     do {
-        play(scene, nth++);
-    } while (!history_has_printed(row) && nth < ALLOCATIONS_MAX);
+        failing_allocation++;
+        history_begin(random_begin("transitions"));
+        int status = history_run_process(run_scene, scene);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), scene->ends_the_process ? EXIT_FAILURE : 0);
+        note_rows();
+    } while (scene->row != NULL && !history_has_printed(scene->row) &&
+             failing_allocation < ALLOCATIONS_MAX);
 }
 
 TEST(every_transition_is_reached) {
-    play(turn_the_journal_on_and_off, 0);
-    play(save_with_a_journal, 0);
-    play(save_without_a_directory, 0);
-    play(save_without_a_new_journal, 0);
-    play(save_without_memory, 0);
-    play(save_without_a_base, 0);
-    play(turn_the_journal_on_without_a_base, 0);
-    play(break_and_repair, 0);
-    play(break_and_turn_off, 0);
-    play(take_a_copy, 0);
-    play(take_a_copy_where_the_journal_is_off, 0);
-    play(take_a_copy_where_the_journal_is_broken, 0);
-    play_to_the_end_of_the_process(load_damaged_files);
-    play_to_the_end_of_the_process(fail_with_always);
-    play_until_said(begin_a_journal_without_memory, ": STARTING JOURNAL_GONE OFF");
-    play_until_said(repair_a_journal_without_memory, ": RESTARTING JOURNAL_GONE BROKEN");
+    static const struct scene scenes[] = {
+        {.settings = NOTHING, .run = turn_the_journal_on_and_off},
+        {.settings = EVERYSEC, .run = save_with_a_journal},
+        {.settings = NOTHING, .run = save_without_a_directory, .has_no_directory = true},
+        {.settings = EVERYSEC, .run = save_without_a_new_journal},
+        {.settings = NOTHING, .run = save_without_memory},
+        {.settings = NOTHING, .run = save_without_a_base},
+        {.settings = NOTHING, .run = turn_the_journal_on_without_a_base},
+        {.settings = EVERYSEC, .run = break_and_repair},
+        {.settings = EVERYSEC "save \"\"\n", .run = break_and_turn_off},
+        {.settings = EVERYSEC, .run = take_a_copy},
+        {.settings = NOTHING, .run = take_a_copy_where_the_journal_is_off},
+        {.settings = EVERYSEC, .run = take_a_copy_where_the_journal_is_broken},
+        {.settings = EVERYSEC, .run = load_damaged_files, .ends_the_process = true},
+        {.settings = ALWAYS, .run = fail_with_always, .ends_the_process = true},
+        {.settings = NOTHING,
+         .run = begin_a_journal_without_memory,
+         .row = ": STARTING JOURNAL_GONE OFF"},
+        {.settings = EVERYSEC,
+         .run = repair_a_journal_without_memory,
+         .row = ": RESTARTING JOURNAL_GONE BROKEN"},
+    };
+    for (size_t i = 0; i < COUNT_OF(scenes); i++) {
+        test_row("scene %zu, with %s", i, scenes[i].settings);
+        play(&scenes[i]);
+    }
     uint32_t row = 0;
     for (; persistence_transition(row) != NULL; row++) {
         if (!is_taken[row]) {
@@ -460,34 +419,30 @@ TEST(every_transition_is_reached) {
 
 /* ---- settings ---- */
 
-static void prepare_and_abandon(const void *context) {
-    (void)context;
+static void prepare_and_abandon(struct durable_server *durable) {
     char reason[SETTING_ERROR_MAX];
-    struct durable_server durable;
-    fails_directory = true; /* or the server would hold it from its start on */
-    begin(&durable, NOTHING);
     fails_directory = false;
-    struct settings wanted = durable.server->settings;
+    struct settings wanted = durable->server->settings;
     wanted.appendonly = true;
     const char *path = formatted("%s", directory_join(history->directory, "kept"));
     CHECK(access(path, F_OK) != 0);
-    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
+    CHECK(persistence_prepare_settings(durable->persistence, &wanted, reason) == NULL);
     CHECK(access(path, F_OK) == 0);
-    persistence_abandon_settings(durable.persistence);
+    persistence_abandon_settings(durable->persistence);
     CHECK(access(path, F_OK) != 0);
     fails_directory = true;
-    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) != NULL);
+    CHECK(persistence_prepare_settings(durable->persistence, &wanted, reason) != NULL);
     fails_directory = false;
-    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
-    persistence_commit_settings(durable.persistence);
-    persistence_abandon_settings(durable.persistence); /* nothing: it is committed */
+    CHECK(persistence_prepare_settings(durable->persistence, &wanted, reason) == NULL);
+    persistence_commit_settings(durable->persistence);
+    persistence_abandon_settings(durable->persistence); /* nothing: it is committed */
     CHECK(access(path, F_OK) == 0);
-    configure(&durable, true);
-    durable_stop(&durable);
+    configure(durable, true);
 }
 
 TEST(settings_that_are_abandoned_leave_nothing_behind) {
-    play(prepare_and_abandon, 0);
+    play(
+        &(struct scene){.settings = NOTHING, .run = prepare_and_abandon, .has_no_directory = true});
 }
 
 TEST_MAIN(history_set_up, history_tear_down)

@@ -303,7 +303,7 @@ HTTP_TEST(only_get_and_head_without_a_body_are_answered) {
     expect(ask(REQUEST("HEAD", "/fixed", ""), false), "200", "Content-Length: 6\r\n");
     assert_null(strstr(ask(REQUEST("HEAD", "/fixed", ""), false), "fixed\n"));
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "XYZ"};
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(methods); i++) {
         expect(ask(formatted("%s /fixed HTTP/1.1\r\nHost: localhost\r\n\r\n", methods[i]), false),
                "405", "Allow: GET, HEAD\r\n");
     }
@@ -350,7 +350,7 @@ HTTP_TEST(nonsense_and_halves_harm_nobody_else) {
         "*1\r\n$4\r\nPING\r\n",
         "GET / HTTP/9.9\r\n\r\n",
     };
-    enum { COUNT = sizeof texts / sizeof texts[0] };
+    enum { COUNT = COUNT_OF(texts) };
     int clients[COUNT];
     for (int i = 0; i < COUNT; i++) {
         clients[i] = dial();

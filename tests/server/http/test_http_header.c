@@ -8,7 +8,7 @@ TEST(addresses_and_names_without_a_dot_are_this_server) {
         "127.0.0.1", "127.0.0.1:9121", "10.1.2.3:80", "[::1]", "[::1]:9121", "[2001:db8::7]:1",
         "localhost", "localhost:9121", "LOCALHOST",   "db1",   "db1:9121",   "localhost.",
     };
-    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(allowed); i++) {
         assert_true(http_header_allows_host(allowed[i], ""));
     }
     assert_true(http_header_allows_host(NULL, ""));
@@ -31,7 +31,7 @@ TEST(other_names_are_not_unless_they_are_listed) {
         ".",
         "[]",
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_false(http_header_allows_host(refused[i], "boards.example.com"));
     }
     assert_true(http_header_allows_host("boards.example.com", "boards.example.com"));
@@ -71,7 +71,7 @@ TEST(the_closest_range_of_an_accept_header_counts) {
          "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
          "application/openmetrics-text", 1000},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         unsigned quality = http_header_quality(cases[i].accept, cases[i].type);
         if (quality != cases[i].quality) {
             fail_msg("%s for %s: %u", cases[i].accept, cases[i].type, quality);
@@ -85,7 +85,7 @@ TEST(forwarded_addresses_are_taken_from_the_last_to_the_first) {
                                             "2001:db8::1"};
     size_t size = strlen(header);
     struct subnet taken = {.bits = 128};
-    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         char text[SUBNET_TEXT_MAX];
         assert_true(http_header_take_forwarded(header, &size, taken.address));
         subnet_print(&taken, text);
@@ -106,7 +106,7 @@ TEST(what_is_no_address_was_forwarded_by_nobody) {
                                           "fd00::1]",  "192.0.2.7:80:80x,",
                                           "localhost", "[::1%0",
                                           "1.2.3.4 5"};
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(headers); i++) {
         uint8_t address[SUBNET_ADDRESS_SIZE] = {7};
         size_t size = strlen(headers[i]);
         if (http_header_take_forwarded(headers[i], &size, address) || address[0] != 7) {

@@ -63,7 +63,7 @@ TEST(what_is_malformed_is_refused) {
         "/?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q",
     };
     struct http_target target;
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_non_null(parse(refused[i], &target));
     }
     assert_null(parse("/1/2/3/4/5/6/7/8?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p", &target));

@@ -568,7 +568,7 @@ static void end_talker(struct loop_server *f, struct talker *talker, struct rand
 LOOP_TEST(every_client_gets_its_replies_whatever_the_others_do, NULL) {
     struct random random = random_begin(__func__);
     struct talker talkers[CHAOS_CLIENTS];
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? CHAOS_STEPS_SHORT : CHAOS_STEPS;
+    int steps = is_short_run() ? CHAOS_STEPS_SHORT : CHAOS_STEPS;
     make_long_board(f);
     for (int i = 0; i < CHAOS_CLIENTS; i++) {
         begin_talker(f, &talkers[i]);

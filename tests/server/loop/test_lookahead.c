@@ -135,7 +135,7 @@ static void make_small_request(struct queue_entry *entry, struct random *random)
                                         "ZSCORE",  "ZREVRANK",  "DEL",     "RENAME",  "PEXPIRE",
                                         "PERSIST", "LB.CREATE", "LB.ROLL", "FLUSHDB", "HSET",
                                         "HGETALL", "HDEL"};
-    uint64_t kind = random_below(random, sizeof names / sizeof *names);
+    uint64_t kind = random_below(random, COUNT_OF(names));
     if (kind == 13 && random_below(random, 10) > 0) {
         kind = 6;
     }
@@ -326,7 +326,7 @@ static void note(struct record *record, struct bytes answer) {
 static void compare_groups_with_single_requests(const char *test, bool is_small) {
     struct random random = random_begin(test);
     uint64_t seed = random_next(&random);
-    int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? ROUNDS_SHORT : ROUNDS;
+    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
     struct record record = {0};
     static struct side side;
     begin(&side, seed, true, is_small);

@@ -18,7 +18,7 @@ enum { PIECES = 200, GARBLED = 300, PIPELINE = 20000, RENEWALS = 8 };
 static struct tls_files files; /* of all tests */
 
 static int rounds(int count) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL ? count / 5 : count;
+    return is_short_run() ? count / 5 : count;
 }
 
 static int make_files(void **state) {
@@ -626,7 +626,7 @@ LOOP_TEST(settings_that_cannot_be_used_change_nothing, NULL) {
         {"tls-session-cache-size", "-1", "argument must be between 0 and 2147483647 inclusive"},
     };
     struct ssl_ctx_st *context = f->tls.context;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *reply = config_set(f, rows[i].name, rows[i].value, "", "");
         const char *head = formatted(
             "-ERR CONFIG SET failed (possibly related to argument '%s') - ", rows[i].name);

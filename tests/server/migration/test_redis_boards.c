@@ -237,7 +237,7 @@ TEST(every_change_makes_the_same_board_to_the_last_bit) {
     expect_equal(&m);
     for (int i = 0; i < 3000; i++) {
         char line[128];
-        expand(changes[random_below(&random, sizeof changes / sizeof changes[0])], &random, line,
+        expand(changes[random_below(&random, COUNT_OF(changes))], &random, line,
                sizeof line);
         m.source->wall_us += (int64_t)random_below(&random, 2000);
         change(&m, line);
@@ -404,7 +404,7 @@ TEST(what_is_no_change_of_a_board_stops_it) {
         {.kind = EFFECT_PUT, .database = 0, .name = BYTES("k9"), .member = BYTES("kim")},
         {.kind = EFFECT_CUT, .database = 0, .name = BYTES("k0"), .rank = 1, .count = 1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct moving m;
         begin(&m);
         feed_copy(&m);
@@ -419,7 +419,7 @@ TEST(what_is_no_change_of_a_board_stops_it) {
 
 TEST(a_blob_of_a_later_version_or_none_stops_it) {
     static const char *const blobs[] = {"", "\x01", "\x7f________", "\x04_______\xff"};
-    for (size_t i = 0; i < sizeof blobs / sizeof blobs[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(blobs); i++) {
         struct moving m;
         begin(&m);
         feed_copy(&m);
@@ -453,7 +453,7 @@ TEST(what_is_no_change_of_bans_stops_it) {
           .member = BYTES("other")},
          no_fit},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct moving m;
         begin(&m);
         feed_copy(&m);

@@ -226,10 +226,10 @@ TEST(what_is_no_answer_and_no_copy_is_refused) {
     size_t used;
     begin(&place, 0);
     redis_receive_init(&r, place.spool, "", 0);
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(answers); i++) {
         assert_false(redis_receive_take_answer(&r, bytes_from_text(answers[i])));
     }
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
         assert_true(redis_receive_take_answer(&r, BYTES("+FULLRESYNC " ID " 1")));
         assert_false(redis_receive_take(&r, bytes_from_text(heads[i]), &used, &error));
         assert_string_equal(error, "what the source sends is no copy");

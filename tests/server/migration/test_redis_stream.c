@@ -264,7 +264,7 @@ TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
         {"*1\r\n:7\r\n", "stream", "not made of commands"},
         {"RESTORE b 0 nonsense-of-some-length REPLACE\r\n", "'b'", "RDB version"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct follower f;
         begin_empty(&f);
         feed_text(&f, "ZADD b 1 old\r\n");
@@ -309,7 +309,7 @@ TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
         "ZREMRANGEBYLEX k [a (b",
         "ZRANGESTORE k x 0 -1",
     };
-    for (size_t i = 0; i < sizeof overwriting / sizeof overwriting[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(overwriting); i++) {
         struct follower f;
         begin_empty(&f);
         feed_text(&f, "ZADD k 1 ann\r\nAPPEND t x\r\nLPUSH l 1\r\nlpush l 1\r\nPING\r\n");
@@ -344,7 +344,7 @@ TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
         "NOARGUMENTS",
     };
     struct follower f;
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         begin_empty(&f);
         feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
         feed_text(&f, refused[i]);
@@ -356,7 +356,7 @@ TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
     }
     begin_empty(&f);
     feed_text(&f, "ZADD k 1 ann\r\nHSET h a b\r\n");
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(passed); i++) {
         feed_text(&f, passed[i]);
         feed_text(&f, "\r\n");
         assert_int_equal(f.stream.apply.skipped_count, i + 1);

@@ -14,7 +14,7 @@
 enum { ITEMS = 100000000, ITEMS_SHORT = 200000 };
 
 static uint64_t item_count(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL ? ITEMS_SHORT : ITEMS;
+    return is_short_run() ? ITEMS_SHORT : ITEMS;
 }
 
 TEST(a_ring_takes_its_size_and_gives_it_back_in_order) {

@@ -49,7 +49,7 @@ static struct harness *make_boards(void) {
 }
 
 static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long"};
-enum { NAMES = sizeof names / sizeof names[0], MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
+enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
 
 static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
     buffer_init(file, 0);
@@ -198,7 +198,7 @@ TEST(a_head_of_no_board_is_refused) {
     };
     struct harness *h = harness_create("");
     struct buffer file;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         begin_file(&file);
         make_key(&file, 7, "k");
         make_length(&file, rdb_board_type_id() - RDB_BOARD_TYPE_VERSION + cases[i].version);
@@ -261,7 +261,7 @@ TEST(chunks_of_no_board_are_refused) {
     struct session *s = harness_connect(h);
     struct buffer file;
     harness_run(h, s, "LB.CREATE k FIELD a 20");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         make_wrong_board(&file, &cases[i], find(h, "k"));
         expect_refused(h, &file, cases[i].told);
     }

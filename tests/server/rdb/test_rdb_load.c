@@ -127,7 +127,7 @@ TEST(every_encoding_is_read_in_pieces_of_any_size) {
     struct rdb_load load;
     buffer_init(&file, 0);
     make_file(&file);
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         struct harness *h = harness_create(SETTINGS);
         enum rdb_load_status status =
             load_pieces(&load, h->server.registry, content(&file), pieces[i]);
@@ -255,7 +255,7 @@ TEST(heads_that_are_not_known_are_refused) {
         {"VALKEY099", "unknown version 99"}, {"REDIS00x9", "no RDB file"},
         {"LBSNAP033", "no RDB file"},        {"VALUE0009", "no RDB file"},
     };
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
         struct buffer file;
         buffer_init(&file, 0);
         make_raw(&file, heads[i][0], 9);
@@ -265,7 +265,7 @@ TEST(heads_that_are_not_known_are_refused) {
 
 TEST(types_and_opcodes_that_cannot_be_passed_over_are_refused) {
     static const unsigned codes[] = {6, 8, 28, 31, 32, 100, 242, 246};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
         struct buffer file;
         begin_file(&file);
         make_key(&file, codes[i], "k");
@@ -322,7 +322,7 @@ TEST(what_a_board_cannot_hold_is_named) {
         {"money", 0.125, "with FIELD score 40 SIGNED SCALE 3 TIME 24 M"},
         {"money", 0.0 / 0.0, "a score that is not a number"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buffer file;
         begin_file(&file);
         make_key(&file, 5, cases[i].key);
@@ -466,7 +466,7 @@ TEST(scores_are_the_shortest_decimals_of_their_doubles) {
                  {0x1p60, "1152921504606846976"},
                  {1e-7, "1e-07"},
                  {1e22, "1e+22"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[RDB_SCORE_TEXT_MAX] = "";
         text[rdb_value_print_score(cases[i].score, text)] = '\0';
         assert_string_equal(text, cases[i].text);

@@ -43,7 +43,7 @@ TEST(what_is_beside_the_keys_is_the_same_in_pieces_of_any_size) {
                            i % 10);
     }
     write_file(&file, h->server.registry, TIME_US);
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         const char *reason = "";
         struct rdb_load load;
         struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
@@ -215,7 +215,7 @@ TEST(blobs_that_are_not_of_whole_keys_are_refused) {
         {{{.kind = EFFECT_FLUSH}}, 1, damaged},
     };
     struct harness *h = harness_create("");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buffer file;
         begin_state(&file, rdb_board_type_id());
         make_blob(&file, cases[i].effects, cases[i].count);
@@ -234,7 +234,7 @@ TEST(a_whole_key_is_taken_and_the_last_one_stays) {
     struct buffer file;
     struct rdb_load load;
     begin_state(&file, rdb_board_type_id());
-    make_blob(&file, effects, sizeof effects / sizeof effects[0]);
+    make_blob(&file, effects, COUNT_OF(effects));
     end_state(&file);
     make_end(&file);
     assert_int_equal(load_pieces(&load, h->server.registry, &file, 1), RDB_LOAD_DONE);

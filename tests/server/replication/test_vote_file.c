@@ -1,25 +1,9 @@
 /* leaderboard.promise: what is written is read, and nothing else is. */
 #include "server/replication/vote_file.h"
 
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
-#include "tests/support/test.h"
-
-static char directory[DIRECTORY_PATH_MAX];
 static char error[DISK_ERROR_MAX];
-
-static int set_up(void **state) {
-    (void)state;
-    directory_make(directory);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    directory_remove(directory);
-    return 0;
-}
 
 static struct vote some_vote(void) {
     struct vote vote = {
@@ -40,7 +24,7 @@ static void assert_same(const struct vote *a, const struct vote *b) {
     assert_string_equal(a_text, b_text);
 }
 
-TEST_WITH(what_is_saved_is_loaded, set_up, tear_down) {
+DIRECTORY_TEST(what_is_saved_is_loaded) {
     struct vote saved = some_vote(), loaded;
     assert_int_equal(vote_load(directory, &loaded, error), VOTE_MISSING);
     for (int left = 0; left < VOTE_LEFTS; left++) {
@@ -69,7 +53,7 @@ TEST(every_changed_byte_and_every_cut_is_found) {
     assert_false(vote_parse((struct bytes){.at = text, .size = size + 1}, &parsed));
 }
 
-TEST_WITH(a_damaged_file_is_named, set_up, tear_down) {
+DIRECTORY_TEST(a_damaged_file_is_named) {
     struct vote vote;
     file_write(directory_join(directory, "leaderboard.promise"), "leaderboard promise 1\n", 22);
     assert_int_equal(vote_load(directory, &vote, error), VOTE_DAMAGED);
@@ -85,7 +69,7 @@ TEST(a_boot_has_its_size_and_stays) {
 }
 
 /* Whichever call of the disk fails: the file is the old one or the new one, and whole. */
-TEST_WITH(a_failing_disk_leaves_the_old_or_the_new_vote, set_up, tear_down) {
+DIRECTORY_TEST(a_failing_disk_leaves_the_old_or_the_new_vote) {
     struct vote old = some_vote(), loaded;
     struct vote next = old;
     next.voted.text[11] = 'b';

@@ -128,7 +128,7 @@ TEST(what_is_no_message_is_refused) {
          "\0\0\0\0\0\0\0\0",
          24},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct wire_message message;
         const char *reason = NULL;
         assert_int_equal(wire_read(bad[i].at, bad[i].size, &message, &reason), WIRE_BAD);

@@ -1,27 +1,10 @@
 /* Interrupted and partial calls; and the window over a file. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/random.h"
-
-static char directory[DIRECTORY_PATH_MAX];
-
-static int set_up(void **state) {
-    (void)state;
-    directory_make(directory);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    disk = &disk_system;
-    directory_remove(directory);
-    return 0;
-}
 
 static int open_new(const char *name) {
     int fd = disk_open(AT_FDCWD, directory_join(directory, name), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -37,9 +20,7 @@ static void assert_file_is(const char *name, const char *expected) {
     free(text);
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
-
-IN_FIXTURE(a_short_or_interrupted_write_goes_on_where_it_stopped) {
+DIRECTORY_TEST(a_short_or_interrupted_write_goes_on_where_it_stopped) {
     const enum failure failures[] = {FAILURE_SHORT, FAILURE_EINTR};
     for (unsigned i = 0; i < 2; i++) {
         int fd = open_new("file");
@@ -51,7 +32,7 @@ IN_FIXTURE(a_short_or_interrupted_write_goes_on_where_it_stopped) {
     }
 }
 
-IN_FIXTURE(a_failed_write_says_why) {
+DIRECTORY_TEST(a_failed_write_says_why) {
     int fd = open_new("file");
     failing_disk_begin(FAILURE_CRASH, 1);
     assert_false(disk_write_all(fd, "0123456789", 10));
@@ -67,7 +48,7 @@ static ssize_t write_three_then_nothing(int fd, const void *bytes, size_t size) 
     return calls++ % 2 == 0 ? disk_system.write(fd, bytes, size < 3 ? size : 3) : 0;
 }
 
-IN_FIXTURE(a_write_of_nothing_is_a_full_disk) {
+DIRECTORY_TEST(a_write_of_nothing_is_a_full_disk) {
     struct disk full = disk_system;
     full.write = write_three_then_nothing;
     int fd = open_new("file");
@@ -78,7 +59,7 @@ IN_FIXTURE(a_write_of_nothing_is_a_full_disk) {
     assert_file_is("file", "012");
 }
 
-IN_FIXTURE(a_short_or_interrupted_read_goes_on_and_the_end_ends_it) {
+DIRECTORY_TEST(a_short_or_interrupted_read_goes_on_and_the_end_ends_it) {
     const enum failure failures[] = {FAILURE_SHORT, FAILURE_EINTR};
     file_write(directory_join(directory, "file"), "0123456789", 10);
     int fd = disk_open(AT_FDCWD, directory_join(directory, "file"), O_RDONLY, 0);
@@ -101,7 +82,7 @@ IN_FIXTURE(a_short_or_interrupted_read_goes_on_and_the_end_ends_it) {
     disk_close(fd);
 }
 
-IN_FIXTURE(interrupted_calls_are_made_again_and_errors_are_final) {
+DIRECTORY_TEST(interrupted_calls_are_made_again_and_errors_are_final) {
     int fd = open_new("file");
     bool (*const calls[])(int) = {disk_sync, disk_sync_contents, disk_sync_directory};
     for (unsigned i = 0; i < 3; i++) {
@@ -131,7 +112,7 @@ static int sync_refused(int fd) {
     return -1;
 }
 
-IN_FIXTURE(a_file_system_that_cannot_sync_directories_is_let_pass) {
+DIRECTORY_TEST(a_file_system_that_cannot_sync_directories_is_let_pass) {
     struct disk odd = disk_system;
     odd.sync = sync_refused;
     disk = &odd;
@@ -144,7 +125,7 @@ static void count_name(void *context, const char *name) {
     ++*(unsigned *)context;
 }
 
-IN_FIXTURE(a_listing_names_everything_but_the_directory_itself) {
+DIRECTORY_TEST(a_listing_names_everything_but_the_directory_itself) {
     disk_close(open_new("a"));
     disk_close(open_new("b"));
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
@@ -156,7 +137,7 @@ IN_FIXTURE(a_listing_names_everything_but_the_directory_itself) {
     disk_close(fd);
 }
 
-IN_FIXTURE(a_window_shows_any_piece_of_the_file_through_a_small_buffer) {
+DIRECTORY_TEST(a_window_shows_any_piece_of_the_file_through_a_small_buffer) {
     struct random random = random_begin("window");
     char contents[1000];
     for (unsigned i = 0; i < sizeof contents; i++) {
@@ -181,7 +162,7 @@ IN_FIXTURE(a_window_shows_any_piece_of_the_file_through_a_small_buffer) {
     disk_close(window.fd);
 }
 
-IN_FIXTURE(a_file_that_becomes_shorter_under_a_window_is_an_error) {
+DIRECTORY_TEST(a_file_that_becomes_shorter_under_a_window_is_an_error) {
     char buffer[64];
     struct disk_window window = {.buffer = buffer, .buffer_size = 64, .file_size = 100};
     window.fd = open_new("file");
@@ -195,6 +176,6 @@ IN_FIXTURE(a_file_that_becomes_shorter_under_a_window_is_an_error) {
     disk_close(window.fd);
 }
 
-IN_FIXTURE(ids_differ) {
+DIRECTORY_TEST(ids_differ) {
     assert_int_not_equal(disk_random_id(), disk_random_id());
 }

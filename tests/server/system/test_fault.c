@@ -1,6 +1,4 @@
 /* The log line of a fatal signal, from processes that cause one. */
-#include "tests/support/test.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,9 +9,7 @@
 #include "codec/thread_signals.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
-#include "tests/support/directory.h"
-
-static char directory[DIRECTORY_PATH_MAX];
+#include "tests/support/directory_test.h"
 
 static bool describe(const void *context, struct fault_command *command) {
     *command = (struct fault_command){.name = context,
@@ -41,7 +37,7 @@ static char *log_of(void (*commit)(void), int expected_signal) {
         /* The signals that the test program or a sanitizer turns it into, or that a shell ignores in
          * the background. */
         static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
-        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(numbers); i++) {
             signal(numbers[i], SIG_DFL);
         }
         if (!log_open(path, LOG_NOTICE) || freopen("/dev/null", "w", stderr) == NULL) {
@@ -146,7 +142,7 @@ TEST(the_report_says_what_ran_and_what_info_said_last) {
         "report info used_memory:2\n",
         "report end"};
     const char *at = log;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         const char *found = strstr(at, texts[i]);
         if (found == NULL) {
             fail_msg("the log does not say \"%s\" in its place: %s", texts[i], log);
@@ -249,16 +245,4 @@ TEST(in_another_thread_no_command_is_blamed) {
                 (const char *[]){"signal=SIGSEGV code=1 address=0x10 command=none", NULL});
 }
 
-static int setup(void **state) {
-    (void)state;
-    directory_make(directory);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    directory_remove(directory);
-    return 0;
-}
-
-TEST_MAIN(setup, teardown)
+TEST_MAIN(directory_set_up, directory_tear_down)

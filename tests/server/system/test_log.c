@@ -1,6 +1,4 @@
 /* Lines of the log: their two forms, levels, and readers that are slow, gone or out of room. */
-#include "tests/support/test.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -10,10 +8,8 @@
 
 #include "server/system/log.h"
 #include "server/system/log_json.h"
-#include "tests/support/directory.h"
+#include "tests/support/directory_test.h"
 #include "tests/support/random.h"
-
-static char directory[DIRECTORY_PATH_MAX];
 
 static const char *json_of(const char *text, size_t size) {
     static char out[LOG_JSON_MAX(4096) + 1];
@@ -312,16 +308,4 @@ TEST(a_value_is_quoted) {
                      LOG_QUOTED_MAX);
 }
 
-static int setup(void **state) {
-    (void)state;
-    directory_make(directory);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    directory_remove(directory);
-    return 0;
-}
-
-TEST_MAIN(setup, teardown)
+TEST_MAIN(directory_set_up, directory_tear_down)

@@ -90,7 +90,7 @@ TEST(without_a_manager_nothing_happens) {
     static const char *const addresses[] = {"", "relative", "/", "@", "/no/such/socket"};
     unsetenv("NOTIFY_SOCKET");
     in_child(tell_nobody, NULL);
-    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         setenv("NOTIFY_SOCKET", addresses[i], 1);
         in_child(tell_nobody, NULL);
     }
@@ -149,7 +149,7 @@ TEST(sockets_are_taken_with_their_names) {
         {.count = "two", .expected = 0},
         {.count = "99999999999999999999", .expected = 0},
     };
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         in_child(take_sockets, &samples[i]);
     }
 }

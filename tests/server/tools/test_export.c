@@ -13,10 +13,6 @@
 #include "tests/support/directory.h"
 #include "tests/support/registry_workload.h"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static char error[IMPORT_ERROR_MAX];
 
 static char *export_text(const struct registry *registry, enum record_format format, size_t *size) {
@@ -82,7 +78,7 @@ static void put_odd_hash(struct workload *workload) {
 TEST(what_is_imported_is_what_was_exported) {
     struct workload workload;
     workload_begin(&workload, __func__, 40);
-    for (int round = 0; round < (is_short() ? 15 : 200); round++) {
+    for (int round = 0; round < (is_short_run() ? 15 : 200); round++) {
         for (int i = 0; i < 60; i++) {
             workload_step(&workload);
             put_odd_hash(&workload);
@@ -179,7 +175,7 @@ TEST(rules_that_contradict_themselves_are_refused) {
                                  "FIELD a 20 STARTED 1 ENDS 2",
                                  "FIELD a 20 PERIOD DAY",
                                  "FIELD a 20 NONSENSE"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         error[0] = '\0';
         assert_false(rules_text_parse(bytes_from_text(texts[i]), &rules, error));
         assert_true(error[0] != '\0');
@@ -232,7 +228,7 @@ TEST(a_wrong_line_is_named_with_its_offset) {
         {HEAD BOARD "0,b,member,m,1,-1,,,\n", "time "},
         {HEAD BOARD "0,b,member,m,#-1,,,,\n", "packed"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         check_refused(RECORD_CSV, wrong[i].text, wrong[i].said);
     }
 }
@@ -254,7 +250,7 @@ TEST(a_wrong_line_of_json_is_named) {
         {"{\"key\":\"b\"} x\n", "something follows"},
         {"{\"key\":\"b\",\"kind\":\"hash\"}\n", "the database"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         check_refused(RECORD_JSONL, wrong[i].text, wrong[i].said);
     }
 }
@@ -296,7 +292,7 @@ TEST(each_allocation_of_an_import_may_fail) {
         assert_true(is_done || strstr(error, "memory") != NULL);
         registry_destroy(registry);
         assert_int_equal(memory_live_count(), live_before);
-        nth += is_short() ? nth / 8 : 0;
+        nth += is_short_run() ? nth / 8 : 0;
     }
     assert_true(nth > 5);
     free(text);

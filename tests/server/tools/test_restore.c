@@ -18,10 +18,6 @@ enum { RUNS_MAX = 30 }; /* until there was a snapshot; of 80 or 320 ticks at mos
 
 #define KEEPING "appendonly yes\nappendfsync no\nappendonly-keep-days 100\n"
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static char path[DIRECTORY_PATH_MAX + 16];
 
 static const char *target(void) {
@@ -35,7 +31,7 @@ static void run_server(const void *context) {
     quick_disk_begin();
     log_set_level(LOG_WARNING);
     history_begin_run(&durable, settings);
-    uint32_t ticks = 20 + history_below(is_short() ? 60 : 300);
+    uint32_t ticks = 20 + history_below(is_short_run() ? 60 : 300);
     for (uint32_t i = 0; i < ticks; i++) {
         history_tick(&durable, history_below(6));
         history_turn(&durable);
@@ -89,7 +85,7 @@ TEST(a_restore_gives_what_was_there_at_that_moment) {
         history_assert_ended(history_run_process(run_server, KEEPING));
     }
     assert_true(history->save_sum > 0);
-    uint32_t rounds = is_short() ? 40 : 300;
+    uint32_t rounds = is_short_run() ? 40 : 300;
     for (uint32_t i = 0; i < rounds; i++) {
         const struct history_state *tick = &history->states[history_below(history->count)];
         int64_t until_us = tick->time_us;
@@ -196,7 +192,7 @@ TEST(a_flipped_bit_anywhere_in_a_backup_is_found) {
         if (strstr(names[i], ".base") == NULL) {
             continue;
         }
-        for (uint32_t round = 0; round < (is_short() ? 60 : 2000); round++) {
+        for (uint32_t round = 0; round < (is_short_run() ? 60 : 2000); round++) {
             uint64_t bit = bit_of(names[i], round);
             flip(names[i], bit);
             assert_false(restore_file(names[i]));
@@ -214,7 +210,7 @@ TEST(a_flipped_bit_anywhere_in_a_directory_never_gives_less_than_there_was) {
     clock_calibrate();
     run_until_saved(2);
     uint64_t digest = state_at(INT64_MAX)->digest;
-    for (uint32_t round = 0; round < (is_short() ? 300 : 10000); round++) {
+    for (uint32_t round = 0; round < (is_short_run() ? 300 : 10000); round++) {
         const char *name = names[history_below(name_count)];
         uint64_t bit = bit_of(name, round);
         flip(name, bit);

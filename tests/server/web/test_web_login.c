@@ -47,7 +47,7 @@ TEST(what_is_no_login_is_refused) {
         "{\"user\" \"a\",\"password\":\"b\"}",
         "{user:\"a\",password:\"b\"}",
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct http_login login = {.has_password = false};
         assert_false(web_read_login(refused[i], &login));
     }

@@ -1,14 +1,8 @@
 /* Effects: a registry to which all effects of another are applied equals it, and invalid effects
  * are refused. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
-
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
 
 /* ---- a twin that follows by effects ---- */
 
@@ -32,32 +26,6 @@ struct twin {
     struct queue queue;
     uint64_t failures; /* of applying, for lack of memory */
 };
-
-static void apply_one(struct registry *registry, const struct effect *effect) {
-    uint32_t applied = 7;
-    /* As one that was read: the key is unknown. */
-    struct effect decoded = *effect;
-    decoded.key = NULL;
-    assert_int_equal(effect_apply(registry, &decoded, 1, &applied), EFFECT_OK);
-    assert_int_equal(applied, 1);
-}
-
-/* A FILL becomes CREATE and PUTs. */
-static void apply_fill(struct registry *registry, const struct effect *effect) {
-    const struct board *board = &effect->key->board;
-    uint32_t count = board_count(board);
-    struct effect part = *effect;
-    part.kind = EFFECT_CREATE;
-    apply_one(registry, &part);
-    part.kind = EFFECT_PUT;
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_latest = board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
-        struct board_entry entry = board_at(board, is_latest ? count - 1 - i : i);
-        part.member = entry.member;
-        part.member_key = entry.key;
-        apply_one(registry, &part);
-    }
-}
 
 /* Lack of memory stops it after *applied effects; the rest can be applied later. */
 static void apply_queue(struct twin *twin) {
@@ -111,11 +79,7 @@ static void on_effect(void *context, const struct effect *effect) {
         return;
     }
     apply_queue(twin);
-    if (effect->kind == EFFECT_FILL) {
-        apply_fill(twin->copy, effect);
-    } else {
-        apply_one(twin->copy, effect);
-    }
+    registry_follow(twin->copy, effect);
 }
 
 static void run_twins(const char *test_name, uint32_t members_max, int steps, int compare_every,
@@ -150,144 +114,95 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
 }
 
 TEST(whoever_applies_all_effects_has_the_same) {
-    run_twins(__func__, 12, is_short() ? 4000 : 20000, 1, false);
+    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 1, false);
 }
 
 TEST(the_same_holds_of_large_boards) {
-    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, false);
+    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, false);
 }
 
 /* Only large boards are prefetched. */
 TEST(effects_may_be_applied_many_at_once) {
-    run_twins(__func__, 12, is_short() ? 4000 : 20000, 20, true);
-    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, true);
+    run_twins(__func__, 12, is_short_run() ? 4000 : 20000, 20, true);
+    run_twins(__func__, 1000, is_short_run() ? 4000 : 20000, 100, true);
 }
 
 /* ---- what is reported ---- */
 
-struct heard {
-    struct effect_listener listener;
-    char text[4096];
-};
-
-static void write_down(void *context, const struct effect *effect) {
-    static const char *const names[] = {"PUT",    "TAKE", "CUT",    "CREATE", "REMOVE", "FLUSH",
-                                        "RENAME", "COPY", "EXPIRE", "RULES",  "FILL"};
-    struct heard *heard = context;
-    size_t size = strlen(heard->text);
-    snprintf(heard->text + size, sizeof heard->text - size, "%s%s %.*s%s%.*s%s%.*s",
-             size > 0 ? ", " : "", names[effect->kind], (int)effect->name.size, effect->name.at,
-             effect->to_name.size > 0 ? " " : "", (int)effect->to_name.size, effect->to_name.at,
-             effect->member.size > 0 ? " " : "", (int)effect->member.size, effect->member.at);
-    assert_int_equal(effect->kind == EFFECT_FLUSH, effect->key == NULL);
+static struct registry *create_registry(void) {
+    return workload_create_registry(1);
 }
 
-static void assert_received(struct heard *heard, const char *text) {
-    assert_string_equal(heard->text, text);
-    heard->text[0] = '\0';
-}
-
-static struct registry *create_listened(struct heard *heard) {
-    struct registry *registry = workload_create_registry(1);
-    heard->text[0] = '\0';
-    heard->listener = (struct effect_listener){.receive = write_down, .context = heard};
-    effect_listener_add(registry, &heard->listener);
-    return registry;
-}
+#define TOLD_TEST(name) TOLD_TEST_OF(name, create_registry)
 
 static struct registry_key *write_member(struct registry *registry, const char *name,
                                          const char *member) {
     bool is_new;
-    struct board_member found;
     struct registry_key *key =
         registry_find_or_create(registry, 0, bytes_from_text(name), 0, &is_new);
     assert_non_null(key);
-    board_look_up(&key->board, bytes_from_text(member), NULL, &found);
-    assert_int_equal(registry_put_member(registry, key, &found, 1), BOARD_OK);
+    assert_true(key_put(registry, key, bytes_from_text(member), 1));
     return key;
 }
 
-TEST(a_board_that_is_written_is_told_before_its_first_member) {
-    struct heard heard;
-    struct registry *registry = create_listened(&heard);
-    bool is_new;
-    struct registry_key *key = registry_find_or_create(registry, 0, BYTES("p"), 0, &is_new);
-    assert_non_null(key);
-    assert_received(&heard, "");
+TOLD_TEST(a_board_that_is_written_is_told_before_its_first_member) {
+    key_create(registry, 0, "p", 0, 0);
+    expect_told(told, "");
     write_member(registry, "p", "ann");
-    assert_received(&heard, "CREATE p, PUT p ann");
+    expect_told(told, "create p; put p ann; ");
     write_member(registry, "p", "ann");
-    assert_received(&heard, "PUT p ann");
-    registry_destroy(registry);
+    expect_told(told, "put p ann; ");
 }
 
-TEST(a_board_that_is_taken_back_is_never_told) {
-    struct heard heard;
-    struct registry *registry = create_listened(&heard);
-    bool is_new;
-    struct registry_key *key = registry_find_or_create(registry, 0, BYTES("p"), 0, &is_new);
-    assert_non_null(key);
-    registry_take_back(registry, key);
-    assert_received(&heard, "");
-    registry_destroy(registry);
+TOLD_TEST(a_board_that_is_taken_back_is_never_told) {
+    registry_take_back(registry, key_create(registry, 0, "p", 0, 0));
+    expect_told(told, "");
 }
 
-TEST(what_stands_at_a_destination_is_told_as_removed_before) {
-    struct heard heard;
-    struct registry *registry = create_listened(&heard);
+TOLD_TEST(what_stands_at_a_destination_is_told_as_removed_before) {
     struct registry_key *from = write_member(registry, "p", "ann");
     write_member(registry, "q", "bob");
-    assert_received(&heard, "CREATE p, PUT p ann, CREATE q, PUT q bob");
+    expect_told(told, "create p; put p ann; create q; put q bob; ");
     assert_int_equal(registry_copy(registry, from, 0, BYTES("q"), 0), REGISTRY_OK);
-    assert_received(&heard, "REMOVE q, COPY p q");
+    expect_told(told, "remove q; copy p q; ");
     assert_int_equal(registry_rename(registry, from, 0, BYTES("q"), 0), REGISTRY_OK);
-    assert_received(&heard, "REMOVE q, RENAME p q");
+    expect_told(told, "remove q; rename p q; ");
     struct board board;
     assert_true(registry_create_board(registry, BYTES("q"), 0, &board));
     assert_int_equal(registry_put_board(registry, 0, BYTES("q"), &board, 0), REGISTRY_OK);
-    assert_received(&heard, "REMOVE q, FILL q");
+    expect_told(told, "remove q; fill q; ");
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), 1);
-    assert_received(&heard, "FLUSH ");
-    registry_destroy(registry);
+    expect_told(told, "flush; ");
 }
 
-TEST(a_periods_end_is_told_as_what_it_amounts_to) {
-    struct heard heard;
-    struct registry *registry = create_listened(&heard);
+TOLD_TEST(a_periods_end_is_told_as_what_it_amounts_to) {
     const int64_t day_ms = INT64_C(86400000);
     write_member(registry, "d", "ann");
     write_member(registry, "d@1970-01-01", "old");
     write_member(registry, "m", "ann");
-    heard.text[0] = '\0';
+    told->text[0] = '\0';
     /* Each has a period; the first archive gets a number, because the other board is still there. */
     assert_int_equal(registry_roll_due(registry, day_ms, 10), 3);
-    assert_received(&heard, "REMOVE m, RENAME d d@1970-01-01.2, "
-                            "RENAME d@1970-01-01 d@1970-01-01@1970-01-01");
-    registry_destroy(registry);
+    expect_told(told,
+                "remove m; rename d d@1970-01-01.2; rename d@1970-01-01 d@1970-01-01@1970-01-01; ");
 }
 
-TEST(a_created_boards_roll_tells_the_next_one) {
-    struct heard heard;
-    struct registry *registry = create_listened(&heard);
+TOLD_TEST(a_created_boards_roll_tells_the_next_one) {
     struct rules rules = {.is_created = true};
-    bool is_new;
     layout_init_default(&rules.layout);
-    struct registry_key *key =
-        registry_find_or_create_like(registry, 0, BYTES("k"), &rules, 0, &is_new);
-    assert_non_null(key);
-    assert_received(&heard, "CREATE k");
+    struct registry_key *key = key_create_like(registry, "k", &rules, 0, 0);
+    expect_told(told, "create k; ");
     assert_int_equal(registry_roll(registry, key, BYTES("a"), NULL, REGISTRY_NO_EXPIRY, 0),
                      REGISTRY_OK);
-    assert_received(&heard, "RULES k");
+    expect_told(told, "rules k; ");
     write_member(registry, "k", "ann");
-    assert_int_equal(registry_set_expiry(registry, key, 99, false), REGISTRY_OK);
-    assert_received(&heard, "PUT k ann, EXPIRE k");
+    key_expire(registry, key, 99);
+    expect_told(told, "put k ann; expire k; ");
     assert_int_equal(registry_roll(registry, key, BYTES("a"), NULL, REGISTRY_NO_EXPIRY, 0),
                      REGISTRY_OK);
-    assert_received(&heard, "RENAME k a, CREATE k, EXPIRE k");
+    expect_told(told, "rename k a; create k; expire k; ");
     assert_null(registry_find(registry, 0, BYTES("k"), 99));
-    assert_received(&heard, "REMOVE k");
-    registry_destroy(registry);
+    expect_told(told, "remove k; ");
 }
 
 /* ---- invalid effects ---- */
@@ -345,7 +260,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
         {.kind = EFFECT_RULES, .name = BYTES("no"), .rules = rules},
         {.kind = EFFECT_FILL, .name = BYTES("r"), .rules = rules},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         assert_impossible(registry, refused[i]);
         workload_assert_equal(registry, same);
     }
@@ -353,8 +268,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
     registry_destroy(same);
 }
 
-TEST(the_effects_before_one_that_does_not_fit_are_applied) {
-    struct registry *registry = workload_create_registry(1);
+REGISTRY_TEST_OF(the_effects_before_one_that_does_not_fit_are_applied, create_registry) {
     struct rules rules = {.cap = 0};
     layout_init_default(&rules.layout);
     const struct effect effects[] = {
@@ -370,5 +284,67 @@ TEST(the_effects_before_one_that_does_not_fit_are_applied) {
     assert_int_equal(board_count(&registry_find(registry, 0, BYTES("k"), 0)->board), 2);
     assert_int_equal(effect_apply(registry, effects, 0, &applied), EFFECT_OK);
     assert_int_equal(applied, 0);
-    registry_destroy(registry);
+}
+
+REGISTRY_TEST_OF(an_effect_of_another_kind_is_impossible, create_registry) {
+    const struct bytes name = BYTES("p"), member = BYTES("m"), board = BYTES("q");
+    const struct rules *rules = workload_rules('p');
+    const struct effect of_hashes[] = {
+        {.kind = EFFECT_CREATE, .key_kind = &key_kind_hash, .name = name},
+        {.kind = EFFECT_PUT,
+         .key_kind = &key_kind_hash,
+         .name = name,
+         .member = member,
+         .value = member},
+    };
+    const struct effect refused[] = {
+        {.kind = EFFECT_PUT, .name = name, .member = member, .member_key = 7},
+        {.kind = EFFECT_TAKE, .name = name, .member = member},
+        {.kind = EFFECT_CUT, .name = name, .count = 1},
+        {.kind = EFFECT_RULES, .name = name, .rules = rules},
+        {.kind = EFFECT_RULES, .key_kind = &key_kind_hash, .name = name, .rules = rules},
+        {.kind = EFFECT_CREATE, .key_kind = &key_kind_hash, .name = member, .rules = rules},
+        {.kind = EFFECT_CREATE, .name = member},
+        {.kind = EFFECT_RENAME, .name = name, .to_name = member, .rules = rules},
+        {.kind = EFFECT_CUT, .key_kind = &key_kind_hash, .name = name, .count = 1},
+        {.kind = EFFECT_PUT, .key_kind = &key_kind_hash, .name = board, .member = member},
+    };
+    const struct effect of_any[] = {
+        {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = 5},
+        {.kind = EFFECT_RENAME, .name = name, .to_name = member, .expire_at_ms = 5},
+        {.kind = EFFECT_REMOVE, .name = member},
+    };
+    uint32_t applied;
+    assert_int_equal(effect_apply(registry, of_hashes, 2, &applied), EFFECT_OK);
+    key_create_like(registry, "q", rules, 0, 0);
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        test_row("%zu", i);
+        assert_impossible(registry, refused[i]);
+    }
+    assert_int_equal(hash_count(&registry_find(registry, 0, name, 0)->hash), 1);
+    assert_int_equal(effect_apply(registry, of_any, 3, &applied), EFFECT_OK);
+    assert_int_equal(registry_count(registry, 0), 1);
+}
+
+/* ---- listeners ---- */
+
+REGISTRY_TEST_OF(listeners_come_and_go, create_registry) {
+    struct told told[3];
+    for (int i = 0; i < 3; i++) {
+        tell(registry, &told[i]);
+        effect_listener_add(registry, &told[i].listener);
+    }
+    key_create_like(registry, "a", workload_rules('p'), 0, 0);
+    effect_listener_remove(registry, &told[1].listener);
+    effect_listener_remove(registry, &told[1].listener);
+    key_create_like(registry, "b", workload_rules('p'), 0, 0);
+    effect_listener_remove(registry, &told[0].listener);
+    effect_listener_add(registry, &told[1].listener);
+    key_create_like(registry, "c", workload_rules('p'), 0, 0);
+    effect_listener_remove(registry, &told[2].listener);
+    effect_listener_remove(registry, &told[1].listener);
+    key_create_like(registry, "d", workload_rules('p'), 0, 0);
+    expect_told(&told[0], "create a; create b; ");
+    expect_told(&told[1], "create a; create c; ");
+    expect_told(&told[2], "create a; create b; create c; ");
 }

@@ -7,10 +7,6 @@
 
 enum { FIELDS = 2000, VALUE_MAX = 40000, SEED = 0x5eed };
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 /* ---- the twin ---- */
 
 struct twin_field {
@@ -237,15 +233,15 @@ static void run(const char *name, uint32_t fields, uint32_t count_max, int steps
 }
 
 TEST(a_hash_is_what_its_twin_is) {
-    run("small", 12, 4, is_short() ? 20000 : 200000, 0, 1);
-    run("middle", 400, 60, is_short() ? 10000 : 60000, 0, 20);
-    run("large", FIELDS, 300, is_short() ? 5000 : 50000, 0, 50);
+    run("small", 12, 4, is_short_run() ? 20000 : 200000, 0, 1);
+    run("middle", 400, 60, is_short_run() ? 10000 : 60000, 0, 20);
+    run("large", FIELDS, 300, is_short_run() ? 5000 : 50000, 0, 50);
 }
 
 TEST(a_failed_allocation_changes_nothing) {
-    run("small", 12, 4, is_short() ? 20000 : 100000, 4, 1);
+    run("small", 12, 4, is_short_run() ? 20000 : 100000, 4, 1);
     /* A hash that becomes large allocates all its entries. */
-    run("middle", 400, 100, is_short() ? 10000 : 60000, 600, 5);
+    run("middle", 400, 100, is_short_run() ? 10000 : 60000, 600, 5);
 }
 
 TEST(an_entry_that_is_too_long_changes_nothing) {
@@ -295,7 +291,7 @@ TEST(a_scan_returns_every_field_that_is_there_all_the_time) {
     static bool was_there[FIELDS];
     memset(&twin, 0, sizeof twin);
     twin.random = random_begin(__func__);
-    for (int i = 0; i < (is_short() ? 60 : 300); i++) {
+    for (int i = 0; i < (is_short_run() ? 60 : 300); i++) {
         uint32_t fields = i % 3 == 0 ? 20 : FIELDS;
         start_over(&twin);
         for (int j = 0; j < i * 2; j++) {

@@ -1,25 +1,8 @@
 /* Durations that shift with the clock: what is told of them, in steps, makes a copy that follows by effects equal. */
-#include "tests/support/test.h"
-
-#include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/random.h"
 
 enum { NAMES = 400, NAME_MAX_SIZE = 8 };
-
-static struct rules usual_rules;
-
-static const struct rules *rules_for(void *context, struct bytes key) {
-    (void)context;
-    (void)key;
-    return &usual_rules;
-}
-
-static int set_up(void **state) {
-    (void)state;
-    layout_init_default(&usual_rules.layout);
-    return 0;
-}
 
 struct pair {
     struct registry *registry, *copy;
@@ -30,16 +13,8 @@ struct pair {
 
 static void receive(void *context, const struct effect *effect) {
     struct pair *pair = context;
-    uint32_t applied;
-    struct effect part = *effect;
-    part.key = NULL;
     pair->expire_count += effect->kind == EFFECT_EXPIRE;
-    if (effect->kind == EFFECT_FILL) {
-        part.kind = EFFECT_CREATE;
-        assert_int_equal(effect_apply(pair->copy, &part, 1, &applied), EFFECT_OK);
-        part.kind = EFFECT_EXPIRE;
-    }
-    assert_int_equal(effect_apply(pair->copy, &part, 1, &applied), EFFECT_OK);
+    registry_follow(pair->copy, effect);
 }
 
 static void tell_all(struct pair *pair) {
@@ -47,11 +22,8 @@ static void tell_all(struct pair *pair) {
 }
 
 static void begin(struct pair *pair) {
-    *pair = (struct pair){.registry = registry_create(1, rules_for, NULL),
-                          .copy = registry_create(2, rules_for, NULL),
-                          .now_ms = 1000000};
-    assert_non_null(pair->registry);
-    assert_non_null(pair->copy);
+    *pair = (struct pair){
+        .registry = create_usual_registry(), .copy = create_usual_registry(), .now_ms = 1000000};
     pair->listener = (struct effect_listener){.receive = receive, .context = pair};
     effect_listener_add(pair->registry, &pair->listener);
     registry_set_passive(pair->copy, true);
@@ -60,9 +32,21 @@ static void begin(struct pair *pair) {
 }
 
 static void end(struct pair *pair) {
+    assert_registry_valid(pair->registry);
     registry_destroy(pair->registry);
     registry_destroy(pair->copy);
 }
+
+/* A test with a registry and its copy. */
+#define PAIR_TEST(name)                                                                            \
+    static void name##_of(struct pair *pair);                                                      \
+    TEST(name) {                                                                                   \
+        struct pair pair;                                                                          \
+        begin(&pair);                                                                              \
+        name##_of(&pair);                                                                          \
+        end(&pair);                                                                                \
+    }                                                                                              \
+    static void name##_of(struct pair *pair)
 
 static struct registry_key *key_of(struct pair *pair, uint32_t database, uint32_t number) {
     bool is_new;
@@ -99,68 +83,59 @@ static uint64_t differences(struct pair *pair) {
     return compared.different;
 }
 
-TEST(a_shift_is_told_in_steps) {
-    struct pair pair;
-    begin(&pair);
+PAIR_TEST(a_shift_is_told_in_steps) {
     for (uint32_t i = 0; i < NAMES; i++) {
-        assert_int_equal(registry_set_expiry(pair.registry, key_of(&pair, i % 3, i),
-                                             pair.now_ms + 5000000 + i, i % 4 != 0),
+        assert_int_equal(registry_set_expiry(pair->registry, key_of(pair, i % 3, i),
+                                             pair->now_ms + 5000000 + i, i % 4 != 0),
                          REGISTRY_OK);
     }
-    assert_int_equal(differences(&pair), 0);
-    pair.expire_count = 0;
-    registry_set_offset(pair.registry, pair.now_ms + 3600000);
-    assert_int_equal(differences(&pair), NAMES * 3 / 4);
-    assert_true(registry_tell_durations(pair.registry, 16));
-    assert_in_range(pair.expire_count, 1, 100);
-    tell_all(&pair);
-    assert_int_equal(differences(&pair), 0);
-    assert_int_equal(pair.expire_count, NAMES * 3 / 4);
-    assert_false(registry_tell_durations(pair.registry, 16));
-    assert_int_equal(pair.expire_count, NAMES * 3 / 4);
-    end(&pair);
+    assert_int_equal(differences(pair), 0);
+    pair->expire_count = 0;
+    registry_set_offset(pair->registry, pair->now_ms + 3600000);
+    assert_int_equal(differences(pair), NAMES * 3 / 4);
+    assert_true(registry_tell_durations(pair->registry, 16));
+    assert_in_range(pair->expire_count, 1, 100);
+    tell_all(pair);
+    assert_int_equal(differences(pair), 0);
+    assert_int_equal(pair->expire_count, NAMES * 3 / 4);
+    assert_false(registry_tell_durations(pair->registry, 16));
+    assert_int_equal(pair->expire_count, NAMES * 3 / 4);
 }
 
 /* The clocks of a machine are never read at the same moment: what they differ by then shifts nothing. */
-TEST(less_than_a_second_shifts_nothing_until_it_has_gathered) {
-    struct pair pair;
-    begin(&pair);
-    struct registry_key *key = key_of(&pair, 0, 1);
-    assert_int_equal(registry_set_expiry(pair.registry, key, 9000000, true), REGISTRY_OK);
-    pair.expire_count = 0;
-    registry_set_offset(pair.registry, pair.now_ms + 999);
-    registry_set_offset(pair.registry, pair.now_ms - 999);
-    tell_all(&pair);
-    assert_int_equal(registry_expiry(pair.registry, key), 9000000);
-    assert_int_equal(pair.expire_count, 0);
-    registry_set_offset(pair.registry, pair.now_ms - 1000);
-    assert_int_equal(registry_expiry(pair.registry, key), 8999000);
-    registry_set_offset(pair.registry, pair.now_ms - 1999);
-    assert_int_equal(registry_expiry(pair.registry, key), 8999000);
-    tell_all(&pair);
-    assert_int_equal(pair.expire_count, 1);
-    assert_int_equal(differences(&pair), 0);
-    end(&pair);
+PAIR_TEST(less_than_a_second_shifts_nothing_until_it_has_gathered) {
+    struct registry_key *key = key_of(pair, 0, 1);
+    assert_int_equal(registry_set_expiry(pair->registry, key, 9000000, true), REGISTRY_OK);
+    pair->expire_count = 0;
+    registry_set_offset(pair->registry, pair->now_ms + 999);
+    registry_set_offset(pair->registry, pair->now_ms - 999);
+    tell_all(pair);
+    assert_int_equal(registry_expiry(pair->registry, key), 9000000);
+    assert_int_equal(pair->expire_count, 0);
+    registry_set_offset(pair->registry, pair->now_ms - 1000);
+    assert_int_equal(registry_expiry(pair->registry, key), 8999000);
+    registry_set_offset(pair->registry, pair->now_ms - 1999);
+    assert_int_equal(registry_expiry(pair->registry, key), 8999000);
+    tell_all(pair);
+    assert_int_equal(pair->expire_count, 1);
+    assert_int_equal(differences(pair), 0);
 }
 
 /* A master that becomes a replica while it tells: its copies hold what it holds. */
-TEST(who_becomes_passive_tells_the_rest_before) {
-    struct pair pair;
-    begin(&pair);
+PAIR_TEST(who_becomes_passive_tells_the_rest_before) {
     for (uint32_t i = 0; i < NAMES; i++) {
         assert_int_equal(
-            registry_set_expiry(pair.registry, key_of(&pair, i % 2, i), 5000000 + i, true),
+            registry_set_expiry(pair->registry, key_of(pair, i % 2, i), 5000000 + i, true),
             REGISTRY_OK);
     }
-    registry_set_offset(pair.registry, pair.now_ms - 30000);
-    assert_true(registry_tell_durations(pair.registry, 16));
-    assert_true(differences(&pair) > 0);
-    registry_set_passive(pair.registry, true);
-    assert_int_equal(differences(&pair), 0);
-    registry_set_offset(pair.registry, pair.now_ms + 7200000);
-    assert_false(registry_tell_durations(pair.registry, 16));
-    assert_int_equal(differences(&pair), 0);
-    end(&pair);
+    registry_set_offset(pair->registry, pair->now_ms - 30000);
+    assert_true(registry_tell_durations(pair->registry, 16));
+    assert_true(differences(pair) > 0);
+    registry_set_passive(pair->registry, true);
+    assert_int_equal(differences(pair), 0);
+    registry_set_offset(pair->registry, pair->now_ms + 7200000);
+    assert_false(registry_tell_durations(pair->registry, 16));
+    assert_int_equal(differences(pair), 0);
 }
 
 static void change_some(struct pair *pair, struct random *random) {
@@ -192,37 +167,30 @@ static void change_some(struct pair *pair, struct random *random) {
     }
 }
 
-TEST(changes_during_the_telling_are_not_lost) {
+PAIR_TEST(changes_during_the_telling_are_not_lost) {
     struct random random = random_begin("changes_during_the_telling_are_not_lost");
-    struct pair pair;
-    begin(&pair);
     for (uint32_t round = 0; round < 200; round++) {
         for (uint32_t i = 0; i < 50; i++) {
-            change_some(&pair, &random);
+            change_some(pair, &random);
         }
-        assert_int_equal(differences(&pair), 0);
-        registry_set_offset(pair.registry,
-                            pair.now_ms + (int64_t)random_below(&random, 20000000) - 10000000);
+        assert_int_equal(differences(pair), 0);
+        registry_set_offset(pair->registry,
+                            pair->now_ms + (int64_t)random_below(&random, 20000000) - 10000000);
         bool has_more = true;
         for (uint32_t i = 0; has_more; i++) {
             for (uint32_t j = random_below(&random, 8) != 0 ? 0 : 5; j > 0; j--) {
-                change_some(&pair, &random);
+                change_some(pair, &random);
             }
             if (i == 5 && random_below(&random, 4) == 0) { /* and it shifts again meanwhile */
-                registry_set_offset(pair.registry, pair.now_ms + 40000000);
+                registry_set_offset(pair->registry, pair->now_ms + 40000000);
             }
-            has_more = registry_tell_durations(pair.registry, 4);
-            (void)registry_free_step(pair.registry, 1000);
-            (void)registry_free_step(pair.copy, 1000);
+            has_more = registry_tell_durations(pair->registry, 4);
+            (void)registry_free_step(pair->registry, 1000);
+            (void)registry_free_step(pair->copy, 1000);
         }
-        assert_int_equal(differences(&pair), 0);
+        assert_int_equal(differences(pair), 0);
         if (random_below(&random, 20) == 0) {
-            (void)registry_flush(pair.registry, (uint32_t)random_below(&random, 3));
+            (void)registry_flush(pair->registry, (uint32_t)random_below(&random, 3));
         }
     }
-    const char *reason = "";
-    assert_true(registry_validate(pair.registry, &reason));
-    end(&pair);
 }
-
-TEST_MAIN(set_up, NULL)

@@ -1,38 +1,10 @@
 /* Keys of another host, in the registry while a command runs. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
-#include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_embedded.h"
+#include "tests/support/keyspace.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
-static struct rules rules;
-
-static const struct rules *rules_for(void *context, struct bytes key) {
-    (void)context;
-    (void)key;
-    return &rules;
-}
-
-static int start(void **state) {
-    memset(&rules, 0, sizeof rules);
-    layout_init_default(&rules.layout);
-    *state = registry_create(0x5eed, rules_for, NULL);
-    assert_non_null(*state);
-    return 0;
-}
-
-static int stop(void **state) {
-    const char *reason = "";
-    if (!registry_validate(*state, &reason)) {
-        fail_msg("%s", reason);
-    }
-    registry_destroy(*state);
-    return 0;
-}
-
-#define FIXTURE_TEST(name) TEST_GIVEN(name, start, stop, struct registry *registry)
+#define REGISTRY_TEST(name) REGISTRY_TEST_OF(name, create_usual_registry)
 
 /* A board with ann and bob, in no database. */
 static struct registry_key *make_embedded(struct registry *registry, struct bytes name) {
@@ -51,7 +23,7 @@ static void free_embedded(struct registry *registry, struct registry_key *key) {
     registry_embedded_release(registry, registry_embedded_free(key));
 }
 
-FIXTURE_TEST(an_embedded_key_is_found_while_it_is_there_and_only_then) {
+REGISTRY_TEST(an_embedded_key_is_found_while_it_is_there_and_only_then) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     assert_null(registry_find(registry, 0, BYTES("daily"), DAY_MS));
     for (int i = 0; i < 3; i++) {
@@ -68,7 +40,7 @@ FIXTURE_TEST(an_embedded_key_is_found_while_it_is_there_and_only_then) {
     free_embedded(registry, key);
 }
 
-FIXTURE_TEST(a_lent_board_is_found_until_it_is_taken_back) {
+REGISTRY_TEST(a_lent_board_is_found_until_it_is_taken_back) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     registry_embedded_lend(registry, key);
     for (int i = 0; i < 2; i++) {
@@ -82,7 +54,7 @@ FIXTURE_TEST(a_lent_board_is_found_until_it_is_taken_back) {
     free_embedded(registry, key);
 }
 
-FIXTURE_TEST(an_embedded_key_keeps_its_members_under_another_name) {
+REGISTRY_TEST(an_embedded_key_keeps_its_members_under_another_name) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     struct registry_key *named = registry_embedded_rename(registry, key, BYTES("weekly"));
     assert_non_null(named);
@@ -96,7 +68,7 @@ FIXTURE_TEST(an_embedded_key_keeps_its_members_under_another_name) {
     free_embedded(registry, copy);
 }
 
-FIXTURE_TEST(what_needs_memory_and_gets_none_changes_nothing) {
+REGISTRY_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     memory_fail_at(1);
     assert_null(registry_embedded_rename(registry, key, BYTES("weekly")));
@@ -109,8 +81,7 @@ FIXTURE_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     assert_int_equal(board_count(&key->board), 2);
     free_embedded(registry, key);
     /* A registry that never had a key. */
-    struct registry *other = registry_create(1, rules_for, NULL);
-    assert_non_null(other);
+    struct registry *other = create_usual_registry();
     key = make_embedded(other, BYTES("daily"));
     free_embedded(other, key);
     key = registry_embedded_create(other, BYTES("stranger"), REGISTRY_HASH, NULL);
@@ -121,10 +92,10 @@ FIXTURE_TEST(what_needs_memory_and_gets_none_changes_nothing) {
     registry_destroy(other);
 }
 
-FIXTURE_TEST(an_embedded_key_whose_period_is_over_rolls_over_unless_that_is_held) {
-    rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
-    rules.archives_max = RULES_ARCHIVES_ALL;
-    rules.is_created = true;
+REGISTRY_TEST(an_embedded_key_whose_period_is_over_rolls_over_unless_that_is_held) {
+    usual_rules.period = (struct period){.unit = PERIOD_DAY, .every = 1};
+    usual_rules.archives_max = RULES_ARCHIVES_ALL;
+    usual_rules.is_created = true;
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
     assert_true(key->is_periodic);
     assert_true(registry_admit(registry, key));
@@ -144,14 +115,9 @@ FIXTURE_TEST(an_embedded_key_whose_period_is_over_rolls_over_unless_that_is_held
     free_embedded(registry, key);
 }
 
-FIXTURE_TEST(an_embedded_key_leaves_without_remains) {
+REGISTRY_TEST(an_embedded_key_leaves_without_remains) {
     struct registry_key *key = make_embedded(registry, BYTES("daily"));
-    for (uint32_t i = 0; i < 5000; i++) {
-        char name[16];
-        int size = snprintf(name, sizeof name, "u%u", i);
-        assert_int_equal(
-            board_put(&key->board, (struct bytes){.at = name, .size = (size_t)size}, i), BOARD_OK);
-    }
+    assert_true(board_fill(&key->board, 0, 5000));
     assert_true(registry_admit(registry, key));
     registry_remove_range(registry, key, 10, 4900);
     assert_true(board_has_remains(&key->board));
@@ -160,8 +126,4 @@ FIXTURE_TEST(an_embedded_key_leaves_without_remains) {
     registry_dismiss(registry, key);
     assert_int_equal(board_count(&key->board), 102);
     free_embedded(registry, key);
-}
-
-int main(void) {
-    return test_run(NULL, NULL);
 }

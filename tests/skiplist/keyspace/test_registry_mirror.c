@@ -1,14 +1,8 @@
 /* A copy made in steps while anything changes: when it is whole, it is the original. */
-#include "tests/support/test.h"
-
-#include "codec/memory.h"
 #include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_mirror.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
-
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
 
 static void assert_same_boards(const struct board *a, const struct board *b) {
     struct board_cursor at_a, at_b;
@@ -38,13 +32,6 @@ static void assert_same_hashes(const struct hash *a, const struct hash *b) {
     }
 }
 
-static void assert_valid(const struct registry *registry) {
-    const char *reason = NULL;
-    if (!registry_validate(registry, &reason)) {
-        fail_msg("%s", reason);
-    }
-}
-
 /* Copy at once and by the mirror, and compare. */
 static void check_whole(struct workload *workload, struct registry_mirror *mirror) {
     struct registry *registry = workload->registry;
@@ -56,7 +43,7 @@ static void check_whole(struct workload *workload, struct registry_mirror *mirro
     assert_int_equal(registry_copy(registry, mirror->key, 0, names[0], workload->now_ms),
                      REGISTRY_OK);
     assert_int_equal(registry_copy_mirrored(mirror, 0, names[1], workload->now_ms), REGISTRY_OK);
-    assert_valid(registry);
+    assert_registry_valid(registry);
     for (int i = 0; i < 2; i++) {
         copies[i] = registry_find(registry, 0, names[i], INT64_MIN);
         assert_non_null(copies[i]);
@@ -78,7 +65,7 @@ static struct registry_key *pick(struct workload *workload) {
 }
 
 TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
-    const uint32_t rounds = is_short() ? 2000 : 30000;
+    const uint32_t rounds = is_short_run() ? 2000 : 30000;
     struct workload workload;
     uint32_t whole_count = 0, whole_hashes = 0, lost_count = 0;
     workload_begin(&workload, __func__, 300);
@@ -116,18 +103,24 @@ TEST(a_copy_made_between_changes_is_the_original_when_it_is_whole) {
     workload_end(&workload);
 }
 
+/* Begin a workload, and change until there is a board of some size. */
+static struct registry_key *begin_with_board(struct workload *workload, const char *test_name) {
+    struct registry_key *key = NULL;
+    workload_begin(workload, test_name, 300);
+    while (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) < 50) {
+        workload_step(workload);
+        key = pick(workload);
+    }
+    return key;
+}
+
 TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
     struct workload workload;
     struct registry_mirror mirror;
-    workload_begin(&workload, __func__, 300);
-    struct registry_key *key = NULL;
-    while (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) < 50) {
-        workload_step(&workload);
-        key = pick(&workload);
-    }
+    struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t live = 0;
-    for (int i = 0; i < 5;
-         i++) { /* the table of keys may grow with the first one, and be two for a while */
+    /* The table of keys may grow with the first one, and be two for a while. */
+    for (int i = 0; i < 5; i++) {
         while (registry_free_step(workload.registry, 1000)) {}
         live = i < 2 ? memory_live_count() : live;
         assert_true(registry_mirror_begin(&mirror, workload.registry, key));
@@ -143,12 +136,7 @@ TEST(what_is_left_of_an_unfinished_copy_is_freed_in_steps) {
 
 TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
     struct workload workload;
-    workload_begin(&workload, __func__, 300);
-    struct registry_key *key = NULL;
-    while (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) < 50) {
-        workload_step(&workload);
-        key = pick(&workload);
-    }
+    struct registry_key *key = begin_with_board(&workload, __func__);
     uint64_t digest = workload_digest(workload.registry);
     bool is_done = false;
     uint64_t nth = 0;
@@ -163,7 +151,7 @@ TEST(a_copy_without_memory_is_given_up_and_nothing_changes) {
         is_done = status == REGISTRY_MIRROR_WHOLE;
         assert_true(is_done || status == REGISTRY_MIRROR_OUT_OF_MEMORY);
         registry_mirror_end(&mirror);
-        assert_valid(workload.registry);
+        assert_registry_valid(workload.registry);
         assert_true(workload_digest(workload.registry) == digest);
     }
     assert_true(nth > 2);

@@ -85,7 +85,7 @@ rules_test(every_difference_makes_other_rules) {
         "FIELD a 30",
         "FIELD a 15 FIELD b 15 TIME 20 S",
     };
-    enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+    enum { LAYOUTS = COUNT_OF(layouts) };
     enum { OPTIONS = 8 };
     const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
