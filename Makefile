@@ -193,7 +193,7 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
-torture: ## kills, power cuts, failing disks, damaged files, failovers, at length (TORTURE_ARGS); tests/torture/
+torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
