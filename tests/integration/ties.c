@@ -189,7 +189,7 @@ static void check_page(uint32_t first, uint32_t count) {
 /* The first half comes hundreds a command, the second one a command: both ways are taken. */
 IN_TURN(a_million_members_at_one_score_keep_arrival_order) {
     skip_on_redis();
-    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? MEMBERS_SHORT : MEMBERS_LONG;
+    uint32_t count = is_short_run() ? MEMBERS_SHORT : MEMBERS_LONG;
     struct text pipeline = {.at = NULL};
     struct text replies = {.at = NULL};
     for (uint32_t i = 0; i < count; i++) {

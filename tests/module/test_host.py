@@ -14,7 +14,7 @@ from connection import Connection
 from crc import Crc
 from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, settled, wait_until
 
-COUNT = 5000 if SHORT else 100000
+COUNT = 2000 if SHORT else 100000
 
 
 class Lazily(unittest.TestCase):
@@ -650,7 +650,7 @@ class Files(unittest.TestCase):
         if client.config_get("sanitize-dump-payload"):  # Valkey 9.1 has it no more
             client.config_set("sanitize-dump-payload", "yes")
         crc = Crc()
-        for _ in range(3000 if SHORT else 100000):
+        for _ in range(1000 if SHORT else 100000):
             damaged = bytearray(payload[:-8])
             for _ in range(draw.randrange(1, 4)):
                 damaged[draw.randrange(2, len(damaged) - 2)] = draw.randrange(256)

@@ -18,8 +18,8 @@ from servers import hold_port
 from pair import Pair, SEED
 from test_dump import PROGRAM, Ours, run_import
 
-SECONDS = 5 if SHORT else 60
-RATE = 20000
+SECONDS = 2 if SHORT else 60
+RATE = 6000 if SHORT else 20000
 LONG = 20000 if SHORT else 400000
 SETTINGS = ["--layout", "money FIELD points 22 TIME 41 MS", "--board", "m:* money"]
 DATABASES = (0, 3, 5)
@@ -92,8 +92,10 @@ class Leaving(Pair, unittest.TestCase):
         for key in ("daily:latest", "daily:rolled"):
             client.zadd(key, {f"m{i}": i % 3 for i in range(3000)})
         long = self.client_of(5)  # where no FLUSHDB comes
-        for i in range(0, members, 1000):
+        for i in range(0, min(members, LONG), 1000):
             long.zadd("daily:long", {f"member:{j}" * (1 + j % 9): j % 17 for j in range(i, i + 1000)})
+        for i in range(1, members // LONG):
+            long.copy("daily:long", f"daily:long{i}")
         client.hset("hash:long", mapping={f"field {i}": "x" * (i % 300) for i in range(1000)})
         client.hset("hash:1", mapping={"f": "v", "g": ""})
         client.pexpire("hash:1", 10 ** 8)

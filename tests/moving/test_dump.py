@@ -15,7 +15,7 @@ import servers
 
 PROGRAM = os.environ.get("LEADERBOARD_SERVER") or str(servers.ROOT / "build" / "leaderboard-server")
 SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
-BOARDS = 40 if SHORT else 400
+BOARDS = 20 if SHORT else 400
 LARGEST = 1500 if SHORT else 20000
 SETTINGS = ["--layout", "money FIELD balance 48 SIGNED SCALE 4 TIME 16 D", "--board",
             "money:* money", "--layout", "times FIELD ms 40 ASC", "--board", "time:* times"]

@@ -17,8 +17,9 @@ from moving import SEED, Moving, names
 from test_dump import Ours
 
 SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
-SECONDS = 4 if SHORT else 60
-RATE = 20000
+SECONDS = 2 if SHORT else 60
+RATE = 8000 if SHORT else 20000
+EXPIRES_S = 4 if SHORT else 8
 
 
 class Source(servers.Server):
@@ -249,8 +250,8 @@ class Followed(unittest.TestCase):
             self.old.zadd("time:4", {"ann": 1, "bob": 2})
             self.old.hset("hash", mapping={"field": "value"})
             for name in ("time:4", "hash"):
-                self.old.pexpire(name, 8000)
-            past_at = time.monotonic() + 8.1
+                self.old.pexpire(name, EXPIRES_S * 1000)
+            past_at = time.monotonic() + EXPIRES_S + 0.1
             self.wait_for_offset()
             self.server.process.send_signal(how)
             self.server.process.wait(servers.START_LIMIT_S)

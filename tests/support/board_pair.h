@@ -122,9 +122,4 @@ static inline void pair_compare_key(const struct board_pair *pair, uint64_t key)
     assert_int_equal(board_count_from(pair->board, key), twin_board_count_from(&pair->twin, key));
 }
 
-/* Is this the short form of the tests, as in make test? */
-static inline bool is_short_run(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 #endif

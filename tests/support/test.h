@@ -11,6 +11,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,11 @@
 
 /* Text made as by printf, until this has been called 64 times more. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
+
+/* Is this the short form of the tests, as in make test? */
+static inline bool is_short_run(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
 
 /* What TEST_WITH calls before main, in any order. */
 void test_write(const char *file, int line, struct CMUnitTest test);
