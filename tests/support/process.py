@@ -91,15 +91,15 @@ class Ended(AssertionError):
 class Server:
     """A server on a port and in a directory of its own; it can be started there again."""
 
-    def __init__(self, *words, program=PROGRAM, config=None, directory=None, environment=None,
-                 is_started=True):
-        self.program, self.port = program, hold_port()
+    def __init__(self, *words, program=PROGRAM, config=None, password=None, directory=None, environment=None,
+                 bind="127.0.0.1", is_started=True):
+        self.program, self.password, self.port = program, password, hold_port()
         self.directory = Path(directory) if directory else new_directory()
         self.directory.mkdir(parents=True, exist_ok=True)
         self.log = self.directory / "log"
         self.environment = environment
-        self.command = [program, *([config] if config else []), "--port", self.port, "--bind", "127.0.0.1",
-                        "--dir", self.directory, "--save", "", *words]
+        self.command = [program, *([config] if config else []), "--port", self.port,
+                        *(["--bind", bind] if bind else []), "--dir", self.directory, "--save", "", *words]
         if IO_THREADS and is_ours(program):
             self.command += ["--io-threads", IO_THREADS]
         self.process = None
@@ -117,16 +117,22 @@ class Server:
     def is_ready(self):
         """Does it answer, and does it not load any more?"""
         self.assert_runs()
-        answer = self.ask("PING")
+        with self.connect() as client:
+            if self.password:
+                client.ask("AUTH", self.password)
+            answer = client.ask("PING")
         return not isinstance(answer, resp.Error) or not answer.text.startswith("LOADING")
 
     def assert_runs(self):
         if self.process.poll() is not None:
             raise Ended(f"it has ended with {self.process.returncode}:\n{self.told()}")
 
+    def connect(self):
+        return resp.Client(self.port)
+
     def ask(self, *words):
         """The reply, over a connection of its own. OSError: there is none."""
-        with resp.Client(self.port) as client:
+        with self.connect() as client:
             return client.ask(*words)
 
     def told(self):
@@ -148,3 +154,4 @@ class Server:
             self.terminate()
         status = self.process.wait(LIMIT_S)
         assert status == 0, f"status {status}\n{self.told()}"
+        return status
