@@ -25,10 +25,10 @@ ENCODINGS = [{}, {"zset-max-listpack-entries": 0, "hash-max-listpack-entries": 0
 
 
 class Ours(servers.Server):
-    """Our server, on the machine's clock, in a directory that stays."""
+    """Our server, on the machine's clock, in a directory that stays, with the usual save points."""
 
     def __init__(self, directory, *arguments, **options):
-        super().__init__(*arguments, directory=directory, **options)
+        super().__init__("--save", "3600 1 300 100 60 10000", *arguments, directory=directory, **options)
 
 
 def run_import(dump, directory, *arguments):
