@@ -108,6 +108,8 @@ THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connec
 # loop that the test has.
 IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
                  %/persistence %/push %/waiting %/logging %/replication,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
+# make test leaves those to make check that are about files and links more than about clients.
+IO_THREADED_SHORT := $(filter-out %/persistence %/logging %/replication,$(IO_THREADED))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.
@@ -121,9 +123,10 @@ WEB_TABLE := $(B)/web_table.o
 
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
 # The integration tests that are no C programs.
-SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run tests/web/run \
-               tests/module/run tests/simulation/run
+# The longest first, which counts where build/test-times is not there yet.
+SCRIPTS     := tests/module/run tests/web/run tests/failover/run tests/moving/run tests/torture/run tests/simulation/run \
+               tests/clients/run.sh tests/deploy/run tests/balancer/run tests/quorum/run tests/runner/run \
+               tests/metrics/run tests/pages/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
 SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
@@ -182,17 +185,17 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED) \
-	    --with $(SHADOW) $(SHADOWED) --alone tests/torture/run
+	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED_SHORT) \
+	    --with $(SHADOW) $(SHADOWED)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS)
+	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
-torture: ## kills, power cuts, failing disks, damaged files, failovers, at length (TORTURE_ARGS); tests/torture/
+torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
