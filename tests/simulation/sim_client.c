@@ -92,6 +92,9 @@ static bool sim_client_parse(const char **at, const char *end, struct sim_reply 
 
 const struct sim_reply *sim_reply_item(const struct sim_reply *array, size_t index) {
     const struct sim_reply *item = array->items;
+    if (array->whole == array->count + 1) { /* no item has items */
+        return item + index;
+    }
     for (size_t i = 0; i < index; i++) {
         item += item->whole;
     }

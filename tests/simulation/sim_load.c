@@ -50,6 +50,7 @@ static struct {
     struct sim_load_options options;
     struct client clients[CLIENTS_MAX];
     bool is_ending, is_judged;
+    int64_t pace; /* of this schedule: pauses are so many times as long */
     uint64_t answered, in_doubt, pops_in_doubt;
     int64_t power_cut_at;
 } load;
@@ -274,7 +275,7 @@ static void sim_load_run(void *context) {
         int64_t pause_us = sim_random_chance(&client->random, 5)
                                ? sim_random_between(&client->random, 1000, 100000)
                                : sim_random_between(&client->random, 500, 12000);
-        sim_fiber_sleep(sim_now() + pause_us * SIM_US);
+        sim_fiber_sleep(sim_now() + pause_us * load.pace * SIM_US);
         if (sim_random_chance(&client->random, 1)) {
             sim_client_close(&client->line);
         }
@@ -283,7 +284,9 @@ static void sim_load_run(void *context) {
 }
 
 void sim_load_start(const struct sim_load_options *options) {
+    struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
+    load.pace = INT64_C(1) << sim_random_below(&random, 6);
     for (int i = 0; i < options->client_count; i++) {
         struct client *client = &load.clients[i];
         client->number = i;
