@@ -26,9 +26,10 @@ enum { STACK_SIZE = 1 << 20 };
 #if defined(__x86_64__)
 typedef void *sim_context;
 
-__attribute__((naked, noinline)) static void
-sim_fiber_switch(__attribute__((unused)) sim_context *from,
-                 __attribute__((unused)) const sim_context *to) {
+__attribute__((naked, noinline)) static void sim_fiber_switch(__attribute__((unused))
+                                                              sim_context *from,
+                                                              __attribute__((unused))
+                                                              const sim_context *to) {
     __asm__("push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n"
             "mov %rsp, (%rdi)\n"
             "mov (%rsi), %rsp\n"

@@ -1,10 +1,13 @@
 /* Schedules of whole servers, each from one seed and in a process of its own.
  *
- *     simulate SERVER.so [--seed N] [--count N] [--seconds N] [--mode NAME] [--trace] [--twice]
+ *     simulate SERVER.so [TINY.so] [--seed N] [--count N] [--seconds N] [--mode NAME] [--trace]
+ *              [--twice] [--rows] [--first]
  *
- * --seconds: fresh seeds until so many seconds have passed. --trace prints what happens. --twice runs
- * each seed twice and compares the traces. A seed that fails is shortened: faults are left out, one by
- * one, as long as it fails. The exit status is 1 if a seed has failed. */
+ * With two objects each seed chooses one. --seconds: fresh seeds until so many seconds have passed.
+ * --trace prints what happens. --twice runs each seed twice and compares the traces. --rows lists which
+ * rows of the tables of states were taken. --first ends with the first seed that fails. Otherwise a seed
+ * that fails is shortened: faults are left out, one by one, as long as it fails. The exit status is 1 if
+ * a seed has failed. */
 #include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +21,7 @@
 #include "tests/simulation/sim_driver.h"
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_load.h"
+#include "tests/simulation/sim_model.h"
 #include "tests/simulation/sim_process.h"
 
 static const int64_t FAULTS_UNTIL = 25 * SIM_S;
@@ -127,14 +131,16 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
                                          "--protected-mode",
                                          "no",
                                          "--loglevel",
-                                         "verbose",
+                                         "debug",
                                          "--save",
                                          "",
                                          "--repl-timeout",
                                          "5",
                                          NULL};
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
+    struct sim_random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
+    sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
     sim_network_init(&random);
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
@@ -257,34 +263,45 @@ struct arguments {
     uint64_t seed, count, without;
     int64_t seconds;
     const char *mode;
-    bool is_shown, is_twice;
+    bool is_shown, is_twice, is_listing, is_first;
 };
+
+static bool sim_main_read_flag(struct arguments *arguments, const char *name) {
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {{"--trace", &arguments->is_shown},
+                 {"--twice", &arguments->is_twice},
+                 {"--rows", &arguments->is_listing},
+                 {"--first", &arguments->is_first}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(name, flags[i].name) == 0) {
+            *flags[i].flag = true;
+            return true;
+        }
+    }
+    return false;
+}
 
 static struct arguments sim_main_read(int argc, char **argv) {
     struct arguments arguments = {.seed = (uint64_t)time(NULL), .count = 1};
-    for (int i = 2; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--trace") == 0) {
-            arguments.is_shown = true;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-' || sim_main_read_flag(&arguments, argv[i])) {
             continue;
         }
-        if (strcmp(argv[i], "--twice") == 0) {
-            arguments.is_twice = true;
-            continue;
-        }
-        if (strcmp(argv[i], "--seed") == 0) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[++i] : "";
+        if (strcmp(name, "--seed") == 0) {
             arguments.seed = strtoull(value, NULL, 10);
-        } else if (strcmp(argv[i], "--count") == 0) {
+        } else if (strcmp(name, "--count") == 0) {
             arguments.count = strtoull(value, NULL, 10);
-        } else if (strcmp(argv[i], "--seconds") == 0) {
+        } else if (strcmp(name, "--seconds") == 0) {
             arguments.seconds = strtoll(value, NULL, 10);
             arguments.count = UINT64_MAX;
-        } else if (strcmp(argv[i], "--mode") == 0) {
+        } else if (strcmp(name, "--mode") == 0) {
             arguments.mode = value;
-        } else if (strcmp(argv[i], "--without") == 0) {
+        } else if (strcmp(name, "--without") == 0) {
             arguments.without = strtoull(value, NULL, 16);
         }
-        i++;
     }
     return arguments;
 }
@@ -308,7 +325,7 @@ static bool sim_main_run_seed(const struct arguments *arguments, uint64_t seed,
     total->simulated_ns += outcome.simulated_ns;
     if (sim_main_has_failed(&outcome)) {
         printf("seed %llu (%s): %s\n", (unsigned long long)seed, mode->name, outcome.reason);
-        if (!arguments->is_shown && arguments->without == 0) {
+        if (!arguments->is_shown && !arguments->is_first && arguments->without == 0) {
             sim_main_shorten(mode, seed, &outcome);
         }
         return false;
@@ -333,18 +350,21 @@ int main(int argc, char **argv) {
     struct outcome total = {.events = 0};
     uint64_t run_count = 0, failed_count = 0;
     if (argc < 2) {
-        fprintf(stderr, "usage: simulate SERVER.so [--seed N] ...\n");
+        fprintf(stderr, "usage: simulate SERVER.so [TINY.so] [--seed N] ...\n");
         return 2;
     }
     sim_main_fix_addresses(argv);
     struct arguments arguments = sim_main_read(argc, argv);
-    const char *error = sim_images_load(argv[1], SIM_SERVERS_MAX);
-    if (error != NULL) {
-        fprintf(stderr, "cannot load %s: %s\n", argv[1], error);
-        return 2;
+    for (int i = 1; i < argc && argv[i][0] != '-'; i++) {
+        const char *error = sim_images_load(argv[i]);
+        if (error != NULL) {
+            fprintf(stderr, "cannot load %s: %s\n", argv[i], error);
+            return 2;
+        }
     }
+    sim_model_init();
     time_t began = time(NULL);
-    while (run_count < arguments.count &&
+    while (run_count < arguments.count && !(arguments.is_first && failed_count > 0) &&
            (arguments.seconds == 0 || time(NULL) - began < arguments.seconds)) {
         failed_count += !sim_main_run_seed(&arguments, arguments.seed + run_count, &total);
         run_count++;
@@ -353,6 +373,7 @@ int main(int argc, char **argv) {
            (unsigned long long)run_count, (double)total.simulated_ns / 3600e9,
            (long long)(time(NULL) - began), (unsigned long long)total.answered,
            (unsigned long long)total.in_doubt);
+    sim_model_print(arguments.is_listing);
     printf("%llu passed, %llu failed\n", (unsigned long long)(run_count - failed_count),
            (unsigned long long)failed_count);
     return failed_count > 0;

@@ -115,9 +115,8 @@ static void sim_uv_run_kind(struct sim_loop *own, uv_handle_type type) {
 static struct sim_handle *sim_uv_next_timer(struct sim_loop *own) {
     struct sim_handle *next = NULL;
     for (struct sim_handle *each = own->first[UV_TIMER]; each != NULL; each = each->next) {
-        if (each->is_active &&
-            (next == NULL || each->due_ms < next->due_ms ||
-             (each->due_ms == next->due_ms && each->order < next->order))) {
+        if (each->is_active && (next == NULL || each->due_ms < next->due_ms ||
+                                (each->due_ms == next->due_ms && each->order < next->order))) {
             next = each;
         }
     }
@@ -296,8 +295,7 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode) {
         sim_uv_run_timers(own);
         sim_uv_run_kind(own, UV_IDLE);
         sim_uv_run_kind(own, UV_PREPARE);
-        sim_uv_poll(own,
-                    mode != UV_RUN_NOWAIT && sim_uv_may_wait(own) && sim_uv_is_alive(own));
+        sim_uv_poll(own, mode != UV_RUN_NOWAIT && sim_uv_may_wait(own) && sim_uv_is_alive(own));
         uv_update_time(loop);
         sim_uv_run_kind(own, UV_CHECK);
         sim_uv_run_closed(own);
