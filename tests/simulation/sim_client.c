@@ -177,7 +177,8 @@ static bool sim_client_receive(struct sim_client *client, int64_t until) {
             client->size += (size_t)got;
             return true;
         }
-        if (got != -11 || sim_now() >= until) {
+        client->was_left = got != -11;
+        if (client->was_left || sim_now() >= until) {
             return false;
         }
         sim_fiber_wait(until);

@@ -17,7 +17,7 @@
 #include "tests/simulation/sim_process.h"
 #include "tests/simulation/sim_random.h"
 
-enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15 };
+enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15, POWER_CUTS_MAX = 64 };
 
 static const int64_t PATIENCE_NS = 1500 * SIM_MS;
 /* everysec: a second, and a slow sync. */
@@ -25,8 +25,8 @@ static const int64_t LATE_NS = 3 * SIM_S;
 
 /* A member that was sent once, on "all" or "queue". */
 struct member {
-    int64_t sent_at, answered_at; /* answered_at 0: in doubt */
-    bool is_there, is_popped;
+    int64_t sent_at, answered_at;        /* answered_at 0: in doubt */
+    bool is_there, is_popped, is_waited; /* is_waited: WAIT has counted all replicas */
 };
 
 /* A value that only grows, as far as is known. */
@@ -42,6 +42,7 @@ struct client {
     int64_t answered_at;
     struct bounds counter, pair, submitted, reg;
     int64_t reg_sent;
+    bool is_reg_in_doubt;
     struct member *members, *queued;
     size_t member_count, queued_count;
 };
@@ -52,7 +53,8 @@ static struct {
     bool is_ending, is_judged;
     int64_t pace; /* of this schedule: pauses are so many times as long */
     uint64_t answered, in_doubt, pops_in_doubt;
-    int64_t power_cut_at;
+    int64_t power_cuts[POWER_CUTS_MAX];
+    size_t power_cut_count;
 } load;
 
 /* ---- asking ---- */
@@ -63,6 +65,9 @@ static struct {
 /* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
 static const struct sim_reply *sim_load_take(struct client *client, const struct sim_reply *reply) {
     if (reply == NULL) {
+        if (load.options.is_planned && client->line.was_left) {
+            sim_fail("unanswered: client %d was left without an answer", client->number);
+        }
         load.in_doubt++;
         return NULL;
     }
@@ -160,6 +165,11 @@ static void sim_load_step_member(struct client *client, const char *board, bool 
         member->sent_at = INT64_MAX; /* refused: it must not be there */
     } else if (reply != NULL) {
         member->answered_at = sim_now();
+        if (load.options.promise == SIM_WAITED) {
+            reply = ASK(client, "WAIT %d 200", load.options.server_count - 1);
+            member->is_waited =
+                sim_load_is_answer(reply) && reply->number >= load.options.server_count - 1;
+        }
     }
 }
 
@@ -205,13 +215,21 @@ static void sim_load_step_queue(struct client *client) {
 }
 
 static void sim_load_step_register(struct client *client) {
-    int64_t value = ++client->reg_sent;
+    int64_t value = client->is_reg_in_doubt ? client->reg_sent : ++client->reg_sent;
     const struct sim_reply *reply =
         ASK(client, "ZADD registers GT %lld r%d", (long long)value, client->number);
+    client->is_reg_in_doubt = reply == NULL; /* it is sent again */
     client->reg.upper = value;
     if (sim_load_is_answer(reply) && value > client->reg.lower) {
         client->reg.lower = value;
     }
+}
+
+/* Keys that expire while servers come and go: they are compared at rest, and replicas wait for their
+ * master's word. */
+static void sim_load_step_expiring(struct client *client) {
+    (void)ASK(client, "MULTI|ZADD brief%d 1 a 2 b|PEXPIRE brief%d %d|EXEC", client->number,
+              client->number, (int)sim_random_between(&client->random, 1, 3000));
 }
 
 /* At a server that says it is the master: not older than what was answered or read before it began. */
@@ -252,9 +270,9 @@ static void sim_load_step_read(struct client *client) {
 
 static void sim_load_step(struct client *client) {
     static void (*const steps[])(struct client *) = {
-        sim_load_step_counter, sim_load_step_pair,     sim_load_step_submit,
-        sim_load_step_all,     sim_load_step_register, sim_load_step_read,
-        sim_load_step_queue,   sim_load_step_all,      sim_load_step_read,
+        sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
+        sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
+        sim_load_step_read,     sim_load_step_expiring,
     };
     size_t count = sizeof steps / sizeof steps[0];
     steps[sim_random_below(&client->random, count)](client);
@@ -327,7 +345,7 @@ uint64_t sim_load_in_doubt(void) {
 }
 
 void sim_load_note_power_cut(void) {
-    load.power_cut_at = sim_now();
+    load.power_cuts[load.power_cut_count++ % POWER_CUTS_MAX] = sim_now();
 }
 
 /* ---- the end ---- */
@@ -336,9 +354,16 @@ static bool sim_load_must_be_there(const struct member *member) {
     if (member->answered_at == 0 || load.options.promise == SIM_BOUNDED) {
         return false;
     }
-    return load.options.promise == SIM_KEPT || load.power_cut_at == 0 ||
-           member->answered_at > load.power_cut_at ||
-           member->answered_at < load.power_cut_at - LATE_NS;
+    if (load.options.promise == SIM_WAITED) {
+        return member->is_waited;
+    }
+    for (size_t i = 0; load.options.promise == SIM_KEPT_LATE && i < load.power_cut_count; i++) {
+        if (member->answered_at <= load.power_cuts[i] &&
+            member->answered_at >= load.power_cuts[i] - LATE_NS) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static const struct sim_reply *sim_load_fetch(struct sim_client *line, int server,
@@ -367,7 +392,7 @@ static void sim_load_judge_order(const struct sim_reply *members) {
         }
         member->is_there = true;
         if (member->sent_at != INT64_MAX && member->sent_at > earliest_answer &&
-            load.options.promise != SIM_BOUNDED) {
+            load.options.promise < SIM_BOUNDED) {
             sim_fail("order: %.*s, sent at %.6f, is before %.*s, answered at %.6f", (int)name->size,
                      name->at, (double)member->sent_at / 1e9, (int)earliest->size, earliest->at,
                      (double)earliest_answer / 1e9);

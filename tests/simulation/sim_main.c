@@ -34,35 +34,36 @@ struct mode {
     const char *name;
     int server_count;
     enum sim_promise promise;
-    bool with_failover, with_power_cuts, with_disk_faults;
+    struct sim_driver_kinds kinds;
     const char *arguments[12];
 };
 
+#define SYNC(replicas, nodes)                                                                      \
+    "--sync-replicas", replicas, "--replication-nodes", nodes, "--sync-replicas-lease", "400"
 static const struct mode modes[] = {
-    {"sync",
-     3,
-     SIM_KEPT,
-     true,
-     false,
-     false,
-     {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
-    {"all",
-     3,
-     SIM_KEPT,
-     true,
-     false,
-     false,
-     {"--sync-replicas", "2", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
+    {"sync", 3, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("1", "3")}},
+    {"all", 3, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("2", "3")}},
+    {"five", 5, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("2", "5")}},
     {"fsync",
      3,
      SIM_KEPT,
-     true,
-     true,
-     true,
-     {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400",
-      "--sync-replicas-fsync", "yes", "--appendfsync", "always"}},
-    {"async", 3, SIM_BOUNDED, true, true, true, {NULL}},
-    {"always", 1, SIM_KEPT, false, true, true, {"--appendfsync", "always"}},
+     {.has_sentinel = true, .power_cuts = SIM_FAULTS_MAX, .has_disk_faults = true},
+     {SYNC("1", "3"), "--sync-replicas-fsync", "yes", "--appendfsync", "always"}},
+    {"async",
+     3,
+     SIM_BOUNDED,
+     {.has_sentinel = true, .power_cuts = SIM_FAULTS_MAX, .has_disk_faults = true},
+     {NULL}},
+    {"wait", 3, SIM_WAITED, {.has_sentinel = true}, {NULL}},
+    {"always",
+     1,
+     SIM_KEPT,
+     {.power_cuts = SIM_FAULTS_MAX, .has_disk_faults = true},
+     {"--appendfsync", "always"}},
+    {"everysec", 1, SIM_KEPT_LATE, {.power_cuts = SIM_FAULTS_MAX}, {NULL}},
+    /* An operator hands over; nothing fails. */
+    {"planned", 3, SIM_KEPT, {.is_planned = true}, {SYNC("1", "3")}},
+    {"planned-async", 3, SIM_KEPT, {.is_planned = true}, {NULL}},
 };
 enum { MODES = sizeof modes / sizeof modes[0] };
 
@@ -161,9 +162,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         .seed = seed,
         .until = FAULTS_UNTIL,
         .left_out = left_out,
-        .with_failover = mode->with_failover,
-        .with_power_cuts = mode->with_power_cuts,
-        .with_disk_faults = mode->with_disk_faults,
+        .kinds = mode->kinds,
     });
 }
 
@@ -192,6 +191,7 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
         .machine = mode->server_count + 1,
         .seed = seed,
         .promise = mode->promise,
+        .is_planned = mode->kinds.is_planned,
     });
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");
