@@ -22,11 +22,27 @@ FAULTS = [
     Fault('closed-master-serves', 'sync', False, 'a closed master serves who waits for a key',
           [('server/dispatch/waiting.c',
             '    struct bytes name;\n    if (!server_may_change(server)) {\n        return;\n    }\n    while ((session',
-            '    struct bytes name;\n    while ((session')]),
+            '    struct bytes name;\n    while ((session'),
+           ('server/replication/replication.c', '    wait_begin_epoch(&server->waits);\n', '')]),
     Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
           [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->is_walk_held);', 'return true;'),
            (PERSISTENCE, '    CHECK(!persistence->is_walk_held);\n', ''),
            ('server/replication/replicator.c', '!is_saved || master_link_finish_group(&replicator->link)', 'true')]),
+    Fault('copy-of-the-same-number', 'async', False, "a full copy of the same number is not passed on to a replica's replicas",
+          [('server/replication/replicator.c', '    uint64_t copies = server->replication.copies;\n',
+            '    uint64_t copies = server->replication.copies;\n'
+            '    uint64_t group = persistence_last_group(server->persistence);\n'),
+           ('server/replication/replicator.c',
+            '    if (server->replication.copies != copies) {\n        feed_reset(replicator->feed, "a full',
+            '    if (server->replication.copies != copies &&\n'
+            '        persistence_last_group(server->persistence) != group) {\n'
+            '        feed_reset(replicator->feed, "a full')]),
+    Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
+          [(QUORUM, 'if (replicator_pull_advances(replicator_of(quorum))) {', 'if (false) {')]),
+    Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
+          [('server/replication/failover.c',
+            'bool is_held = has_waiting_answers && sync_holds_answers(&replication->sync);',
+            'bool is_held = false;\n    (void)has_waiting_answers;')]),
 
     # ---- what is on disk ----
     Fault('no-fsync', 'always', False, 'contents are not synced',
@@ -91,6 +107,13 @@ FAULTS = [
             '(void)lease_ms;\n    return answered_ms;')]),
 
     # ---- the stream ----
+    Fault('wait-counts-one-less', 'wait', False, 'WAIT counts who lacks the last group',
+          [('server/replication/replication.c', 'replica->state == REPLICA_ONLINE && replica->ack_group >= group;',
+            'replica->state == REPLICA_ONLINE && replica->ack_group + 1 >= group;')]),
+    Fault('writes-during-hand-over', 'planned-async', False, 'FAILOVER does not wait for the target',
+          [('server/replication/failover.c',
+            '            replica->ack_group >= replication->group) {\n            return replica;',
+            '            replica->ack_group > 0) {\n            return replica;')]),
     Fault('tail-is-kept', 'sync', False, "a replica's tail beyond its master's history stays",
           [('server/replication/feed_sync.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
     Fault('backlog-one-group-back', 'sync', False, 'a replica that comes again is sent from one group before',

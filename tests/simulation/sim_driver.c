@@ -33,12 +33,14 @@ enum fault_kind {
     FAULT_FAILOVER,
     FAULT_TWO_MASTERS,
     FAULT_POINT_BACK,
+    FAULT_BRIEF_MASTER,
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",        "restart",   "power",   "stop",     "sleep",       "cut",
-    "cut-one-way", "slow-link", "reset",   "clock",    "disk-full",   "disk-slow",
-    "disk-error",  "save",      "rewrite", "failover", "two-masters", "point-back"};
+    "kill",      "restart",     "power",      "stop",        "sleep",
+    "cut",       "cut-one-way", "slow-link",  "reset",       "clock",
+    "disk-full", "disk-slow",   "disk-error", "save",        "rewrite",
+    "failover",  "two-masters", "point-back", "brief-master"};
 
 struct fault {
     int64_t at, lasts;
@@ -66,6 +68,7 @@ static struct {
     int master;
     struct sim_random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
+    bool has_chain;     /* one replica follows another one */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -161,13 +164,23 @@ static int sim_driver_choose(void) {
     return best;
 }
 
-/* Whoever follows another one than the master is pointed at it. */
+/* Whom it is to follow. */
+static int sim_driver_parent(int server) {
+    int last = driver.options.server_count - 1;
+    last -= last == driver.master;
+    if (!driver.has_chain || server != last) {
+        return driver.master;
+    }
+    return driver.master == 0 ? 1 : 0;
+}
+
+/* Whoever follows another one is pointed there. */
 static void sim_driver_gather(void) {
     for (int i = 0; i < driver.options.server_count; i++) {
         const struct seen *seen = &driver.seen[i];
         if (i != driver.master && sim_now() - seen->informed_at < DOWN_AFTER_NS &&
-            (seen->is_master || seen->master != driver.master)) {
-            sim_driver_point(sim_now(), i, driver.master);
+            (seen->is_master || seen->master != sim_driver_parent(i))) {
+            sim_driver_point(sim_now(), i, sim_driver_parent(i));
             driver.busy_until = sim_now() + 500 * SIM_MS;
         }
     }
@@ -347,6 +360,12 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
     case FAULT_POINT_BACK:
         sim_driver_err(fault);
         break;
+    case FAULT_BRIEF_MASTER:
+        if (fault->one != driver.master) {
+            sim_driver_promote(sim_now(), fault->one);
+            sim_driver_point(sim_now() + fault->size * SIM_MS / 8, fault->one, driver.master);
+        }
+        break;
     case FAULT_KINDS:
         break;
     }
@@ -404,9 +423,23 @@ static void sim_driver_draw(void) {
     }
 }
 
+/* For the whole schedule one machine is far away. */
+static void sim_driver_make_slow(void) {
+    int far = (int)sim_random_below(&driver.random, (uint64_t)driver.options.server_count);
+    int64_t rate = sim_random_between(&driver.random, 16, 64) * 1000;
+    for (int i = 0; i < driver.options.server_count; i++) {
+        sim_network_set_rate(i, far, rate);
+        sim_network_set_rate(far, i, rate);
+    }
+}
+
 void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
+    driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
+    if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
+        sim_driver_make_slow();
+    }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {
         if ((options->left_out >> i & 1) == 0) {

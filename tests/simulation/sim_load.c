@@ -196,7 +196,9 @@ static void sim_load_step_queue(struct client *client) {
         sim_load_step_member(client, "queue", true);
         return;
     }
-    const struct sim_reply *reply = sim_client_ask(&client->line, 4 * SIM_S, "BZPOPMIN queue 0.5");
+    const struct sim_reply *reply =
+        sim_client_ask(&client->line, 6 * SIM_S, "BZPOPMIN queue %.1f",
+                       (double)sim_random_between(&client->random, 2, 40) / 10);
     if (reply == NULL) {
         load.pops_in_doubt++;
     }
