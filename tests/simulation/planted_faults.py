@@ -53,6 +53,10 @@ FAULTS = [
     Fault('old-journal-not-synced', 'always', False, 'a journal is begun before the old one is on disk',
           [(JOURNAL, '    if (!disk_sync_contents(journal->file.fd)) {\n'
             '        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");\n        return;\n    }\n', '')]),
+    Fault('directory-not-synced', 'always', False, 'the names of new files are not synced',
+          [('server/system/disk.c', 'return disk_sync(fd) || errno == EINVAL || errno == EBADF;', 'return fd >= 0;')]),
+    Fault('failed-sync-is-ignored', 'always', False, 'a sync that fails counts as done',
+          [(JOURNAL, '        if (!disk_sync_contents(file->fd)) {', '        if (!disk_sync_contents(file->fd) && false) {')]),
     Fault('full-disk-is-taken-for-written', 'always', False, 'a write that found no room counts as written',
           [(JOURNAL, '    } else if (result->status == JOURNAL_RESULT_FULL) {\n        journal_stall(journal);\n', '')]),
     Fault('long-group-not-linked', 'always', True, 'a transaction is torn over two groups',
@@ -83,6 +87,9 @@ FAULTS = [
     Fault('lost-durability-not-seen', 'sync', False, 'after a power cut a node goes on as if it had all',
           [(QUORUM, 'return strcmp(quorum->saved.boot, quorum->boot) != 0;', 'return false;')]),
 
+    Fault('a-vote-counts-twice', 'five', False, 'a node that comes again is another vote',
+          [(MASTER, 'if (quorum->peers[i].said.node == node) {', 'if (false && quorum->peers[i].said.node == node) {')]),
+
     # ---- commit ----
     Fault('one-ack-too-few', 'sync', False, 'a write is safe one acknowledgement early',
           [(MASTER, 'election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
@@ -105,6 +112,10 @@ FAULTS = [
     Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',
           [(ELECTION, 'return answered_ms + lease_ms + lease_ms / DRIFT_DIVISOR + 1;',
             '(void)lease_ms;\n    return answered_ms;')]),
+    Fault('lease-from-the-answer', 'sync', False, "a lease runs from the arrival of the probe's answer",
+          [(MASTER, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),
+    Fault('restart-votes-at-once', 'sync', False, 'after a restart a replica votes though a lease may lean on it',
+          [(QUORUM, 'if (quorum->saved.lease_ms > 0) {', 'if (false) {')]),
 
     # ---- the stream ----
     Fault('wait-counts-one-less', 'wait', False, 'WAIT counts who lacks the last group',
@@ -119,4 +130,10 @@ FAULTS = [
     Fault('backlog-one-group-back', 'sync', False, 'a replica that comes again is sent from one group before',
           [('server/replication/backlog.c', 'for (uint64_t at = chunk->first_group; at < group; at++) {',
             'for (uint64_t at = chunk->first_group; at + 1 < group; at++) {')]),
+    Fault('expires-on-a-replica', 'sync', False, "a replica's keys expire by themselves",
+          [('skiplist/keyspace/registry_expiry.c', 'registry->is_passive = is_passive;',
+            'registry->is_passive = false;')]),
+    Fault('ties-reordered', 'always', False, 'of equal scores the latest is first',
+          [('skiplist/skiplist.c', 'return skiplist_place_above(list, key, !list->is_latest);',
+            'return skiplist_place_above(list, key, list->is_latest);')]),
 ]
