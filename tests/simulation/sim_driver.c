@@ -347,7 +347,9 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
             sim_now() + fault->lasts / 4;
         break;
     case FAULT_SAVE:
-        sim_driver_tell(sim_now(), fault->one, "SAVE");
+        for (int64_t at = 0; at < fault->lasts; at += 10 * fault->size * SIM_MS / 4) {
+            sim_driver_tell(sim_now() + at, fault->one, "SAVE");
+        }
         break;
     case FAULT_REWRITE:
         sim_driver_tell(sim_now(), fault->one, "BGREWRITEAOF");

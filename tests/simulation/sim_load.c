@@ -4,6 +4,7 @@
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
  *     registers     growing values (GT: a request that is late lowers none): stale reads
+ *     long0 ..      all members by one command that is long: torn
  *     queue         put by some, popped by others: lost, popped twice */
 #include "tests/simulation/sim_load.h"
 
@@ -41,7 +42,7 @@ struct client {
     int number;
     int64_t answered_at;
     struct bounds counter, pair, submitted, reg;
-    int64_t reg_sent;
+    int64_t reg_sent, long_sent;
     bool is_reg_in_doubt;
     struct member *members, *queued;
     size_t member_count, queued_count;
@@ -227,6 +228,30 @@ static void sim_load_step_register(struct client *client) {
     }
 }
 
+enum { LONG_MEMBERS = 30 };
+
+static void sim_load_step_long(struct client *client) {
+    char request[1024];
+    int size = snprintf(request, sizeof request, "ZADD long%d", client->number);
+    client->long_sent++;
+    for (int i = 0; i < LONG_MEMBERS; i++) {
+        size += snprintf(request + size, sizeof request - (size_t)size, " %lld member%d",
+                         (long long)client->long_sent, i);
+    }
+    (void)ASK(client, "%s", request);
+}
+
+/* The least and the greatest score of a board that is written as a whole. */
+static void sim_load_check_long(const struct sim_reply *least, const struct sim_reply *greatest,
+                                int server) {
+    if (least->kind == SIM_ARRAY && greatest->kind == SIM_ARRAY && least->count == 2 &&
+        sim_reply_item(least, 1)->number != sim_reply_item(greatest, 1)->number) {
+        sim_fail("torn: server %d shows %lld and %lld of one long change", server,
+                 (long long)sim_reply_item(least, 1)->number,
+                 (long long)sim_reply_item(greatest, 1)->number);
+    }
+}
+
 /* Keys that expire while servers come and go: they are compared at rest, and replicas wait for their
  * master's word. */
 static void sim_load_step_expiring(struct client *client) {
@@ -241,9 +266,11 @@ static void sim_load_step_read(struct client *client) {
     int64_t floor = owner->reg.lower;
     int server = client->line.server;
     const struct sim_reply *reply =
-        ASK(client, "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|EXEC",
-            owner->number, owner->number, owner->number);
-    if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 4) {
+        ASK(client,
+            "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
+            "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+            owner->number, owner->number, owner->number, owner->number, owner->number);
+    if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 6) {
         return;
     }
     const struct sim_reply *role = sim_reply_item(reply, 0), *value = sim_reply_item(reply, 1);
@@ -257,6 +284,7 @@ static void sim_load_step_read(struct client *client) {
         sim_client_close(&client->line);
         return;
     }
+    sim_load_check_long(sim_reply_item(reply, 4), sim_reply_item(reply, 5), server);
     int64_t number = value->kind == SIM_NIL ? 0 : value->number;
     if (load.options.promise == SIM_KEPT && number < floor) {
         sim_fail("stale: client %d read %lld at server %d, where r%d was %lld before",
@@ -274,7 +302,7 @@ static void sim_load_step(struct client *client) {
     static void (*const steps[])(struct client *) = {
         sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
         sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
-        sim_load_step_read,     sim_load_step_expiring,
+        sim_load_step_read,     sim_load_step_expiring, sim_load_step_long,
     };
     size_t count = sizeof steps / sizeof steps[0];
     steps[sim_random_below(&client->random, count)](client);
@@ -452,13 +480,15 @@ static void sim_load_judge_values(struct sim_client *line, int master) {
         int64_t values[6];
         snprintf(request, sizeof request,
                  "MULTI|ZSCORE counters c%d|ZSCORE left c%d|ZSCORE right c%d|ZSCORE east c%d|"
-                 "ZSCORE west c%d|ZSCORE registers r%d|EXEC",
-                 i, i, i, i, i, i);
+                 "ZSCORE west c%d|ZSCORE registers r%d|ZRANGE long%d 0 0 WITHSCORES|"
+                 "ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+                 i, i, i, i, i, i, i, i);
         const struct sim_reply *reply = sim_load_fetch(line, master, request);
         for (size_t v = 0; v < 6; v++) {
             const struct sim_reply *item = sim_reply_item(reply, v);
             values[v] = item->kind == SIM_BULK ? item->number : 0;
         }
+        sim_load_check_long(sim_reply_item(reply, 6), sim_reply_item(reply, 7), master);
         if (values[1] != values[2] || values[3] != values[4]) {
             sim_fail("torn: client %d has %lld and %lld, %lld and %lld at the end", i,
                      (long long)values[1], (long long)values[2], (long long)values[3],
@@ -484,8 +514,8 @@ static uint64_t sim_load_hash(const struct sim_reply *reply) {
 
 /* At rest all servers show the same, ties included. */
 static void sim_load_judge_equality(struct sim_client *line, int master) {
-    static const char *const boards[] = {"all",  "counters", "left",      "right",
-                                         "east", "west",     "registers", "queue"};
+    static const char *const boards[] = {"all",  "counters",  "left",  "right", "east",
+                                         "west", "registers", "queue", "long0", "long1"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);

@@ -1,11 +1,12 @@
 /* Schedules of whole servers, each from one seed and in a process of its own.
  *
  *     simulate SERVER.so [TINY.so] [--seed N] [--count N] [--seconds N] [--mode NAME] [--trace]
- *              [--twice] [--rows] [--first]
+ *              [--twice] [--rows] [--first] [--steps]
  *
  * With two objects each seed chooses one. --seconds: fresh seeds until so many seconds have passed.
  * --trace prints what happens. --twice runs each seed twice and compares the traces. --rows lists which
- * rows of the tables of states were taken. --first ends with the first seed that fails. Otherwise a seed
+ * rows of the tables of states were taken. --steps prints the quorum's steps for
+ * tests/model/steps.py. --first ends with the first seed that fails. Otherwise a seed
  * that fails is shortened: faults are left out, one by one, as long as it fails. The exit status is 1 if
  * a seed has failed. */
 #include <execinfo.h>
@@ -186,6 +187,7 @@ static bool sim_main_is_served(void) {
 static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64_t left_out) {
     sim_on_fail = sim_main_end;
     sim_main_catch();
+    sim_model_begin();
     sim_main_begin(mode, seed, left_out);
     sim_run_until(SIM_S);
     sim_load_start(&(struct sim_load_options){
@@ -266,7 +268,7 @@ struct arguments {
     uint64_t seed, count, without;
     int64_t seconds;
     const char *mode;
-    bool is_shown, is_twice, is_listing, is_first;
+    bool is_shown, is_twice, is_listing, is_first, shows_steps;
 };
 
 static bool sim_main_read_flag(struct arguments *arguments, const char *name) {
@@ -276,7 +278,8 @@ static bool sim_main_read_flag(struct arguments *arguments, const char *name) {
     } flags[] = {{"--trace", &arguments->is_shown},
                  {"--twice", &arguments->is_twice},
                  {"--rows", &arguments->is_listing},
-                 {"--first", &arguments->is_first}};
+                 {"--first", &arguments->is_first},
+                 {"--steps", &arguments->shows_steps}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (strcmp(name, flags[i].name) == 0) {
             *flags[i].flag = true;
@@ -366,6 +369,7 @@ int main(int argc, char **argv) {
         }
     }
     sim_model_init();
+    sim_model_show_steps(arguments.shows_steps);
     time_t began = time(NULL);
     while (run_count < arguments.count && !(arguments.is_first && failed_count > 0) &&
            (arguments.seconds == 0 || time(NULL) - began < arguments.seconds)) {

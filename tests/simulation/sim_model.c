@@ -46,6 +46,7 @@ static struct {
     struct term terms[TERMS_MAX];
     int opened_by[TERMS_MAX]; /* -1: nobody */
     uint32_t term_count;
+    bool shows_steps;
 } model = {.term_count = 1};
 
 /* In memory that all schedules' processes share. */
@@ -265,19 +266,99 @@ static void sim_model_look(struct quorum *quorum) {
     }
 }
 
+/* ---- steps, for tests/model/steps.py ---- */
+
+#define STEP(...) (model.shows_steps ? (void)printf(" " __VA_ARGS__) : (void)0)
+
+/* Does a lease lean on it? */
+static bool sim_model_is_held(const struct quorum *quorum) {
+    return quorum->held_until_ms > sim_machine_boottime(sim_model_machine()) / SIM_MS;
+}
+
+/* What it is now, if that is new. */
+static void sim_model_show_state(const struct quorum *quorum) {
+    static char before[SIM_SERVERS_MAX][512];
+    char now[512];
+    const struct sync *sync = sync_of(quorum);
+    int index = sim_model_machine()->index;
+    snprintf(
+        now, sizeof now, "%d %d %016llx %s %s %s %d", index, (int)sync->state,
+        (unsigned long long)quorum->saved.node, quorum->wanted.voted.text, quorum->saved.voted.text,
+        sync->term.text[0] != '\0' ? sync->term.text : TERM_NONE.text, sync->has_lost_durability);
+    if (strcmp(now, before[index]) != 0) {
+        snprintf(before[index], sizeof before[index], "%s", now);
+        STEP("state %s %llu %d\n", now, (unsigned long long)replication_of(quorum)->group,
+             sim_model_is_held(quorum));
+    }
+}
+
+/* How a closed master has come to open: what it has, and the votes. */
+static void sim_model_show_opening(const struct quorum *before, const struct quorum *quorum) {
+    const struct replication *replication = replication_of(quorum);
+    const struct settings *settings = settings_of(quorum);
+    bool has_any = replication->second_until > 0;
+    STEP("open %d %s %s %llu %d %d %d", sim_model_machine()->index, sync_of(quorum)->term.text,
+         has_any ? replication->second_id : TERM_NONE.text,
+         (unsigned long long)replication->second_until, (int)settings->replication_nodes,
+         (int)settings->sync_replicas, sim_model_is_held(before));
+    for (uint32_t i = 0; i < before->peer_count; i++) {
+        const struct sync_registration *said = &before->peers[i].said;
+        STEP("vote %016llx %s %s %llu %d", (unsigned long long)said->node, said->voted.text,
+             said->position.term.text, (unsigned long long)said->position.group,
+             said->has_lost_durability);
+    }
+    STEP("end\n");
+}
+
+/* What has become safe, and the acknowledgements that count. */
+static void sim_model_show_safe(const struct quorum *quorum) {
+    const struct sync *sync = sync_of(quorum);
+    STEP("safe %d %s %llu %llu %d", sim_model_machine()->index, sync->term.text,
+         (unsigned long long)sync->safe_group, (unsigned long long)sync->mark_group,
+         (int)settings_of(quorum)->sync_replicas);
+    for (const struct replica *each = replication_of(quorum)->replicas; each != NULL;
+         each = each->next) {
+        if (each->is_counted && !each->is_failed) {
+            STEP("ack %016llx %llu", (unsigned long long)each->node,
+                 (unsigned long long)each->sync_group);
+        }
+    }
+    STEP("end\n");
+}
+
+void sim_model_show_steps(bool is_shown) {
+    model.shows_steps = is_shown;
+}
+
+void sim_model_begin(void) {
+    STEP("schedule\n");
+}
+
 /* ---- by way of here ---- */
 
 void __wrap_quorum_begin_tick(struct quorum *quorum);
 void __wrap_quorum_begin_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_begin_tick);
+    struct quorum before = *quorum;
+    bool was_open = sync_of(quorum)->state == SYNC_OPEN;
+    sim_model_show_state(quorum);
     real(quorum);
+    if (!was_open && sync_of(quorum)->state == SYNC_OPEN) {
+        sim_model_show_opening(&before, quorum);
+    }
+    sim_model_show_state(quorum);
     sim_model_look(quorum);
 }
 
 void __wrap_quorum_end_tick(struct quorum *quorum);
 void __wrap_quorum_end_tick(struct quorum *quorum) {
     void (*real)(struct quorum *) = (void (*)(struct quorum *))sim_model_real(STEP_end_tick);
+    uint64_t safe_group = sync_of(quorum)->safe_group;
     real(quorum);
+    if (sync_of(quorum)->safe_group != safe_group) {
+        sim_model_show_safe(quorum);
+    }
+    sim_model_show_state(quorum);
     sim_model_look(quorum);
 }
 
@@ -287,6 +368,11 @@ bool __wrap_quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *
         (bool (*)(struct quorum *, uint64_t *, uint64_t *))sim_model_real(STEP_acknowledge);
     struct node *node = &model.nodes[sim_model_machine()->index];
     bool is_counted = real(quorum, kept, probe);
+    if (is_counted && *kept != node->acked_group) {
+        STEP("acknowledge %d %s %s %d %llu end\n", sim_model_machine()->index,
+             quorum->master_term.text, quorum->saved.voted.text,
+             sync_of(quorum)->has_lost_durability, (unsigned long long)*kept);
+    }
     if (is_counted && (*kept > node->acked_group || node->acked_term != node->term)) {
         node->acked_group = *kept;
         node->acked_term = node->term;
@@ -323,6 +409,8 @@ bool __wrap_quorum_begin(struct quorum *quorum, char *error) {
     node->copies = replication_of(quorum)->copies;
     node->state = SYNC_OFF;
     if (has_begun) {
+        STEP("begin %d end\n", machine->index);
+        sim_model_show_state(quorum);
         sim_model_look(quorum);
     }
     return has_begun;

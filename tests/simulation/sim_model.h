@@ -25,5 +25,9 @@ void sim_model_init(void);
 void sim_model_note(const char *line);
 /* How many rows were taken; is_listed: each, and how often. */
 void sim_model_print(bool is_listed);
+/* Print the quorum's steps, for tests/model/steps.py. */
+void sim_model_show_steps(bool is_shown);
+/* A schedule begins. */
+void sim_model_begin(void);
 
 #endif
