@@ -559,20 +559,43 @@ $(MODULE) $(MODULE_TEST) $(FLOOR):
 SIMULATED    := $(B)/simulated/server.so
 SIMULATION   := $(B)/simulated/simulate
 SIMULATION_SOURCES := $(call sources,tests/simulation)
-SIMULATED_CALLS := $(shell cat tests/simulation/calls.txt)
+SIMULATED_CALLS := $(shell cat tests/simulation/calls.txt tests/simulation/steps.txt)
 comma := ,
 $(B)/simulated/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SIMULATED): $(patsubst %.c,$(B)/simulated/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) \
-    $(ENGINE_SOURCES)) $(WEB_TABLE) tests/simulation/calls.txt
+SIMULATED_OBJECTS := $(patsubst %.c,$(B)/simulated/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) \
+    $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(SIMULATED): $(SIMULATED_OBJECTS) $(WEB_TABLE) tests/simulation/calls.txt tests/simulation/steps.txt
+	$(LINK_SIMULATED)
+define LINK_SIMULATED
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,now $(addprefix -Wl$(comma)--wrap=,$(SIMULATED_CALLS)) \
 	    $(filter %.o,$^) $(filter-out -luv,$(LIBRARIES)) -o $@
+endef
 
-$(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED)
+# The same with buffers, groups and budgets of a few bytes (SERVER_TINY): what is long is then long at once. Only
+# the sources that see such a size are compiled anew.
+SIMULATED_TINY  := $(B)/simulated/tiny.so
+TINY_HEADERS    := $(shell grep -l SERVER_TINY server/*/*.h)
+TINY_SOURCES    := server/main.c server/commands/ban.c server/commands/keys/restore.c server/commands/lb/board_task.c \
+    $(filter server/durability/% server/replication/% server/migration/% server/rdb/% server/tools/%,$(SERVER_SOURCES))
+TINY_KEPT       := $(filter-out $(patsubst %.c,$(B)/simulated/%.o,$(TINY_SOURCES)),$(SIMULATED_OBJECTS))
+$(B)/simulated/tiny/%.o: FLAGS += -DSERVER_TINY
+$(B)/simulated/tiny/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(SIMULATED_TINY): $(patsubst %.c,$(B)/simulated/tiny/%.o,$(TINY_SOURCES)) $(TINY_KEPT) $(WEB_TABLE) \
+    tests/simulation/calls.txt tests/simulation/steps.txt
+	@! grep -lF $(addprefix -e ,$(TINY_HEADERS)) $(TINY_KEPT:.o=.d) || \
+	    { echo "these see a size of SERVER_TINY: add them to TINY_SOURCES" >&2; exit 1; }
+	$(LINK_SIMULATED)
+
+$(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED) $(SIMULATED_TINY)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) -rdynamic $^ -ldl -o $@
 
@@ -580,7 +603,7 @@ $(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED)
 # by make deb, has it in the file VERSION.
 COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)),$(shell \
     sed -n '/^[0-9a-f]\{7,\}/p' VERSION 2>/dev/null),unknown)
-$(B)/server/main.o $(B)/lto/server/main.o $(B)/simulated/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
+$(B)/server/main.o $(B)/lto/server/main.o $(B)/simulated/server/main.o $(B)/simulated/tiny/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
 $(B)/server/main.o $(B)/lto/server/main.o: $(B)/commit
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
