@@ -115,13 +115,6 @@ struct effect_decoder {
     struct rules slots[EFFECT_RULES_SLOTS];
 };
 
-/* May it wait in a batch, while more is decoded? Rules are valid only until the decoder's next
- * record. */
-static inline bool effect_may_wait(const struct effect *effect) {
-    bool is_hash = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
-    return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_hash;
-}
-
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
 MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);
 

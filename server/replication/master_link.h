@@ -30,6 +30,7 @@
 
 #include "protocol/buffer.h"
 #include "server/clients/server.h"
+#include "server/durability/received.h"
 #include "server/network/tls.h"
 #include "server/replication/apply.h"
 #include "server/replication/quorum.h"

@@ -18,7 +18,7 @@ struct persistence {
     /* of a stream: what is read next, so many pieces, and then the end */
     bool is_busy, is_streaming, is_waiting;
     unsigned pieces;
-    enum persistence_stream stream_end;
+    enum stream_status stream_end;
 };
 
 static struct persistence fake;
@@ -140,8 +140,8 @@ enum persistence_status persistence_begin_stream(struct persistence *persistence
     return answer(error);
 }
 
-enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
-                                                size_t room, size_t *size, char *error) {
+enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
+                                           size_t *size, char *error) {
     assert_true(persistence->is_streaming && room >= 5);
     if (persistence->pieces == 0) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "given up");
@@ -150,17 +150,18 @@ enum persistence_stream persistence_read_stream(struct persistence *persistence,
     persistence->pieces--;
     memcpy(at, "piece", 5);
     *size = 5;
-    return PERSISTENCE_STREAM_PIECE;
+    return STREAM_PIECE;
 }
 
 bool persistence_stream_waits(const struct persistence *persistence) {
     return persistence->is_waiting;
 }
 
-struct persistence_streamed persistence_streamed(const struct persistence *persistence) {
+const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
     (void)persistence;
-    return (struct persistence_streamed){
-        .group = 7, .time_us = INT64_C(1767225600000000), .board_count = 2, .member_count = 3};
+    static const struct snapshot_footer footer = {
+        .sequence = 7, .time_us = INT64_C(1767225600000000), .board_count = 2, .member_count = 3};
+    return &footer;
 }
 
 void persistence_end_stream(struct persistence *persistence) {
@@ -218,7 +219,7 @@ static const char *take_answer(struct harness *h, struct session *s) {
 
 DISK_TEST(a_backup_is_sent_in_pieces) {
     fake.pieces = 2;
-    fake.stream_end = PERSISTENCE_STREAM_END;
+    fake.stream_end = STREAM_END;
     ask(h, s);
     take_step(h, s); /* begins */
     assert_true(fake.is_streaming);
@@ -238,7 +239,7 @@ DISK_TEST(a_backup_is_sent_in_pieces) {
 }
 
 DISK_TEST(a_backup_that_fails_ends_with_an_error) {
-    fake.stream_end = PERSISTENCE_STREAM_FAILED;
+    fake.stream_end = STREAM_FAILED;
     ask(h, s);
     take_step(h, s);
     take_step(h, s);
