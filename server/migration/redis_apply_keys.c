@@ -262,84 +262,15 @@ bool redis_apply_persist(struct redis_apply *apply, const struct request *reques
 
 enum { FOOTER_SIZE = 10 };
 
-static bool redis_apply_keys_read_entry(struct redis_apply *apply, struct bytes name) {
-    const struct rdb_reader *reader = &apply->reader;
-    if (reader->kind == RDB_ZSET) {
-        return redis_apply_put_score(apply, name, reader->text, reader->score);
-    }
-    const struct bytes pair[2] = {reader->text, reader->value};
-    uint32_t added_count;
-    return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1, &added_count);
-}
-
-static bool redis_apply_keys_is_board(const struct rdb_reader *reader) {
-    return reader->kind == RDB_ZSET || reader->kind == RDB_BOARD;
-}
-
-/* The old value goes with the first entry of a hash, and at the end of a sorted set, which may be refused. */
-static bool redis_apply_keys_begin_value(struct redis_apply *apply, struct bytes name) {
-    if (apply->reader.kind == RDB_BOARD) {
-        return redis_apply_begin_exact(apply, name, apply->reader.board);
-    }
-    if (apply->reader.kind == RDB_ZSET) {
-        return redis_apply_begin_board(apply, name);
-    }
-    redis_apply_remove(apply, name);
-    if (apply->reader.kind == RDB_OTHER && rdb_type_is_set(apply->reader.type)) {
-        redis_names_put(redis_apply_sets(apply), name);
-    }
-    return true;
-}
-
-static bool redis_apply_keys_end_value(struct redis_apply *apply, struct bytes name) {
-    uint32_t count;
-    if (!redis_apply_keys_is_board(&apply->reader)) {
-        return true;
-    }
-    if (!redis_apply_end_board(apply, name, &count)) {
-        return false;
-    }
-    redis_apply_remove(apply, name);
-    return redis_apply_fill(apply, name, count, 0, count);
-}
-
-static bool redis_apply_keys_read_value(struct redis_apply *apply, struct bytes name) {
-    while (true) {
-        switch (rdb_reader_next(&apply->reader)) {
-        case RDB_KEY:
-            if (!redis_apply_keys_begin_value(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_ENTRY:
-            if (!redis_apply_keys_read_entry(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_ENTRIES:
-            if (!redis_apply_put_entries(apply, name, apply->reader.board)) {
-                return false;
-            }
-            break;
-        case RDB_STATE: /* not of a value */
-            break;
-        case RDB_KEY_END:
-            if (!redis_apply_keys_end_value(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_END:
-            return true;
-        case RDB_OUT_OF_MEMORY:
-            return redis_apply_fail_memory(apply);
-        case RDB_MORE:
-            return redis_apply_fail_key(apply, name,
-                                        "the value of the source's RESTORE ends early");
-        case RDB_BAD:
-            return redis_apply_fail_key(apply, name, "the source's RESTORE: %s",
-                                        apply->reader.error);
-        }
-    }
+static bool redis_apply_keys_load(struct redis_apply *apply, struct bytes name, unsigned version,
+                                  struct bytes value) {
+    struct rdb_load *load = &apply->load;
+    load->now_us = apply->now_us;
+    rdb_load_begin_value(load, version, redis_apply_database(apply), name);
+    enum rdb_load_status status = rdb_load_feed(load, value);
+    return status == RDB_LOAD_MORE
+               ? redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early")
+               : redis_apply_take_load(apply, status == RDB_LOAD_DONE);
 }
 
 static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct request *request,
@@ -380,11 +311,8 @@ bool redis_apply_restore(struct redis_apply *apply, const struct request *reques
         return redis_apply_fail_key(apply, request->args[1],
                                     "the source's RESTORE has a wrong checksum");
     }
-    rdb_reader_init_value(&apply->reader, version);
-    rdb_reader_feed(&apply->reader,
-                    (struct bytes){.at = payload.at, .size = payload.size - FOOTER_SIZE});
-    bool is_fine = redis_apply_keys_read_value(apply, request->args[1]);
-    rdb_reader_deinit(&apply->reader);
+    struct bytes value = {.at = payload.at, .size = payload.size - FOOTER_SIZE};
+    bool is_fine = redis_apply_keys_load(apply, request->args[1], version, value);
     return is_fine && (expire_at_ms == REGISTRY_NO_EXPIRY ||
                        redis_apply_set_expiry(apply, request->args[1], expire_at_ms));
 }
