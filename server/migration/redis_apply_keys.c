@@ -1,7 +1,6 @@
 /* Commands on whole keys: what removes, overwrites, renames and expires them. */
 #include <stdio.h>
 
-#include "codec/little.h"
 #include "server/migration/redis_apply_parts.h"
 #include "server/rdb/rdb_crc.h"
 
@@ -260,14 +259,12 @@ bool redis_apply_persist(struct redis_apply *apply, const struct request *reques
 
 /* ---- RESTORE ---- */
 
-enum { FOOTER_SIZE = 10 };
-
-static bool redis_apply_keys_load(struct redis_apply *apply, struct bytes name, unsigned version,
-                                  struct bytes value) {
+static bool redis_apply_keys_load(struct redis_apply *apply, struct bytes name,
+                                  const struct rdb_payload *payload) {
     struct rdb_load *load = &apply->load;
     load->now_us = apply->now_us;
-    rdb_load_begin_value(load, version, redis_apply_database(apply), name);
-    enum rdb_load_status status = rdb_load_feed(load, value);
+    rdb_load_begin_value(load, payload->version, redis_apply_database(apply), name);
+    enum rdb_load_status status = rdb_load_feed(load, payload->value);
     return status == RDB_LOAD_MORE
                ? redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early")
                : redis_apply_take_load(apply, status == RDB_LOAD_DONE);
@@ -291,28 +288,24 @@ static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct
 }
 
 bool redis_apply_restore(struct redis_apply *apply, const struct request *request) {
-    struct bytes payload = request->args[3];
+    struct bytes name = request->args[1];
+    struct rdb_payload payload;
     int64_t expire_at_ms;
-    if (!redis_apply_check_key(apply, request->args[1]) ||
+    if (!redis_apply_check_key(apply, name) ||
         !redis_apply_keys_read_expiry(apply, request, &expire_at_ms)) {
         return false;
     }
-    if (payload.size < FOOTER_SIZE + 1) {
+    if (!rdb_payload_open(request->args[3], &payload)) {
         return redis_apply_fail_form(apply, request);
     }
-    const unsigned char *footer = (const unsigned char *)payload.at + payload.size - FOOTER_SIZE;
-    unsigned version = (unsigned)(footer[0] | footer[1] << 8);
-    if (!rdb_knows_version(version)) {
-        return redis_apply_fail_key(apply, request->args[1],
-                                    "the source's RESTORE has RDB version %u", version);
+    if (!rdb_knows_version(payload.version)) {
+        return redis_apply_fail_key(apply, name, "the source's RESTORE has RDB version %u",
+                                    payload.version);
     }
-    uint64_t crc = little_get_u64((const char *)footer + 2);
-    if (crc != 0 && crc != rdb_crc(0, payload.at, payload.size - 8)) {
-        return redis_apply_fail_key(apply, request->args[1],
-                                    "the source's RESTORE has a wrong checksum");
+    if (!payload.is_checked && !payload.is_open) {
+        return redis_apply_fail_key(apply, name, "the source's RESTORE has a wrong checksum");
     }
-    struct bytes value = {.at = payload.at, .size = payload.size - FOOTER_SIZE};
-    bool is_fine = redis_apply_keys_load(apply, request->args[1], version, value);
-    return is_fine && (expire_at_ms == REGISTRY_NO_EXPIRY ||
-                       redis_apply_set_expiry(apply, request->args[1], expire_at_ms));
+    return redis_apply_keys_load(apply, name, &payload) &&
+           (expire_at_ms == REGISTRY_NO_EXPIRY ||
+            redis_apply_set_expiry(apply, name, expire_at_ms));
 }

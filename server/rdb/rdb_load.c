@@ -315,7 +315,7 @@ static bool rdb_load_take_key(struct rdb_load *load) {
     load->kind = reader->kind;
     if (!reader->is_single) {
         load->database = reader->database;
-        load->name = (struct bytes){.at = reader->name.at, .size = reader->name.size};
+        load->name = buffer_bytes(&reader->name);
     }
     if (load->kind == RDB_OTHER) {
         rdb_load_pass_over(load);

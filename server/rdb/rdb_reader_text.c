@@ -124,7 +124,7 @@ struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct text *
             rdb_reader_refuse(reader, "damaged compressed string");
         }
     }
-    return (struct bytes){.at = room->at, .size = room->size};
+    return buffer_bytes(room);
 }
 
 struct bytes rdb_reader_take_string(struct rdb_reader *reader) {
