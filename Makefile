@@ -462,10 +462,11 @@ WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-co
 
 docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
 	@set -e; for each in $(WRITTEN); do \
-	    $(DOCS) "$${each%%:*}" > "$${each#*:}"; echo "  DOCS  $${each#*:}"; done
+	    $(DOCS) "$${each%%:*}" "$${each#*:}" > $(B)/written; cat $(B)/written > "$${each#*:}"; \
+	    echo "  DOCS  $${each#*:}"; done
 
 docs-check: $(DOCS)
-	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" | diff -u "$${each#*:}" -; done; \
+	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
 
 # ---- how things are built -------------------------------------------------------------------

@@ -63,6 +63,23 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     return difference == 0;
 }
 
+/* Below 0, 0, above 0: by the bytes, then the shorter one first. */
+static inline int bytes_compare(struct bytes a, struct bytes b) {
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.at, b.at, size) : 0;
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Take what is before the next blank, and the blank, from the front of *text. */
+static inline struct bytes bytes_take_word(struct bytes *text) {
+    const char *blank = text->size > 0 ? (const char *)memchr(text->at, ' ', text->size) : NULL;
+    struct bytes word = {.at = text->at,
+                         .size = blank != NULL ? (size_t)(blank - text->at) : text->size};
+    size_t used = word.size + (blank != NULL);
+    *text = (struct bytes){.at = used > 0 ? text->at + used : text->at, .size = text->size - used};
+    return word;
+}
+
 /* Case-insensitive for ASCII letters only. word may be in either case. */
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
