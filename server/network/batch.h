@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "protocol/resp.h"
 
 struct network;
