@@ -229,7 +229,7 @@ bool tick_end_replication(struct tick *tick) {
         struct replica *next = replica->next; /* finishing may close this one */
         struct connection *connection = connection_of(replica->session);
         if (replica->session->output.size > 0) {
-            struct network *network = connection->transport.network;
+            struct network *network = connection->network;
             tick_output_finish(connection);
             has_more |= network->has_thread && network_push(network);
         }
