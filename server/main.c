@@ -499,10 +499,6 @@ static bool main_start_replication(void) {
     struct tick *tick = &program.tick;
     tick->replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
-    tick->replicate_begin = replicator_begin_tick;
-    tick->replicate_close = replicator_close_tick;
-    tick->replicate_end = replicator_end_tick;
-    tick->replicate_second = replicator_second;
     return tick->replicator != NULL;
 }
 

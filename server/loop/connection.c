@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "codec/subnet.h"
 #include "server/dispatch/command.h"
 #include "server/system/log.h"
 
@@ -286,15 +287,10 @@ void connection_print_address(const union socket_address *address, char out[SESS
     }
 }
 
+/* Not of IP: of a unix socket. */
 static bool connection_is_loopback(const union socket_address *address) {
-    if (address->any.sa_family == AF_INET) {
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-    }
-    if (address->any.sa_family == AF_INET6) {
-        const struct in6_addr *v6 = &address->v6.sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
-    }
-    return true;
+    uint8_t bytes[SUBNET_ADDRESS_SIZE];
+    return !subnet_take_address(&address->any, bytes) || subnet_is_loopback(bytes);
 }
 
 static bool connection_is_full(const struct server *server) {

@@ -324,19 +324,9 @@ static bool acceptor_handle_error(struct acceptor *acceptor, const struct accept
 /* May it send PROXY headers? On a unix socket the permissions have decided. */
 static bool acceptor_is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
     uint8_t address[SUBNET_ADDRESS_SIZE];
-    if (accepted->is_unix_socket) {
-        return true;
-    }
-    if (accepted->peer.any.sa_family == AF_INET) {
-        subnet_map_v4(&accepted->peer.v4.sin_addr, address);
-    } else {
-        memcpy(address, &accepted->peer.v6.sin6_addr, sizeof address);
-    }
-    unsigned i = 0;
-    while (i < acceptor->proxy_count && !subnet_has(&acceptor->proxies[i], address)) {
-        i++;
-    }
-    return i < acceptor->proxy_count;
+    return accepted->is_unix_socket ||
+           (subnet_take_address(&accepted->peer.any, address) &&
+            subnet_list_has(acceptor->proxies, acceptor->proxy_count, address));
 }
 
 /* A client of a listener of proxy-protocol. */
