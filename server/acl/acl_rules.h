@@ -8,7 +8,7 @@
 #ifndef SERVER_ACL_RULES_H
 #define SERVER_ACL_RULES_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/acl/acl_user.h"
 
 enum acl_status {

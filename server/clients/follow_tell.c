@@ -4,9 +4,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "codec/buffer.h"
 #include "codec/decimal.h"
 #include "codec/memory.h"
-#include "protocol/buffer.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/follow_parts.h"
 

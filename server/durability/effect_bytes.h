@@ -39,7 +39,7 @@
 #ifndef SERVER_EFFECT_BYTES_H
 #define SERVER_EFFECT_BYTES_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 

@@ -14,7 +14,7 @@
 #ifndef SERVER_RECEIVED_H
 #define SERVER_RECEIVED_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/loading.h"
 #include "server/durability/persistence.h"
 

@@ -18,7 +18,7 @@
 #ifndef SERVER_RDB_READER_H
 #define SERVER_RDB_READER_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_packed.h"
 

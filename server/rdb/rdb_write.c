@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "codec/buffer.h"
 #include "codec/little.h"
-#include "protocol/buffer.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_state.h"

@@ -8,7 +8,7 @@
 #ifndef SERVER_FEED_DISK_H
 #define SERVER_FEED_DISK_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/persistence.h"
 #include "server/system/worker.h"
 

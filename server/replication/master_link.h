@@ -28,7 +28,7 @@
 
 #include <uv.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/clients/server.h"
 #include "server/durability/received.h"
 #include "server/network/tls.h"

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/system/disk.h"
 
 #define SIGNATURE "# Written by CONFIG REWRITE:"

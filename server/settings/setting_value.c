@@ -14,7 +14,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/system/digest.h"
 
 enum {

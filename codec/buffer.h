@@ -2,8 +2,8 @@
  * append fails for lack of memory, or the buffer would exceed its limit, `is_broken` is set:
  * further appends do nothing, and the owner closes the client. So no reply is ever sent with a gap
  * in it, and reply functions need no error paths. */
-#ifndef PROTOCOL_BUFFER_H
-#define PROTOCOL_BUFFER_H
+#ifndef CODEC_BUFFER_H
+#define CODEC_BUFFER_H
 
 #include "codec/bytes.h"
 #include "codec/memory.h"

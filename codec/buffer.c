@@ -1,6 +1,6 @@
 /* Output of one client: a single allocation that doubles. capacity never exceeds size_max, so the
  * inline fast path of buffer_reserve need not check the limit. */
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 
 /* Most replies are shorter, and idle clients should be cheap. */
 enum { BUFFER_CAPACITY_MIN = 512 };
