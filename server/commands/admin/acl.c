@@ -467,48 +467,11 @@ static const struct command acl_save = {
     .run = save_run,
 };
 
-/* ---- ACL HELP ---- */
-
-static const char *const help_lines[] = {
-    "CAT [<category>]",
-    "    List all commands that belong to <category>, or all command categories",
-    "    when no category is specified.",
-    "DELUSER <username> [<username> ...]",
-    "    Delete a list of users.",
-    "DRYRUN <username> <command> [<arg> ...]",
-    "    Returns whether the user can execute the given command without executing the command.",
-    "GETUSER <username>",
-    "    Get the user's details.",
-    "GENPASS [<bits>]",
-    "    Generate a secure 256-bit user password. The optional `bits` argument can",
-    "    be used to specify a different size.",
-    "LIST",
-    "    Show users details in config file format.",
-    "LOAD",
-    "    Reload users from the ACL file.",
-    "LOG [<count> | RESET]",
-    "    Show the ACL log entries.",
-    "SAVE",
-    "    Save the current config to the ACL file.",
-    "SETUSER <username> <attribute> [<attribute> ...]",
-    "    Create or modify a user with the specified attributes.",
-    "USERS",
-    "    List all the registered usernames.",
-    "WHOAMI",
-    "    Return the current connection username.",
-    NULL,
-};
-
-static const struct command acl_help =
-    CALL_HELP("What the subcommands of ACL do", help_lines, COMMAND_LOADING);
-
 const struct command command_acl = {
     .name = "ACL",
     .summary = "Users, and what each of them may do",
     .complexity = "Depends on the subcommand",
-    .subcommands =
-        (const struct command *const[]){&acl_cat, &acl_deluser, &acl_dryrun, &acl_genpass,
-                                        &acl_getuser, &acl_help, &acl_list, &acl_load,
-                                        &acl_log_command, &acl_save, &acl_setuser,
-                                        &acl_users_command, &acl_whoami, NULL},
+    .subcommands = COMMAND_LIST(&acl_cat, &acl_deluser, &acl_dryrun, &acl_genpass, &acl_getuser,
+                                &call_help_command, &acl_list, &acl_load, &acl_log_command,
+                                &acl_save, &acl_setuser, &acl_users_command, &acl_whoami),
 };

@@ -113,7 +113,7 @@ const struct command command_hrandfield = {
     .complexity = "O(m) in the fields drawn, O(n) in the fields of the hash when m is large",
     .flags = COMMAND_READ,
     .reads_hash = true,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, hash_random_count_draws, 150, 0,
-                                             "draw", "fewer of them at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, hash_random_count_draws, 150, 0, "draw",
+                 "fewer of them at a time"),
     .run = hrandfield_run,
 };

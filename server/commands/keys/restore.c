@@ -127,8 +127,8 @@ const struct command command_dump = {
         "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0,
-                                             "member or field", "a backup, which holds up nobody"),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "member or field",
+                 "a backup, which holds up nobody"),
     .run = dump_run,
 };
 
@@ -589,8 +589,7 @@ const struct command command_restore = {
     .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
                   "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1,
-                                             "16 bytes of the value",
-                                             "an import of a dump file, before a start"),
+    .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1, "16 bytes of the value",
+                 "an import of a dump file, before a start"),
     .run = restore_run,
 };

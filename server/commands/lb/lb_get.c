@@ -224,8 +224,7 @@ const struct command command_lb_get = {
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
-    .cost =
-        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0,
-                                         "requested member", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0, "requested member",
+                 "several commands of a thousand each"),
     .run = lb_get_run,
 };

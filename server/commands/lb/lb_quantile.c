@@ -131,8 +131,8 @@ const struct command command_lb_quantile = {
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700,
-                                             0, "quantile", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700, 0, "quantile",
+                 "several commands of a thousand each"),
     .run = lb_quantile_run,
 };
 
@@ -208,7 +208,7 @@ const struct command command_lb_hist = {
                "there are 10,000 at most",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 650, 0,
-                                             "edge", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 650, 0, "edge",
+                 "several commands of a thousand each"),
     .run = lb_hist_run,
 };

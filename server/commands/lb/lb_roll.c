@@ -126,7 +126,6 @@ const struct command command_lb_roll = {
         "Move a board's members to an archive, start over with an empty board, and count them",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access delete|OW update",
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2,
-                                             "member of the board", ""),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member of the board", ""),
     .run = lb_roll_run,
 };

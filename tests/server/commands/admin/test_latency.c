@@ -100,5 +100,5 @@ SERVER_TEST(the_number_of_arguments_is_checked) {
 SERVER_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
         h, s, "LATENCY HELP",
-        "*13\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+        "*11\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }

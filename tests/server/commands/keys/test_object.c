@@ -47,11 +47,11 @@ SERVER_TEST(containers_refuse_what_they_do_not_know) {
 SERVER_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
         h, s, "OBJECT HELP",
-        "*13\r\n+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
-        "+ENCODING <key>\r\n");
+        "*11\r\n+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
+        "+ENCODING key\r\n");
     harness_expect_prefix(
         h, s, "MEMORY HELP",
-        "*8\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+        "*7\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }
 
 SERVER_TEST(usage_grows_with_the_board_and_counts_board_and_name) {
