@@ -43,7 +43,17 @@ static inline void buffer_commit(struct buffer *buffer, size_t size) {
 }
 
 void buffer_append(struct buffer *buffer, const void *at, size_t size);
-/* The same for those who know it only as their output (codec/json.h). */
+static inline void buffer_append_bytes(struct buffer *buffer, struct bytes text) {
+    buffer_append(buffer, text.at, text.size);
+}
+static inline void buffer_append_text(struct buffer *buffer, const char *text) {
+    buffer_append(buffer, text, strlen(text));
+}
+/* What is in it, borrowed until it changes. */
+static inline struct bytes buffer_bytes(const struct buffer *buffer) {
+    return (struct bytes){.at = buffer->at, .size = buffer->size};
+}
+/* As buffer_append, for those who know it only as their output (codec/json.h). */
 void buffer_put(void *buffer, const char *at, size_t size);
 
 #endif

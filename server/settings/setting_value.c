@@ -685,9 +685,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         }
     }
     buffer_append(&lines, "\n", 1);
-    bool is_fine =
-        !lines.is_broken &&
-        settings_set_user_lines(settings, (struct bytes){.at = lines.at, .size = lines.size});
+    bool is_fine = !lines.is_broken && settings_set_user_lines(settings, buffer_bytes(&lines));
     buffer_deinit(&lines);
     return is_fine || setting_fail(in->reason, "out of memory");
 }

@@ -63,8 +63,8 @@ static bool client_parse_type(const struct call *call, struct bytes word, enum c
             return true;
         }
     }
-    return call_refuse_format(call, "ERR Unknown client type '%.*s'",
-                              (int)(word.size < 128 ? word.size : 128), word.at);
+    return call_refuse_format(call, "ERR Unknown client type '%.*s'", bytes_shown_size(word, 128),
+                              word.at);
 }
 
 static void client_list_all(const struct call *call, enum client_type type) {
@@ -158,7 +158,7 @@ static bool client_read_kill_user(const struct call *call, uint32_t index, void 
     const struct acl_user **user = &((struct kill_filter *)target)->user;
     *user = acl_users_find(&call->server->acl.users, name);
     return *user != NULL || call_refuse_format(call, "ERR No such user '%.*s'",
-                                               (int)(name.size < 128 ? name.size : 128), name.at);
+                                               bytes_shown_size(name, 128), name.at);
 }
 
 static bool client_read_kill_id(const struct call *call, uint32_t index, void *target) {
@@ -337,7 +337,7 @@ static const struct command client_setname = {
 
 static void setinfo_run(struct call *call) {
     struct bytes option = call_arg(call, 2);
-    int shown_size = (int)(option.size < 128 ? option.size : 128);
+    int shown_size = bytes_shown_size(option, 128);
     char **name = NULL;
     if (bytes_is(option, "LIB-NAME")) {
         name = &call->session->library_name;

@@ -82,7 +82,7 @@ static void config_reply_lines(struct call *call, const struct setting *setting)
     if (lines.is_broken) {
         call->reply->out->is_broken = true;
     }
-    reply_bulk(call->reply, (struct bytes){.at = lines.at, .size = lines.size});
+    reply_bulk(call->reply, buffer_bytes(&lines));
     buffer_deinit(&lines);
 }
 

@@ -11,7 +11,7 @@ static void info_run(struct call *call) {
     if (text.is_broken) {
         call_out_of_memory(call);
     } else {
-        reply_verbatim(call->reply, (struct bytes){.at = text.at, .size = text.size});
+        reply_verbatim(call->reply, buffer_bytes(&text));
     }
     buffer_deinit(&text);
 }

@@ -114,7 +114,7 @@ static void dump_run(struct call *call) {
     if (!is_done || out.is_broken) {
         (void)call_out_of_memory(call);
     } else {
-        reply_bulk(call->reply, (struct bytes){.at = out.at, .size = out.size});
+        reply_bulk(call->reply, buffer_bytes(&out));
     }
     buffer_deinit(&out);
 }

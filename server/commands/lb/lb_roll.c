@@ -37,7 +37,7 @@ static bool lb_roll_read_window(const struct call *call, uint32_t index, void *t
     if (timestamp_parse(text, &roll->window_us)) {
         return true;
     }
-    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    int shown = bytes_shown_size(text, SHOWN_MAX);
     return call_refuse_format(
         call, "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
         lb_roll_window_word(roll), shown, text.at);

@@ -80,7 +80,7 @@ static void zset_combine_free_sources(struct query *query) {
 
 static bool zset_combine_refuse_weight(const struct call *call, struct bytes text,
                                        enum decimal_status status) {
-    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    int shown = bytes_shown_size(text, SHOWN_MAX);
     switch (status) {
     case DECIMAL_TOO_PRECISE:
         return call_refuse_format(call, "ERR weight %.*s has too many decimals: at most %d", shown,
