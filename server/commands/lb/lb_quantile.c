@@ -48,11 +48,7 @@ static void lb_quantile_write(const struct board *board, uint64_t q, struct lb_w
     uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
     uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
     struct board_entry entry = board_at(board, rank);
-    if (lb_data_is_asked(&writer->shape.data)) {
-        lb_group_add(writer, group, entry.member, entry.key, rank);
-    } else {
-        lb_write_record(writer, entry.member, entry.key, rank);
-    }
+    lb_group_add(writer, group, entry.member, entry.key, rank);
 }
 
 struct quantiles {
@@ -119,9 +115,7 @@ static void lb_quantile_run(struct call *call) {
         CHECK(is_parsed);
         lb_quantile_write(board, q, &writer, &group);
     }
-    if (lb_data_is_asked(&quantiles.shape.data)) {
-        lb_group_write(&writer, &group);
-    }
+    lb_group_write(&writer, &group);
 }
 
 const struct command command_lb_quantile = {
