@@ -43,6 +43,12 @@ static inline void buffer_commit(struct buffer *buffer, size_t size) {
 }
 
 void buffer_append(struct buffer *buffer, const void *at, size_t size);
+static inline void buffer_append_bytes(struct buffer *buffer, struct bytes text) {
+    buffer_append(buffer, text.at, text.size);
+}
+static inline void buffer_append_text(struct buffer *buffer, const char *text) {
+    buffer_append(buffer, text, strlen(text));
+}
 /* What is in it, borrowed until it changes. */
 static inline struct bytes buffer_bytes(const struct buffer *buffer) {
     return (struct bytes){.at = buffer->at, .size = buffer->size};
@@ -50,7 +56,7 @@ static inline struct bytes buffer_bytes(const struct buffer *buffer) {
 /* In RESP: the head of an array, or of so many bytes ("*3\r\n", "$5\r\n"); a word of a request. */
 void buffer_append_head(struct buffer *buffer, char kind, uint64_t number);
 void buffer_append_word(struct buffer *buffer, struct bytes word);
-/* buffer_append for those who know it only as their output (codec/json.h). */
+/* As buffer_append, for those who know it only as their output (codec/json.h). */
 void buffer_put(void *buffer, const char *at, size_t size);
 
 #endif

@@ -25,6 +25,11 @@ static inline struct bytes bytes_from_text(const char *text) {
     return (struct bytes){.at = text, .size = strlen(text)};
 }
 
+/* Without its first size bytes, of which it has as many. */
+static inline struct bytes bytes_behind(struct bytes text, size_t size) {
+    return (struct bytes){.at = text.at + size, .size = text.size - size};
+}
+
 static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     uint64_t word_a;
     uint64_t word_b;
@@ -103,6 +108,11 @@ struct bytes_shown {
     char text[BYTES_SHOWN_MAX + 1];
 };
 struct bytes_shown bytes_show(struct bytes text);
+
+/* For "%.*s": the size, at most size_max. */
+static inline int bytes_shown_size(struct bytes text, size_t size_max) {
+    return (int)(text.size < size_max ? text.size : size_max);
+}
 
 /* Longest text of a 64-bit integer: sign and 20 digits. */
 enum { BYTES_INTEGER_TEXT_MAX = 21 };

@@ -19,22 +19,13 @@
 
 enum { SOCKET_MODE_MASK = 0777, PROXY_HEADER_LIMIT_MS = 5000 };
 
-/* Do its clients begin with a PROXY header? name: a word of bind, or "unixsocket". */
-static bool listener_is_proxied(const struct settings *settings, const char *name) {
-    uint32_t i = 0;
-    while (i < settings->proxied_count && strcmp(settings->proxied[i], name) != 0) {
-        i++;
-    }
-    return i < settings->proxied_count;
-}
-
 /* Returns where its address is to be written, as shown in the log. */
 static char *listener_add(struct listeners *listeners, int fd, const struct settings *settings,
                           const char *name, bool is_tls) {
     char *address = listeners->addresses[listeners->acceptor.socket_count];
     bool is_unix_socket = strcmp(name, "unixsocket") == 0;
     struct acceptor_socket *socket = acceptor_add(&listeners->acceptor, fd, is_unix_socket);
-    socket->is_proxied = listener_is_proxied(settings, name);
+    socket->is_proxied = settings_has_address(&settings->proxied, name);
     socket->is_tls = is_tls;
     return address;
 }
@@ -232,13 +223,13 @@ static bool listener_take_all(struct listeners *listeners, const struct settings
 
 static bool listener_open_all(struct listeners *listeners, const struct settings *settings,
                               char *error) {
-    for (uint32_t i = 0; settings->port != 0 && i < settings->bind_count; i++) {
-        if (!listener_open_tcp(listeners, settings->bind[i], settings, false, error)) {
+    for (uint32_t i = 0; settings->port != 0 && i < settings->bind.count; i++) {
+        if (!listener_open_tcp(listeners, settings->bind.at[i], settings, false, error)) {
             return false;
         }
     }
-    for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind_count; i++) {
-        if (!listener_open_tcp(listeners, settings->bind[i], settings, true, error)) {
+    for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind.count; i++) {
+        if (!listener_open_tcp(listeners, settings->bind.at[i], settings, true, error)) {
             return false;
         }
     }

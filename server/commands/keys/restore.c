@@ -81,7 +81,7 @@ static void dump_run(struct call *call) {
     if (!is_done || out.is_broken) {
         (void)call_out_of_memory(call);
     } else {
-        reply_bulk(call->reply, (struct bytes){.at = out.at, .size = out.size});
+        reply_bulk(call->reply, buffer_bytes(&out));
     }
     buffer_deinit(&out);
 }
@@ -94,8 +94,8 @@ const struct command command_dump = {
         "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0,
-                                             "member or field", "a backup, which holds up nobody"),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "member or field",
+                 "a backup, which holds up nobody"),
     .run = dump_run,
 };
 
@@ -547,8 +547,7 @@ const struct command command_restore = {
     .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
                   "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1,
-                                             "16 bytes of the value",
-                                             "an import of a dump file, before a start"),
+    .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1, "16 bytes of the value",
+                 "an import of a dump file, before a start"),
     .run = restore_run,
 };

@@ -121,7 +121,7 @@ TEST_WITH(the_defaults_are_those_of_the_documentation, set_up, tear_down) {
                      value_of(settings, defaults[i][0]));
         }
     }
-    assert_int_equal(settings->bind_count, 2);
+    assert_int_equal(settings->bind.count, 2);
     assert_string_equal(settings->dir, "./");
     assert_int_equal(settings->layout_count, 1);
     assert_int_equal(settings->rule_count, 0);
@@ -462,9 +462,9 @@ FIXTURE_TEST(blank_lines_and_comments_are_passed_over) {
 FIXTURE_TEST(the_last_line_of_a_setting_wins) {
     assert_loads(fixture, "port 1\nbind 10.0.0.1 10.0.0.2\nport 2\nbind 10.0.0.3\n");
     assert_int_equal(fixture->settings.port, 2);
-    assert_int_equal(fixture->settings.bind_count, 1);
-    assert_string_equal(fixture->settings.bind[0], "10.0.0.3");
-    assert_null(fixture->settings.bind[1]);
+    assert_int_equal(fixture->settings.bind.count, 1);
+    assert_string_equal(fixture->settings.bind.at[0], "10.0.0.3");
+    assert_null(fixture->settings.bind.at[1]);
 }
 
 FIXTURE_TEST(an_error_names_the_file_and_the_line) {
@@ -583,8 +583,8 @@ FIXTURE_TEST(the_command_line_wins_over_the_file) {
                                                   "-::1", "::1", "--requirepass", "a b")));
     assert_int_equal(fixture->settings.port, 7004);
     assert_int_equal(fixture->settings.timeout_s, 9);
-    assert_int_equal(fixture->settings.bind_count, 3);
-    assert_string_equal(fixture->settings.bind[1], "-::1");
+    assert_int_equal(fixture->settings.bind.count, 3);
+    assert_string_equal(fixture->settings.bind.at[1], "-::1");
     assert_string_equal(fixture->settings.requirepass, "a b");
     assert_string_equal(fixture->settings.file_path, path);
 }
@@ -597,7 +597,7 @@ FIXTURE_TEST(options_are_taken_as_redis_server_takes_them) {
     assert_int_equal(settings->port, 7005);
     assert_int_equal(settings->timeout_s, 3);
     assert_true(load_arguments(fixture, ARGUMENTS("--bind", "10.0.0.1 10.0.0.2")));
-    assert_int_equal(settings->bind_count, 2);
+    assert_int_equal(settings->bind.count, 2);
     assert_true(load_arguments(fixture, ARGUMENTS("--requirepass \"--dashes\"")));
     assert_string_equal(settings->requirepass, "--dashes");
     assert_true(load_arguments(
@@ -1073,11 +1073,11 @@ FIXTURE_TEST(set_leaves_the_other_strings_where_they_are) {
     assert_loads(fixture, "pidfile /tmp/p\nlogfile /tmp/l\nrequirepass old\n");
     const char *pidfile = settings->pidfile;
     const char *logfile = settings->logfile;
-    const char *address = settings->bind[0];
+    const char *address = settings->bind.at[0];
     assert_true(set(fixture, "requirepass", "new"));
     assert_ptr_equal(settings->pidfile, pidfile);
     assert_ptr_equal(settings->logfile, logfile);
-    assert_ptr_equal(settings->bind[0], address);
+    assert_ptr_equal(settings->bind.at[0], address);
     assert_string_equal(pidfile, "/tmp/p");
     assert_string_equal(settings->requirepass, "new");
 }

@@ -300,13 +300,11 @@ CONFIG_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
         h, s, "CONFIG HELP",
         "*11\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
-        "+GET <pattern>\r\n"
-        "+    Return parameters matching the glob-like <pattern> and their values.\r\n"
-        "+SET <directive> <value>\r\n"
-        "+    Set the configuration <directive> to <value>.\r\n"
-        "+RESETSTAT\r\n+    Reset statistics reported by the INFO command.\r\n"
-        "+REWRITE\r\n+    Rewrite the configuration file.\r\n"
-        "+HELP\r\n");
+        "+GET parameter [parameter ...]\r\n"
+        "+    The settings whose names match the patterns, and their values.\r\n"
+        "+HELP\r\n+    What the subcommands do.\r\n"
+        "+RESETSTAT\r\n"
+        "+    Reset the counters that INFO and LATENCY HISTOGRAM report.\r\n");
 }
 
 CONFIG_TEST(the_syntax_is_printed_from_the_arguments) {

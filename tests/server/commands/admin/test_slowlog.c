@@ -90,11 +90,10 @@ SLOWLOG_TEST(counts_are_minus_one_or_more) {
 SLOWLOG_TEST(help_lists_the_subcommands) {
     harness_expect(
         h, s, "SLOWLOG HELP",
-        "*12\r\n+SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
-        "+GET [<count>]\r\n"
-        "+    Return top <count> entries from the slowlog (default: 10, -1 mean all).\r\n"
-        "+    Entries are made of:\r\n"
-        "+    id, timestamp, time in microseconds, arguments array, client IP and port,\r\n"
-        "+    client name\r\n+LEN\r\n+    Return the length of the slowlog.\r\n"
-        "+RESET\r\n+    Reset the slowlog.\r\n+HELP\r\n+    Print this help.\r\n");
+        "*9\r\n+SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
+        "+GET [count]\r\n"
+        "+    The newest entries: id, unix time, microseconds, arguments, client, its name.\r\n"
+        "+HELP\r\n+    What the subcommands do.\r\n"
+        "+LEN\r\n+    Counts the entries of the slow log.\r\n"
+        "+RESET\r\n+    Empties the slow log.\r\n");
 }
