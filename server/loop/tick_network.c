@@ -169,7 +169,7 @@ void tick_take_batches(struct tick *tick) {
         while ((batch = network_take(network)) != NULL) {
             stats->input_bytes += batch->read_bytes;
             stats->output_bytes += batch->written_bytes;
-            LIST_EMPTY(batch->written, outgoing) {
+            LIST_TAKE_EACH(batch->written, outgoing) {
                 tick_keep_buffer(tick, &outgoing->buffer);
                 memory_free(outgoing);
             }

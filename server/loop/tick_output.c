@@ -287,10 +287,6 @@ bool tick_finish_pushed(struct tick *tick) {
     return tick->lists[TICK_PUSHED].first != NULL;
 }
 
-bool tick_begin_replication(struct tick *tick) {
-    return tick->replicator != NULL && replicator_begin_tick(tick->replicator);
-}
-
 bool tick_end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;

@@ -377,8 +377,8 @@ static void web_figures_put_sync(struct json *json, const struct figures_replica
     json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
     json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
     json_boolean(json, "may_have_forgotten", figures->sync.has_lost_durability);
-    json_integer(json, "promises", (int64_t)figures->sync.promises);
-    json_integer(json, "promises_needed", (int64_t)figures->sync.promises_needed);
+    json_integer(json, "promises", (int64_t)figures->sync.votes);
+    json_integer(json, "promises_needed", (int64_t)figures->sync.votes_needed);
     json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
     json_integer(json, "held_ms", figures->sync.held_ms);
     json_close(json, '}');
