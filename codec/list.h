@@ -35,6 +35,7 @@
     } while (0)
 
 /* The head of a loop that takes each item off the front of the list, until it is empty. */
-#define LIST_EMPTY(first, item) while (((item) = (first)) != NULL && ((first) = (item)->next, 1))
+#define LIST_TAKE_EACH(first, item)                                                                \
+    while (((item) = (first)) != NULL && ((first) = (item)->next, 1))
 
 #endif

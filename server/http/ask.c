@@ -4,21 +4,13 @@
  * up by the other in the middle of it; what was taken is turned round to be in order. */
 #include "server/http/ask.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 /* ---- one way ---- */
-
-static void ask_wake(const struct ask_way *way) {
-    const uint64_t one = 1;
-    (void)!write(way->fd, &one, sizeof one);
-}
 
 static void ask_push(struct ask_way *way, struct ask *ask) {
     ask->next = atomic_load_explicit(&way->newest, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&way->newest, &ask->next, ask,
                                                   memory_order_release, memory_order_relaxed)) {}
-    ask_wake(way);
+    wakeup_write(&way->wakeup);
 }
 
 /* All that is there, the oldest first. */
@@ -34,32 +26,22 @@ static struct ask *ask_take(struct ask_way *way) {
     return first;
 }
 
-static bool ask_open_way(struct ask_way *way) {
-    way->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return way->fd >= 0;
-}
-
-static bool ask_watch(struct ask_way *way, uv_loop_t *loop, uv_poll_cb call, struct asks *asks) {
-    way->poll.data = asks;
-    if (uv_poll_init(loop, &way->poll, way->fd) != 0) {
+/* The handle keeps no loop alive. */
+static bool ask_watch(struct ask_way *way, uv_loop_t *loop, void (*on_wake)(void *asks),
+                      struct asks *asks) {
+    if (!wakeup_init(&way->wakeup, loop)) {
         return false;
     }
-    uv_unref((uv_handle_t *)&way->poll);
-    return uv_poll_start(&way->poll, UV_READABLE, call) == 0;
-}
-
-static void ask_calm(const struct ask_way *way) {
-    uint64_t count;
-    (void)!read(way->fd, &count, sizeof count);
+    way->wakeup.on_wake = on_wake;
+    way->wakeup.context = asks;
+    uv_unref((uv_handle_t *)&way->wakeup.poll);
+    return true;
 }
 
 /* ---- the engine ---- */
 
-static void ask_on_question(uv_poll_t *poll, int status, int events) {
-    struct asks *asks = poll->data;
-    (void)status;
-    (void)events;
-    ask_calm(&asks->to_engine);
+static void ask_on_question(void *context) {
+    struct asks *asks = context;
     struct ask **last = &asks->left_first;
     while (*last != NULL) {
         last = &(*last)->next;
@@ -73,7 +55,7 @@ static void ask_on_question(uv_poll_t *poll, int status, int events) {
         }
     }
     if (asks->left_first != NULL) {
-        ask_wake(&asks->to_engine); /* in the next turn */
+        wakeup_write(&asks->to_engine.wakeup); /* in the next turn */
     }
 }
 
@@ -81,18 +63,7 @@ bool asks_init(struct asks *asks, uv_loop_t *engine_loop, void *engine_context,
                void *asker_context) {
     asks->engine_context = engine_context;
     asks->asker_context = asker_context;
-    if (!ask_open_way(&asks->to_engine)) {
-        return false;
-    }
-    if (!ask_open_way(&asks->to_asker)) {
-        close(asks->to_engine.fd);
-        return false;
-    }
-    if (!ask_watch(&asks->to_engine, engine_loop, ask_on_question, asks)) {
-        asks_deinit(asks);
-        return false;
-    }
-    return true;
+    return ask_watch(&asks->to_engine, engine_loop, ask_on_question, asks);
 }
 
 static void ask_drop_all(struct asks *asks, struct ask *ask,
@@ -109,7 +80,7 @@ void asks_answer(struct asks *asks, struct ask *ask) {
 }
 
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {
-    uv_close((uv_handle_t *)&asks->to_engine.poll, NULL);
+    wakeup_close(&asks->to_engine.wakeup);
     ask_drop_all(asks, asks->left_first, drop);
     ask_drop_all(asks, ask_take(&asks->to_engine), drop);
     ask_drop_all(asks, ask_take(&asks->to_asker), drop);
@@ -117,17 +88,14 @@ void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask))
 }
 
 void asks_deinit(struct asks *asks) {
-    close(asks->to_engine.fd);
-    close(asks->to_asker.fd);
+    wakeup_deinit(&asks->to_engine.wakeup);
+    wakeup_deinit(&asks->to_asker.wakeup);
 }
 
 /* ---- the asker ---- */
 
-static void ask_on_answer(uv_poll_t *poll, int status, int events) {
-    struct asks *asks = poll->data;
-    (void)status;
-    (void)events;
-    ask_calm(&asks->to_asker);
+static void ask_on_answer(void *context) {
+    struct asks *asks = context;
     struct ask *ask = ask_take(&asks->to_asker);
     while (ask != NULL) {
         struct ask *next = ask->next;
@@ -145,9 +113,9 @@ void asks_put(struct asks *asks, struct ask *ask) {
 }
 
 void asks_wake_asker(struct asks *asks) {
-    ask_wake(&asks->to_asker);
+    wakeup_write(&asks->to_asker.wakeup);
 }
 
 void asks_detach(struct asks *asks) {
-    uv_close((uv_handle_t *)&asks->to_asker.poll, NULL);
+    wakeup_close(&asks->to_asker.wakeup);
 }

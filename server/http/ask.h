@@ -4,20 +4,14 @@
  *     asker    asks_put ---> to_engine ---> answer()   engine: in its loop's poll, at most ASKS_PER_TURN
  *              done()   <--- to_asker  <---            of them a turn
  *
- * A question is its asker's memory: the engine uses it from asks_put to done. Both sides are woken by
- * an eventfd: uv_async would make the engine wait for an asker that was interrupted while it sent
- * (network/wakeup.h).
+ * A question is its asker's memory: the engine uses it from asks_put to done.
  *
  * How many questions there are at a time is the asker's to limit: http.c has one a route, and one a
  * request that gives a password; server/web/ limits the time that they take. */
 #ifndef SERVER_ASK_H
 #define SERVER_ASK_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <uv.h>
-
-#include "codec/check.h"
+#include "server/system/wakeup.h"
 
 enum { ASKS_PER_TURN = 8 };
 
@@ -32,8 +26,7 @@ struct ask {
 /* One direction. */
 struct ask_way {
     _Atomic(struct ask *) newest;
-    int fd; /* eventfd */
-    uv_poll_t poll;
+    struct wakeup wakeup;
 };
 
 struct asks {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "codec/list.h"
+
 struct route {
     struct ask ask; /* first */
     const struct http_route *is;
@@ -16,10 +18,10 @@ struct route {
 struct request {
     struct http_exchange *exchange;
     struct route *route;
-    struct http_login_ask *login; /* that the engine has */
-    struct request *next;         /* of those that wait for the same route */
-    bool is_gathered;             /* it is in the route's list */
-    bool is_asked;                /* the engine has its route's question */
+    struct http_login_ask *login;    /* that the engine has */
+    struct request *next, *previous; /* of those that wait for the same route */
+    bool is_gathered;                /* it is in the route's list */
+    bool is_asked;                   /* the engine has its route's question */
 };
 
 struct http {
@@ -58,11 +60,7 @@ static void http_leave_route(struct request *request) {
     if (!request->is_gathered) {
         return;
     }
-    struct request **link = &request->route->first;
-    while (*link != request) {
-        link = &(*link)->next;
-    }
-    *link = request->next;
+    LIST_PART(request->route->first, request);
     request->is_gathered = false;
 }
 
@@ -94,8 +92,7 @@ static void http_run_route(struct http *http, struct request *request) {
         return;
     }
     request->is_gathered = true;
-    request->next = route->first;
-    route->first = request;
+    LIST_JOIN(route->first, request);
     http_exchange_wait(request->exchange, HTTP_ASK_LIMIT_MS);
     http_ask_route(http, route);
 }

@@ -49,7 +49,8 @@ static void http_server_on_poll(uv_poll_t *poll, int status, int events) {
 
 static void http_server_on_timer(uv_timer_t *timer);
 
-/* At the end of each turn of the loop, whatever has changed in it: every few milliseconds while a request waits, ten times a second while somebody is connected. */
+/* At the end of each turn of the loop: every few milliseconds while a request waits, ten times a second while somebody
+ * is connected. */
 static void http_server_set_timer(struct http_server *server) {
     uint64_t step_ms = server->waiting_first != NULL  ? WAIT_STEP_MS
                        : server->stream_first != NULL ? STREAM_STEP_MS

@@ -12,9 +12,6 @@
  *      |  \---> DELAYED ---> READY         a refusal that waits
  *      \-----> STREAMS ---> (end)
  *
- * TLS is the library's own (GnuTLS), as its server speaks it; with OpenSSL, as for RESP (network/tls.h), its sockets
- * would have to be read and written by us.
- *
  * What anybody may take, authenticated or not: connections_max connections, each with HTTP_CONNECTION_SIZE bytes and a time
  * limit for the request, the reply, and between two of them; where there are many, those who say nothing
  * are closed. */

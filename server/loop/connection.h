@@ -30,7 +30,7 @@ struct connection_wait {
     uint64_t rest_group;
     uint64_t epoch; /* of all that waits: it is never sent in another one */
     uint64_t
-        shown; /* the one key that all of it shows, and that it has not changed (shown.h); 0: unknown */
+        shown; /* the one key that all of it shows, and that it has not changed (tick_output.c); 0: unknown */
     struct connection *previous, *next; /* list of connections whose output waits */
 };
 

@@ -341,7 +341,7 @@ static void tick_on_check(uv_check_t *check) {
     tick_check_pause_time(tick);
     tick_take_batches(tick);
     tick->has_more = false;
-    bool has_more = tick_begin_replication(tick);
+    bool has_more = tick->replicator != NULL && replicator_begin_tick(tick->replicator);
     tick->is_behind = tick_is_behind(server);
     if (tick->waiting_count > 0) {
         tick_note_requests(tick);

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "codec/list.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/waiting.h"
 #include "server/system/log.h"
@@ -43,13 +44,7 @@ static void tick_network_append_batch(struct tick *tick, struct batch *batch) {
         connection->entry_count += count;
         session->input_bytes += size;
     }
-    batch->next = NULL;
-    if (tick->queue_last != NULL) {
-        tick->queue_last->next = batch;
-    } else {
-        tick->queue_first = batch;
-    }
-    tick->queue_last = batch;
+    LIST_APPEND(tick->queue_first, tick->queue_last, batch);
     if (tick->queue_at == NULL) {
         tick->queue_at = batch;
     }
@@ -170,12 +165,11 @@ void tick_take_batches(struct tick *tick) {
     for (unsigned i = 0; i < tick->network_count; i++) {
         struct network *network = &tick->networks[i];
         struct batch *batch;
+        struct outgoing *outgoing;
         while ((batch = network_take(network)) != NULL) {
             stats->input_bytes += batch->read_bytes;
             stats->output_bytes += batch->written_bytes;
-            while (batch->written != NULL) {
-                struct outgoing *outgoing = batch->written;
-                batch->written = outgoing->next;
+            LIST_TAKE_EACH(batch->written, outgoing) {
                 tick_keep_buffer(tick, &outgoing->buffer);
                 memory_free(outgoing);
             }

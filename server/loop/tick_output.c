@@ -3,9 +3,10 @@
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/commit_wait.h"
+#include "server/dispatch/key_spec.h"
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
-#include "server/loop/shown.h"
+#include "server/durability/unwritten.h"
 #include "server/replication/replicator.h"
 
 enum {
@@ -148,6 +149,76 @@ bool tick_entry_sees_boards(const struct queue_entry *entry) {
            commit_wait_sees_boards(command_by_index(entry->command));
 }
 
+/* ---- what a reply can show, told by its request ---- */
+
+static bool tick_output_is_of_boards(const struct command *command) {
+    return strcmp(command->group, "leaderboard") == 0;
+}
+
+/* DATA brings values of other keys. */
+static bool tick_output_has_data(const struct request *request) {
+    for (uint32_t i = 1; i < request->count; i++) {
+        if (bytes_equal_ignoring_case(request->args[i], BYTES("DATA"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does the reply follow from the keys that the request names? */
+static bool tick_output_is_of_its_keys(const struct queue_entry *entry) {
+    enum { OTHER = COMMAND_WRITE | COMMAND_RUNS_QUEUE | COMMAND_BLOCKING };
+    if (entry->command >= QUEUE_CLOSE || entry->command == COMMAND_NONE) {
+        return false;
+    }
+    const struct command *command = command_by_index(entry->command);
+    return (command->flags & COMMAND_READ) != 0 && (command->flags & OTHER) == 0 &&
+           !(tick_output_is_of_boards(command) && tick_output_has_data(&entry->request));
+}
+
+/* persistence_is_stuck: may the reply, which has changed nothing, show what is not on disk? In doubt it does. */
+static bool tick_output_is_unwritten(const struct persistence *persistence,
+                                     const struct session *session,
+                                     const struct queue_entry *entry) {
+    const struct key_spec *specs;
+    if (!tick_output_is_of_its_keys(entry)) {
+        return true;
+    }
+    const struct command *command = command_by_index(entry->command);
+    bool has_names = persistence_has_unwritten_names(persistence);
+    if ((command->flags & COMMAND_NAMES) != 0 || (tick_output_is_of_boards(command) && has_names)) {
+        return has_names; /* archives of a board, bans */
+    }
+    uint32_t spec_count = key_specs_of(entry->command, &specs);
+    for (uint32_t i = 0; i < spec_count; i++) {
+        struct key_walk walk = key_spec_walk(&specs[i], &entry->request);
+        if (walk.end == 0) {
+            return true;
+        }
+        for (; walk.next < walk.end; walk.next += walk.step) {
+            struct bytes name = entry->request.args[walk.next];
+            if (persistence_is_unwritten(persistence, unwritten_key(session->database, name))) {
+                return true;
+            }
+        }
+    }
+    return spec_count == 0;
+}
+
+/* The one key that the reply shows, as unwritten_key has it; 0: there are others, or that is not certain. */
+static uint64_t tick_output_shown_key(const struct session *session,
+                                      const struct queue_entry *entry) {
+    const struct key_spec *specs;
+    if (!tick_output_is_of_its_keys(entry) ||
+        tick_output_is_of_boards(command_by_index(entry->command)) ||
+        key_specs_of(entry->command, &specs) != 1) {
+        return 0;
+    }
+    struct key_walk walk = key_spec_walk(&specs[0], &entry->request);
+    bool is_one = walk.next < walk.end && walk.next + walk.step >= walk.end;
+    return is_one ? unwritten_key(session->database, entry->request.args[walk.next]) : 0;
+}
+
 void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
                       const struct queue_entry *entry) {
     struct server *server = connection->tick->server;
@@ -160,9 +231,9 @@ void tick_hold_output(struct connection *connection, size_t size_before, bool ha
         connection_withhold_output(connection, size_before, group, 0);
     } else if (holds_readers && entry != NULL && tick_entry_sees_boards(entry) &&
                !(tick_output_is_stuck(server) &&
-                 !shown_is_unwritten(server->persistence, &connection->session, entry))) {
+                 !tick_output_is_unwritten(server->persistence, &connection->session, entry))) {
         connection_withhold_output(connection, size_before, group,
-                                   shown_key(&connection->session, entry));
+                                   tick_output_shown_key(&connection->session, entry));
     }
 }
 
@@ -214,10 +285,6 @@ bool tick_finish_pushed(struct tick *tick) {
         tick_output_finish_first(tick, TICK_PUSHED);
     }
     return tick->lists[TICK_PUSHED].first != NULL;
-}
-
-bool tick_begin_replication(struct tick *tick) {
-    return tick->replicator != NULL && replicator_begin_tick(tick->replicator);
 }
 
 bool tick_end_replication(struct tick *tick) {

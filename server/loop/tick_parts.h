@@ -64,7 +64,7 @@ void tick_finish_dirty(struct tick *tick);
  * does. is_harmless: that command has seen no boards, and none of its client's replies waits. */
 void tick_take_news(struct tick *tick, bool is_harmless);
 bool tick_entry_sees_boards(const struct queue_entry *entry);
-/* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
+/* Hold the reply back if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. entry NULL: it
  * could see all. */
 void tick_hold_output(struct connection *connection, size_t size_before, bool has_changed,
@@ -78,7 +78,6 @@ void tick_drop_outdated(struct server *server, struct session *session, uint64_t
 bool tick_must_release_answers(const struct tick *tick);
 /* Send what clients received without asking, to some of them. true: more are left. */
 bool tick_finish_pushed(struct tick *tick);
-bool tick_begin_replication(struct tick *tick);
 /* What replicas are sent leaves before the replies: a change that is answered is in their sockets,
  * and outlives this process. */
 bool tick_end_replication(struct tick *tick);

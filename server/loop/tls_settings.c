@@ -26,24 +26,17 @@ static struct tls_context_options tls_settings_options_of(const struct settings 
     };
 }
 
-/* Could the link to a master be made (tls-replication)? It makes a context of its own when it is. */
-static bool tls_settings_check_link(const struct settings *settings, const char **failed,
-                                    char *reason) {
-    const struct tls_context_options options = tls_settings_options_of(settings);
-    if (!settings->tls_replication) {
-        return true;
-    }
-    struct ssl_ctx_st *context = tls_context_create_client(&options, failed, reason);
-    tls_context_release(context);
-    return context != NULL;
-}
-
-/* Make the context that the settings describe, if there is a tls-port. false: it cannot be made. */
+/* Make the context that the settings describe, if there is a tls-port, and see whether that of the link to a master
+ * (tls-replication), which makes one of its own when it is made, could be. false: one of them cannot. */
 static bool tls_settings_create(const struct settings *settings, struct ssl_ctx_st **context,
                                 const char **failed, char *reason) {
     const struct tls_context_options options = tls_settings_options_of(settings);
-    if (!tls_settings_check_link(settings, failed, reason)) {
-        return false;
+    if (settings->tls_replication) {
+        struct ssl_ctx_st *link = tls_context_create_client(&options, failed, reason);
+        tls_context_release(link);
+        if (link == NULL) {
+            return false;
+        }
     }
     if (settings->tls_port != 0) {
         *context = tls_context_create(&options, failed, reason);

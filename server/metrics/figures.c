@@ -90,8 +90,8 @@ static void figures_take_sync(const struct server *server, struct figures_replic
         .has_lost_durability = sync->has_lost_durability,
         .wanted = (uint64_t)server->settings.sync_replicas,
         .counted = is_open ? sync->counted : 0,
-        .promises = is_closed ? sync->vote_count : 0,
-        .promises_needed = is_closed ? sync->votes_needed : 0,
+        .votes = is_closed ? sync->vote_count : 0,
+        .votes_needed = is_closed ? sync->votes_needed : 0,
         .unsafe =
             is_open && figures->group > sync->safe_group ? figures->group - sync->safe_group : 0,
         .held_ms = sync_held_ms(sync, server->clock.monotonic_ms),

@@ -39,7 +39,7 @@ struct figures_replication {
         enum sync_state state;
         bool has_lost_durability;
         uint64_t wanted, counted; /* replicas: sync-replicas; those whose acknowledgements count */
-        uint64_t promises, promises_needed;
+        uint64_t votes, votes_needed;
         uint64_t unsafe; /* groups whose answers wait */
         int64_t held_ms;
     } sync;

@@ -497,9 +497,9 @@ static const struct family families[] = {
      "How long answers have waited for replicas, since one of them last made some safe",
      SCALED(replication.sync.held_ms, 1000)},
     {"leaderboard_sync_promises", GAUGE, "Of a closed master: servers that have promised its term",
-     VALUE(replication.sync.promises)},
+     VALUE(replication.sync.votes)},
     {"leaderboard_sync_promises_needed", GAUGE, "So many must have, before it opens",
-     VALUE(replication.sync.promises_needed)},
+     VALUE(replication.sync.votes_needed)},
     {"leaderboard_sync_may_have_forgotten", GAUGE,
      "1: this server has lost durability, and does not count until it is "
      "filled",

@@ -7,8 +7,8 @@
 
 struct monitoring;
 
-/* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed, as is the server. engine_loop is
- * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
+/* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed, as is the server.
+ * engine_loop is the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct monitoring *monitoring_start(int fd, uv_loop_t *engine_loop,
                                                struct server *server, const char *certificate,
                                                const char *key, char *error);

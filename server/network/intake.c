@@ -40,7 +40,7 @@ static void intake_free_batch(struct batch *batch) {
 
 static void intake_take_pieces_back(struct intake *intake, struct batch *batch) {
     struct input_piece *piece;
-    LIST_EMPTY(batch->pieces, piece) {
+    LIST_TAKE_EACH(batch->pieces, piece) {
         intake->piece_count--;
         if (intake->spare_piece_count < SPARE_PIECES_MAX) {
             piece->next = intake->spare_pieces;
@@ -196,10 +196,10 @@ void intake_deinit(struct intake *intake) {
         intake_take_pieces_back(intake, intake->filling);
         intake_free_batch(intake->filling);
     }
-    LIST_EMPTY(intake->spare, batch) {
+    LIST_TAKE_EACH(intake->spare, batch) {
         intake_free_batch(batch);
     }
-    LIST_EMPTY(intake->spare_pieces, piece) {
+    LIST_TAKE_EACH(intake->spare_pieces, piece) {
         memory_free(piece);
     }
 }

@@ -157,7 +157,7 @@ static void network_take_replies(struct network *network) {
                 transport_apply(message->transport, message, bytes);
             }
         }
-        LIST_EMPTY(replies->used, batch) {
+        LIST_TAKE_EACH(replies->used, batch) {
             network_recycle(network, batch);
         }
         replies->next = network->used;
@@ -323,10 +323,10 @@ static void network_keep_replies(struct network *network, struct replies *replie
 void network_reclaim(struct network *network, struct batch *batch) {
     struct outgoing *outgoing;
     struct replies *replies;
-    LIST_EMPTY(batch->written, outgoing) {
+    LIST_TAKE_EACH(batch->written, outgoing) {
         network_free_outgoing(outgoing);
     }
-    LIST_EMPTY(batch->used, replies) {
+    LIST_TAKE_EACH(batch->used, replies) {
         network_keep_replies(network, replies);
     }
 }
@@ -460,18 +460,18 @@ void network_deinit(struct network *network) {
     struct batch *batch;
     struct outgoing *outgoing;
     struct replies *replies;
-    LIST_EMPTY(network->done_first, batch) {
+    LIST_TAKE_EACH(network->done_first, batch) {
         intake_recycle(&network->intake, batch);
     }
     intake_deinit(&network->intake);
-    LIST_EMPTY(network->intake.written, outgoing) {
+    LIST_TAKE_EACH(network->intake.written, outgoing) {
         network_free_outgoing(outgoing);
     }
-    LIST_EMPTY(network->used, replies) {
+    LIST_TAKE_EACH(network->used, replies) {
         memory_free(replies);
     }
     memory_free(network->replies);
-    LIST_EMPTY(network->free_replies, replies) {
+    LIST_TAKE_EACH(network->free_replies, replies) {
         memory_free(replies);
     }
 }

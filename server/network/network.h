@@ -25,7 +25,7 @@
 #include "server/network/intake.h"
 #include "server/network/ring.h"
 #include "server/network/transport.h"
-#include "server/network/wakeup.h"
+#include "server/system/wakeup.h"
 
 /* What a network is made with. All is borrowed. */
 struct network_options {

@@ -21,17 +21,7 @@ enum {
     NAME_MAX_SIZE = 255,
 };
 
-enum tls_state { TLS_SHAKING, TLS_OPEN, TLS_HALF, TLS_ENDED, TLS_STATES };
-enum tls_event { TLS_SHAKEN, TLS_CLIENT_ENDS, TLS_BREAKS, TLS_EVENTS };
-
-static const enum tls_state transitions[TLS_STATES][TLS_EVENTS] = {
-    [TLS_SHAKING] =
-        {[TLS_SHAKEN] = TLS_OPEN, [TLS_CLIENT_ENDS] = TLS_ENDED, [TLS_BREAKS] = TLS_ENDED},
-    [TLS_OPEN] = {[TLS_SHAKEN] = TLS_OPEN, [TLS_CLIENT_ENDS] = TLS_HALF, [TLS_BREAKS] = TLS_ENDED},
-    [TLS_HALF] = {[TLS_SHAKEN] = TLS_HALF, [TLS_CLIENT_ENDS] = TLS_HALF, [TLS_BREAKS] = TLS_ENDED},
-    [TLS_ENDED] =
-        {[TLS_SHAKEN] = TLS_ENDED, [TLS_CLIENT_ENDS] = TLS_ENDED, [TLS_BREAKS] = TLS_ENDED},
-};
+enum tls_state { TLS_SHAKING, TLS_OPEN, TLS_HALF, TLS_ENDED };
 
 struct tls {
     SSL *ssl;
@@ -46,10 +36,6 @@ struct tls {
     const char *error;
     char *peer_name; /* NULL: none */
 };
-
-static void tls_step(struct tls *tls, enum tls_event event) {
-    tls->state = transitions[tls->state][event];
-}
 
 /* ---- the socket ---- */
 
@@ -155,7 +141,7 @@ void tls_end(struct tls *tls) {
     if ((tls->state == TLS_OPEN || tls->state == TLS_HALF) && tls->unwritten == 0) {
         (void)SSL_shutdown(tls->ssl);
     }
-    tls_step(tls, TLS_BREAKS);
+    tls->state = TLS_ENDED;
     tls->is_end_told = true;
     tls->wants_write = false;
 }
@@ -226,7 +212,7 @@ static void tls_break_off(struct tls *tls) {
     if (tls->error == NULL && code != 0 && !ERR_SYSTEM_ERROR(code)) {
         tls->error = tls_explain(tls, code);
     }
-    tls_step(tls, TLS_BREAKS);
+    tls->state = TLS_ENDED;
 }
 
 enum tls_progress tls_handshake(struct tls *tls) {
@@ -234,7 +220,7 @@ enum tls_progress tls_handshake(struct tls *tls) {
     tls->wants_write = false;
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
-        tls_step(tls, TLS_SHAKEN);
+        tls->state = TLS_OPEN;
         tls_note_peer_name(tls);
         return TLS_IS_OPEN;
     }
@@ -258,7 +244,7 @@ static bool tls_handle_nothing(struct tls *tls, int result) {
         tls->wants_write = true;
         return false;
     case SSL_ERROR_ZERO_RETURN:
-        tls_step(tls, TLS_CLIENT_ENDS);
+        tls->state = TLS_HALF;
         return false;
     default:
         break;

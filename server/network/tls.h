@@ -6,8 +6,6 @@
  * writing are as read() and write() are, but that input may be waiting here, of which poll knows
  * nothing: tls_has_input. What is not written must be written again, perhaps with more behind it.
  *
- * HTTP (http/http_server.h) and the tools (tools/link.h) have TLS of their own, and say why.
- *
  * What an unauthenticated client can cost: a handshake has its limits in OpenSSL and in tls_context.c, and the
  * engine ends one that takes too long (loop/connection.c). Renegotiation is off. Of records that
  * hold no data (key updates, warnings) only a few may follow each other. */

@@ -576,7 +576,7 @@ static void transport_close(struct transport *transport) {
     intake->in_flight -= transport->in_flight;
     transport->in_flight = 0;
     LIST_PART(intake->transports, transport);
-    LIST_EMPTY(transport->outgoing_first, outgoing) {
+    LIST_TAKE_EACH(transport->outgoing_first, outgoing) {
         transport_drop_outgoing(transport, outgoing);
     }
     resp_parser_deinit(&transport->parser);

@@ -119,3 +119,11 @@ struct bytes value_find_text(struct value_reader reader, const char *name) {
     }
     return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
 }
+
+uint64_t value_find_list(struct value_reader reader, const char *name, struct value_reader *items) {
+    struct value list = {.kind = VALUE_NULL};
+    if (value_find(reader, name, items)) {
+        list = value_next(items);
+    }
+    return list.kind == VALUE_LIST ? list.count : 0;
+}

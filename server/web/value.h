@@ -34,5 +34,7 @@ MUST_CHECK bool value_find(struct value_reader reader, const char *name,
 /* The same, read: an integer or a text. otherwise, if it is missing or null. */
 int64_t value_find_integer(struct value_reader reader, const char *name, int64_t otherwise);
 struct bytes value_find_text(struct value_reader reader, const char *name);
+/* The same of a list: how many items it has, which *items then reads; 0: there is none. */
+uint64_t value_find_list(struct value_reader reader, const char *name, struct value_reader *items);
 
 #endif

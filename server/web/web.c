@@ -250,11 +250,13 @@ static void web_drop(void *context, struct ask *ask) {
 static void web_end(void *context) {
     struct web *web = context;
     web_views_end(web);
-    while (web->pending_first != NULL) {
-        struct web_query *query = web->pending_first;
-        web_take_back(web, query);
-        if (query != web->history.query) {
-            web_query_destroy(query);
+    for (int i = 0; i < 2; i++) {
+        while (web->pending[i].first != NULL) {
+            struct web_query *query = web->pending[i].first;
+            web_take_back(web, query);
+            if (query != web->history.query) {
+                web_query_destroy(query);
+            }
         }
     }
 }

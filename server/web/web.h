@@ -3,7 +3,7 @@
  *     exchange (http_server.h) --- web_query --- engine          a request
  *     stream                   --- view --------- query          viewers of one page share a view
  *
- * Files: web_query.h (commands and pace), web_engine.h (users), web_boards.c and web_figures.c (routes),
+ * Files: web_query.h (commands and pace), web_engine.c (users), web_boards.c and web_figures.c (routes),
  * web_views.c (server-sent events), web_login.c (cookies), web_pace.c (what the engine may be asked), web_files.c
  * (what the browser loads). All but web_engine.c runs on the HTTP thread. */
 #ifndef SERVER_WEB_H

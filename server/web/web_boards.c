@@ -68,10 +68,8 @@ static void web_boards_put_archive_of(struct web_query *query, struct bytes name
         base.size--;
     }
     base.size -= base.size > 0;
-    if (base.size > 0 && web_boards_find_kept(query, base, &board) &&
-        value_find(board, "archives", &at)) {
-        uint64_t count = value_next(&at).count;
-        for (uint64_t i = 0; i < count; i++) {
+    if (base.size > 0 && web_boards_find_kept(query, base, &board)) {
+        for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
             if (bytes_equal(value_next(&at).text, name)) {
                 json_bytes(&query->json, "archive_of", base);
                 return;

@@ -1,9 +1,7 @@
-/* See web_engine.h.
+/* The engine's side of the page: users, and their commands.
  *
  * A session lives as long as one question: it is in no list of the server's, so it cannot wait, subscribe or
  * be killed, and the commands that the page sends do none of that. */
-#include "server/web/web_engine.h"
-
 #include <stdio.h>
 
 #include "server/acl/acl_check.h"
@@ -13,6 +11,7 @@
 #include "server/dispatch/execute.h"
 #include "server/dispatch/login.h"
 #include "server/durability/persistence.h"
+#include "server/web/web_parts.h"
 
 /* ---- users ---- */
 

@@ -74,40 +74,40 @@ static int64_t web_figures_unix_ms(void) {
 }
 
 static void web_figures_take_sample(struct web_history *history, const struct figures *figures) {
-    struct durations calls = web_figures_sum_of_calls(figures);
-    int64_t now_ms = figures->uptime_ms;
-    if (history->has_last) {
-        int64_t passed_ms = now_ms - history->last_ms;
-        struct durations new_calls = web_figures_since(&calls, &history->last_calls);
-        struct durations new_ticks = web_figures_since(&figures->stats.ticks, &history->last_ticks);
-        unsigned at = (history->first + history->count) % WEB_SAMPLES_MAX;
-        history->samples[at] = (struct web_sample){
-            .at_ms = web_figures_unix_ms(),
-            .operations = web_figures_rate(figures->stats.commands_processed,
-                                           history->last_commands, passed_ms),
-            .input = web_figures_rate(figures->stats.input_bytes, history->last_input, passed_ms),
-            .output =
-                web_figures_rate(figures->stats.output_bytes, history->last_output, passed_ms),
-            .p50_us = web_figures_quantile_us(&new_calls, 0.5),
-            .p99_us = web_figures_quantile_us(&new_calls, 0.99),
-            .tick_us = web_figures_quantile_us(&new_ticks, 0.99),
-            .memory = memory_used(),
-            .clients = figures->clients,
-            .members = web_figures_count_members(figures),
-        };
-        if (history->count < WEB_SAMPLES_MAX) {
-            history->count++;
-        } else {
-            history->first = (history->first + 1) % WEB_SAMPLES_MAX;
-        }
+    const struct web_totals last = history->last;
+    const struct web_totals now = {
+        .uptime_ms = figures->uptime_ms,
+        .commands = figures->stats.commands_processed,
+        .input = figures->stats.input_bytes,
+        .output = figures->stats.output_bytes,
+        .calls = web_figures_sum_of_calls(figures),
+        .ticks = figures->stats.ticks,
+    };
+    history->last = now;
+    if (last.uptime_ms == 0) {
+        return;
     }
-    history->has_last = true;
-    history->last_ms = now_ms;
-    history->last_commands = figures->stats.commands_processed;
-    history->last_input = figures->stats.input_bytes;
-    history->last_output = figures->stats.output_bytes;
-    history->last_calls = calls;
-    history->last_ticks = figures->stats.ticks;
+    int64_t passed_ms = now.uptime_ms - last.uptime_ms;
+    struct durations new_calls = web_figures_since(&now.calls, &last.calls);
+    struct durations new_ticks = web_figures_since(&now.ticks, &last.ticks);
+    unsigned at = (history->first + history->count) % WEB_SAMPLES_MAX;
+    history->samples[at] = (struct web_sample){
+        .at_ms = web_figures_unix_ms(),
+        .operations = web_figures_rate(now.commands, last.commands, passed_ms),
+        .input = web_figures_rate(now.input, last.input, passed_ms),
+        .output = web_figures_rate(now.output, last.output, passed_ms),
+        .p50_us = web_figures_quantile_us(&new_calls, 0.5),
+        .p99_us = web_figures_quantile_us(&new_calls, 0.99),
+        .tick_us = web_figures_quantile_us(&new_ticks, 0.99),
+        .memory = memory_used(),
+        .clients = figures->clients,
+        .members = web_figures_count_members(figures),
+    };
+    if (history->count < WEB_SAMPLES_MAX) {
+        history->count++;
+    } else {
+        history->first = (history->first + 1) % WEB_SAMPLES_MAX;
+    }
 }
 
 static void web_figures_sample_is_there(struct web_query *query) {
@@ -320,6 +320,83 @@ static void web_figures_put_commands(struct json *json, const struct figures *fi
     json_close(json, ']');
 }
 
+/* ---- replication: the role, the link to the master, and the replicas ---- */
+
+static void web_figures_put_error(struct json *json, const char *error) {
+    if (error[0] != '\0') {
+        json_text(json, "error", bytes_from_text(error));
+    } else {
+        json_null(json, "error");
+    }
+}
+
+static void web_figures_put_master(struct json *json, const struct figures_replication *figures) {
+    if (!figures->is_replica) {
+        json_null(json, "master");
+        return;
+    }
+    json_open(json, "master", '{');
+    json_text(json, "address", bytes_from_text(figures->master));
+    json_text(json, "link", bytes_from_text(replication_link_name(figures->link)));
+    json_integer(json, "heard_ms", figures->heard_ms);
+    json_integer(json, "down_ms", figures->down_ms);
+    json_integer(json, "unapplied_groups", (int64_t)figures->unapplied_groups);
+    json_integer(json, "copy_size", (int64_t)figures->copy_size);
+    json_integer(json, "copied_size", (int64_t)figures->copy_read_size);
+    web_figures_put_error(json, figures->error);
+    json_close(json, '}');
+}
+
+static const char *const replica_states[] = {[REPLICA_HANDSHAKE] = "handshake",
+                                             [REPLICA_WAITS] = "waiting",
+                                             [REPLICA_COPIES] = "copying",
+                                             [REPLICA_ONLINE] = "online"};
+
+static void web_figures_put_replicas(struct json *json, const struct figures_replication *figures) {
+    json_integer(json, "replica_count", (int64_t)figures->replicas);
+    json_open(json, "replicas", '[');
+    for (uint32_t i = 0; i < figures->shown; i++) {
+        const struct figures_replica *replica = &figures->shown_replicas[i];
+        json_open(json, NULL, '{');
+        json_text(json, "address", bytes_from_text(replica->address));
+        json_text(json, "state", bytes_from_text(replica_states[replica->state]));
+        json_integer(json, "lag_groups", (int64_t)replica->lag_groups);
+        json_integer(json, "heard_ms", replica->lag_ms);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void web_figures_put_sync(struct json *json, const struct figures_replication *figures) {
+    if (figures->sync.state == SYNC_OFF) {
+        json_null(json, "sync");
+        return;
+    }
+    json_open(json, "sync", '{');
+    json_text(json, "state", bytes_from_text(sync_state_name(figures->sync.state)));
+    json_integer(json, "replicas_wanted", (int64_t)figures->sync.wanted);
+    json_integer(json, "replicas_counted", (int64_t)figures->sync.counted);
+    json_boolean(json, "may_have_forgotten", figures->sync.has_lost_durability);
+    json_integer(json, "promises", (int64_t)figures->sync.votes);
+    json_integer(json, "promises_needed", (int64_t)figures->sync.votes_needed);
+    json_integer(json, "unacknowledged_groups", (int64_t)figures->sync.unsafe);
+    json_integer(json, "held_ms", figures->sync.held_ms);
+    json_close(json, '}');
+}
+
+static void web_figures_put_replication(struct json *json,
+                                        const struct figures_replication *figures) {
+    json_open(json, "replication", '{');
+    json_text(json, "role", bytes_from_text(figures->is_replica ? "replica" : "master"));
+    json_integer(json, "group", (int64_t)figures->group);
+    json_boolean(json, "failing_over", figures->is_failing_over);
+    json_integer(json, "backlog", (int64_t)figures->backlog_size);
+    web_figures_put_master(json, figures);
+    web_figures_put_replicas(json, figures);
+    web_figures_put_sync(json, figures);
+    json_close(json, '}');
+}
+
 static bool web_figures_print_server(struct web_query *query) {
     struct json *json = &query->json;
     const struct figures *figures = query->figures;
@@ -351,7 +428,7 @@ static bool web_figures_print_server(struct web_query *query) {
     web_figures_put_tick(json, stats);
     web_figures_put_memory(json, figures);
     web_figures_put_journal(json, &figures->kept);
-    web_put_replication(json, &figures->replication);
+    web_figures_put_replication(json, &figures->replication);
     web_figures_put_databases(json, figures);
     web_figures_put_commands(json, figures);
     json_close(json, '}');

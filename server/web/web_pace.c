@@ -1,5 +1,8 @@
 /* How much the page asks of the engine at a time, and how much memory all of it holds: see web_query.h. */
+#include "codec/list.h"
 #include "server/web/web_parts.h"
+
+enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
 
 static void web_pace_refill(struct web *web) {
     enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
@@ -16,57 +19,43 @@ static void web_pace_refill(struct web *web) {
 }
 
 static void web_pace_ask(struct web *web, struct web_query *query) {
-    enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
     web->budgets_ns[query->is_view] -= EXPECTED_NS;
     query->state = WEB_QUERY_ASKED;
     http_server_ask(web->http, &query->ask);
 }
 
 void web_note_answer(struct web *web, const struct web_query *query) {
-    enum { EXPECTED_NS = 20000 };
     web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
     web->answered_ns += query->elapsed_ns;
 }
 
-/* Those that wait, in order, as far as the budgets go. */
-static void web_pace_ask_pending(struct web *web) {
-    struct web_query **at = &web->pending_first;
-    web->pending_last = NULL;
-    while (*at != NULL) {
-        struct web_query *query = *at;
-        if (web->budgets_ns[query->is_view] > 0) {
-            *at = query->next;
-            web->pending_count--;
-            web_pace_ask(web, query);
-        } else {
-            web->pending_last = query;
-            at = &query->next;
-        }
+/* It waits no more. */
+static void web_pace_leave(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    if (pending->last == query) {
+        pending->last = query->previous;
     }
+    LIST_PART(pending->first, query);
+    web->pending_count--;
 }
 
 void web_put(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
     web_pace_refill(web);
-    if (web->pending_first == NULL && web->budgets_ns[query->is_view] > 0) {
+    if (pending->first == NULL && web->budgets_ns[query->is_view] > 0) {
         web_pace_ask(web, query);
         return;
     }
     query->state = WEB_QUERY_WAITS;
-    query->next = NULL;
     web->pending_count++;
     /* What is begun is finished first: so under load some are, and not none. */
-    if (query->round > 0) {
-        query->next = web->pending_first;
-        web->pending_first = query;
-        web->pending_last = web->pending_last != NULL ? web->pending_last : query;
-        return;
-    }
-    if (web->pending_last != NULL) {
-        web->pending_last->next = query;
+    if (query->round > 0 || pending->first == NULL) {
+        LIST_JOIN(pending->first, query);
+        pending->last = pending->last != NULL ? pending->last : query;
     } else {
-        web->pending_first = query;
+        query->previous = pending->last;
+        LIST_APPEND(pending->first, pending->last, query);
     }
-    web->pending_last = query;
 }
 
 bool web_take_memory(struct web *web, size_t size) {
@@ -83,21 +72,17 @@ void web_give_memory(struct web *web, size_t size) {
 }
 
 void web_take_back(struct web *web, struct web_query *query) {
-    struct web_query **at = &web->pending_first;
-    web->pending_last = NULL;
-    while (*at != NULL) {
-        if (*at == query) {
-            *at = query->next;
-            web->pending_count--;
-        } else {
-            web->pending_last = *at;
-            at = &(*at)->next;
-        }
-    }
+    web_pace_leave(web, query);
     query->state = WEB_QUERY_NEW;
 }
 
 void web_pace_step(struct web *web) {
     web_pace_refill(web);
-    web_pace_ask_pending(web);
+    for (int i = 0; i < 2; i++) {
+        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
+            struct web_query *query = web->pending[i].first;
+            web_pace_leave(web, query);
+            web_pace_ask(web, query);
+        }
+    }
 }

@@ -3,7 +3,6 @@
 #define SERVER_WEB_PARTS_H
 
 #include "server/web/web.h"
-#include "server/web/web_engine.h"
 #include "server/web/web_query.h"
 
 enum {
@@ -46,6 +45,25 @@ struct web_request {
     uint64_t version;                    /* of what it was sent last */
     char cookie[WEB_COOKIE_MAX];         /* for the reply */
 };
+
+/* ---- the engine's side, users and their commands: web_engine.c ---- */
+
+struct web_engine {
+    struct server *server;
+    struct acl_user *public_user; /* NULL: nothing is public */
+    struct asks *asks;
+    struct web_query *held_first; /* whose answers wait (dispatch/commit_wait.h); next */
+};
+
+/* false: error (HTTP_ERROR_MAX) says what of web-public is wrong. */
+MUST_CHECK bool web_engine_init(struct web_engine *engine, struct server *server, char *error);
+void web_engine_deinit(struct web_engine *engine);
+/* Answer a struct web_query (ask.h). */
+bool web_engine_answer(void *engine, struct ask *ask);
+/* Give back the answers that wait no more, and those that are never to be sent, as WEB_LOADING. */
+void web_engine_release_answers(struct web_engine *engine);
+/* A password: is the user's digest kept? */
+enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
 
 /* ---- logins: web_login.c ---- */
 
@@ -106,14 +124,16 @@ struct web_sample {
     uint64_t p50_us, p99_us, tick_us;
     uint64_t memory, clients, members;
 };
+struct web_totals {
+    int64_t uptime_ms;
+    uint64_t commands, input, output;
+    struct durations calls, ticks;
+};
 struct web_history {
     struct web_query *query; /* asks for the next sample; borrowed while it is asked */
     bool is_asked;
     int64_t asked_ms;
-    bool has_last;
-    int64_t last_ms; /* unix */
-    uint64_t last_commands, last_input, last_output;
-    struct durations last_calls, last_ticks;
+    struct web_totals last; /* of the sample before; all zeros: there was none */
     struct web_sample samples[WEB_SAMPLES_MAX];
     unsigned count, first;
 };
@@ -132,11 +152,6 @@ void web_take_back(struct web *web, struct web_query *query);
 void web_note_answer(struct web *web, const struct web_query *query);
 /* Ask what waits, as far as it may be asked now. */
 void web_pace_step(struct web *web);
-
-/* ---- web_replication.c ---- */
-
-/* "replication": {...} */
-void web_put_replication(struct json *json, const struct figures_replication *figures);
 
 /* ---- files: web_files.c ---- */
 
@@ -158,9 +173,11 @@ struct web_avatars {
 struct web {
     struct http_server *http;
     struct http_handler handler;
-    struct web_engine engine;                       /* the engine's thread's */
-    const struct settings *settings;                /* those of web- are fixed */
-    struct web_query *pending_first, *pending_last; /* waiting for the pace */
+    struct web_engine engine;        /* the engine's thread's */
+    const struct settings *settings; /* those of web- are fixed */
+    struct web_pending {
+        struct web_query *first, *last;
+    } pending[2]; /* waiting for the pace: for requests, for views */
     unsigned pending_count;
     int64_t budgets_ns[2]; /* for requests, for views: what may be asked now, negative: overdrawn */
     int64_t budgets_at_ms;

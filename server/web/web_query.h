@@ -100,7 +100,7 @@ struct web_query {
     struct ask ask; /* first */
     struct web *web;
     const struct web_route *route;
-    struct web_query *next; /* of those that wait */
+    struct web_query *next, *previous; /* of those that wait */
     enum web_query_state state;
     bool is_view;
     bool is_left; /* nobody waits for it: it is freed when the engine has given it back */

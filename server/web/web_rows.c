@@ -48,7 +48,6 @@ bool web_find_map(struct value_reader map, const char *name, struct value_reader
     return value_next(&at).kind == VALUE_MAP;
 }
 
-/* Whether it can be written to now, and until when. */
 void web_put_state(struct json *json, struct value_reader board) {
     struct value_reader period;
     bool has_period = web_find_map(board, "period", &period);
@@ -85,11 +84,7 @@ static void web_rows_put_period(struct json *json, struct value_reader board) {
 static void web_rows_put_archives(struct json *json, struct value_reader board) {
     struct value_reader at;
     json_open(json, "archives", '[');
-    struct value list = {.kind = VALUE_NULL};
-    if (value_find(board, "archives", &at)) {
-        list = value_next(&at);
-    }
-    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
+    for (uint64_t left = value_find_list(board, "archives", &at); left > 0; left--) {
         json_open(json, NULL, '{');
         json_bytes(json, "name", value_next(&at).text);
         json_close(json, '}');
@@ -97,7 +92,6 @@ static void web_rows_put_archives(struct json *json, struct value_reader board) 
     json_close(json, ']');
 }
 
-/* What LB.LIST and LB.INFO have in common. */
 void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
                    struct value_reader board) {
     json_bytes(json, "name", name);
@@ -113,21 +107,17 @@ void web_put_board(struct json *json, const struct web_query *query, struct byte
     web_rows_put_archives(json, board);
 }
 
-/* The names of the layout's fields, and how many there are. */
 uint64_t web_count_fields(struct value_reader board) {
     struct value_reader at;
-    return value_find(board, "fields", &at) ? value_next(&at).count : 0;
+    return value_find_list(board, "fields", &at);
 }
 
 void web_put_field_names(struct json *json, struct value_reader board) {
     struct value_reader at;
     json_open(json, "fields", '[');
-    if (value_find(board, "fields", &at)) {
-        uint64_t count = value_next(&at).count;
-        for (uint64_t i = 0; i < count; i++) {
-            web_rows_put_text_or_null(json, NULL, value_find_text(at, "name"));
-            value_skip(&at);
-        }
+    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
+        web_rows_put_text_or_null(json, NULL, value_find_text(at, "name"));
+        value_skip(&at);
     }
     json_close(json, ']');
 }
@@ -135,20 +125,17 @@ void web_put_field_names(struct json *json, struct value_reader board) {
 void web_put_fields(struct json *json, struct value_reader board) {
     struct value_reader at;
     json_open(json, "fields", '[');
-    if (value_find(board, "fields", &at)) {
-        uint64_t count = value_next(&at).count;
-        for (uint64_t i = 0; i < count; i++) {
-            json_open(json, NULL, '{');
-            web_put_text_of(json, at, "name");
-            web_put_integer_of(json, at, "bits");
-            web_put_text_of(json, at, "order");
-            web_put_flag_of(json, at, "signed");
-            web_put_integer_of(json, at, "scale");
-            web_put_text_of(json, at, "lowest");
-            web_put_text_of(json, at, "highest");
-            json_close(json, '}');
-            value_skip(&at);
-        }
+    for (uint64_t left = value_find_list(board, "fields", &at); left > 0; left--) {
+        json_open(json, NULL, '{');
+        web_put_text_of(json, at, "name");
+        web_put_integer_of(json, at, "bits");
+        web_put_text_of(json, at, "order");
+        web_put_flag_of(json, at, "signed");
+        web_put_integer_of(json, at, "scale");
+        web_put_text_of(json, at, "lowest");
+        web_put_text_of(json, at, "highest");
+        json_close(json, '}');
+        value_skip(&at);
     }
     json_close(json, ']');
 }
@@ -161,7 +148,6 @@ void web_put_data_names(struct json *json, const struct web_query *query) {
     json_close(json, ']');
 }
 
-/* Fields of the member's hash: an array of values, or null where there is no hash. */
 void web_put_data(struct json *json, const struct web_query *query, struct value_reader *reader) {
     if (query->data.pattern.at == NULL) {
         return;
@@ -179,7 +165,6 @@ void web_put_data(struct json *json, const struct web_query *query, struct value
     json_close(json, '}');
 }
 
-/* A number may come as one, or as its text. */
 void web_put_number_text(struct json *json, const char *key, struct value value) {
     char text[BYTES_INTEGER_TEXT_MAX];
     if (value.kind == VALUE_INTEGER) {
@@ -221,7 +206,6 @@ void web_put_record(struct json *json, const struct web_query *query, const char
     json_close(json, '}');
 }
 
-/* An array of records, of which some may be null. */
 void web_put_rows(struct json *json, const struct web_query *query, const char *key,
                   uint64_t field_count, struct value_reader reader) {
     struct value list = value_next(&reader);

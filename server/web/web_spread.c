@@ -179,10 +179,9 @@ static void web_spread_keep_ends(struct web_query *query) {
     char line[32];
     struct value_reader reader = web_reply(query, 1);
     struct value list = value_next(&reader);
-    if (!value_find(web_reply(query, 0), "fields", &fields) || list.count < QUANTILES) {
+    if (value_find_list(web_reply(query, 0), "fields", &fields) == 0 || list.count < QUANTILES) {
         return;
     }
-    (void)value_next(&fields);
     bool is_ascending = bytes_equal(value_find_text(fields, "order"), BYTES("asc"));
     const char *upper = is_ascending ? "0.1" : "0.9";
     int size =
@@ -261,8 +260,7 @@ static bool web_spread_print_histogram(struct web_query *query) {
     }
     struct value_reader board = web_reply(query, 0);
     web_begin_reply(query, &board);
-    if (value_find(board, "fields", &fields)) {
-        (void)value_next(&fields);
+    if (value_find_list(board, "fields", &fields) > 0) {
         json_text(json, "field", value_find_text(fields, "name"));
         json_text(json, "order", value_find_text(fields, "order"));
     }
@@ -309,11 +307,8 @@ static bool web_spread_print_archives(struct web_query *query) {
         if (web_reply_is_error(query, 0)) {
             return false;
         }
-        struct value list = {.kind = VALUE_NULL};
-        if (value_find(web_reply(query, 0), "archives", &at)) {
-            list = value_next(&at);
-        }
-        for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count && i < ARCHIVES_MAX; i++) {
+        uint64_t count = value_find_list(web_reply(query, 0), "archives", &at);
+        for (uint64_t i = 0; i < count && i < ARCHIVES_MAX; i++) {
             web_keep_bulk(query, value_next(&at).text);
         }
         return true;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/network/ring.h"
-#include "server/network/wakeup.h"
+#include "server/system/wakeup.h"
 #include "tests/support/random.h"
 
 enum { ITEMS = 100000000, ITEMS_SHORT = 200000 };

@@ -1,5 +1,5 @@
 /* See wakeup.h. */
-#include "server/network/wakeup.h"
+#include "server/system/wakeup.h"
 
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -10,11 +10,15 @@ static void wakeup_on_poll(uv_poll_t *poll, int status, int events) {
     uint64_t count;
     (void)status;
     (void)events;
-    (void)!read(wakeup->fd, &count, sizeof count); /* the loop's check handle does the work */
+    (void)!read(wakeup->fd, &count, sizeof count);
+    if (wakeup->on_wake != NULL) {
+        wakeup->on_wake(wakeup->context);
+    }
 }
 
 bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop) {
     wakeup->is_asleep = false;
+    wakeup->on_wake = NULL;
     wakeup->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wakeup->fd < 0) {
         return false;
