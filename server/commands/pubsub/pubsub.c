@@ -209,29 +209,21 @@ static const struct command_cost publish_cost =
     COST_ROW(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
              "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
 
-const struct command command_publish = {
-    .name = "PUBLISH",
-    .syntax = "channel message",
-    .summary = "Send a message to the subscribers of a channel",
-    .complexity =
-        "O(n + m) in the subscribers of the channel and the patterns that anyone subscribes to",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
-    .channels = COMMAND_CHANNELS_PUBLISH,
-    .cost = &publish_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = publish_run,
-};
-const struct command command_spublish = {
-    .name = "SPUBLISH",
-    .syntax = "shardchannel message",
-    .summary = "Send a message to those who subscribed to the channel by SSUBSCRIBE",
-    .complexity = "O(n) in the subscribers of the channel",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
-    .channels = COMMAND_CHANNELS_PUBLISH,
-    .cost = &publish_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = publish_run,
-};
+#define PUBLISH_ENTRY(word, channel, who, of, kind)                                                \
+    {                                                                                              \
+        .name = word, .syntax = channel " message", .summary = "Send a message to " who,           \
+        .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,          \
+        .channels = COMMAND_CHANNELS_PUBLISH, .cost = &publish_cost,                               \
+        .variant = VARIANT(kind, NULL), .run = publish_run                                         \
+    }
+
+const struct command command_publish = PUBLISH_ENTRY(
+    "PUBLISH", "channel", "the subscribers of a channel",
+    " + m) in the subscribers of the channel and the patterns that anyone subscribes to",
+    SUBSCRIPTION_CHANNEL);
+const struct command command_spublish =
+    PUBLISH_ENTRY("SPUBLISH", "shardchannel", "those who subscribed to the channel by SSUBSCRIBE",
+                  ") in the subscribers of the channel", SUBSCRIPTION_SHARD);
 
 /* ---- PUBSUB ---- */
 
