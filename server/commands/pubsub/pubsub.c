@@ -124,28 +124,19 @@ const struct command command_ssubscribe =
 
 /* ---- UNSUBSCRIBE ---- */
 
-struct goodbye {
-    const struct call *call;
-    int64_t count; /* before this channel */
-};
-
-static void pubsub_reply_gone(void *context, struct bytes name) {
-    struct goodbye *goodbye = context;
-    pubsub_reply_change(goodbye->call->reply, pubsub_variant_of(goodbye->call)->word, name,
-                        --goodbye->count);
-}
-
 /* They are freed in steps, however many they are. */
 static void pubsub_unsubscribe_all(const struct call *call, enum subscription_kind kind) {
-    struct session *session = call->session;
-    struct goodbye goodbye = {.call = call, .count = pubsub_shown_count(session, kind)};
-    if (session->subscriptions.counts[kind] == 0) {
-        pubsub_reply_change(call->reply, pubsub_variant_of(call)->word, (struct bytes){.at = NULL},
-                            goodbye.count);
-        return;
+    struct subscription_list *list = &call->session->subscriptions;
+    const char *word = pubsub_variant_of(call)->word;
+    int64_t count = pubsub_shown_count(call->session, kind);
+    const struct subscription *each = subscription_first(list, kind);
+    if (each == NULL) {
+        pubsub_reply_change(call->reply, word, (struct bytes){.at = NULL}, count);
     }
-    subscription_each(&session->subscriptions, kind, pubsub_reply_gone, &goodbye);
-    subscription_clear(&call->server->subscriptions, &session->subscriptions, kind);
+    for (; each != NULL; each = subscription_next(each)) {
+        pubsub_reply_change(call->reply, word, subscription_name(each), --count);
+    }
+    subscription_clear(&call->server->subscriptions, list, kind);
 }
 
 static void unsubscribe_run(struct call *call) {
