@@ -30,6 +30,18 @@ static inline struct bytes bytes_behind(struct bytes text, size_t size) {
     return (struct bytes){.at = text.at + size, .size = text.size - size};
 }
 
+/* Take the next line from the front of *text, without its line end; false at the end. */
+MUST_CHECK static inline bool bytes_take_line(struct bytes *text, struct bytes *line) {
+    if (text->size == 0) {
+        return false;
+    }
+    const char *end = (const char *)memchr(text->at, '\n', text->size);
+    *line =
+        (struct bytes){.at = text->at, .size = end != NULL ? (size_t)(end - text->at) : text->size};
+    *text = bytes_behind(*text, line->size + (end != NULL));
+    return true;
+}
+
 static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     uint64_t word_a;
     uint64_t word_b;

@@ -199,32 +199,30 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
 
 /* ---- after a change ---- */
 
-struct hearing {
-    const struct acl_user *user;
-    bool is_pattern;
-    bool is_denied;
-};
-
-static void acl_check_channel(void *context, struct bytes name) {
-    struct hearing *hearing = context;
-    bool is_heard = false;
-    for (uint32_t i = 0; !is_heard && i < hearing->user->selector_count; i++) {
-        const struct acl_selector *selector = hearing->user->selectors[i];
-        is_heard = acl_check_may_hear(selector, name, hearing->is_pattern) &&
-                   (hearing->is_pattern || acl_check_may_follow(selector, name));
+static bool acl_check_hears(const struct acl_user *user, enum subscription_kind kind,
+                            struct bytes name) {
+    bool is_pattern = kind == SUBSCRIPTION_PATTERN;
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (acl_check_may_hear(selector, name, is_pattern) &&
+            (is_pattern || acl_check_may_follow(selector, name))) {
+            return true;
+        }
     }
-    hearing->is_denied |= !is_heard;
+    return false;
 }
 
 /* Does a client subscribe to a channel that it may not? */
 static bool acl_check_hears_too_much(const struct session *session) {
-    struct hearing hearing = {.user = session->user};
-    for (unsigned kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
-        hearing.is_pattern = kind == SUBSCRIPTION_PATTERN;
-        subscription_each(&session->subscriptions, (enum subscription_kind)kind, acl_check_channel,
-                          &hearing);
+    for (enum subscription_kind kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
+        const struct subscription *each = subscription_first(&session->subscriptions, kind);
+        for (; each != NULL; each = subscription_next(each)) {
+            if (!acl_check_hears(session->user, kind, subscription_name(each))) {
+                return true;
+            }
+        }
     }
-    return hearing.is_denied;
+    return false;
 }
 
 static bool acl_check_may_monitor(const struct acl_user *user) {

@@ -35,9 +35,9 @@ const char *acl_deny(struct server *server, const struct session *session, uint3
 MUST_CHECK bool acl_check_pattern(const struct call *call, struct bytes pattern, bool is_key,
                                   unsigned access);
 
-/* After a change of users: what the sessions may do, and who may no longer be connected. user: the one
- * that has changed, NULL: any may. Subscribers that lack the right to a channel, or to the board of one, are closed, and
- * monitors that lack the right to MONITOR. */
+/* After a change of users, refresh the rights of the sessions, and close subscribers that have no right
+ * to one of their channels, or to the board that it is about, and monitors without the right to
+ * MONITOR. user: the one that has changed; NULL: any may have. */
 void acl_refresh(struct server *server, const struct acl_user *user);
 
 #endif

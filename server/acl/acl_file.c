@@ -187,15 +187,6 @@ static void acl_file_end(struct reading *reading) {
 
 /* ---- the settings' lines ---- */
 
-static struct bytes acl_file_next_line(struct bytes *text) {
-    const char *end_of_line = memchr(text->at, '\n', text->size);
-    size_t size = end_of_line != NULL ? (size_t)(end_of_line - text->at) : text->size;
-    struct bytes line = {.at = text->at, .size = size};
-    size += end_of_line != NULL;
-    *text = (struct bytes){.at = text->at + size, .size = text->size - size};
-    return line;
-}
-
 static bool acl_file_read_settings(struct server *server, char *error) {
     struct reading reading;
     if (server->settings.user_lines == NULL) {
@@ -204,8 +195,8 @@ static bool acl_file_read_settings(struct server *server, char *error) {
     struct bytes text = bytes_from_text(server->settings.user_lines);
     bool is_fine =
         acl_file_begin_reading(&reading, server, &server->acl.users, error, SETTING_ERROR_MAX);
-    for (; is_fine && text.size > 0;) {
-        is_fine = acl_file_read_setting(&reading, acl_file_next_line(&text));
+    for (struct bytes line; is_fine && bytes_take_line(&text, &line);) {
+        is_fine = acl_file_read_setting(&reading, line);
         if (is_fine && server->acl.users.count > ACL_USERS_MAX) {
             acl_file_complain(&reading, "at most %d users", (int)ACL_USERS_MAX);
             is_fine = false;
@@ -232,8 +223,9 @@ static bool acl_file_read(const struct server *server, const char *path, struct 
     }
     struct bytes rest = {.at = text, .size = size};
     is_fine = acl_file_begin_reading(&reading, server, users, error, ACL_FILE_ERROR_MAX - 100);
-    for (unsigned number = 1; reading.words != NULL && rest.size > 0; number++) {
-        is_fine &= acl_file_read_file_line(&reading, path, number, acl_file_next_line(&rest));
+    struct bytes line;
+    for (unsigned number = 1; reading.words != NULL && bytes_take_line(&rest, &line); number++) {
+        is_fine &= acl_file_read_file_line(&reading, path, number, line);
         if (users->count > ACL_USERS_MAX) {
             acl_file_complain(&reading, "%s:%u: at most %d users. ", path, number,
                               (int)ACL_USERS_MAX);
@@ -410,8 +402,7 @@ static void acl_file_put_user(struct reading *reading, const struct server *serv
                               const struct acl_user *user, struct buffer *out) {
     struct bytes text =
         bytes_from_text(server->settings.user_lines != NULL ? server->settings.user_lines : "");
-    while (text.size > 0) {
-        struct bytes line = acl_file_next_line(&text);
+    for (struct bytes line; bytes_take_line(&text, &line);) {
         if (line.size >= user->name.size && memcmp(line.at, user->name.at, user->name.size) == 0 &&
             (line.size == user->name.size || line.at[user->name.size] == ' ')) {
             if (acl_file_is_as_it_was(reading, server, line)) {

@@ -73,7 +73,8 @@ void acl_list_remove(struct acl_list *list, uint32_t index) {
     memmove(&list->at[index], &list->at[index + 1], (list->count - index) * sizeof list->at[0]);
 }
 
-bool acl_list_copy(struct acl_list *into, const struct acl_list *from) {
+/* into is empty. false: out of memory, and it still is. */
+static bool acl_user_copy_list(struct acl_list *into, const struct acl_list *from) {
     for (uint32_t i = 0; i < from->count; i++) {
         if (!acl_list_add(into, from->at[i].text, from->at[i].value)) {
             acl_list_deinit(into);
@@ -255,10 +256,10 @@ static bool acl_user_copy_selector(struct acl_selector *into, const struct acl_s
     into->has_all_commands = from->has_all_commands;
     into->is_from_all = from->is_from_all;
     memcpy(into->commands, from->commands, sizeof into->commands);
-    return acl_list_copy(&into->rules, &from->rules) &&
-           acl_list_copy(&into->first_args, &from->first_args) &&
-           acl_list_copy(&into->keys.list, &from->keys.list) &&
-           acl_list_copy(&into->channels.list, &from->channels.list);
+    return acl_user_copy_list(&into->rules, &from->rules) &&
+           acl_user_copy_list(&into->first_args, &from->first_args) &&
+           acl_user_copy_list(&into->keys.list, &from->keys.list) &&
+           acl_user_copy_list(&into->channels.list, &from->channels.list);
 }
 
 /* ---- a user ---- */
@@ -296,7 +297,7 @@ void acl_user_destroy(struct acl_user *user) {
 
 struct acl_user *acl_user_copy(const struct acl_user *user) {
     struct acl_user *copy = acl_user_create_bare(user->name);
-    bool is_fine = copy != NULL && acl_list_copy(&copy->passwords, &user->passwords);
+    bool is_fine = copy != NULL && acl_user_copy_list(&copy->passwords, &user->passwords);
     for (uint32_t i = 0; is_fine && i < user->selector_count; i++) {
         struct acl_selector *selector = acl_user_add_selector(copy, false);
         is_fine = selector != NULL && acl_user_copy_selector(selector, user->selectors[i]);

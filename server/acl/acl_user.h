@@ -37,8 +37,6 @@ struct acl_text *acl_list_find(const struct acl_list *list, struct bytes text, u
 MUST_CHECK bool acl_list_add(struct acl_list *list, struct bytes text, uint32_t value);
 /* The others stay in order. */
 void acl_list_remove(struct acl_list *list, uint32_t index);
-/* into is empty. false: out of memory, and it still is. */
-MUST_CHECK bool acl_list_copy(struct acl_list *into, const struct acl_list *from);
 
 struct server;
 struct session;

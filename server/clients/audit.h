@@ -6,9 +6,9 @@
  *     ... audit maxmemory reached user="default" addr=... id=7 command=zadd used=1048640 maxmemory=1048576
  *
  * A command's entry names its class; server/dispatch/execute.c writes the line when the command has
- * run. What was carried out is always written. Of what was refused (result=error, a wrong password, maxmemory)
- * so many lines of each class are written within a window of time; the rest is counted, and the count logged when the
- * window is over:
+ * run. What was carried out is always written. Of what was refused (result=error, a wrong password,
+ * maxmemory) only a limited number of lines of each class is written within a window of time; the
+ * rest is counted, and the count is logged when the window ends:
  *
  *     ... audit lines left out class=auth count=3021
  *

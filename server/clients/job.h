@@ -63,8 +63,8 @@ struct job *jobs_find_done(const struct server *server);
 void job_answer(struct server *server, struct job *job, struct reply *reply);
 /* The client is gone. */
 void job_leave(struct server *server, struct session *session);
-/* The history has changed (replication_begin_epoch): end the jobs that write where they are. Who waits gets
- * an error and is closed, as clients that wait for a key are. Durable jobs stay in the keys, and resume
+/* The history has changed (replication_begin_epoch): end the jobs that write where they are. Their clients
+ * get an error and are closed, as clients that wait for a key are. Durable jobs stay in the keys, and resume
  * where those are changed next: here, or by another master. */
 void jobs_end_durable(struct server *server);
 /* End all jobs where they are. */

@@ -73,14 +73,10 @@ void stats_sample(struct stats *stats, int64_t monotonic_ms) {
 }
 
 uint64_t stats_percentile_us(const struct stats_command *command, double share) {
-    uint64_t total = 0;
-    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
-        total += command->calls.buckets[i];
-    }
     uint64_t seen = 0;
     for (int i = 0; i < DURATIONS_BUCKETS; i++) {
         seen += command->calls.buckets[i];
-        if (seen > 0 && (double)seen >= share * (double)total) {
+        if (seen > 0 && (double)seen >= share * (double)command->calls.count) {
             return (uint64_t)1 << i;
         }
     }

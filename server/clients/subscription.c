@@ -347,15 +347,6 @@ void subscription_deinit(struct subscriptions *all) {
 
 /* ---- visits ---- */
 
-void subscription_each(const struct subscription_list *list, enum subscription_kind kind,
-                       subscription_visit *visit, void *context) {
-    const struct subscriber *subscriber = list->subscribers[kind];
-    const struct subscription *subscription = subscriber != NULL ? subscriber->first : NULL;
-    for (; subscription != NULL; subscription = subscription->own_next) {
-        visit(context, subscription_topic_name(subscription->topic));
-    }
-}
-
 /* The first from this subscription on that is not left; or NULL. */
 static const struct subscription *subscription_skip_left(const struct subscription *subscription) {
     while (subscription != NULL && subscription->subscriber->owner == NULL) {
@@ -488,13 +479,13 @@ void subscription_retire(struct subscriptions *all, enum subscription_kind kind,
     }
 }
 
-const struct subscription *subscription_newest(const struct subscription_list *list,
-                                               enum subscription_kind kind) {
-    return list->subscribers[kind] != NULL ? list->subscribers[kind]->last : NULL;
+const struct subscription *subscription_first(const struct subscription_list *list,
+                                              enum subscription_kind kind) {
+    return list->subscribers[kind] != NULL ? list->subscribers[kind]->first : NULL;
 }
 
-const struct subscription *subscription_older(const struct subscription *subscription) {
-    return subscription->own_previous;
+const struct subscription *subscription_next(const struct subscription *subscription) {
+    return subscription->own_next;
 }
 
 struct bytes subscription_name(const struct subscription *subscription) {

@@ -87,11 +87,8 @@ void subscription_clear(struct subscriptions *all, struct subscription_list *lis
  * frees two as well, so that they cannot pile up. */
 bool subscription_free_step(struct subscriptions *all, uint32_t work_max);
 
-/* Visit the topics that one list subscribes to, the oldest subscription first. */
-typedef void subscription_visit(void *context, struct bytes name);
-void subscription_each(const struct subscription_list *list, enum subscription_kind kind,
-                       subscription_visit *visit, void *context);
 /* Visit every topic of a kind that has a subscriber. */
+typedef void subscription_visit(void *context, struct bytes name);
 void subscription_each_topic(const struct subscriptions *all, enum subscription_kind kind,
                              subscription_visit *visit, void *context);
 /* Number of distinct channels or patterns. */
@@ -121,10 +118,10 @@ typedef void subscription_retired(void *context, void *owner);
 void subscription_retire(struct subscriptions *all, enum subscription_kind kind, struct bytes name,
                          subscription_retired *visit, void *context);
 
-/* A list's newest subscription, and the one before another; NULL: there is none. */
-const struct subscription *subscription_newest(const struct subscription_list *list,
-                                               enum subscription_kind kind);
-const struct subscription *subscription_older(const struct subscription *subscription);
+/* A list's oldest subscription of a kind, and the one after another; NULL: there is none. */
+const struct subscription *subscription_first(const struct subscription_list *list,
+                                              enum subscription_kind kind);
+const struct subscription *subscription_next(const struct subscription *subscription);
 /* Its topic's name. */
 struct bytes subscription_name(const struct subscription *subscription);
 

@@ -89,10 +89,6 @@ struct session *wait_first(struct waits *waits, uint32_t *database, struct bytes
     return session;
 }
 
-void wait_next_key(struct waits *waits) {
-    subscription_unmark(&waits->keys);
-}
-
 void wait_note_opening(struct waits *waits, int64_t opens_ms) {
     if (waits->opens_ms == 0 || opens_ms < waits->opens_ms) {
         waits->opens_ms = opens_ms;

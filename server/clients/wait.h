@@ -48,9 +48,9 @@ static inline void wait_begin_epoch(struct waits *waits) {
 /* A key has changed. true: somebody waits for it. */
 bool wait_touch(struct waits *waits, uint32_t database, struct bytes name);
 /* The first changed key for which somebody waits, and who has waited longest; name is valid while
- * that client waits. NULL: none. wait_next_key: this key has nothing to give any more. */
+ * that client waits. NULL: none. When this key has nothing to give any more, it loses its mark
+ * (subscription_unmark). */
 struct session *wait_first(struct waits *waits, uint32_t *database, struct bytes *name);
-void wait_next_key(struct waits *waits);
 /* A key that somebody waits for has members, but takes no writes before opens_ms, which is positive:
  * no change will tell when it opens. */
 void wait_note_opening(struct waits *waits, int64_t opens_ms);

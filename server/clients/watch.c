@@ -96,13 +96,13 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
     if (next_ms == REGISTRY_NO_EXPIRY || next_ms > now_ms) {
         return;
     }
-    const struct subscription *watch = subscription_newest(&list->keys, SUBSCRIPTION_KEY);
+    const struct subscription *watch = subscription_first(&list->keys, SUBSCRIPTION_KEY);
     while (watch != NULL) {
         struct bytes name = subscription_name(watch);
         uint32_t database = subscription_take_database(&name);
         registry_catch_up(registry, database, name, now_ms);
         /* A stale list's watches are no longer valid. */
-        watch = list->is_stale ? NULL : subscription_older(watch);
+        watch = list->is_stale ? NULL : subscription_next(watch);
     }
 }
 
@@ -110,12 +110,12 @@ static const char *watch_check_lists(const struct watches *watches) {
     uint32_t count = 0;
     struct watch_list *const *at = &watches->first;
     for (const struct watch_list *list = watches->first; list != NULL; list = list->next) {
-        const struct subscription *watch = subscription_newest(&list->keys, SUBSCRIPTION_KEY);
+        const struct subscription *watch = subscription_first(&list->keys, SUBSCRIPTION_KEY);
         uint32_t watch_total = 0;
         if (list->at != at || list->is_stale) {
             return "watch: a list that is not empty is linked wrong";
         }
-        for (; watch != NULL; watch = subscription_older(watch)) {
+        for (; watch != NULL; watch = subscription_next(watch)) {
             watch_total++;
         }
         if (watch_total == 0 || watch_total != watch_count(list)) {

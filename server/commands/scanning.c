@@ -12,7 +12,18 @@ void scanning_begin(struct scanning *scanning, const struct call *call, struct g
 }
 
 void scanning_end(struct scanning *scanning, const struct call *call, uint64_t cursor) {
-    call_reply_scan(call, cursor, scanning->found_count, &scanning->text);
+    const struct buffer *text = &scanning->text;
+    if (text->is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_array(call->reply, 2);
+        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
+        reply_array(call->reply, scanning->found_count);
+        if (!call->reply->is_silent && text->size > 0) {
+            buffer_append(call->reply->out, text->at, text->size);
+        }
+    }
+    buffer_deinit(&scanning->text);
 }
 
 bool scanning_read_pattern(const struct call *call, uint32_t index, void *target) {

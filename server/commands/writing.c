@@ -82,6 +82,15 @@ void writing_refuse_full(const struct call *call, const struct rules *rules) {
                        is_limited ? (unsigned)rules->limit : (unsigned)BOARD_MEMBERS_MAX);
 }
 
+bool writing_reserve(const struct board *board, const struct bytes *names, uint32_t stride,
+                     uint32_t count) {
+    size_t size = board_growth_size(board, count);
+    for (size_t i = 0; i < count; i++) {
+        size += names[i * stride].size;
+    }
+    return memory_reserve_begin(size);
+}
+
 enum writing_status writing_put(struct writing *writing, const struct board_member *member,
                                 uint64_t key, bool is_increment) {
     if (!writing_takes(writing, member, key, is_increment)) {
@@ -123,4 +132,37 @@ void writing_cut(struct writing *writing) {
         registry_remove_range(writing->call->registry, writing->key, cap, count - cap);
         writing->has_lost = true;
     }
+}
+
+/* ---- whole boards ---- */
+
+bool writing_may_replace(const struct call *call, struct bytes name, const struct rules **kept) {
+    const struct registry_key *key = call_find_key(call, name);
+    *kept = NULL;
+    if (call_board(key) == NULL) {
+        return true;
+    }
+    if (registry_rules(key)->is_created) {
+        *kept = registry_rules(key);
+    }
+    return !writing_refuses(call, key);
+}
+
+bool writing_create_board(const struct call *call, const struct rules *rules, struct bytes name,
+                          struct board *board) {
+    bool is_made = rules != NULL ? registry_create_board_like(call->registry, rules, board)
+                                 : registry_create_board(call->registry, name, call->now_ms, board);
+    return is_made || call_out_of_memory(call);
+}
+
+bool writing_refuses_whole(const struct call *call, const struct board *board, uint32_t count) {
+    const struct rules *rules = rules_of(board_layout(board));
+    if (rules->guards != 0 && writing_explain(call, rules)) {
+        return true;
+    }
+    bool is_full = rules->limit > 0 && count > rules->limit;
+    if (is_full) {
+        writing_refuse_full(call, rules);
+    }
+    return is_full;
 }

@@ -66,6 +66,10 @@ static inline bool writing_takes(const struct writing *writing, const struct boa
     return is_increment || !member->is_there || rules_take(writing->rules, member->key, key);
 }
 
+/* Reserve memory for count members, every stride-th of names, so that none fails after another was
+ * put; memory_reserve_end follows. false: out of memory. */
+MUST_CHECK bool writing_reserve(const struct board *board, const struct bytes *names,
+                                uint32_t stride, uint32_t count);
 /* Put a member that was looked up. */
 MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            const struct board_member *member, uint64_t key,
@@ -102,5 +106,18 @@ static inline uint32_t writing_room(const struct writing *writing) {
 }
 /* Reply that the board has no room. */
 void writing_refuse_full(const struct call *call, const struct rules *rules);
+
+/* For commands that replace a key by a board as a whole. *kept: the rules of a board made by
+ * LB.CREATE, which the new one keeps; NULL: there is none. false: the board that is there takes no
+ * writes; the error was replied. */
+MUST_CHECK bool writing_may_replace(const struct call *call, struct bytes name,
+                                    const struct rules **kept);
+/* An empty board with these rules or, if they are NULL, those that the settings have for the name.
+ * false: the error was replied. */
+MUST_CHECK bool writing_create_board(const struct call *call, const struct rules *rules,
+                                     struct bytes name, struct board *board);
+/* Do its rules refuse that it begins with so many members? Then the error was replied. */
+MUST_CHECK bool writing_refuses_whole(const struct call *call, const struct board *board,
+                                      uint32_t count);
 
 #endif

@@ -29,10 +29,7 @@ bool call_need_board(const struct call *call, struct bytes name, struct registry
     if (!call_find_kind(call, name, REGISTRY_BOARD, key)) {
         return false;
     }
-    if (*key == NULL) {
-        reply_error(call->reply, "ERR no such key");
-    }
-    return *key != NULL;
+    return *key != NULL || call_refuse(call, "ERR no such key");
 }
 
 __attribute__((cold)) bool call_refuse_kind(const struct call *call) {
@@ -46,10 +43,8 @@ bool call_check_key(const struct call *call, struct bytes key) {
 }
 
 bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {
-    if (bytes_parse_i64(text, value)) {
-        return true;
-    }
-    return call_refuse(call, "ERR value is not an integer or out of range");
+    return bytes_parse_i64(text, value) ||
+           call_refuse(call, "ERR value is not an integer or out of range");
 }
 
 bool call_check_database(const struct call *call, int64_t number) {
@@ -62,31 +57,11 @@ bool call_check_database(const struct call *call, int64_t number) {
 }
 
 bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
-    if (text.size > 1 && text.at[0] == '+') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
+    text = bytes_behind(text, text.size > 1 && text.at[0] == '+');
     while (text.size > 1 && text.at[0] == '0') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+        text = bytes_behind(text, 1);
     }
-    if (bytes_parse_u64(text, cursor)) {
-        return true;
-    }
-    return call_refuse(call, "ERR invalid cursor");
-}
-
-void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
-                     struct buffer *found) {
-    if (found->is_broken) {
-        call_out_of_memory(call);
-    } else {
-        reply_array(call->reply, 2);
-        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
-        reply_array(call->reply, count);
-        if (!call->reply->is_silent && found->size > 0) {
-            buffer_append(call->reply->out, found->at, found->size);
-        }
-    }
-    buffer_deinit(found);
+    return bytes_parse_u64(text, cursor) || call_refuse(call, "ERR invalid cursor");
 }
 
 static bool call_reply_unless(const struct call *call, bool is_read) {

@@ -89,10 +89,6 @@ MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, i
 MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
 /* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */
 MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
-/* Reply one step of a scan: the next cursor, and found, which has count values. The cursor precedes
- * the values but is known only after them, so they were buffered. Frees found. */
-void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
-                     struct buffer *found);
 /* "ERR pattern is too long: at most 1024 bytes"; codec/glob.h. */
 MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
 MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,

@@ -286,32 +286,6 @@ const char *command_set_name(struct bytes name, struct bytes new_name) {
     return NULL;
 }
 
-/* ---- keys ---- */
-
-int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions) {
-    int64_t args = request->count;
-    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
-    int count = 0;
-    if (command_has_wrong_arity(command, request) || last >= args) {
-        return -1;
-    }
-    for (int64_t at = command->first_key; at > 0 && at <= last; at += command->key_step) {
-        positions[count++] = (uint32_t)at;
-    }
-    if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        uint32_t at = (uint32_t)command->key_count_arg;
-        int64_t keys;
-        if (!bytes_parse_i64(request->args[at], &keys) || keys < 1 || keys > args - 1 - at) {
-            return -1;
-        }
-        for (uint32_t i = 1; i <= (uint32_t)keys; i++) {
-            positions[count++] = at + i;
-        }
-    }
-    return count;
-}
-
 unsigned command_needs(const struct session *session, const struct command *command) {
     unsigned needs = command->flags;
     if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {

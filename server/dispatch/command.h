@@ -236,11 +236,6 @@ static inline bool command_has_wrong_arity(const struct command *command,
                                            const struct request *request) {
     return request->count - command->args_min > command->args_more;
 }
-/* Find the positions of the request's keys, fewer than its arguments. Returns their number, or -1
- * if the arguments do not fit the command. */
-int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions);
-
 /* The command's COMMAND_WRITE and COMMAND_DENYOOM flags. EXEC has those of all requests that the
  * session has queued. */
 unsigned command_needs(const struct session *session, const struct command *command);

@@ -146,3 +146,23 @@ struct key_walk key_spec_walk(const struct key_spec *spec, const struct request 
         .step = (uint32_t)spec->step,
     };
 }
+
+int key_positions(const struct command *command, const struct request *request,
+                  uint32_t *positions) {
+    const struct key_spec *specs;
+    uint32_t spec_count = key_specs_of(command_index(command), &specs);
+    int count = 0;
+    if (command_has_wrong_arity(command, request)) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < spec_count; i++) {
+        struct key_walk walk = key_spec_walk(&specs[i], request);
+        if (walk.end == 0) {
+            return -1;
+        }
+        for (uint32_t at = walk.next; at < walk.end; at += walk.step) {
+            positions[count++] = at;
+        }
+    }
+    return count;
+}

@@ -40,5 +40,9 @@ struct key_walk {
     uint32_t next, end, step;
 };
 struct key_walk key_spec_walk(const struct key_spec *spec, const struct request *request);
+/* The positions of all the request's keys, fewer than its arguments. Returns their number, or -1 if
+ * the arguments do not fit the command. */
+int key_positions(const struct command *command, const struct request *request,
+                  uint32_t *positions);
 
 #endif

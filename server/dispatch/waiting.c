@@ -69,7 +69,7 @@ void waiting_serve(struct server *server) {
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
         struct registry_key *key = waiting_find_board(server, database, name);
         if (key == NULL) {
-            wait_next_key(&server->waits);
+            subscription_unmark(&server->waits.keys);
         } else {
             waiting_serve_session(server, session, key);
         }

@@ -1,6 +1,7 @@
 /* From the host's arguments to a handler, and back; in the place of server/clients/notify.c and wait.c. See
  * host_run.h. */
 #include "server/module/host_run.h"
+#include "server/dispatch/key_spec.h"
 
 #include "server/clients/job.h"
 #include "server/clients/notify.h"
@@ -85,7 +86,7 @@ static int host_run_refuse_arity(struct host_context *ctx, uint32_t index) {
 static int host_run_tell_positions(struct host_context *ctx, const struct command *command,
                                    const struct request *request) {
     uint32_t *positions = memory_allocate(request->count * sizeof *positions);
-    int count = positions != NULL ? command_key_positions(command, request, positions) : -1;
+    int count = positions != NULL ? key_positions(command, request, positions) : -1;
     for (int i = 0; i < count; i++) {
         host_KeyAtPos(ctx, (int)positions[i]);
     }
@@ -104,7 +105,7 @@ static bool host_run_put_keys(struct working_set *set, const struct command *com
     if (positions == NULL) {
         return false;
     }
-    int count = command_key_positions(command, request, positions);
+    int count = key_positions(command, request, positions);
     bool are_put = true;
     for (int i = 0; i < count && are_put; i++) {
         are_put = working_set_put(set, argv[positions[i]], request->args[positions[i]]);

@@ -286,7 +286,7 @@ bool setting_board_replace(const struct setting_input *in) {
         draft->has_own_rules = true;
         draft->rule_count = 0;
     }
-    while (setting_words_next_line(&rest, &line)) {
+    while (bytes_take_line(&rest, &line)) {
         if (!setting_board_assign_line(in, line)) {
             return false;
         }

@@ -70,7 +70,7 @@ static void setting_docs_put_text(struct writer *writer, const char *text) {
     struct bytes rest = bytes_from_text(text);
     struct bytes line;
     bool was_example = false;
-    for (bool is_first = true; setting_words_next_line(&rest, &line); is_first = false) {
+    for (bool is_first = true; bytes_take_line(&rest, &line); is_first = false) {
         bool is_example = line.size > 0 && line.at[0] == ' ';
         if (!is_first && !(is_example && was_example)) {
             setting_docs_put_gap(writer);

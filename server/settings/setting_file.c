@@ -82,7 +82,7 @@ static bool setting_file_load_text(struct settings *settings, struct bytes text,
     struct setting_place place = {.file_name = file_name};
     struct bytes line;
     settings->is_save_begun = false;
-    while (setting_words_next_line(&text, &line)) {
+    while (bytes_take_line(&text, &line)) {
         place.line++;
         if (setting_words_is_silent(line) ||
             setting_file_load_line(settings, line, &place, error)) {

@@ -58,7 +58,7 @@ static void setting_man_put_summary(FILE *file, const char *summary) {
     struct bytes rest = bytes_from_text(summary);
     struct bytes line;
     bool was_example = false;
-    for (bool is_first = true; setting_words_next_line(&rest, &line); is_first = false) {
+    for (bool is_first = true; bytes_take_line(&rest, &line); is_first = false) {
         bool is_example = line.size > 0 && line.at[0] == ' ';
         if (is_example != was_example) {
             fputs(is_example ? ".RS\n.nf\n" : ".fi\n.RE\n", file);

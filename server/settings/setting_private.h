@@ -52,8 +52,6 @@ bool setting_words_is_silent(struct bytes line);
 size_t setting_words_quote(char *out, struct bytes word);
 /* Has the word only letters, digits and bytes of others? */
 bool setting_words_is_of(struct bytes word, const char *others);
-/* Take the next line from the front of *text, without its line end; false at the end. */
-MUST_CHECK bool setting_words_next_line(struct bytes *text, struct bytes *line);
 /* Fail with "unknown setting 'prot'; did you mean 'port'?", where what is "unknown setting". next
  * returns the index-th of the existing words, NULL after the last. */
 typedef const char *setting_words_next(const void *context, uint32_t index);

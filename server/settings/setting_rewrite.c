@@ -139,7 +139,7 @@ static void setting_rewrite_put_lines(struct rewrite *rewrite) {
     struct bytes rest = rewrite->text;
     struct bytes line;
     const char *begin = rest.at;
-    while (setting_words_next_line(&rest, &line)) {
+    while (bytes_take_line(&rest, &line)) {
         struct bytes with_end = {.at = begin, .size = (size_t)(rest.at - begin)};
         begin = rest.at;
         if (!setting_words_is_silent(line)) {

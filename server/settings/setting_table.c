@@ -6,8 +6,6 @@
 
 #include <sys/un.h>
 
-#include "server/system/log.h"
-
 static const struct setting_section network = {
     "Network",
     "Where the server listens, and who may connect.",
@@ -51,40 +49,6 @@ static const struct setting_section boards = {
     "Which layout a new board gets: how the 64 bits that rank a member are divided into fields.",
 };
 
-static const char *const loglevels[] = {
-    [LOG_DEBUG] = "debug",     [LOG_VERBOSE] = "verbose", [LOG_NOTICE] = "notice",
-    [LOG_WARNING] = "warning", [LOG_NOTHING] = "nothing", NULL,
-};
-static const char *const log_formats[] = {
-    [SETTING_LOG_TEXT] = "text",
-    [SETTING_LOG_JSON] = "json",
-    NULL,
-};
-static const char *const tls_clients[] = {
-    [SETTING_TLS_CLIENTS_NO] = "no",
-    [SETTING_TLS_CLIENTS_YES] = "yes",
-    [SETTING_TLS_CLIENTS_OPTIONAL] = "optional",
-    NULL,
-};
-static const char *const tls_users[] = {
-    [SETTING_TLS_USER_OFF] = "off",
-    [SETTING_TLS_USER_CN] = "CN",
-    NULL,
-};
-static const char *const facilities[] = {
-    "user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7", NULL,
-};
-static const char *const acl_pubsub_defaults[] = {
-    [SETTING_ACL_ALLCHANNELS] = "allchannels",
-    [SETTING_ACL_RESETCHANNELS] = "resetchannels",
-    NULL,
-};
-static const char *const appendfsyncs[] = {
-    [SETTING_APPENDFSYNC_EVERYSEC] = "everysec",
-    [SETTING_APPENDFSYNC_ALWAYS] = "always",
-    [SETTING_APPENDFSYNC_NO] = "no",
-    NULL,
-};
 enum {
     SYSLOG_IDENT_SIZE_MAX = 64,
     MEBIBYTE = 1024 * 1024,
@@ -105,8 +69,13 @@ enum {
     { SETTING_TYPE_SIZE_OR_PERCENT, "size | N%", FIELD(int64_t, field), 0, INT64_MAX, NULL }
 #define BOOLEAN(field)                                                                             \
     { SETTING_TYPE_BOOLEAN, "yes|no", FIELD(bool, field), 0, 0, NULL }
-#define CHOICE(field, choices)                                                                     \
-    { SETTING_TYPE_CHOICE, NULL, FIELD(int, field), 0, 0, choices }
+/* The words in the order of the field's enum. */
+#define CHOICE(field, ...)                                                                         \
+    {                                                                                              \
+        SETTING_TYPE_CHOICE, NULL, FIELD(int, field), 0, 0, (const char *const[]) {                \
+            __VA_ARGS__, NULL                                                                      \
+        }                                                                                          \
+    }
 #define ONLY(value, why)                                                                           \
     {                                                                                              \
         SETTING_TYPE_ONLY, value, 0, 0, 0, (const char *const[]) {                                 \
@@ -219,11 +188,11 @@ const struct setting setting_table[] = {
      "The certificates of the authorities whose clients are trusted, in PEM."},
     {"tls-ca-cert-dir", &tls, 0, STRING(tls_ca_cert_dir, "path"), "\"\"", "/etc/ssl/certs",
      "A directory with such certificates, a file each, named as openssl rehash names them."},
-    {"tls-auth-clients", &tls, 0, CHOICE(tls_auth_clients, tls_clients), "yes", NULL,
+    {"tls-auth-clients", &tls, 0, CHOICE(tls_auth_clients, "no", "yes", "optional"), "yes", NULL,
      "Must clients show a certificate that one of the authorities has signed? no: none is asked "
      "for. optional: one that is shown must be right. With yes and optional, tls-ca-cert-file or "
      "tls-ca-cert-dir must be set."},
-    {"tls-auth-clients-user", &tls, 0, CHOICE(tls_auth_clients_user, tls_users), "off", NULL,
+    {"tls-auth-clients-user", &tls, 0, CHOICE(tls_auth_clients_user, "off", "CN"), "off", NULL,
      "CN: a client whose certificate names a user of this server (the common name, CN) is that "
      "user, without a password. With off, and for all other names, it has to authenticate as any "
      "other client."},
@@ -262,7 +231,7 @@ const struct setting setting_table[] = {
      "/etc/leaderboard/users.acl",
      "A file of users, one `user` line each, without comments. A relative path is one in dir. ACL "
      "LOAD reads it again, ACL SAVE writes it. \"\" means none."},
-    {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, acl_pubsub_defaults),
+    {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, "allchannels", "resetchannels"),
      "resetchannels", NULL,
      "Which channels a new user may use before its rules name any: none (resetchannels) or all."},
     {"acllog-max-len", &users, 0, INTEGER(acllog_max_len, 0, 1000000, ""), "128", NULL,
@@ -327,7 +296,8 @@ const struct setting setting_table[] = {
      "/var/log/leaderboard/leaderboard.log",
      "The file that the log is appended to; \"\" is the standard output. SIGHUP reopens it, so "
      "that logrotate can move it away."},
-    {"loglevel", &general, 0, CHOICE(loglevel, loglevels), "notice", NULL,
+    {"loglevel", &general, 0, CHOICE(loglevel, "debug", "verbose", "notice", "warning", "nothing"),
+     "notice", NULL,
      "How much is logged. warning: what needs attention. notice: also what an operator wants to "
      "know. verbose and debug: for finding faults. nothing: not a line, but for crash reports. "
      "docs/logging.md says what the lines mean."},
@@ -338,7 +308,7 @@ const struct setting setting_table[] = {
      "works. It ends early if no other client is connected. Then, and with 0 at once, the server "
      "accepts nobody, answers what it has received, and ends. SHUTDOWN NOW and a second signal "
      "skip the wait, SHUTDOWN ABORT calls it off. See docs/load-balancer.md."},
-    {"log-format", &general, SETTING_FIXED, CHOICE(log_format, log_formats), "text", NULL,
+    {"log-format", &general, SETTING_FIXED, CHOICE(log_format, "text", "json"), "text", NULL,
      "text: time, level, message and name=value fields. json: each line is an object with these as "
      "members, the time in UTC to the millisecond."},
     {"syslog-enabled", &general, SETTING_FIXED, BOOLEAN(syslog_enabled), "no", "yes",
@@ -347,8 +317,10 @@ const struct setting setting_table[] = {
     {"syslog-ident", &general, SETTING_FIXED,
      TEXT(STRING, syslog_ident, 1, SYSLOG_IDENT_SIZE_MAX, "name"), "leaderboard", NULL,
      "The program's name in syslog."},
-    {"syslog-facility", &general, SETTING_FIXED, CHOICE(syslog_facility, facilities), "local0",
-     NULL, "Where syslog files the lines."},
+    {"syslog-facility", &general, SETTING_FIXED,
+     CHOICE(syslog_facility, "user", "local0", "local1", "local2", "local3", "local4", "local5",
+            "local6", "local7"),
+     "local0", NULL, "Where syslog files the lines."},
     {"crash-log-enabled", &general, 0, BOOLEAN(crash_log_enabled), "yes", NULL,
      "When a signal ends the server, log where it was, which command ran, and INFO: see "
      "docs/logging.md. With no, there is only one line. It dumps core in both cases, if the system "
@@ -479,7 +451,8 @@ const struct setting setting_table[] = {
      "docs/durability.md helps to choose. The files are loaded at start with either value. Setting "
      "yes on a running server writes a snapshot first; the journal's guarantees hold once that is "
      "done."},
-    {"appendfsync", &durability, 0, CHOICE(appendfsync, appendfsyncs), "everysec", NULL,
+    {"appendfsync", &durability, 0, CHOICE(appendfsync, "everysec", "always", "no"), "everysec",
+     NULL,
      "When the journal is synced to disk. everysec: once a second; a power cut loses about a "
      "second of changes, a crash of the server alone no answered write. always: before a change is "
      "answered or read by anyone; no answered write is lost, and clients wait for the disk, "

@@ -36,18 +36,6 @@ bool setting_words_is_silent(struct bytes line) {
     return i == line.size || line.at[i] == '#';
 }
 
-bool setting_words_next_line(struct bytes *text, struct bytes *line) {
-    if (text->size == 0) {
-        return false;
-    }
-    const char *end = memchr(text->at, '\n', text->size);
-    size_t size = end != NULL ? (size_t)(end - text->at) : text->size;
-    size_t taken = end != NULL ? size + 1 : size;
-    *line = (struct bytes){.at = text->at, .size = size};
-    *text = (struct bytes){.at = text->at + taken, .size = text->size - taken};
-    return true;
-}
-
 bool setting_words_split(struct bytes line, struct setting_words *words, char *reason) {
     struct bytes word;
     char *out = words->room;

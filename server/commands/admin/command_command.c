@@ -3,6 +3,7 @@
 #include "codec/glob.h"
 #include "server/commands/admin/describe.h"
 #include "server/dispatch/category.h"
+#include "server/dispatch/key_spec.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
 
@@ -88,7 +89,7 @@ static void command_command_reply_keys_of(struct call *call, const struct comman
         call_out_of_memory(call);
         return;
     }
-    int count = command_key_positions(command, request, positions);
+    int count = key_positions(command, request, positions);
     if (count < 0) {
         reply_error(call->reply, "ERR Invalid arguments specified for command");
     } else {

@@ -258,15 +258,12 @@ static void cluster_run(struct call *call) {
     reply_error(call->reply, "ERR This instance has cluster support disabled");
 }
 
-const struct command command_readonly = {
-    .name = "READONLY",
-    .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .flags = COMMAND_FAST | COMMAND_LOADING,
-    .run = cluster_run,
-};
-const struct command command_readwrite = {
-    .name = "READWRITE",
-    .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .flags = COMMAND_FAST | COMMAND_LOADING,
-    .run = cluster_run,
-};
+#define CLUSTER_ENTRY(word)                                                                        \
+    {                                                                                              \
+        .name = word,                                                                              \
+        .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",  \
+        .flags = COMMAND_FAST | COMMAND_LOADING, .run = cluster_run                                \
+    }
+
+const struct command command_readonly = CLUSTER_ENTRY("READONLY");
+const struct command command_readwrite = CLUSTER_ENTRY("READWRITE");

@@ -65,30 +65,20 @@ static void flush_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-const struct command command_flushdb = {
-    .name = "FLUSHDB",
-    .syntax = "flush-type=[ASYNC | SYNC]",
-    .summary = "Removes every key of the database",
-    .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .audit = AUDIT_FLUSH,
-    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_database, 30, 0, "key of the database",
-                 "`DEL` of some keys at a time"),
-    .variant = &(const bool){false},
-    .run = flush_run,
-};
-const struct command command_flushall = {
-    .name = "FLUSHALL",
-    .syntax = "flush-type=[ASYNC | SYNC]",
-    .summary = "Removes every key of every database",
-    .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .audit = AUDIT_FLUSH,
-    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_databases, 30, 0, "key",
-                 "`DEL` of some keys at a time"),
-    .variant = &(const bool){true},
-    .run = flush_run,
-};
+#define FLUSH_ENTRY(word, what, counted, of, is_all)                                               \
+    {                                                                                              \
+        .name = word, .syntax = "flush-type=[ASYNC | SYNC]",                                       \
+        .summary = "Removes every key of " what,                                                   \
+        .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",         \
+        .flags = COMMAND_WRITE, .audit = AUDIT_FLUSH,                                              \
+        .cost = COST(COMMAND_NEVER_REFUSED, counted, 30, 0, of, "`DEL` of some keys at a time"),   \
+        .variant = &(const bool){is_all}, .run = flush_run                                         \
+    }
+
+const struct command command_flushdb =
+    FLUSH_ENTRY("FLUSHDB", "the database", cost_count_database, "key of the database", false);
+const struct command command_flushall =
+    FLUSH_ENTRY("FLUSHALL", "every database", cost_count_databases, "key", true);
 
 static void monitor_run(struct call *call) {
     if (call->session->transaction.is_running) {

@@ -145,14 +145,6 @@ static const struct command latency_reset_command = {
 
 /* ---- HISTOGRAM ---- */
 
-static uint64_t slow_count_calls(const struct stats_command *stats) {
-    uint64_t calls = 0;
-    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
-        calls += stats->calls.buckets[i];
-    }
-    return calls;
-}
-
 /* "histogram_usec": upper bound of a bucket -> calls up to it, for non-empty buckets. */
 static void slow_reply_buckets(struct call *call, const struct stats_command *stats) {
     uint64_t seen = 0;
@@ -172,13 +164,12 @@ static void slow_reply_buckets(struct call *call, const struct stats_command *st
 /* Returns the number of pairs written: 0 if the command was never called. */
 static uint64_t slow_reply_histogram(struct call *call, uint32_t index) {
     const struct stats_command *stats = &call->server->stats.commands[index];
-    uint64_t calls = slow_count_calls(stats);
-    if (calls == 0) {
+    if (stats->calls.count == 0) {
         return 0;
     }
     reply_bulk_text(call->reply, command_full_name(index));
     reply_map(call->reply, 2);
-    reply_named_integer(call->reply, "calls", (int64_t)calls);
+    reply_named_integer(call->reply, "calls", (int64_t)stats->calls.count);
     reply_bulk_text(call->reply, "histogram_usec");
     slow_reply_buckets(call, stats);
     return 1;

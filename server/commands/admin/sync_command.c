@@ -1,5 +1,5 @@
-/* LB.SYNC: a replica asks for the groups of effects from here on. PSYNC, SYNC: a Redis asks for a copy, and the commands
- * behind it. See server/replication/feed.h. */
+/* LB.SYNC: a replica asks for the groups of effects from a number on. PSYNC, SYNC: a Redis asks for a
+ * copy, and for the commands after it. See server/replication/feed.h. */
 #include "server/dispatch/call.h"
 #include "server/replication/replicator.h"
 

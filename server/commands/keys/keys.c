@@ -102,23 +102,14 @@ static void rename_run(struct call *call) {
 static const struct command_cost renaming_cost =
     COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
 
-const struct command command_rename = {
-    .name = "RENAME",
-    .syntax = "key newkey:key",
-    .summary = "Renames a key; a key with the new name is replaced",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW access delete|OW update",
-    .cost = &renaming_cost,
-    .variant = &(const bool){false},
-    .run = rename_run,
-};
-const struct command command_renamenx = {
-    .name = "RENAMENX",
-    .syntax = "key newkey:key",
-    .summary = "Renames a key if the new name is free",
-    .flags = COMMAND_WRITE | COMMAND_FAST,
-    .key_access = "RW access delete|OW insert",
-    .cost = &renaming_cost,
-    .variant = &(const bool){true},
-    .run = rename_run,
-};
+#define RENAME_ENTRY(word, what, all_flags, access, only_new)                                      \
+    {                                                                                              \
+        .name = word, .syntax = "key newkey:key", .summary = "Renames a key" what,                 \
+        .flags = all_flags, .key_access = "RW access delete|OW " access, .cost = &renaming_cost,   \
+        .variant = &(const bool){only_new}, .run = rename_run                                      \
+    }
+
+const struct command command_rename =
+    RENAME_ENTRY("RENAME", "; a key with the new name is replaced", COMMAND_WRITE, "update", false);
+const struct command command_renamenx = RENAME_ENTRY("RENAMENX", " if the new name is free",
+                                                     COMMAND_WRITE | COMMAND_FAST, "insert", true);

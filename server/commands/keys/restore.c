@@ -228,30 +228,24 @@ static void restore_put(struct restoring *restoring, bool is_hash) {
 
 /* ---- boards ---- */
 
-/* like: rules; NULL: those that the settings have for the name. false: the error was replied. */
-static bool restore_create_board(struct restoring *restoring, const struct rules *like) {
-    const struct call *call = restoring->call;
-    restoring->has_board = like != NULL
-                               ? registry_create_board_like(call->registry, like, &restoring->board)
-                               : registry_create_board(call->registry, restoring->name,
-                                                       call->now_ms, &restoring->board);
-    return restoring->has_board || call_out_of_memory(call);
+/* rules NULL: those that the settings have for the name. false: the error was replied. */
+static bool restore_create_board(struct restoring *restoring, const struct rules *rules) {
+    restoring->has_board =
+        writing_create_board(restoring->call, rules, restoring->name, &restoring->board);
+    return restoring->has_board;
 }
 
-/* restore_is_ours: an exact copy, which may be frozen or full. */
+/* is_ours: an exact copy, which may be frozen or full, unless the board that it replaces stays bound by
+ * its own rules. */
 static void restore_end_board(struct restoring *restoring, bool is_ours) {
-    const struct rules *rules = rules_of(board_layout(&restoring->board));
+    uint32_t cap = rules_of(board_layout(&restoring->board))->cap;
     bool is_bound = !is_ours || restoring->kept != NULL;
-    if (is_bound && rules->guards != 0 && writing_explain(restoring->call, rules)) {
-        return;
-    }
-    if (is_bound && rules->limit > 0 && restoring->value.count > rules->limit) {
-        writing_refuse_full(restoring->call, rules);
+    if (is_bound &&
+        writing_refuses_whole(restoring->call, &restoring->board, restoring->value.count)) {
         return;
     }
     if (restore_check_value(restoring,
-                            rdb_value_end_board(&restoring->value, &restoring->board, rules->cap),
-                            NULL)) {
+                            rdb_value_end_board(&restoring->value, &restoring->board, cap), NULL)) {
         restore_put(restoring, false);
     }
 }
@@ -490,18 +484,6 @@ static bool restore_read_expiry(const struct call *call, const struct restore *r
     return true;
 }
 
-/* The board that is replaced, if it is one. false: it takes no writes, and the error was replied. */
-static bool restore_read_replaced(const struct call *call, struct restoring *restoring) {
-    const struct registry_key *key = call_find_key(call, restoring->name);
-    if (call_board(key) == NULL) {
-        return true;
-    }
-    if (registry_rules(key)->is_created) {
-        restoring->kept = registry_rules(key);
-    }
-    return !writing_refuses(call, key);
-}
-
 static void restore_run(struct call *call) {
     struct restore restore = {.idle_s = -1, .frequency = -1};
     struct restoring restoring = {.call = call, .name = call_arg(call, 1)};
@@ -514,7 +496,8 @@ static void restore_run(struct call *call) {
         return;
     }
     if (!restore_read_expiry(call, &restore, &restoring) ||
-        !restore_check_payload(call, &payload) || !restore_read_replaced(call, &restoring)) {
+        !restore_check_payload(call, &payload) ||
+        !writing_may_replace(call, restoring.name, &restoring.kept)) {
         return;
     }
     restoring.has_bans = ban_exists(call->registry);

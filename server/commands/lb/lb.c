@@ -20,6 +20,18 @@ bool lb_check_archives(const struct call *call, struct bytes name) {
                              ACL_WRITE);
 }
 
+bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms) {
+    int64_t seconds;
+    int64_t ms;
+    if (!call_parse_integer(call, text, &seconds)) {
+        return false;
+    }
+    return (seconds > 0 && !__builtin_mul_overflow(seconds, 1000, &ms) &&
+            !__builtin_add_overflow(ms, call->now_ms, time_ms)) ||
+           call_refuse_format(call, "ERR invalid expire time in '%s' command",
+                              command_full_name(command_index(call->command)));
+}
+
 static bool lb_refuse_value(const struct call *call, const struct layout_field *field,
                             struct bytes text, enum decimal_status status) {
     return status == DECIMAL_NOT_A_NUMBER

@@ -18,6 +18,9 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
  * the error was replied. */
 MUST_CHECK bool lb_check_archives(const struct call *call, struct bytes name);
 
+/* The seconds of EX, more than 0, as a time: unix milliseconds. false: the error was replied. */
+MUST_CHECK bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms);
+
 /* Parse a field's value: one that the field can hold, or (for increments and limits) any decimal of
  * its SCALE. false: the error was replied; it names the field. */
 MUST_CHECK bool lb_parse_value(const struct call *call, const struct layout_field *field,

@@ -320,15 +320,6 @@ static bool lb_add_apply_for_each_group(struct many *many, many_group *run_group
     return true;
 }
 
-/* Reserve memory for all members, so that none fails after another was put. */
-static bool lb_add_apply_reserve(const struct many *many) {
-    size_t size = board_growth_size(many->board, many->add->member_count);
-    for (uint32_t i = 0; i < many->add->member_count; i++) {
-        size += lb_add_name(many->call->request, many->add, i).size;
-    }
-    return memory_reserve_begin(size);
-}
-
 /* Members that were added and then removed by CAP in the same command do not count as added. */
 static void lb_add_apply_take_back_lost(struct many *many) {
     for (uint32_t i = 0; i < many->add->member_count; i++) {
@@ -348,7 +339,9 @@ static void lb_add_apply_plan_and_put(struct many *many) {
         writing_refuse_full(many->call, many->writing->rules);
         return;
     }
-    if (!lb_add_apply_reserve(many)) {
+    const struct lb_add *add = many->add;
+    if (!writing_reserve(many->board, &lb_add_values(many->call->request, add, 0)[add->value_count],
+                         add->value_count + 1, add->member_count)) {
         call_out_of_memory(many->call);
         return;
     }

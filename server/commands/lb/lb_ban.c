@@ -5,7 +5,7 @@
 #include "server/commands/lb/board_task.h"
 #include "server/commands/scanning.h"
 
-/* ---- LB.BAN: a ban, and an order that takes the member off the boards ---- */
+/* ---- LB.BAN: a ban, and a durable job that takes the member off the boards ---- */
 
 static bool lb_ban_begin(const struct call *call, struct board_task *task) {
     struct bytes all = {.at = "*", .size = 1};
@@ -27,15 +27,7 @@ static bool lb_ban_begin(const struct call *call, struct board_task *task) {
 
 /* EX */
 static bool lb_ban_read_expiry(const struct call *call, uint32_t index, void *target) {
-    struct board_task *task = target;
-    int64_t seconds;
-    int64_t ms;
-    if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
-        return false;
-    }
-    return (seconds > 0 && !__builtin_mul_overflow(seconds, 1000, &ms) &&
-            !__builtin_add_overflow(ms, call->now_ms, &task->until_ms)) ||
-           call_refuse(call, "ERR invalid expire time in 'lb.ban' command");
+    return lb_parse_expiry(call, call_arg(call, index), &((struct board_task *)target)->until_ms);
 }
 
 /* MATCH: an empty pattern would match no board. */

@@ -37,11 +37,19 @@ static bool lb_create_read_layout(const struct call *call, uint32_t *next, struc
     return true;
 }
 
+/* The options, from an argument on. false: the error was replied. */
+static bool lb_create_read_options(const struct call *call, uint32_t first, struct rules *rules) {
+    char reason[SETTING_ERROR_MAX];
+    return (settings_parse_options(&call->request->args[first], call->request->count - first, rules,
+                                   reason) &&
+            settings_check_rules(rules, reason)) ||
+           call_refuse_format(call, "ERR %s", reason);
+}
+
 /* The arguments after the key. A layout given here replaces all rules from the settings. Without
  * one, layout and options come from the settings, and the arguments override what they name. */
 static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
     const struct request *request = call->request;
-    char reason[SETTING_ERROR_MAX];
     uint32_t next = FIRST_WORD;
     *rules = (struct rules){.is_created = true};
     if (next < request->count && call_arg_is(call, next, "LAYOUT")) {
@@ -58,14 +66,9 @@ static bool lb_create_read_rules(const struct call *call, struct rules *rules) {
         rules->is_created = true;
     }
     struct period before = rules->period; /* that of a board line: an operator's */
-    bool is_fine =
-        settings_parse_options(&request->args[next], request->count - next, rules, reason) &&
-        settings_check_rules(rules, reason);
-    if (!is_fine) {
-        return call_refuse_format(call, "ERR %s", reason);
-    }
-    return rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before) ||
-           lb_check_archives(call, call_arg(call, 1));
+    return lb_create_read_options(call, next, rules) &&
+           (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before) ||
+            lb_check_archives(call, call_arg(call, 1)));
 }
 
 static void lb_create_run(struct call *call) {
@@ -120,14 +123,10 @@ static bool lb_create_check_window(const struct call *call, const struct rules *
 /* false: the error was replied. */
 static bool lb_create_alter_read_rules(const struct call *call, const struct registry_key *key,
                                        struct rules *rules) {
-    const struct request *request = call->request;
     const struct rules *before = registry_rules(key);
-    char reason[SETTING_ERROR_MAX];
     rules_copy(before, rules);
-    if (!settings_parse_options(&request->args[FIRST_WORD], request->count - FIRST_WORD, rules,
-                                reason) ||
-        !settings_check_rules(rules, reason)) {
-        return call_refuse_format(call, "ERR %s", reason);
+    if (!lb_create_read_options(call, FIRST_WORD, rules)) {
+        return false;
     }
     if (rules->period.unit == PERIOD_NONE || period_equal(&rules->period, &before->period)) {
         return true;

@@ -18,8 +18,7 @@ struct lb_roll {
     bool has_window;
     bool is_end; /* END; else START */
     int64_t window_us;
-    bool has_expiry;
-    int64_t expire_at_ms;
+    int64_t expire_at_ms; /* EX; REGISTRY_NO_EXPIRY: not given */
 };
 
 static const char *lb_roll_window_word(const struct lb_roll *roll) {
@@ -44,21 +43,10 @@ static bool lb_roll_read_window(const struct call *call, uint32_t index, void *t
 }
 
 static bool lb_roll_read_expiry(const struct call *call, uint32_t index, void *target) {
-    struct lb_roll *roll = target;
-    int64_t seconds;
-    int64_t ms;
-    if (roll->has_expiry) {
-        return call_syntax_error(call);
-    }
-    if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
-        return false;
-    }
-    if (seconds <= 0 || __builtin_mul_overflow(seconds, 1000, &ms) ||
-        __builtin_add_overflow(ms, call->now_ms, &roll->expire_at_ms)) {
-        return call_refuse(call, "ERR invalid expire time in 'lb.roll' command");
-    }
-    roll->has_expiry = true;
-    return true;
+    int64_t *expire_at_ms = &((struct lb_roll *)target)->expire_at_ms;
+    return *expire_at_ms == REGISTRY_NO_EXPIRY
+               ? lb_parse_expiry(call, call_arg(call, index), expire_at_ms)
+               : call_syntax_error(call);
 }
 
 static const struct option_row lb_roll_options[] = {

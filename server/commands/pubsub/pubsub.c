@@ -124,28 +124,19 @@ const struct command command_ssubscribe =
 
 /* ---- UNSUBSCRIBE ---- */
 
-struct goodbye {
-    const struct call *call;
-    int64_t count; /* before this channel */
-};
-
-static void pubsub_reply_gone(void *context, struct bytes name) {
-    struct goodbye *goodbye = context;
-    pubsub_reply_change(goodbye->call->reply, pubsub_variant_of(goodbye->call)->word, name,
-                        --goodbye->count);
-}
-
 /* They are freed in steps, however many they are. */
 static void pubsub_unsubscribe_all(const struct call *call, enum subscription_kind kind) {
-    struct session *session = call->session;
-    struct goodbye goodbye = {.call = call, .count = pubsub_shown_count(session, kind)};
-    if (session->subscriptions.counts[kind] == 0) {
-        pubsub_reply_change(call->reply, pubsub_variant_of(call)->word, (struct bytes){.at = NULL},
-                            goodbye.count);
-        return;
+    struct subscription_list *list = &call->session->subscriptions;
+    const char *word = pubsub_variant_of(call)->word;
+    int64_t count = pubsub_shown_count(call->session, kind);
+    const struct subscription *each = subscription_first(list, kind);
+    if (each == NULL) {
+        pubsub_reply_change(call->reply, word, (struct bytes){.at = NULL}, count);
     }
-    subscription_each(&session->subscriptions, kind, pubsub_reply_gone, &goodbye);
-    subscription_clear(&call->server->subscriptions, &session->subscriptions, kind);
+    for (; each != NULL; each = subscription_next(each)) {
+        pubsub_reply_change(call->reply, word, subscription_name(each), --count);
+    }
+    subscription_clear(&call->server->subscriptions, list, kind);
 }
 
 static void unsubscribe_run(struct call *call) {
@@ -209,29 +200,21 @@ static const struct command_cost publish_cost =
     COST_ROW(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
              "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
 
-const struct command command_publish = {
-    .name = "PUBLISH",
-    .syntax = "channel message",
-    .summary = "Send a message to the subscribers of a channel",
-    .complexity =
-        "O(n + m) in the subscribers of the channel and the patterns that anyone subscribes to",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
-    .channels = COMMAND_CHANNELS_PUBLISH,
-    .cost = &publish_cost,
-    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
-    .run = publish_run,
-};
-const struct command command_spublish = {
-    .name = "SPUBLISH",
-    .syntax = "shardchannel message",
-    .summary = "Send a message to those who subscribed to the channel by SSUBSCRIBE",
-    .complexity = "O(n) in the subscribers of the channel",
-    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
-    .channels = COMMAND_CHANNELS_PUBLISH,
-    .cost = &publish_cost,
-    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
-    .run = publish_run,
-};
+#define PUBLISH_ENTRY(word, channel, who, of, kind)                                                \
+    {                                                                                              \
+        .name = word, .syntax = channel " message", .summary = "Send a message to " who,           \
+        .complexity = "O(n" of, .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,          \
+        .channels = COMMAND_CHANNELS_PUBLISH, .cost = &publish_cost,                               \
+        .variant = VARIANT(kind, NULL), .run = publish_run                                         \
+    }
+
+const struct command command_publish = PUBLISH_ENTRY(
+    "PUBLISH", "channel", "the subscribers of a channel",
+    " + m) in the subscribers of the channel and the patterns that anyone subscribes to",
+    SUBSCRIPTION_CHANNEL);
+const struct command command_spublish =
+    PUBLISH_ENTRY("SPUBLISH", "shardchannel", "those who subscribed to the channel by SSUBSCRIBE",
+                  ") in the subscribers of the channel", SUBSCRIPTION_SHARD);
 
 /* ---- PUBSUB ---- */
 

@@ -218,15 +218,6 @@ static bool zset_add_has_room(const struct call *call, const struct writing *wri
     return new_count <= room;
 }
 
-static bool zset_add_reserve(const struct call *call, const struct board *board,
-                             const struct zadd *zadd) {
-    size_t size = board_growth_size(board, zadd->pair_count);
-    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        size += zset_add_pair_member(call, zadd, pair).size;
-    }
-    return memory_reserve_begin(size);
-}
-
 /* Members that were added and then removed by CAP in the same command do not count as added. */
 static void zset_add_take_back_lost(const struct call *call, const struct board *board,
                                     struct zadd *zadd) {
@@ -291,7 +282,8 @@ static bool zset_add_apply_pairs(const struct call *call, struct writing *writin
         writing_refuse_full(call, writing->rules);
         return false;
     }
-    if (!zset_add_reserve(call, writing->board, zadd)) {
+    if (!writing_reserve(writing->board, zset_add_pair_members(call, zadd, 0), 2,
+                         zadd->pair_count)) {
         return call_out_of_memory(call);
     }
     bool is_applied = zset_add_apply_many(call, writing, zadd);

@@ -293,6 +293,17 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 
 /* ---- the commands ---- */
 
+#define COMBINED "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>]"
+#define UNION_COST(grown_key)                                                                      \
+    COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, grown_key, "member of all boards",     \
+         "store the result once: `ZINCRBY` both boards as points arrive, or `PERIOD` boards")
+#define INTERSECTION_COST(ns, grown_key, other)                                                    \
+    COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, ns, grown_key,                       \
+         "member of the smallest board, for each board", other)
+#define DIFFERENCE_COST(ns, grown_key)                                                             \
+    COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, ns, grown_key,                         \
+         "member of the first board, and look-up", IN_PARTS)
+#define IN_PARTS                "`LB.GET` or `ZMSCORE` of some members at a time"
 #define UNION_COMPLEXITY        "O(n) in the members of all boards"
 #define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
 #define DIFFERENCE_COMPLEXITY                                                                      \
@@ -301,61 +312,49 @@ static uint64_t zset_combine_count_difference(const struct cost_view *view) {
 
 const struct command command_zunion = {
     .name = "ZUNION",
-    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
-              "[WITHSCORES]",
+    .syntax = COMBINED " [WITHSCORES]",
     .options = options,
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 0, "member of all boards",
-                 "store the result once: `ZINCRBY` both boards "
-                 "as points arrive, or `PERIOD` boards"),
+    .cost = UNION_COST(0),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
 
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
-    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
-              "| MIN | MAX>]",
+    .syntax = "destination:key " COMBINED,
     .options = &options[1],
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 1, "member of all boards",
-                 "store the result once: `ZINCRBY` both boards "
-                 "as points arrive, or `PERIOD` boards"),
+    .cost = UNION_COST(1),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
 
 const struct command command_zinter = {
     .name = "ZINTER",
-    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
-              "[WITHSCORES]",
+    .syntax = COMBINED " [WITHSCORES]",
     .options = options,
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 250, 0,
-                 "member of the smallest board, for each board",
-                 "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = INTERSECTION_COST(250, 0, IN_PARTS),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
 
 const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
-    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
-              "| MIN | MAX>]",
+    .syntax = "destination:key " COMBINED,
     .options = &options[1],
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 300, 1,
-                 "member of the smallest board, for each board",
-                 "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = INTERSECTION_COST(300, 1, IN_PARTS),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
@@ -381,9 +380,7 @@ const struct command command_zdiff = {
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 250, 0,
-                 "member of the first board, and look-up",
-                 "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = DIFFERENCE_COST(250, 0),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };
@@ -396,9 +393,7 @@ const struct command command_zdiffstore = {
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 300, 1,
-                 "member of the first board, and look-up",
-                 "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = DIFFERENCE_COST(300, 1),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };

@@ -149,17 +149,37 @@ static const struct command_cost paging_cost =
     COST_ROW(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
              "pages of a few hundred, one after another");
 
-const struct command command_zrange = {
-    .name = "ZRANGE",
-    .syntax = "key start stop sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT offset:integer "
-              "count:integer] [WITHSCORES]",
-    .summary = "Members by place or by score, from the lowest score up or (REV) the highest down",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_READ,
-    .cost = &paging_cost,
-    .variant = &(const struct range){.by = RANGE_UNSAID},
-    .run = zset_range_run,
-};
+#define RANGE_ENTRY(word, arguments, what, also, ...)                                              \
+    {                                                                                              \
+        .name = word, .syntax = arguments, .summary = what,                                        \
+        .complexity = "O(log n + m) for m of the board's n members" also, .flags = COMMAND_READ,   \
+        .cost = &paging_cost, .variant = &(const struct range){__VA_ARGS__}, .run = zset_range_run \
+    }
+
+#define BY_SCORE_OPTIONS "[WITHSCORES] offset_count=[LIMIT offset:integer count:integer]"
+
+const struct command command_zrange =
+    RANGE_ENTRY("ZRANGE",
+                "key start stop sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT offset:integer "
+                "count:integer] [WITHSCORES]",
+                "Members by place or by score, from the lowest score up or (REV) the highest down",
+                "", .by = RANGE_UNSAID);
+
+const struct command command_zrevrange =
+    RANGE_ENTRY("ZREVRANGE", "key start:integer stop:integer [WITHSCORES]",
+                "Members by place, from the highest score down", "", .by = RANGE_BY_PLACE,
+                .is_direction_fixed = true, .is_reverse = true);
+
+const struct command command_zrangebyscore =
+    RANGE_ENTRY("ZRANGEBYSCORE", "key min:double max:double " BY_SCORE_OPTIONS,
+                "Members with a score between two limits, from the lowest score up",
+                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE, .is_direction_fixed = true);
+
+const struct command command_zrevrangebyscore =
+    RANGE_ENTRY("ZREVRANGEBYSCORE", "key max:double min:double " BY_SCORE_OPTIONS,
+                "Members with a score between two limits, from the highest score down",
+                ", also with a LIMIT far inside", .by = RANGE_BY_SCORE, .is_direction_fixed = true,
+                .is_reverse = true);
 
 const struct command command_zrangestore = {
     .name = "ZRANGESTORE",
@@ -171,43 +191,6 @@ const struct command command_zrangestore = {
     .cost = COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1, "member stored",
                  "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
-    .run = zset_range_run,
-};
-
-const struct command command_zrevrange = {
-    .name = "ZREVRANGE",
-    .syntax = "key start:integer stop:integer [WITHSCORES]",
-    .summary = "Members by place, from the highest score down",
-    .complexity = "O(log n + m) for m of the board's n members",
-    .flags = COMMAND_READ,
-    .cost = &paging_cost,
-    .variant =
-        &(const struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true},
-    .run = zset_range_run,
-};
-
-const struct command command_zrangebyscore = {
-    .name = "ZRANGEBYSCORE",
-    .syntax =
-        "key min:double max:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
-    .summary = "Members with a score between two limits, from the lowest score up",
-    .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .flags = COMMAND_READ,
-    .cost = &paging_cost,
-    .variant = &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true},
-    .run = zset_range_run,
-};
-
-const struct command command_zrevrangebyscore = {
-    .name = "ZREVRANGEBYSCORE",
-    .syntax =
-        "key max:double min:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
-    .summary = "Members with a score between two limits, from the highest score down",
-    .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .flags = COMMAND_READ,
-    .cost = &paging_cost,
-    .variant =
-        &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
     .run = zset_range_run,
 };
 

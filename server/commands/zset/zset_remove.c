@@ -99,17 +99,6 @@ static void zremrangebyrank_run(struct call *call) {
     }
 }
 
-const struct command command_zremrangebyrank = {
-    .name = "ZREMRANGEBYRANK",
-    .syntax = "key start:integer stop:integer",
-    .summary =
-        "Remove the members in a range of places from a board, counted from the lowest score",
-    .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW delete",
-    .run = zremrangebyrank_run,
-};
-
 static void zremrangebyscore_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     struct zset_span span;
@@ -119,12 +108,16 @@ static void zremrangebyscore_run(struct call *call) {
     }
 }
 
-const struct command command_zremrangebyscore = {
-    .name = "ZREMRANGEBYSCORE",
-    .syntax = "key min:double max:double",
-    .summary = "Remove the members with a score between two limits from a board",
-    .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .flags = COMMAND_WRITE,
-    .key_access = "RW delete",
-    .run = zremrangebyscore_run,
-};
+#define SPAN_ENTRY(word, arguments, what, handler)                                                 \
+    {                                                                                              \
+        .name = word, .syntax = arguments, .summary = "Remove the members " what,                  \
+        .complexity = "O(log n); the members' memory is freed in steps afterwards",                \
+        .flags = COMMAND_WRITE, .key_access = "RW delete", .run = handler                          \
+    }
+
+const struct command command_zremrangebyrank = SPAN_ENTRY(
+    "ZREMRANGEBYRANK", "key start:integer stop:integer",
+    "in a range of places from a board, counted from the lowest score", zremrangebyrank_run);
+const struct command command_zremrangebyscore =
+    SPAN_ENTRY("ZREMRANGEBYSCORE", "key min:double max:double",
+               "with a score between two limits from a board", zremrangebyscore_run);

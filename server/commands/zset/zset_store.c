@@ -13,54 +13,25 @@ enum {
 /* A board being filled. */
 struct filling {
     struct board board;
-    bool is_put; /* in place: owned by the registry */
+    const struct rules *kept; /* of the destination, made by LB.CREATE; NULL: it is not */
+    bool is_put;              /* in place: owned by the registry */
     bool has_bans;
     enum board_status status;
     uint32_t count;
     struct board_entry entries[PORTION];
 };
 
-/* NULL: there is no such key, or it holds no board and is replaced. */
-static struct registry_key *zset_store_find_board(const struct call *call,
-                                                  struct bytes destination) {
-    struct registry_key *key = call_find_key(call, destination);
-    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
-}
-
-/* The rules that a board made by LB.CREATE keeps, or NULL. */
-static const struct rules *zset_store_kept_rules(const struct call *call,
-                                                 struct bytes destination) {
-    const struct registry_key *key = zset_store_find_board(call, destination);
-    return key != NULL && registry_rules(key)->is_created ? registry_rules(key) : NULL;
-}
-
-/* Is the destination a board that takes no writes now? Then the error was replied. */
-static bool zset_store_refuses(const struct call *call, struct bytes destination) {
-    const struct registry_key *key = zset_store_find_board(call, destination);
-    return key != NULL && writing_refuses(call, key);
-}
-
 /* false: the error was replied. count: members that the board is to get. */
-static bool zset_store_begin(const struct call *call, struct bytes destination, uint32_t count,
-                             struct filling *filling) {
-    const struct rules *rules = zset_store_kept_rules(call, destination);
-    bool is_made =
-        rules != NULL
-            ? registry_create_board_like(call->registry, rules, &filling->board)
-            : registry_create_board(call->registry, destination, call->now_ms, &filling->board);
-    if (!is_made) {
-        return call_out_of_memory(call);
+static bool zset_store_begin(const struct call *call, struct bytes destination,
+                             const struct rules *kept, uint32_t count, struct filling *filling) {
+    if (!writing_create_board(call, kept, destination, &filling->board)) {
+        return false;
     }
-    rules = rules_of(board_layout(&filling->board));
-    bool is_refused = rules->guards != 0 && writing_explain(call, rules);
-    if (!is_refused && rules->limit > 0 && count > rules->limit) {
-        writing_refuse_full(call, rules);
-        is_refused = true;
-    }
-    if (is_refused) {
+    if (writing_refuses_whole(call, &filling->board, count)) {
         registry_discard_board(call->registry, &filling->board);
         return false;
     }
+    filling->kept = kept;
     filling->is_put = false;
     filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
@@ -98,9 +69,10 @@ static uint32_t zset_store_kept(const struct filling *filling, uint32_t count) {
 /* ---- replies ---- */
 
 /* A board made by LB.CREATE stays, empty. */
-static void zset_store_clear_destination(const struct call *call, struct bytes destination) {
+static void zset_store_clear_destination(const struct call *call, struct bytes destination,
+                                         const struct rules *kept) {
     struct registry_key *key = call_find_key(call, destination);
-    if (zset_store_kept_rules(call, destination) != NULL) {
+    if (kept != NULL) {
         zset_remove_span(call, key, zset_whole(&key->board),
                          command_full_name(command_index(call->command)));
     } else if (key != NULL) {
@@ -115,7 +87,7 @@ static void zset_store_put_in_place(const struct call *call, struct bytes destin
                                     struct filling *filling) {
     uint32_t count = board_count(&filling->board);
     if (filling->status == BOARD_OK && count == 0) { /* all are banned */
-        zset_store_clear_destination(call, destination);
+        zset_store_clear_destination(call, destination, filling->kept);
         return;
     }
     bool is_new =
@@ -231,15 +203,16 @@ static void zset_store_store_results(const struct call *call, struct bytes desti
 
 void zset_store_results(const struct call *call, struct bytes destination,
                         struct combine *combine) {
-    if (zset_store_refuses(call, destination)) {
+    const struct rules *kept;
+    if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
     if (combine->tally.count == 0) {
-        zset_store_clear_destination(call, destination);
+        zset_store_clear_destination(call, destination, kept);
         return;
     }
     struct filling filling;
-    if (zset_store_begin(call, destination, combine->tally.count, &filling)) {
+    if (zset_store_begin(call, destination, kept, combine->tally.count, &filling)) {
         zset_store_store_results(call, destination, &filling, combine);
         zset_store_discard_unless_put(call, &filling);
     }
@@ -290,15 +263,16 @@ static void zset_store_converted(const struct call *call, struct bytes destinati
 
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span) {
-    if (zset_store_refuses(call, destination)) {
+    const struct rules *kept;
+    if (!writing_may_replace(call, destination, &kept)) {
         return;
     }
     if (span.count == 0) {
-        zset_store_clear_destination(call, destination);
+        zset_store_clear_destination(call, destination, kept);
         return;
     }
     struct filling filling;
-    if (!zset_store_begin(call, destination, span.count, &filling)) {
+    if (!zset_store_begin(call, destination, kept, span.count, &filling)) {
         return;
     }
     if (layout_equal(board_layout(&filling.board), board_layout(board))) {
