@@ -1,7 +1,7 @@
 /* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
  * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
  * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
- * and of orders that it has not finished come as LB.APPLYSTATE (redis_apply_state.c).
+ * and of durable jobs that it has not finished come as LB.APPLYSTATE.
  *
  *     apply.now_us = ...                           before the commands of a tick
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...

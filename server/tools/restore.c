@@ -1,5 +1,4 @@
-/* See restore.h. */
-#include "server/tools/restore.h"
+/* See tools.h. */
 
 #include <errno.h>
 #include <fcntl.h>
