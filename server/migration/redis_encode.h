@@ -7,7 +7,7 @@
  *
  *     changes of a board            LB.APPLY key blob          one for all that follow each other
  *     a board's name, or a copy     LB.APPLY key blob to ""
- *     bans and orders               LB.APPLYSTATE blob
+ *     bans and durable jobs         LB.APPLYSTATE blob
  *     any key                       UNLINK, PEXPIREAT, PERSIST, FLUSHDB
  *     a hash                        HSET, HDEL, RENAME, COPY
  *
