@@ -240,16 +240,7 @@ static void redis_apply_store_order_sources(struct combination *combination) {
     }
 }
 
-static bool redis_apply_store_put_all(struct redis_apply *apply) {
-    const struct redis_tally *tally = &apply->tally;
-    for (uint32_t i = 0; i < tally->count; i++) {
-        if (!redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score)) {
-            return false;
-        }
-    }
-    return true;
-}
-
+/* Puts the result. false: error. */
 typedef bool combine(struct redis_apply *apply, struct combination *combination);
 
 static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
@@ -282,15 +273,18 @@ static bool redis_apply_store_unite(struct redis_apply *apply, struct combinatio
     for (uint32_t i = 0; i < combination->count; i++) {
         count += redis_apply_store_size_of(&combination->sources[i]);
     }
-    if (!redis_apply_store_tally_reserve(apply, count)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < combination->count; i++) {
+    redis_apply_store_tally_begin(apply);
+    bool is_fine = redis_apply_store_tally_reserve(apply, count);
+    for (uint32_t i = 0; i < combination->count && is_fine; i++) {
         if (combination->sources[i].board != NULL) {
             redis_apply_store_unite_one(tally, &combination->sources[i], combination->aggregate);
         }
     }
-    return true;
+    for (uint32_t i = 0; i < tally->count && is_fine; i++) {
+        is_fine = redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score);
+    }
+    redis_apply_store_tally_end(tally);
+    return is_fine;
 }
 
 /* Members of the first one that pass. */
@@ -298,25 +292,21 @@ static bool
 redis_apply_store_each_of_first(struct redis_apply *apply, const struct combination *combination,
                                 bool (*take)(const struct combination *combination,
                                              const struct board_entry *entry, double *score)) {
-    const struct source *first = &combination->sources[0];
-    struct redis_tally *tally = &apply->tally;
+    const struct board *first = combination->sources[0].board;
     struct board_cursor cursor;
     struct board_entry entry;
+    bool is_fine = true;
     double score;
-    if (first->board == NULL) {
+    if (first == NULL) {
         return true;
     }
-    if (!redis_apply_store_tally_reserve(apply, redis_apply_store_size_of(first))) {
-        return false;
+    board_seek(first, 0, &cursor);
+    while (is_fine && board_cursor_read(&cursor, &entry)) {
+        is_fine =
+            !take(combination, &entry, &score) || redis_apply_store_put(apply, entry.member, score);
+        board_cursor_next(&cursor);
     }
-    for (board_seek(first->board, 0, &cursor); board_cursor_read(&cursor, &entry);
-         board_cursor_next(&cursor)) {
-        if (take(combination, &entry, &score)) {
-            tally->entries[tally->count++] =
-                (struct redis_tally_entry){.member = entry.member, .score = score};
-        }
-    }
-    return true;
+    return is_fine;
 }
 
 static bool redis_apply_store_is_in_all(const struct combination *combination,
@@ -386,13 +376,11 @@ static bool redis_apply_store_store(struct redis_apply *apply, const struct requ
     if (combination.sources == NULL) {
         return redis_apply_fail_memory(apply);
     }
-    redis_apply_store_tally_begin(apply);
     bool is_fine = redis_apply_store_find_sources(apply, request, &combination) &&
-                   how(apply, &combination) && redis_apply_store_begin(apply, combination.to) &&
-                   redis_apply_store_put_all(apply);
+                   redis_apply_store_begin(apply, combination.to) && how(apply, &combination) &&
+                   redis_apply_store_end(apply);
     memory_free(combination.sources);
-    redis_apply_store_tally_end(&apply->tally);
-    return is_fine && redis_apply_store_end(apply);
+    return is_fine;
 }
 
 bool redis_apply_zunionstore(struct redis_apply *apply, const struct request *request) {
