@@ -214,6 +214,22 @@ static bool main_prepare_http(const struct settings *settings, char *error) {
            (settings->web_port == 0 || program.web_fd >= 0);
 }
 
+static bool main_open_log(const struct settings *settings, char *error) {
+    enum { SYSLOG_USER = 1, SYSLOG_LOCAL0 = 16 };
+    log_set_json(settings->log_format == SETTING_LOG_JSON);
+    if (settings->syslog_enabled) {
+        log_use_syslog(settings->syslog_ident, settings->syslog_facility == 0
+                                                   ? SYSLOG_USER
+                                                   : SYSLOG_LOCAL0 + settings->syslog_facility - 1);
+    }
+    bool is_open = log_open(settings->logfile, (enum log_level)settings->loglevel);
+    if (!is_open) {
+        snprintf(error, SETTING_ERROR_MAX, "cannot open the logfile %s: %s", settings->logfile,
+                 strerror(errno));
+    }
+    return is_open;
+}
+
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool main_prepare(int argc, char **argv, char *error) {
     const struct settings *settings = &program.server.settings;
@@ -222,24 +238,9 @@ static bool main_prepare(int argc, char **argv, char *error) {
         !listeners_open(&program.listeners, settings, error)) {
         return false;
     }
-    if (!main_prepare_http(settings, error)) {
-        listeners_close(&program.listeners);
-        return false;
+    if (main_prepare_http(settings, error) && main_open_log(settings, error)) {
+        program.persistence = persistence_open(settings, error);
     }
-    log_set_json(settings->log_format == SETTING_LOG_JSON);
-    if (settings->syslog_enabled) {
-        enum { SYSLOG_USER = 1, SYSLOG_LOCAL0 = 16 };
-        log_use_syslog(settings->syslog_ident, settings->syslog_facility == 0
-                                                   ? SYSLOG_USER
-                                                   : SYSLOG_LOCAL0 + settings->syslog_facility - 1);
-    }
-    if (!log_open(settings->logfile, (enum log_level)settings->loglevel)) {
-        snprintf(error, SETTING_ERROR_MAX, "cannot open the logfile %s: %s", settings->logfile,
-                 strerror(errno));
-        listeners_close(&program.listeners);
-        return false;
-    }
-    program.persistence = persistence_open(settings, error);
     if (program.persistence == NULL) {
         listeners_close(&program.listeners);
     }

@@ -1,7 +1,7 @@
 /* Applies the commands of a Redis's replication stream to the registry, with Redis's results: the same members
  * and the same scores, whatever the boards' own rules would make of the command. Where the Redis has the module,
  * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
- * and of orders that it has not finished come as LB.APPLYSTATE (redis_apply_state.c).
+ * and of durable jobs that it has not finished come as LB.APPLYSTATE.
  *
  *     apply.now_us = ...                           before the commands of a tick
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
@@ -12,8 +12,9 @@
  * - Nothing expires, rolls over, is frozen or closed meanwhile: the source says what goes. CAP keeps the best;
  *   LIMIT and what a layout cannot hold are errors.
  * - Keys of other types do not exist here: what overwrites or removes a key does so, all else is counted and
- *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by name (redis_names.h), because ZUNIONSTORE and its kin read them:
- *   then the result is not known here, which is an error.
+ *   passed over. A command that is not known and names a key that is here is an error. Sets are remembered by
+ *   name (redis_names.h), because ZUNIONSTORE and the like read them: the result is then not known here, which is an
+ *   error.
  *
  * An error is for good: what came after it would not be what the source has. Of the command itself nothing is
  * done then, except where memory is missing in its middle. */
@@ -47,8 +48,7 @@ struct redis_apply {
     uint32_t skipped_used;
     struct redis_names sets[REGISTRY_DATABASES];
     char error[REDIS_APPLY_ERROR_MAX];
-    bool
-        wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
+    bool wants_copy; /* with an error: a new copy would say which keys hold sets */
     /* Private. */
     struct session session; /* for handlers; in no list */
     struct buffer replies;

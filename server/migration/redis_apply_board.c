@@ -1,9 +1,14 @@
 /* Boards of a Redis with the module: their changes come as effects, in LB.APPLY, and are applied as a replica of
  * the module applies them. So the boards are equal to the last bit, whatever the settings say here.
  *
- * What a board replaces may be a key that is not here: removing it is done then. */
+ * What a board replaces may be a key that is not here: removing it is done then.
+ *
+ * What the module keeps beside its keys, bans and durable jobs that it has not finished, comes as LB.APPLYSTATE, and is kept
+ * as a replica of the module keeps it: such a job is carried out by the source, and if this becomes a master meanwhile, by
+ * this. */
 #include "server/durability/effect_blob.h"
 #include "server/migration/redis_apply_parts.h"
+#include "server/rdb/rdb_state.h"
 #include "skiplist/keyspace/key_kind.h"
 
 void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us) {
@@ -31,6 +36,13 @@ static bool redis_apply_board_visit(void *context, struct effect *effect) {
         (void)redis_names_remove(redis_apply_sets(apply), effect->name);
     }
     return effect->kind != EFFECT_REMOVE || redis_apply_find(apply, effect->name) != NULL;
+}
+
+static bool redis_apply_board_need_decoder(struct redis_apply *apply) {
+    if (apply->decoder == NULL) {
+        apply->decoder = memory_allocate(sizeof *apply->decoder);
+    }
+    return apply->decoder != NULL || redis_apply_fail_memory(apply);
 }
 
 static bool redis_apply_board_fail_blob(struct redis_apply *apply, struct bytes name,
@@ -66,18 +78,11 @@ static bool redis_apply_board_apply_blob(struct redis_apply *apply, struct bytes
     return redis_apply_board_fail_blob(apply, name, "it does not fit the keys that are here");
 }
 
-bool redis_apply_need_decoder(struct redis_apply *apply) {
-    if (apply->decoder == NULL) {
-        apply->decoder = memory_allocate(sizeof *apply->decoder);
-    }
-    return apply->decoder != NULL || redis_apply_fail_memory(apply);
-}
-
 bool redis_apply_effects(struct redis_apply *apply, const struct request *request) {
     if (request->count % 2 == 0) {
         return redis_apply_fail_form(apply, request);
     }
-    if (!redis_apply_need_decoder(apply)) {
+    if (!redis_apply_board_need_decoder(apply)) {
         return false;
     }
     for (uint32_t i = 1; i < request->count; i += 2) {
@@ -89,4 +94,32 @@ bool redis_apply_effects(struct redis_apply *apply, const struct request *reques
         }
     }
     return true;
+}
+
+/* ---- beside the keys ---- */
+
+bool redis_apply_state_effects(struct redis_apply *apply, const struct request *request) {
+    char why[RDB_STATE_ERROR_MAX];
+    struct bytes chunk;
+    int64_t time_us;
+    if (request->count != 2) {
+        return redis_apply_fail_form(apply, request);
+    }
+    if (!redis_apply_board_need_decoder(apply)) {
+        return false;
+    }
+    if (!rdb_state_check(apply->decoder, request->args[1], RDB_STATE_CHANGES, REGISTRY_DATABASES,
+                         &time_us, &chunk, why)) {
+        return redis_apply_fail(apply, "the source's bans: %s", why);
+    }
+    redis_apply_raise_time(apply, time_us);
+    switch (rdb_state_apply(apply->registry, apply->decoder, chunk)) {
+    case EFFECT_OK:
+        return true;
+    case EFFECT_OUT_OF_MEMORY:
+        return redis_apply_fail_memory(apply);
+    case EFFECT_IMPOSSIBLE:
+        break;
+    }
+    return redis_apply_fail(apply, "the source's bans: they do not fit those that are here");
 }

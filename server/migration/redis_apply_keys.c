@@ -1,8 +1,7 @@
 /* Commands on whole keys: what removes, overwrites, renames and expires them. */
-#include <stdio.h>
-
 #include "server/migration/redis_apply_parts.h"
 #include "server/rdb/rdb_crc.h"
+#include "skiplist/keyspace/registry_embedded.h"
 
 /* ---- databases ---- */
 
@@ -28,29 +27,11 @@ bool redis_apply_flushall(struct redis_apply *apply, const struct request *reque
 }
 
 /* All keys of a database to another one. */
-struct mover {
-    const struct registry_key *key;
-};
-
-static void redis_apply_keys_visit_key(void *context, const struct registry_key *key) {
-    struct mover *mover = context;
-    if (mover->key == NULL) {
-        mover->key = key;
-    }
-}
-
 static bool redis_apply_keys_move_all(struct redis_apply *apply, uint32_t from, uint32_t to) {
-    while (registry_count(apply->registry, from) > 0) {
-        struct mover mover = {.key = NULL};
-        (void)registry_pass(apply->registry, from, UINT32_MAX, 1, REDIS_APPLY_LONG_AGO,
-                            redis_apply_keys_visit_key, &mover);
-        if (mover.key == NULL) {
-            return redis_apply_fail(apply, "a key of database %u cannot be moved", (unsigned)from);
-        }
-        struct bytes name = registry_name(mover.key);
-        struct registry_key *key = registry_find(apply->registry, from, name, REDIS_APPLY_LONG_AGO);
-        if (key == NULL ||
-            registry_rename(apply->registry, key, to, name, REDIS_APPLY_LONG_AGO) != REGISTRY_OK) {
+    struct registry_key *key;
+    while ((key = registry_embedded_first_of(apply->registry, from)) != NULL) {
+        if (registry_rename(apply->registry, key, to, registry_name(key), REDIS_APPLY_LONG_AGO) !=
+            REGISTRY_OK) {
             return redis_apply_fail_memory(apply);
         }
     }

@@ -3,7 +3,6 @@
 #define SERVER_REDIS_APPLY_PARTS_H
 
 #include "server/migration/redis_apply.h"
-#include "server/migration/redis_score.h"
 
 /* The time of all look-ups: before everything, so that nothing expires or rolls over. */
 #define REDIS_APPLY_LONG_AGO (INT64_MIN / 2)
@@ -22,9 +21,6 @@ bool redis_apply_fail_member(struct redis_apply *apply, struct bytes name, struc
 /* "ZADD cannot be read": the source and this do not agree about the command. */
 bool redis_apply_fail_form(struct redis_apply *apply, const struct request *request);
 bool redis_apply_fail_memory(struct redis_apply *apply);
-
-/* There is apply->decoder. false: no memory, error. */
-MUST_CHECK bool redis_apply_need_decoder(struct redis_apply *apply);
 
 /* Has apply->load done that? false: its error is ours. */
 MUST_CHECK bool redis_apply_take_load(struct redis_apply *apply, bool is_fine);
@@ -71,15 +67,14 @@ MUST_CHECK bool redis_apply_select(struct redis_apply *apply, const struct board
                                    uint32_t first, uint32_t last, bool is_copied,
                                    struct redis_selection *selection);
 void redis_selection_deinit(struct redis_selection *selection);
-/* The places of the scores between two bounds: *first .. *end - 1. */
-void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
-                                const struct redis_score_bound *upper, uint32_t *first,
-                                uint32_t *end);
-/* The same between two bounds of ZRANGEBYLEX. Where scores differ Redis promises nothing; this is
- * what it does with its packed form: from the first member that is not below the bounds on, until
- * one is above them. */
-void redis_apply_span_of_names(const struct board *board, const struct redis_lex_bound *lower,
-                               const struct redis_lex_bound *upper, uint32_t *first, uint32_t *end);
+/* As Redis reads a score: strtod of the whole text, no blanks in front, not nan. */
+MUST_CHECK bool redis_order_parse_score(struct bytes text, double *score);
+/* Places *first .. *end - 1 of the board (NULL: there is none) that these words name: as ZRANGE does, with BYSCORE, with
+ * BYLEX. The lower end comes first. false: they name none. */
+enum redis_span { REDIS_SPAN_PLACES, REDIS_SPAN_SCORES, REDIS_SPAN_NAMES };
+MUST_CHECK bool redis_order_find_span(const struct board *board, enum redis_span kind,
+                                      struct bytes from, struct bytes to, uint32_t *first,
+                                      uint32_t *end);
 
 /* An error, whatever follows. */
 redis_apply_handler redis_apply_refuse;
@@ -97,9 +92,7 @@ redis_apply_handler redis_apply_del, redis_apply_overwrite, redis_apply_overwrit
     redis_apply_swapdb, redis_apply_flushdb, redis_apply_flushall, redis_apply_expire,
     redis_apply_persist, redis_apply_restore, redis_apply_select_database, redis_apply_geo_store;
 /* redis_apply_board.c */
-redis_apply_handler redis_apply_effects;
-/* redis_apply_state.c */
-redis_apply_handler redis_apply_state_effects;
+redis_apply_handler redis_apply_effects, redis_apply_state_effects;
 /* redis_apply_hash.c */
 redis_apply_handler redis_apply_hash, redis_apply_hsetex, redis_apply_hgetdel, redis_apply_publish;
 

@@ -205,8 +205,8 @@ static bool redis_apply_store_read_options(const struct request *request,
     while (at < request->count) {
         if (bytes_is(request->args[at], "WEIGHTS") && request->count - at > combination->count) {
             for (uint32_t i = 0; i < combination->count; i++) {
-                if (!redis_score_parse(request->args[at + 1 + i],
-                                       &combination->sources[i].weight)) {
+                if (!redis_order_parse_score(request->args[at + 1 + i],
+                                             &combination->sources[i].weight)) {
                     return false;
                 }
             }
@@ -240,16 +240,7 @@ static void redis_apply_store_order_sources(struct combination *combination) {
     }
 }
 
-static bool redis_apply_store_put_all(struct redis_apply *apply) {
-    const struct redis_tally *tally = &apply->tally;
-    for (uint32_t i = 0; i < tally->count; i++) {
-        if (!redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score)) {
-            return false;
-        }
-    }
-    return true;
-}
-
+/* Puts the result. false: error. */
 typedef bool combine(struct redis_apply *apply, struct combination *combination);
 
 static void redis_apply_store_unite_one(struct redis_tally *tally, const struct source *source,
@@ -282,15 +273,18 @@ static bool redis_apply_store_unite(struct redis_apply *apply, struct combinatio
     for (uint32_t i = 0; i < combination->count; i++) {
         count += redis_apply_store_size_of(&combination->sources[i]);
     }
-    if (!redis_apply_store_tally_reserve(apply, count)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < combination->count; i++) {
+    redis_apply_store_tally_begin(apply);
+    bool is_fine = redis_apply_store_tally_reserve(apply, count);
+    for (uint32_t i = 0; i < combination->count && is_fine; i++) {
         if (combination->sources[i].board != NULL) {
             redis_apply_store_unite_one(tally, &combination->sources[i], combination->aggregate);
         }
     }
-    return true;
+    for (uint32_t i = 0; i < tally->count && is_fine; i++) {
+        is_fine = redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score);
+    }
+    redis_apply_store_tally_end(tally);
+    return is_fine;
 }
 
 /* Members of the first one that pass. */
@@ -298,25 +292,21 @@ static bool
 redis_apply_store_each_of_first(struct redis_apply *apply, const struct combination *combination,
                                 bool (*take)(const struct combination *combination,
                                              const struct board_entry *entry, double *score)) {
-    const struct source *first = &combination->sources[0];
-    struct redis_tally *tally = &apply->tally;
+    const struct board *first = combination->sources[0].board;
     struct board_cursor cursor;
     struct board_entry entry;
+    bool is_fine = true;
     double score;
-    if (first->board == NULL) {
+    if (first == NULL) {
         return true;
     }
-    if (!redis_apply_store_tally_reserve(apply, redis_apply_store_size_of(first))) {
-        return false;
+    board_seek(first, 0, &cursor);
+    while (is_fine && board_cursor_read(&cursor, &entry)) {
+        is_fine =
+            !take(combination, &entry, &score) || redis_apply_store_put(apply, entry.member, score);
+        board_cursor_next(&cursor);
     }
-    for (board_seek(first->board, 0, &cursor); board_cursor_read(&cursor, &entry);
-         board_cursor_next(&cursor)) {
-        if (take(combination, &entry, &score)) {
-            tally->entries[tally->count++] =
-                (struct redis_tally_entry){.member = entry.member, .score = score};
-        }
-    }
-    return true;
+    return is_fine;
 }
 
 static bool redis_apply_store_is_in_all(const struct combination *combination,
@@ -386,13 +376,11 @@ static bool redis_apply_store_store(struct redis_apply *apply, const struct requ
     if (combination.sources == NULL) {
         return redis_apply_fail_memory(apply);
     }
-    redis_apply_store_tally_begin(apply);
     bool is_fine = redis_apply_store_find_sources(apply, request, &combination) &&
-                   how(apply, &combination) && redis_apply_store_begin(apply, combination.to) &&
-                   redis_apply_store_put_all(apply);
+                   redis_apply_store_begin(apply, combination.to) && how(apply, &combination) &&
+                   redis_apply_store_end(apply);
     memory_free(combination.sources);
-    redis_apply_store_tally_end(&apply->tally);
-    return is_fine && redis_apply_store_end(apply);
+    return is_fine;
 }
 
 bool redis_apply_zunionstore(struct redis_apply *apply, const struct request *request) {
@@ -410,7 +398,8 @@ bool redis_apply_zdiffstore(struct redis_apply *apply, const struct request *req
 /* ---- ZRANGESTORE ---- */
 
 struct range {
-    bool is_by_score, is_by_lex, is_reverse, has_limit;
+    enum redis_span kind;
+    bool is_reverse, has_limit;
     int64_t offset, limit;
     struct bytes from, to; /* as they stand there */
 };
@@ -420,9 +409,9 @@ static bool redis_apply_store_read_range(const struct request *request, struct r
     for (uint32_t at = 5; at < request->count; at++) {
         struct bytes word = request->args[at];
         if (bytes_is(word, "BYSCORE")) {
-            range->is_by_score = true;
+            range->kind = REDIS_SPAN_SCORES;
         } else if (bytes_is(word, "BYLEX")) {
-            range->is_by_lex = true;
+            range->kind = REDIS_SPAN_NAMES;
         } else if (bytes_is(word, "REV")) {
             range->is_reverse = true;
         } else if (bytes_is(word, "LIMIT") && request->count - at > 2 &&
@@ -456,57 +445,25 @@ static void redis_apply_store_limit_places(const struct range *range, uint32_t *
     *end = *first + (uint32_t)taken;
 }
 
-static bool redis_apply_store_find_by_place(const struct range *range, uint32_t count,
-                                            uint32_t *first, uint32_t *end) {
-    int64_t start;
-    int64_t stop;
-    if (!bytes_parse_i64(range->from, &start) || !bytes_parse_i64(range->to, &stop)) {
-        return false;
-    }
-    start += start < 0 ? count : 0;
-    stop += stop < 0 ? count : 0;
-    start = start < 0 ? 0 : start;
-    stop = stop >= count ? (int64_t)count - 1 : stop;
-    *first = *end = 0;
-    if (start <= stop && start < count) {
-        *first = (uint32_t)(range->is_reverse ? count - 1 - stop : start);
-        *end = *first + (uint32_t)(stop - start + 1);
-    }
-    return true;
-}
-
-static bool redis_apply_store_find_by_score(const struct range *range, const struct board *board,
-                                            uint32_t *first, uint32_t *end) {
-    struct redis_score_bound lower;
-    struct redis_score_bound upper;
-    if (!redis_score_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
-        !redis_score_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
-        return false;
-    }
-    redis_apply_span_of_scores(board, &lower, &upper, first, end);
-    redis_apply_store_limit_places(range, first, end);
-    return true;
-}
-
-static bool redis_apply_store_find_by_name(const struct range *range, const struct board *board,
-                                           uint32_t *first, uint32_t *end) {
-    struct redis_lex_bound lower;
-    struct redis_lex_bound upper;
-    if (!redis_lex_parse_bound(range->is_reverse ? range->to : range->from, &lower) ||
-        !redis_lex_parse_bound(range->is_reverse ? range->from : range->to, &upper)) {
-        return false;
-    }
-    redis_apply_span_of_names(board, &lower, &upper, first, end);
-    redis_apply_store_limit_places(range, first, end);
-    return true;
-}
-
+/* Reversed, places are counted from the end, and the upper end of a range comes first. */
 static bool redis_apply_store_find_places(const struct range *range, const struct board *board,
                                           uint32_t *first, uint32_t *end) {
-    return range->is_by_lex ? redis_apply_store_find_by_name(range, board, first, end)
-           : range->is_by_score
-               ? redis_apply_store_find_by_score(range, board, first, end)
-               : redis_apply_store_find_by_place(range, board_count(board), first, end);
+    bool is_by_place = range->kind == REDIS_SPAN_PLACES;
+    bool is_swapped = range->is_reverse && !is_by_place;
+    if (!redis_order_find_span(board, range->kind, is_swapped ? range->to : range->from,
+                               is_swapped ? range->from : range->to, first, end)) {
+        return false;
+    }
+    if (is_by_place && range->is_reverse && *first < *end) {
+        uint32_t count = board_count(board);
+        uint32_t last = count - *first;
+        *first = count - *end;
+        *end = last;
+    }
+    if (!is_by_place) {
+        redis_apply_store_limit_places(range, first, end);
+    }
+    return true;
 }
 
 static bool redis_apply_store_put_places(struct redis_apply *apply, const struct board *board,
@@ -547,9 +504,9 @@ bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *re
         !redis_apply_store_begin(apply, to)) {
         return false;
     }
-    uint32_t first = 0;
-    uint32_t end = 0;
-    if (board != NULL && !redis_apply_store_find_places(&range, board, &first, &end)) {
+    uint32_t first;
+    uint32_t end;
+    if (!redis_apply_store_find_places(&range, board, &first, &end)) {
         return redis_apply_fail_form(apply, request);
     }
     return redis_apply_store_put_places(apply, board, first, end) && redis_apply_store_end(apply);

@@ -85,7 +85,7 @@ static bool redis_apply_zset_look_at(struct redis_apply *apply, const struct zad
                                      struct pair *pair) {
     double score;
     char why[RDB_VALUE_ERROR_MAX];
-    if (!redis_score_parse(request->args[at], &score)) {
+    if (!redis_order_parse_score(request->args[at], &score)) {
         return redis_apply_fail_form(apply, request);
     }
     *pair = (struct pair){.member_name = request->args[at + 1]};
@@ -273,66 +273,30 @@ bool redis_apply_zpopmax(struct redis_apply *apply, const struct request *reques
     return redis_apply_zset_pop(apply, request, true);
 }
 
-bool redis_apply_zremrangebyrank(struct redis_apply *apply, const struct request *request) {
+static bool redis_apply_zset_remove_span(struct redis_apply *apply, const struct request *request,
+                                         enum redis_span kind, const char *event) {
     struct registry_key *key;
-    int64_t start;
-    int64_t stop;
-    if (request->count != 4 || !bytes_parse_i64(request->args[2], &start) ||
-        !bytes_parse_i64(request->args[3], &stop)) {
-        return redis_apply_fail_form(apply, request);
-    }
+    uint32_t first;
+    uint32_t end;
     if (!redis_apply_find_board(apply, request->args[1], &key)) {
         return false;
     }
-    int64_t count = key != NULL ? board_count(&key->board) : 0;
-    start += start < 0 ? count : 0;
-    stop += stop < 0 ? count : 0;
-    start = start < 0 ? 0 : start;
-    stop = stop >= count ? count - 1 : stop;
-    if (start > stop || start >= count) {
-        return true;
+    if (request->count != 4 ||
+        !redis_order_find_span(key != NULL ? &key->board : NULL, kind, request->args[2],
+                               request->args[3], &first, &end)) {
+        return redis_apply_fail_form(apply, request);
     }
-    return redis_apply_zset_remove_places(apply, key, (uint32_t)start, (uint32_t)stop,
-                                          "zremrangebyrank");
+    return first == end || redis_apply_zset_remove_places(apply, key, first, end - 1, event);
+}
+
+bool redis_apply_zremrangebyrank(struct redis_apply *apply, const struct request *request) {
+    return redis_apply_zset_remove_span(apply, request, REDIS_SPAN_PLACES, "zremrangebyrank");
 }
 
 bool redis_apply_zremrangebyscore(struct redis_apply *apply, const struct request *request) {
-    struct registry_key *key;
-    struct redis_score_bound lower;
-    struct redis_score_bound upper;
-    uint32_t first;
-    uint32_t end;
-    if (request->count != 4 || !redis_score_parse_bound(request->args[2], &lower) ||
-        !redis_score_parse_bound(request->args[3], &upper)) {
-        return redis_apply_fail_form(apply, request);
-    }
-    if (!redis_apply_find_board(apply, request->args[1], &key)) {
-        return false;
-    }
-    if (key == NULL) {
-        return true;
-    }
-    redis_apply_span_of_scores(&key->board, &lower, &upper, &first, &end);
-    return first == end ||
-           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebyscore");
+    return redis_apply_zset_remove_span(apply, request, REDIS_SPAN_SCORES, "zremrangebyscore");
 }
 
 bool redis_apply_zremrangebylex(struct redis_apply *apply, const struct request *request) {
-    struct registry_key *key;
-    struct redis_lex_bound lower;
-    struct redis_lex_bound upper;
-    if (request->count != 4 || !redis_lex_parse_bound(request->args[2], &lower) ||
-        !redis_lex_parse_bound(request->args[3], &upper)) {
-        return redis_apply_fail_form(apply, request);
-    }
-    if (!redis_apply_find_board(apply, request->args[1], &key)) {
-        return false;
-    }
-    if (key == NULL) {
-        return true;
-    }
-    uint32_t first, end;
-    redis_apply_span_of_names(&key->board, &lower, &upper, &first, &end);
-    return first == end ||
-           redis_apply_zset_remove_places(apply, key, first, end - 1, "zremrangebylex");
+    return redis_apply_zset_remove_span(apply, request, REDIS_SPAN_NAMES, "zremrangebylex");
 }

@@ -7,7 +7,7 @@
  *
  *     changes of a board            LB.APPLY key blob          one for all that follow each other
  *     a board's name, or a copy     LB.APPLY key blob to ""
- *     bans and orders               LB.APPLYSTATE blob
+ *     bans and durable jobs         LB.APPLYSTATE blob
  *     any key                       UNLINK, PEXPIREAT, PERSIST, FLUSHDB
  *     a hash                        HSET, HDEL, RENAME, COPY
  *
@@ -54,8 +54,8 @@ static inline bool redis_encode_is_between(const struct redis_encode *encode) {
 }
 /* From idle. false: no memory; nothing was added. */
 MUST_CHECK bool redis_encode_add(struct redis_encode *encode, const char *at, size_t size);
-/* Encode for about budget_ns, until out has size_max bytes more, or up to the end of a transaction. false: no memory, or a group that was not written by
- * this server; the stream is of no use then. */
+/* Encode for about budget_ns, until out has size_max bytes more, or up to the end of a transaction. false: no memory, or
+ * a group that was not written by this server; the stream is of no use then. */
 MUST_CHECK bool redis_encode_step(struct redis_encode *encode, struct buffer *out, size_t size_max,
                                   uint64_t budget_ns);
 /* Put a command of these words between two transactions. */

@@ -11,22 +11,15 @@
 
 enum { CAPACITY_FIRST = 64 };
 
-void redis_names_deinit(struct redis_names *names) {
+void redis_names_clear(struct redis_names *names) {
     memory_free(names->slots);
     *names = (struct redis_names){.seed = names->seed};
 }
 
-void redis_names_clear(struct redis_names *names) {
-    redis_names_deinit(names);
-}
-
-uint64_t redis_names_print(uint64_t seed, struct bytes name) {
-    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size, seed);
-    return hash != 0 ? hash : 1;
-}
-
+/* Never 0. */
 static uint64_t redis_names_fingerprint(const struct redis_names *names, struct bytes name) {
-    return redis_names_print(names->seed, name);
+    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size, names->seed);
+    return hash != 0 ? hash : 1;
 }
 
 /* Where it is, or the free slot where it belongs. */
@@ -56,31 +49,15 @@ static bool redis_names_grow(struct redis_names *names) {
     return true;
 }
 
-enum redis_names_added redis_names_add(struct redis_names *names, uint64_t print) {
-    if (names->count * 4 >= names->capacity * 3 && !redis_names_grow(names)) {
-        return REDIS_NAMES_NO_MEMORY;
-    }
-    uint64_t at = redis_names_place_of(names, print);
-    if (names->slots[at] != 0) {
-        return REDIS_NAMES_THERE;
-    }
-    names->count++;
-    names->slots[at] = print;
-    return REDIS_NAMES_NEW;
-}
-
 void redis_names_put(struct redis_names *names, struct bytes name) {
-    names->is_lost |=
-        redis_names_add(names, redis_names_fingerprint(names, name)) == REDIS_NAMES_NO_MEMORY;
-}
-
-void redis_names_forget(struct redis_names *names) {
-    if (names->capacity > CAPACITY_FIRST) {
-        redis_names_deinit(names);
-    } else if (names->count > 0) {
-        memset(names->slots, 0, names->capacity * sizeof *names->slots);
-        names->count = 0;
+    uint64_t print = redis_names_fingerprint(names, name);
+    if (names->count * 4 >= names->capacity * 3 && !redis_names_grow(names)) {
+        names->is_lost = true;
+        return;
     }
+    uint64_t *slot = &names->slots[redis_names_place_of(names, print)];
+    names->count += *slot == 0;
+    *slot = print;
 }
 
 static void redis_names_close_gap(struct redis_names *names, uint64_t gap) {

@@ -15,18 +15,11 @@ struct redis_names {
     uint64_t capacity, count;
     bool is_lost;
 };
-void redis_names_deinit(struct redis_names *names);
+/* It is empty, and holds no memory. */
 void redis_names_clear(struct redis_names *names);
 void redis_names_put(struct redis_names *names, struct bytes name);
 /* true: it was there. */
 bool redis_names_remove(struct redis_names *names, struct bytes name);
 bool redis_names_hold(const struct redis_names *names, struct bytes name);
-
-/* By fingerprints: never 0, and different for each seed. */
-uint64_t redis_names_print(uint64_t seed, struct bytes name);
-enum redis_names_added { REDIS_NAMES_NEW, REDIS_NAMES_THERE, REDIS_NAMES_NO_MEMORY };
-MUST_CHECK enum redis_names_added redis_names_add(struct redis_names *names, uint64_t print);
-/* Clear, but keep a little memory for the next ones. */
-void redis_names_forget(struct redis_names *names);
 
 #endif

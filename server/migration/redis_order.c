@@ -8,6 +8,10 @@
  * only a group of equal scores that is cut has to be looked at member by member. */
 #include "server/migration/redis_apply_parts.h"
 
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
 /* A group of equal scores, as places. */
 struct group {
     uint32_t first, end;
@@ -84,14 +88,19 @@ static void redis_order_bring_lowest(struct redis_pick *picks, uint32_t size, ui
     }
 }
 
+/* The rank at which places first .. end - 1 begin. */
+static uint32_t redis_order_rank_from(const struct board *board, uint32_t first, uint32_t end) {
+    uint32_t rank = redis_order_rank_of(board, first);
+    uint32_t rank_end = redis_order_rank_of(board, end - 1);
+    return rank < rank_end ? rank : rank_end;
+}
+
 /* Entries of places first .. end - 1, in whatever order. */
 static void redis_order_read_places(const struct board *board, uint32_t first, uint32_t end,
                                     struct redis_pick *picks) {
-    uint32_t rank = redis_order_rank_of(board, first);
-    uint32_t rank_end = redis_order_rank_of(board, end - 1);
     struct board_cursor cursor;
     struct board_entry entry;
-    board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
+    board_seek(board, redis_order_rank_from(board, first, end), &cursor);
     for (uint32_t i = 0; i < end - first && board_cursor_read(&cursor, &entry); i++) {
         picks[i] = (struct redis_pick){.member = entry.member, .key = entry.key};
         board_cursor_next(&cursor);
@@ -101,12 +110,10 @@ static void redis_order_read_places(const struct board *board, uint32_t first, u
 /* The first, or the last, of a group: what ZPOPMIN and ZPOPMAX mostly want. */
 static struct redis_pick redis_order_find_end(const struct board *board, struct group group,
                                               bool is_last) {
-    uint32_t rank = redis_order_rank_of(board, group.first);
-    uint32_t rank_end = redis_order_rank_of(board, group.end - 1);
     struct board_cursor cursor;
     struct board_entry entry;
     struct redis_pick found = {.key = 0};
-    board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
+    board_seek(board, redis_order_rank_from(board, group.first, group.end), &cursor);
     for (uint32_t i = group.first; i < group.end && board_cursor_read(&cursor, &entry); i++) {
         int order = i > group.first ? bytes_compare(entry.member, found.member) : 0;
         if (i == group.first || (is_last ? order > 0 : order < 0)) {
@@ -206,17 +213,47 @@ bool redis_apply_select(struct redis_apply *apply, const struct board *board, ui
     }
     selection->count = end - first;
     if (selection->count > 0) {
-        uint32_t rank = redis_order_rank_of(board, first);
-        uint32_t rank_last = redis_order_rank_of(board, end - 1);
-        selection->rank = rank < rank_last ? rank : rank_last;
+        selection->rank = redis_order_rank_from(board, first, end);
     }
     return !is_copied || redis_order_copy_names(apply, selection);
 }
 
 /* ---- scores ---- */
 
+bool redis_order_parse_score(struct bytes text, double *score) {
+    enum { TEXT_MAX = 256 }; /* Redis reads no longer ones */
+    char copy[TEXT_MAX];
+    if (text.size == 0 || text.size >= sizeof copy || isspace((unsigned char)text.at[0])) {
+        return false;
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    char *end;
+    double value = strtod(copy, &end);
+    if (end != copy + text.size || isnan(value)) {
+        return false;
+    }
+    *score = value;
+    return true;
+}
+
+/* "5", "(5", "-inf": an end of a range of scores. */
+struct score_bound {
+    double score;
+    bool is_excluded;
+};
+
+static bool redis_order_parse_score_bound(struct bytes text, struct score_bound *bound) {
+    bound->is_excluded = text.size > 0 && text.at[0] == '(';
+    if (bound->is_excluded) {
+        text.at++;
+        text.size--;
+    }
+    return redis_order_parse_score(text, &bound->score);
+}
+
 static bool redis_order_is_below(const struct board *board, uint32_t place,
-                                 const struct redis_score_bound *bound, bool is_upper) {
+                                 const struct score_bound *bound, bool is_upper) {
     double score = rdb_value_score(board_layout(board),
                                    board_at(board, redis_order_rank_of(board, place)).key);
     if (score != bound->score) {
@@ -226,8 +263,8 @@ static bool redis_order_is_below(const struct board *board, uint32_t place,
 }
 
 /* The first place whose score is not below the bound. */
-static uint32_t redis_order_find_place(const struct board *board,
-                                       const struct redis_score_bound *bound, bool is_upper) {
+static uint32_t redis_order_find_place(const struct board *board, const struct score_bound *bound,
+                                       bool is_upper) {
     uint32_t low = 0;
     uint32_t high = board_count(board);
     while (low < high) {
@@ -241,15 +278,33 @@ static uint32_t redis_order_find_place(const struct board *board,
     return low;
 }
 
-void redis_apply_span_of_scores(const struct board *board, const struct redis_score_bound *lower,
-                                const struct redis_score_bound *upper, uint32_t *first,
-                                uint32_t *end) {
-    *first = redis_order_find_place(board, lower, false);
-    *end = redis_order_find_place(board, upper, true);
-    *end = *end < *first ? *first : *end;
+/* ---- names ---- */
+
+/* "[text", "(text", "-", "+": an end of a range of members. */
+struct name_bound {
+    struct bytes text;
+    int end; /* -1: below all members, 1: above them, 0: text */
+    bool is_excluded;
+};
+
+static bool redis_order_parse_name_bound(struct bytes text, struct name_bound *bound) {
+    bool is_end = text.size == 1 && (text.at[0] == '-' || text.at[0] == '+');
+    if (!is_end && (text.size == 0 || (text.at[0] != '(' && text.at[0] != '['))) {
+        return false;
+    }
+    *bound = (struct name_bound){.text = {.at = text.at + 1, .size = text.size - 1},
+                                 .end = !is_end             ? 0
+                                        : text.at[0] == '-' ? -1
+                                                            : 1,
+                                 .is_excluded = text.at[0] == '('};
+    return true;
 }
 
-/* ---- names ---- */
+/* Is the member outside of the bound, which it is to be above (side 1) or below (-1)? */
+static bool redis_order_is_outside(const struct name_bound *bound, struct bytes member, int side) {
+    int order = bound->end != 0 ? -bound->end : bytes_compare(member, bound->text);
+    return order == 0 ? bound->is_excluded : (order > 0) != (side > 0);
+}
 
 /* The places between two bounds, group after group: within one, members below the bounds come
  * first, and those above them last, so that counting them is enough. */
@@ -272,9 +327,11 @@ static bool redis_order_end_group(struct name_span *span, uint32_t group_end) {
     return is_over;
 }
 
-void redis_apply_span_of_names(const struct board *board, const struct redis_lex_bound *lower,
-                               const struct redis_lex_bound *upper, uint32_t *first,
-                               uint32_t *end) {
+/* Where scores differ Redis promises nothing; this is what it does with its packed form: from the first member that
+ * is not below the bounds on, until one is above them. */
+static struct group redis_order_find_names(const struct board *board,
+                                           const struct name_bound *lower,
+                                           const struct name_bound *upper) {
     struct name_span span = {.first = 0};
     struct board_cursor cursor;
     struct board_entry entry;
@@ -291,8 +348,8 @@ void redis_apply_span_of_names(const struct board *board, const struct redis_lex
             break;
         }
         score = entry.key | low;
-        span.below += !redis_lex_is_from(lower, entry.member);
-        span.above += !redis_lex_is_until(upper, entry.member);
+        span.below += redis_order_is_outside(lower, entry.member, 1);
+        span.above += redis_order_is_outside(upper, entry.member, -1);
         place++;
         if (is_ascending) {
             board_cursor_next(&cursor);
@@ -303,6 +360,66 @@ void redis_apply_span_of_names(const struct board *board, const struct redis_lex
     if (!is_over) {
         (void)redis_order_end_group(&span, place);
     }
-    *first = span.has_begun ? span.first : 0;
-    *end = span.has_begun && span.end > span.first ? span.end : *first;
+    bool has_any = span.has_begun && span.end > span.first;
+    return has_any ? (struct group){.first = span.first, .end = span.end}
+                   : (struct group){.first = 0, .end = 0};
+}
+
+/* ---- spans ---- */
+
+static bool redis_order_find_places(const struct board *board, struct bytes from, struct bytes to,
+                                    struct group *span) {
+    int64_t count = board != NULL ? board_count(board) : 0;
+    int64_t start;
+    int64_t stop;
+    if (!bytes_parse_i64(from, &start) || !bytes_parse_i64(to, &stop)) {
+        return false;
+    }
+    start += start < 0 ? count : 0;
+    stop += stop < 0 ? count : 0;
+    start = start < 0 ? 0 : start;
+    stop = stop >= count ? count - 1 : stop;
+    if (start <= stop) {
+        *span = (struct group){.first = (uint32_t)start, .end = (uint32_t)stop + 1};
+    }
+    return true;
+}
+
+static bool redis_order_find_by_score(const struct board *board, struct bytes from, struct bytes to,
+                                      struct group *span) {
+    struct score_bound lower;
+    struct score_bound upper;
+    if (!redis_order_parse_score_bound(from, &lower) ||
+        !redis_order_parse_score_bound(to, &upper)) {
+        return false;
+    }
+    if (board != NULL) {
+        span->first = redis_order_find_place(board, &lower, false);
+        span->end = redis_order_find_place(board, &upper, true);
+    }
+    return true;
+}
+
+static bool redis_order_find_by_name(const struct board *board, struct bytes from, struct bytes to,
+                                     struct group *span) {
+    struct name_bound lower;
+    struct name_bound upper;
+    if (!redis_order_parse_name_bound(from, &lower) || !redis_order_parse_name_bound(to, &upper)) {
+        return false;
+    }
+    if (board != NULL) {
+        *span = redis_order_find_names(board, &lower, &upper);
+    }
+    return true;
+}
+
+bool redis_order_find_span(const struct board *board, enum redis_span kind, struct bytes from,
+                           struct bytes to, uint32_t *first, uint32_t *end) {
+    struct group span = {.first = 0};
+    bool is_read = kind == REDIS_SPAN_PLACES   ? redis_order_find_places(board, from, to, &span)
+                   : kind == REDIS_SPAN_SCORES ? redis_order_find_by_score(board, from, to, &span)
+                                               : redis_order_find_by_name(board, from, to, &span);
+    *first = span.first;
+    *end = span.end < span.first ? span.first : span.end;
+    return is_read;
 }

@@ -10,8 +10,8 @@
  * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
  *
- * After a restart (redis_stream_resume) it FOLLOWS at once. Where it then must know what it has forgotten, it WAITS:
- * wants_copy of apply says that a new copy is to be asked for.
+ * After a restart of the server (redis_stream_resume) it FOLLOWS at once. Which keys of the source hold sets is then not
+ * known: a command that depends on it makes it WAIT, and apply.wants_copy asks for a new copy.
  *
  * The commands of a MULTI are applied together, in one tick, as soon as its EXEC is there. */
 #ifndef SERVER_REDIS_STREAM_H

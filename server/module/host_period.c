@@ -1,6 +1,8 @@
 /* The timer of periods. See host_period.h. */
 #include "server/module/host_period.h"
 
+#include "skiplist/keyspace/expiry.h"
+
 enum {
     RETRY_MS = 1000,     /* on a replica, and while nothing may change */
     SLEEP_MAX_MS = 1000, /* the clock may be set, or follow that of a master */
@@ -9,72 +11,19 @@ enum {
 };
 
 struct note {
-    int64_t end_ms;
+    uint32_t place; /* in the heap; first: its address is the note's */
     int database;
     uint32_t name_size;
     char name_at[];
 };
 
-/* A binary heap, the earliest first. */
 static struct {
-    struct note **at;
-    uint32_t count, capacity;
+    struct expiry heap; /* of notes, by the ends of periods */
     bool has_timer;
     uint64_t timer;
     int64_t timer_ms; /* when it fires, in server time */
     void (*roll)(struct host_context *ctx, struct host_string *name);
 } notes;
-
-static void host_period_swap(uint32_t a, uint32_t b) {
-    struct note *note = notes.at[a];
-    notes.at[a] = notes.at[b];
-    notes.at[b] = note;
-}
-
-static void host_period_sift_up(uint32_t index) {
-    while (index > 0 && notes.at[index]->end_ms < notes.at[(index - 1) / 2]->end_ms) {
-        host_period_swap(index, (index - 1) / 2);
-        index = (index - 1) / 2;
-    }
-}
-
-static void host_period_sift_down(uint32_t index) {
-    for (;;) {
-        uint32_t least = index;
-        for (uint32_t child = 2 * index + 1; child <= 2 * index + 2 && child < notes.count;
-             child++) {
-            least = notes.at[child]->end_ms < notes.at[least]->end_ms ? child : least;
-        }
-        if (least == index) {
-            return;
-        }
-        host_period_swap(index, least);
-        index = least;
-    }
-}
-
-static struct note *host_period_take_first(void) {
-    struct note *first = notes.at[0];
-    notes.at[0] = notes.at[--notes.count];
-    if (notes.count > 0) {
-        host_period_sift_down(0);
-    }
-    return first;
-}
-
-static bool host_period_reserve(void) {
-    if (notes.count < notes.capacity) {
-        return true;
-    }
-    uint32_t capacity = notes.capacity > 0 ? notes.capacity * 2 : 64;
-    struct note **at =
-        notes.count < NOTES_MAX ? memory_resize(notes.at, capacity * sizeof(struct note *)) : NULL;
-    if (at != NULL) {
-        notes.at = at;
-        notes.capacity = capacity;
-    }
-    return at != NULL;
-}
 
 static void host_period_on_timer(struct host_context *ctx, void *context);
 
@@ -88,6 +37,15 @@ static void host_period_set_timer(struct host_context *ctx, int64_t delay_ms) {
     notes.has_timer = true;
 }
 
+static void host_period_roll(struct host_context *ctx, struct note *note) {
+    struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
+    if (host_SelectDb(ctx, note->database) == HOST_OK) {
+        notes.roll(ctx, name);
+    }
+    host_FreeString(ctx, name);
+    memory_free(note);
+}
+
 static void host_period_on_timer(struct host_context *ctx, void *context) {
     (void)context;
     notes.has_timer = false;
@@ -97,19 +55,16 @@ static void host_period_on_timer(struct host_context *ctx, void *context) {
         host_period_set_timer(ctx, RETRY_MS);
         return;
     }
-    for (uint32_t i = 0; i < ROLLS_A_TURN && notes.count > 0 && notes.at[0]->end_ms <= now_ms;
-         i++) {
-        struct note *note = host_period_take_first();
-        struct host_string *name = host_CreateString(ctx, note->name_at, note->name_size);
-        if (host_SelectDb(ctx, note->database) == HOST_OK) {
-            notes.roll(ctx, name);
-        }
-        host_FreeString(ctx, name);
-        memory_free(note);
+    struct expiry_entry first = expiry_first(&notes.heap);
+    for (uint32_t i = 0; i < ROLLS_A_TURN && first.place != NULL && first.time_ms <= now_ms; i++) {
+        expiry_remove(&notes.heap, first.place);
+        host_period_roll(ctx, (struct note *)first.place);
+        first = expiry_first(&notes.heap);
     }
+    expiry_trim(&notes.heap);
     module_free_step();
-    if (notes.count > 0 && !notes.has_timer) {
-        host_period_set_timer(ctx, notes.at[0]->end_ms - now_ms);
+    if (first.place != NULL && !notes.has_timer) {
+        host_period_set_timer(ctx, first.time_ms - now_ms);
     }
 }
 
@@ -124,18 +79,18 @@ void host_period_note(const struct registry_key *key, int database) {
 }
 
 void host_period_note_name(struct bytes name, const struct rules *rules, int database) {
-    struct note *note = host_period_reserve() ? memory_allocate(sizeof *note + name.size) : NULL;
-    if (note == NULL || database < 0) {
-        memory_free(note);
+    int64_t end_ms = rules->period_end_ms;
+    bool has_room = notes.heap.count < NOTES_MAX && expiry_reserve(&notes.heap);
+    struct note *note =
+        has_room && database >= 0 ? memory_allocate(sizeof *note + name.size) : NULL;
+    if (note == NULL) {
         return;
     }
-    note->end_ms = rules->period_end_ms;
-    note->database = database;
-    note->name_size = (uint32_t)name.size;
+    *note = (struct note){
+        .place = EXPIRY_NOWHERE, .database = database, .name_size = (uint32_t)name.size};
     memcpy(note->name_at, name.at, name.size);
-    notes.at[notes.count++] = note;
-    host_period_sift_up(notes.count - 1);
-    if (!notes.has_timer || note->end_ms < notes.timer_ms) {
-        host_period_set_timer(module.timer_context, note->end_ms - module.server.clock.now_ms);
+    expiry_put(&notes.heap, end_ms, &note->place);
+    if (!notes.has_timer || end_ms < notes.timer_ms) {
+        host_period_set_timer(module.timer_context, end_ms - module.server.clock.now_ms);
     }
 }

@@ -20,6 +20,40 @@ struct element {
     size_t total;
 };
 
+/* How an element is encoded, by its first byte: a row's is the first that has these bits under the mask. What else is in
+ * the head, which is of 1, 2 or 5 bytes, is a string's size or the number, unless that is behind it. */
+struct encoding {
+    unsigned char mask, bits, head;
+    unsigned char number_size; /* behind the head; 0: none is */
+    bool is_string;
+};
+
+static const struct encoding listpack_encodings[] = {
+    {0x80, 0x00, 1, 0, false}, /* 7 bits */
+    {0xc0, 0x80, 1, 0, true},
+    {0xe0, 0xc0, 2, 0, false}, /* 13 bits, signed */
+    {0xf0, 0xe0, 2, 0, true},
+    {0xff, 0xf0, 5, 0, true},
+    {0xff, 0xf1, 1, 2, false},
+    {0xff, 0xf2, 1, 3, false},
+    {0xff, 0xf3, 1, 4, false},
+    {0xff, 0xf4, 1, 8, false},
+    {0},
+};
+static const struct encoding ziplist_encodings[] = {
+    {0xc0, 0x00, 1, 0, true},
+    {0xc0, 0x40, 2, 0, true},
+    {0xc0, 0x80, 5, 0, true}, /* big endian */
+    {0xff, 0xc0, 1, 2, false},
+    {0xff, 0xd0, 1, 4, false},
+    {0xff, 0xe0, 1, 8, false},
+    {0xff, 0xf0, 1, 3, false},
+    {0xff, 0xfe, 1, 1, false},
+    {0xff, 0xff, 0, 0, false}, /* the end */
+    {0xf0, 0xf0, 1, 0, false}, /* 1 to 13, for 0 to 12 */
+    {0},
+};
+
 static size_t rdb_packed_left(const struct rdb_packed *packed) {
     return (size_t)(packed->end - packed->at);
 }
@@ -58,17 +92,6 @@ static int64_t rdb_packed_get_integer(const unsigned char *at, size_t size) {
     return (int64_t)(value << unused) >> unused;
 }
 
-static bool rdb_packed_is_number(struct element *element, const unsigned char *at, size_t room,
-                                 size_t head, size_t size) {
-    if (room < head + size) {
-        return false;
-    }
-    element->is_number = true;
-    element->number = rdb_packed_get_integer(at + head, size);
-    element->total = head + size;
-    return true;
-}
-
 static bool rdb_packed_is_string(struct element *element, size_t room, size_t head, uint64_t size) {
     if (room < head || size > room - head) {
         return false;
@@ -79,7 +102,40 @@ static bool rdb_packed_is_string(struct element *element, size_t room, size_t he
     return true;
 }
 
-/* ---- listpack ---- */
+/* ---- listpack and ziplist ---- */
+
+static uint32_t rdb_packed_get_head(const unsigned char *at, const struct encoding *encoding,
+                                    bool is_big_endian) {
+    uint32_t first = at[0] & ~encoding->mask & UINT8_MAX;
+    if (encoding->head == 5) {
+        uint32_t value = rdb_packed_get_u32(at + 1);
+        return is_big_endian ? __builtin_bswap32(value) : value;
+    }
+    return encoding->head == 2 ? first << 8 | at[1] : first;
+}
+
+static bool rdb_packed_read_element(const struct encoding *encoding, bool is_ziplist,
+                                    const unsigned char *at, size_t room, struct element *element) {
+    while (room > 0 && encoding->mask != 0 && (at[0] & encoding->mask) != encoding->bits) {
+        encoding++;
+    }
+    size_t size = (size_t)encoding->head + encoding->number_size;
+    if (encoding->head == 0 || room < size) {
+        return false;
+    }
+    uint32_t value = rdb_packed_get_head(at, encoding, is_ziplist);
+    if (encoding->is_string) {
+        return rdb_packed_is_string(element, room, encoding->head, value);
+    }
+    element->is_number = true;
+    element->total = size;
+    element->number = encoding->number_size > 0
+                          ? rdb_packed_get_integer(at + encoding->head, encoding->number_size)
+                      : is_ziplist                           ? (int64_t)value - 1
+                      : encoding->head == 2 && value >= 4096 ? (int64_t)value - 8192
+                                                             : (int64_t)value;
+    return true;
+}
 
 static size_t rdb_packed_back_size(size_t size) {
     return size <= 127                  ? 1
@@ -89,50 +145,9 @@ static size_t rdb_packed_back_size(size_t size) {
                                         : 5;
 }
 
-static bool rdb_packed_read_listpack_value(const unsigned char *at, size_t room,
-                                           struct element *element) {
-    unsigned first = at[0];
-    if (first < 0x80) {
-        element->is_number = true;
-        element->number = first;
-        element->total = 1;
-        return true;
-    }
-    if (first < 0xc0) {
-        return rdb_packed_is_string(element, room, 1, first & 0x3f);
-    }
-    if (first < 0xe0) {
-        if (room < 2) {
-            return false;
-        }
-        int64_t number = (int64_t)((first & 0x1f) << 8 | at[1]);
-        element->is_number = true;
-        element->number = number < 4096 ? number : number - 8192;
-        element->total = 2;
-        return true;
-    }
-    if (first < 0xf0) {
-        return room >= 2 && rdb_packed_is_string(element, room, 2, (first & 0x0f) << 8 | at[1]);
-    }
-    switch (first) {
-    case 0xf0:
-        return room >= 5 && rdb_packed_is_string(element, room, 5, rdb_packed_get_u32(at + 1));
-    case 0xf1:
-        return rdb_packed_is_number(element, at, room, 1, 2);
-    case 0xf2:
-        return rdb_packed_is_number(element, at, room, 1, 3);
-    case 0xf3:
-        return rdb_packed_is_number(element, at, room, 1, 4);
-    case 0xf4:
-        return rdb_packed_is_number(element, at, room, 1, 8);
-    default:
-        return false;
-    }
-}
-
 static bool rdb_packed_read_listpack(const unsigned char *at, size_t room,
                                      struct element *element) {
-    if (!rdb_packed_read_listpack_value(at, room, element)) {
+    if (!rdb_packed_read_element(listpack_encodings, false, at, room, element)) {
         return false;
     }
     size_t back = rdb_packed_back_size(element->total);
@@ -143,49 +158,10 @@ static bool rdb_packed_read_listpack(const unsigned char *at, size_t room,
     return true;
 }
 
-/* ---- ziplist ---- */
-
-static bool rdb_packed_read_ziplist_value(const unsigned char *at, size_t room,
-                                          struct element *element) {
-    if (room == 0) {
-        return false;
-    }
-    unsigned first = at[0];
-    switch (first >> 6) {
-    case 0:
-        return rdb_packed_is_string(element, room, 1, first);
-    case 1:
-        return room >= 2 && rdb_packed_is_string(element, room, 2, (first & 0x3f) << 8 | at[1]);
-    case 2: /* big endian */
-        return room >= 5 && rdb_packed_is_string(element, room, 5,
-                                                 (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 |
-                                                     (uint32_t)at[3] << 8 | at[4]);
-    default:
-        break;
-    }
-    switch (first) {
-    case 0xc0:
-        return rdb_packed_is_number(element, at, room, 1, 2);
-    case 0xd0:
-        return rdb_packed_is_number(element, at, room, 1, 4);
-    case 0xe0:
-        return rdb_packed_is_number(element, at, room, 1, 8);
-    case 0xf0:
-        return rdb_packed_is_number(element, at, room, 1, 3);
-    case 0xfe:
-        return rdb_packed_is_number(element, at, room, 1, 1);
-    default:
-        element->is_number = true;
-        element->number = (int64_t)(first & 0x0f) - 1;
-        element->total = 1;
-        return first >= 0xf1 && first <= 0xfd;
-    }
-}
-
 static bool rdb_packed_read_ziplist(const unsigned char *at, size_t room, struct element *element) {
     size_t before = at[0] == 0xfe ? 5 : 1;
     if (at[0] == END || room < before ||
-        !rdb_packed_read_ziplist_value(at + before, room - before, element)) {
+        !rdb_packed_read_element(ziplist_encodings, true, at + before, room - before, element)) {
         return false;
     }
     element->head += before;

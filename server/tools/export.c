@@ -1,5 +1,4 @@
 /* Keys as records, in the order in which an import takes them: the effects that make them. */
-#include "server/tools/export.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/tools/export.h"
-#include "server/tools/restore.h"
 #include "server/tools/rules_text.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/key_kind.h"
@@ -94,30 +92,16 @@ static bool import_is_of_key(const struct importing *importing, bool is_hash) {
            database == importing->database && bytes_equal(importing->record.at[RECORD_KEY], name);
 }
 
-/* The next decimal of a score. */
-static bool import_take_word(struct bytes *text, struct bytes *word) {
-    const char *blank = text->size > 0 ? memchr(text->at, ' ', text->size) : NULL;
-    *word = *text;
-    if (blank == NULL) {
-        text->size = 0;
-        return word->size > 0;
-    }
-    word->size = (size_t)(blank - text->at);
-    text->size -= word->size + 1;
-    text->at = blank + 1;
-    return word->size > 0;
-}
-
 static const char *import_pack_score(struct importing *importing, const struct layout *layout,
                                      uint64_t *key) {
     struct bytes text = importing->record.at[RECORD_SCORE];
     *key = layout_zero_key(layout);
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct layout_field *field = &layout->fields[i];
-        struct bytes word;
+        struct bytes word = bytes_take_word(&text);
         struct decimal value;
         uint64_t ordinal;
-        if (!import_take_word(&text, &word)) {
+        if (word.size == 0) {
             return "the score has fewer numbers than the layout has fields";
         }
         enum decimal_status status = layout_field_parse(field, word, &value);

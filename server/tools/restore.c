@@ -1,5 +1,4 @@
-/* See restore.h. */
-#include "server/tools/restore.h"
+/* See tools.h. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,16 +64,13 @@ struct restoring {
 static struct file *restore_add_file(struct restoring *restoring) {
     if (restoring->file_count == restoring->file_room) {
         uint32_t room = restoring->file_room > 0 ? 2 * restoring->file_room : 64;
-        struct file *files = room <= FILES_MAX ? memory_allocate(room * sizeof *files) : NULL;
+        struct file *files =
+            room <= FILES_MAX ? memory_resize(restoring->files, room * sizeof *files) : NULL;
         if (files == NULL) {
             restoring->is_failed =
                 !tools_complain("out of memory, or more files than %d", FILES_MAX);
             return NULL;
         }
-        if (restoring->file_count > 0) {
-            memcpy(files, restoring->files, restoring->file_count * sizeof *files);
-        }
-        memory_free(restoring->files);
         restoring->files = files;
         restoring->file_room = room;
     }

@@ -83,15 +83,9 @@ size_t rules_text_print(const struct rules *rules, char *out) {
 /* Split at blanks. */
 static size_t rules_text_split(struct bytes text, struct bytes *words) {
     size_t count = 0;
-    const char *at = text.at;
-    const char *end = text.at + text.size;
-    while (at < end && count < WORDS_MAX) {
-        const char *blank = memchr(at, ' ', (size_t)(end - at));
-        const char *stop = blank != NULL ? blank : end;
-        if (stop > at) {
-            words[count++] = (struct bytes){.at = at, .size = (size_t)(stop - at)};
-        }
-        at = stop + 1;
+    while (text.size > 0 && count < WORDS_MAX) {
+        words[count] = bytes_take_word(&text);
+        count += words[count].size > 0;
     }
     return count;
 }

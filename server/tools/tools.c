@@ -16,8 +16,6 @@
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
-#include "server/tools/export.h"
-#include "server/tools/restore.h"
 
 enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024, PIECE_SIZE = 256 * 1024 };
 

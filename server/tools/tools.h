@@ -15,6 +15,7 @@
 
 #include "server/durability/store.h"
 #include "server/tools/link.h"
+#include "server/tools/record.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Does the command line name one of these? Then it is done, and *status is the exit status. */
@@ -54,5 +55,60 @@ struct backup_options {
  * error was printed, and there is no file. */
 MUST_CHECK bool backup_run(const char *address, const char *path,
                            const struct backup_options *options);
+
+/* ---- --restore FILE|DIR TARGET: restore.c ----
+ *
+ * Makes a directory that a server starts from, of a backup, or of a server's directory and the files that it has kept
+ * (appendonly-keep-days).
+ *
+ *     bases and journals found --> the youngest base that is not after --until, and the journals
+ *                                  behind it, up to the last group that is not after it
+ *
+ * Files are copied as they are, and the last journal is cut between two ticks. Every checksum of the copies is
+ * verified; nothing is loaded. Where a base is damaged, an earlier one and the journals may hold the same; otherwise a
+ * damaged file fails the restore, also one that was not needed but could hold later changes. The manifest is written last:
+ * a restore that breaks off leaves no directory that a server would start from. */
+
+struct restore_options {
+    int64_t until_us;     /* INT64_MAX: all that there is */
+    const char *journals; /* another directory with kept files; NULL: none */
+};
+
+/* What was done is printed. false: the error was printed, and the target is as it was. */
+MUST_CHECK bool restore_run(const char *source, const char *target,
+                            const struct restore_options *options);
+
+/* A target: a directory that does not exist, or is empty. *is_made: it was made. false: the error was
+ * printed. */
+MUST_CHECK bool restore_begin_target(const char *target, bool *is_made);
+
+#define RESTORE_DIRECTORY "appendonlydir" /* inside the target */
+
+/* ---- --export FILE|DIR OUT, and --import IN TARGET with --format: export.c, import.c ----
+ *
+ * Boards and hashes as text (server/tools/record.h), and back; and as commands for Redis.
+ *
+ * An export is of a backup or a directory, not of a running server: so it is exact, holds nobody up, and
+ * there is one way that sees every key. An import makes a directory to start from: commands could give
+ * neither times of arrival nor the order of equals back. Both take as much memory as a server with these
+ * boards.
+ *
+ * What is imported is equal to what was exported: layouts, options, exact scores, times, the order among
+ * equals, hashes, expiries, databases, and what the server keeps for itself (bans, in databases from 16
+ * on). */
+
+/* Write all keys. false: the error was printed. */
+MUST_CHECK bool export_records(const struct registry *registry, enum record_format format,
+                               FILE *out);
+/* Write them as commands in RESP, for redis-cli --pipe. What Redis cannot hold as it is is counted and
+ * said on stderr. */
+MUST_CHECK bool export_redis(const struct registry *registry, FILE *out);
+
+/* Fill an empty registry. false: error (IMPORT_ERROR_MAX) says what is wrong, and in which line. */
+enum { IMPORT_ERROR_MAX = 1024 };
+MUST_CHECK bool import_records(struct registry *registry, enum record_format format, FILE *in,
+                               char *error);
+/* Write it into a target of --restore: a directory to start from. false: the error was printed. */
+MUST_CHECK bool import_save(struct registry *registry, const char *target);
 
 #endif

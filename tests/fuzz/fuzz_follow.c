@@ -24,7 +24,7 @@ static bool feed(struct redis_stream *stream, struct harness *h, struct bytes by
         at += redis_stream_take(
             stream, (struct bytes){.at = bytes.at + at, .size = left < piece ? left : piece},
             UINT64_MAX, h->server.clock.now_us);
-        CHECK(stream->filling.is_on == false);
+        CHECK(!stream->load.is_filling);
         if (stream->state == REDIS_STREAM_LOADED) {
             CHECK(redis_stream_exchange(stream));
             is_exchanged = true;

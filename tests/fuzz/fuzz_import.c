@@ -5,7 +5,7 @@
 
 #include "server/settings/setting.h"
 #include "server/system/tzdata.h"
-#include "server/tools/export.h"
+#include "server/tools/tools.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -6,7 +6,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "server/migration/redis_score.h"
 #include "server/migration/redis_stream.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
@@ -620,5 +619,5 @@ TEST(names_of_sets_are_held_as_a_naive_list_holds_them) {
         struct bytes name = {.at = text, .size = (size_t)snprintf(text, sizeof text, "s%u", which)};
         assert_int_equal(redis_names_hold(&names, name), held[which]);
     }
-    redis_names_deinit(&names);
+    redis_names_clear(&names);
 }

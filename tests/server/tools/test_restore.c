@@ -10,7 +10,7 @@
 #include "codec/memory.h"
 #include "server/durability/verify.h"
 #include "server/system/log.h"
-#include "server/tools/restore.h"
+#include "server/tools/tools.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/restart_history.h"
 
