@@ -345,7 +345,7 @@ bool persistence_is_full(const struct persistence *persistence) {
 static void persistence_set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;
-    persistence->has_gap |= !is_recorded && !persistence->is_following;
+    persistence->state->has_gap |= !is_recorded && !persistence->is_following;
     persistence->listener.receive = persistence_on_effect;
     persistence->listener.context = persistence;
     if (is_needed) {
@@ -621,13 +621,13 @@ static bool persistence_close_tick_group(struct persistence *persistence, bool i
                      persistence->close_group(persistence->close_context, is_saved);
     journal_end_group(&persistence->journal, persistence->clock->now_us,
                       persistence_policy_of(persistence));
-    return is_closed && !(is_saved && persistence->is_walk_held);
+    return is_closed && !(is_saved && persistence->state->is_walk_held);
 }
 
 /* Continue the snapshot until it is over. The keys are those of a whole group. */
 static void persistence_finish_snapshot(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
-    CHECK(!persistence->is_walk_held);
+    CHECK(!persistence->state->is_walk_held);
     persistence->is_blocking = true;
     while (persistence_is_saving(persistence) && persistence->journaling != STOPPED) {
         if (persistence->saving == ROTATING) {
@@ -725,7 +725,7 @@ bool persistence_step(struct persistence *persistence) {
     if (persistence->saving == DUE) {
         persistence_begin_walk(persistence);
     }
-    bool has_more = persistence->saving == WALKING && !persistence->is_walk_held &&
+    bool has_more = persistence->saving == WALKING && !persistence->state->is_walk_held &&
                     snapshot_step(&persistence->snapshot, WALK_BUDGET_NS,
                                   persistence->journal.group, persistence->clock->now_us);
     persistence_publish(persistence);
@@ -855,26 +855,13 @@ bool persistence_find_group(const struct persistence *persistence, uint64_t grou
     return size > 0 && (size_t)size < path_size;
 }
 
-bool persistence_has_gap(const struct persistence *persistence) {
-    return persistence->has_gap;
-}
-
-void persistence_clear_gap(struct persistence *persistence) {
-    persistence->has_gap = false;
-}
-
 void persistence_set_following(struct persistence *persistence, bool is_following) {
     persistence->is_following = is_following;
     persistence_set_listening(persistence);
 }
 
-void persistence_begin_apply(struct persistence *persistence) {
-    persistence->is_applying = true;
-    persistence_set_listening(persistence);
-}
-
-void persistence_end_apply(struct persistence *persistence) {
-    persistence->is_applying = false;
+void persistence_set_applying(struct persistence *persistence, bool is_applying) {
+    persistence->is_applying = is_applying;
     persistence_set_listening(persistence);
 }
 
@@ -885,14 +872,6 @@ void persistence_add_group(struct persistence *persistence, const struct journal
                             (struct bytes){.at = payload, .size = head->size});
     }
     journal_add_group(&persistence->journal, head, payload);
-}
-
-void persistence_hold_walk(struct persistence *persistence, bool is_held) {
-    persistence->is_walk_held = is_held;
-}
-
-bool persistence_walk_is_held(const struct persistence *persistence) {
-    return persistence->is_walk_held;
 }
 
 void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,

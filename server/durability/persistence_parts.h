@@ -88,13 +88,11 @@ struct persistence {
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);
     void *reader_context;
-    struct received received; /* from a master */
-    bool is_applying;         /* the registry changes as a master's group says */
-    bool is_walk_held;
+    struct received received;             /* from a master */
+    bool is_applying;                     /* the registry changes as a master's group says */
     persistence_close_group *close_group; /* NULL: there is nothing to do */
     void *close_context;
-    bool is_following; /* all changes are a master's groups */
-    bool has_gap; /* there was a time in which changes were not numbered: persistence_take_gap */
+    bool is_following;             /* all changes are a master's groups */
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;

@@ -152,7 +152,7 @@ void master_link_drop_groups(struct master_link *link) {
     link->taken_size = 0;
     link->whole_size = 0;
     link->parsed_size = 0;
-    persistence_hold_walk(link->server->persistence, false);
+    link->server->durability.is_walk_held = false;
 }
 
 /* What has come whole is applied without the connection, too: a group, or linked groups, that stay applied in
