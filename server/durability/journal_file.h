@@ -110,11 +110,10 @@ struct journal_group {
 };
 
 struct journal_torn {
-    uint64_t offset;        /* end of the whole groups */
-    uint64_t size;          /* of the rest of the file */
-    uint64_t groups_behind; /* whole groups in the rest */
-    bool
-        is_cut_short; /* the file just ends within a group, as one does that was copied while it was written */
+    uint64_t offset;         /* end of the whole groups */
+    uint64_t size;           /* of the rest of the file */
+    uint64_t groups_behind;  /* whole groups in the rest */
+    bool is_cut_short;       /* it ends within a group, as a file copied while it was written */
     const char *description; /* what is wrong at offset */
 };
 

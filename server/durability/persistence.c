@@ -1,8 +1,8 @@
 /* Persistence. See persistence.h for an overview.
  *
  * It is two state machines, what the journal guarantees and how far a save is; `transitions` is the
- * table of both. Only this file decides: the journal and the snapshot report outcomes,
- * which settle() asks for between two commands.
+ * table of both. Only this file decides: the journal and the snapshot report outcomes, which
+ * persistence_settle asks for between two commands.
  *
  *     loading --> off <--> starting --> on --> broken <--> restarting --> on
  *
@@ -33,18 +33,11 @@ enum {
     WALK_BUDGET_NS = 200000,
 #endif
     TICK_SIZE_MAX = 4 * 1024 * 1024, /* of effects; a running command may exceed it */
-    RETRY_MS = 5000,
 };
 
 /* Does the journal wait for its file? */
 static bool persistence_is_awaiting_base(const struct persistence *persistence) {
     return persistence->journaling == STARTING || persistence->journaling == RESTARTING;
-}
-
-/* Do replies wait for the journal? */
-static bool persistence_holds_answers(const struct persistence *persistence) {
-    return persistence->journaling == ON || persistence->journaling == BROKEN ||
-           persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
 }
 
 /* ---- transitions ---- */
@@ -288,11 +281,6 @@ void persistence_make_room(struct persistence *persistence) {
     }
 }
 
-static bool persistence_knows_unwritten(const struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
-}
-
 static void persistence_add_one_effect(struct persistence *persistence,
                                        const struct effect *effect) {
     struct journal *journal = &persistence->journal;
@@ -342,10 +330,10 @@ bool persistence_is_full(const struct persistence *persistence) {
     return journal_is_full(&persistence->journal) || persistence_is_behind(persistence);
 }
 
-static void persistence_set_listening(struct persistence *persistence) {
+void persistence_set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;
-    persistence->has_gap |= !is_recorded && !persistence->is_following;
+    persistence->state->has_gap |= !is_recorded && !persistence->is_following;
     persistence->listener.receive = persistence_on_effect;
     persistence->listener.context = persistence;
     if (is_needed) {
@@ -502,206 +490,6 @@ void persistence_on_progress(void *context) {
     }
 }
 
-/* ---- saving ---- */
-
-bool persistence_open_store(struct persistence *persistence, const struct settings *settings,
-                            char *error) {
-    return persistence_has_store(persistence) ||
-           store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
-                      error) == STORE_OK;
-}
-
-const char *persistence_prepare_settings(struct persistence *persistence,
-                                         const struct settings *wanted, char *reason) {
-    char error[PERSISTENCE_ERROR_MAX];
-    if (!wanted->appendonly || persistence_has_store(persistence)) {
-        return NULL;
-    }
-    if (!persistence_open_store(persistence, wanted, error)) {
-        snprintf(reason, SETTING_ERROR_MAX, "%.*s", SETTING_ERROR_MAX - 1, error);
-        return "appendonly";
-    }
-    persistence->is_reserved = true;
-    return NULL;
-}
-
-void persistence_commit_settings(struct persistence *persistence) {
-    persistence->is_reserved = false;
-}
-
-void persistence_abandon_settings(struct persistence *persistence) {
-    if (persistence->is_reserved) {
-        store_abandon(&persistence->store);
-        persistence->is_reserved = false;
-    }
-}
-
-/* false: no memory, or the reader of a stream is gone. */
-static bool persistence_open_snapshot(struct persistence *persistence) {
-    struct stream *stream = &persistence->stream;
-    int64_t now_us = persistence->clock->now_us;
-    if (!persistence->is_streaming) {
-        return snapshot_begin(&persistence->snapshot, now_us);
-    }
-    if (stream->state != STREAM_OPEN ||
-        !snapshot_begin_stream(&persistence->snapshot, stream->writer, persistence->stream_format,
-                               now_us)) {
-        return false;
-    }
-    stream->writer = -1;
-    return true;
-}
-
-void persistence_follow_keep(struct store *store, const struct settings *settings) {
-    enum { DAY_SECONDS = 24 * 60 * 60 };
-    store->keep = (struct store_keep){.seconds = settings->appendonly_keep_days * DAY_SECONDS,
-                                      .size_max = settings->appendonly_keep_size};
-}
-
-void persistence_begin_walk(struct persistence *persistence) {
-    if (!persistence_open_snapshot(persistence)) {
-        log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
-        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
-        return;
-    }
-    persistence_move(persistence, &persistence->saving, WALK_BEGUN);
-    persistence_set_listening(persistence);
-}
-
-enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
-    persistence_settle(persistence);
-    if (persistence->journaling == STOPPED) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
-        return PERSISTENCE_FAILED;
-    }
-    if (persistence_is_saving(persistence)) {
-        return PERSISTENCE_BUSY;
-    }
-    persistence->attempt_ms = persistence->clock->monotonic_ms;
-    persistence->save_begin_ms = persistence->clock->monotonic_ms;
-    if (!persistence_open_store(persistence, persistence->settings, error)) {
-        log_write(LOG_WARNING, "snapshot: %s", error);
-        persistence_move(persistence, &persistence->saving, SAVE_FAILED);
-        persistence_settle(persistence);
-        return PERSISTENCE_FAILED;
-    }
-    persistence_follow_keep(&persistence->store, persistence->settings);
-    persistence_begin_saving(persistence,
-                             persistence_is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
-    return PERSISTENCE_OK;
-}
-
-/* ---- saving at once ---- */
-
-static void persistence_finish_rotation(struct persistence *persistence) {
-    struct journal *journal = &persistence->journal;
-    worker_wait(&journal->syncer);
-    worker_wait(&journal->writer);
-    if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->is_stalled) {
-        (void)!journal_flush(journal, false);
-        if (journal->is_stalled) {
-            journal_cancel_rotation(journal);
-        }
-    }
-}
-
-void persistence_finish_adoption(struct persistence *persistence) {
-    struct received *received = &persistence->received;
-    if (!received->worker.is_busy) {
-        received_adopt(received, received->has_journal);
-        worker_wait(&received->worker);
-        received->is_given_up = true;
-    }
-    worker_wait(&received->worker);
-}
-
-/* End this tick's group within the tick. false: with is_saved, that the keys are of no whole group. */
-static bool persistence_close_tick_group(struct persistence *persistence, bool is_saved) {
-    bool is_closed = persistence->close_group == NULL ||
-                     persistence->close_group(persistence->close_context, is_saved);
-    journal_end_group(&persistence->journal, persistence->clock->now_us,
-                      persistence_policy_of(persistence));
-    return is_closed && !(is_saved && persistence->is_walk_held);
-}
-
-/* Continue the snapshot until it is over. The keys are those of a whole group. */
-static void persistence_finish_snapshot(struct persistence *persistence) {
-    struct journal *journal = &persistence->journal;
-    CHECK(!persistence->is_walk_held);
-    persistence->is_blocking = true;
-    while (persistence_is_saving(persistence) && persistence->journaling != STOPPED) {
-        if (persistence->saving == ROTATING) {
-            persistence_finish_rotation(persistence);
-        } else if (persistence->saving == ADOPTING) {
-            persistence_finish_adoption(persistence);
-        } else if (persistence->saving == DUE) {
-            persistence_begin_walk(persistence);
-        } else {
-            (void)!snapshot_step(&persistence->snapshot, UINT64_MAX, journal->group,
-                                 persistence->clock->now_us);
-            worker_wait(&persistence->snapshot.worker);
-        }
-        persistence_settle(persistence);
-        service_ping(); /* the loop stands still, but not for a fault */
-    }
-    persistence->is_blocking = false;
-}
-
-enum persistence_status persistence_save(struct persistence *persistence, char *error) {
-    uint64_t count_before = persistence->save_count;
-    if (persistence->journal.is_stalled || !persistence_close_tick_group(persistence, true)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "%s",
-                 persistence->journal.is_stalled
-                     ? "the disk is full: nothing can be saved"
-                     : "a change of the master is applied in part, and the rest cannot be applied "
-                       "now: try again");
-        return PERSISTENCE_FAILED;
-    }
-    enum persistence_status status = persistence_begin_snapshot(persistence, error);
-    if (status != PERSISTENCE_OK) {
-        return status;
-    }
-    persistence_finish_snapshot(persistence);
-    if (persistence->save_count > count_before) {
-        return PERSISTENCE_OK;
-    }
-    snprintf(error, PERSISTENCE_ERROR_MAX, "the snapshot could not be written: see the log");
-    return PERSISTENCE_FAILED;
-}
-
-enum persistence_status persistence_prepare_end(struct persistence *persistence,
-                                                enum persistence_ending ending, char *error) {
-    struct journal *journal = &persistence->journal;
-    if (persistence->state->is_loading) {
-        return PERSISTENCE_OK;
-    }
-    persistence_abort_stream(persistence);
-    persistence_abandon_receive(persistence);
-    (void)persistence_close_tick_group(persistence, false);
-    bool is_changed = persistence->state->change_count != persistence->changes_saved;
-    bool is_asked = ending == PERSISTENCE_END_SAVE ||
-                    (ending == PERSISTENCE_END_AS_SET && !persistence_is_on(persistence) &&
-                     is_changed && persistence->settings->save_point_count > 0);
-    if (is_asked) {
-        if (persistence_is_saving(persistence) && persistence_close_tick_group(persistence, true)) {
-            persistence_finish_snapshot(persistence); /* it may have begun before the last change */
-        }
-        enum persistence_status status = persistence_save(persistence, error);
-        if (status != PERSISTENCE_OK) {
-            return status;
-        }
-    }
-    persistence->is_blocking = true;
-    bool is_flushed = !persistence_holds_answers(persistence) || journal_flush(journal, true);
-    persistence->is_blocking = false;
-    persistence_settle(persistence);
-    if (!is_flushed) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "the journal could not be written: see the log");
-        return PERSISTENCE_FAILED;
-    }
-    return PERSISTENCE_OK;
-}
-
 /* ---- the tick ---- */
 
 bool persistence_end_tick(struct persistence *persistence) {
@@ -725,46 +513,11 @@ bool persistence_step(struct persistence *persistence) {
     if (persistence->saving == DUE) {
         persistence_begin_walk(persistence);
     }
-    bool has_more = persistence->saving == WALKING && !persistence->is_walk_held &&
+    bool has_more = persistence->saving == WALKING && !persistence->state->is_walk_held &&
                     snapshot_step(&persistence->snapshot, WALK_BUDGET_NS,
                                   persistence->journal.group, persistence->clock->now_us);
     persistence_publish(persistence);
     return has_more;
-}
-
-static bool persistence_has_grown(const struct persistence *persistence) {
-    const struct settings *settings = persistence->settings;
-    uint64_t base = persistence->base_size + persistence->journal_size_at_base;
-    uint64_t size = persistence->base_size + persistence->journal.file_size_sum;
-    uint64_t percentage = (uint64_t)settings->auto_aof_rewrite_percentage;
-    if (!persistence_is_on(persistence) || percentage == 0 ||
-        size < settings->auto_aof_rewrite_min_size) {
-        return false;
-    }
-    return size > base && (double)(size - base) >= (double)base * (double)percentage / 100.0;
-}
-
-static bool persistence_is_save_point(const struct persistence *persistence) {
-    const struct settings *settings = persistence->settings;
-    uint64_t changes = persistence->state->change_count - persistence->changes_saved;
-    int64_t elapsed_s = (persistence->clock->monotonic_ms - persistence->save_end_ms) / 1000;
-    if (settings->appendonly) {
-        return false;
-    }
-    for (uint32_t i = 0; i < settings->save_point_count; i++) {
-        if (changes > 0 && changes >= (uint64_t)settings->save_points[i].changes &&
-            elapsed_s >= settings->save_points[i].seconds) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Has the clock jumped? The expiries on disk are then from before the jump, and after a reset the
- * floor on disk is too high. true: a snapshot is due, which corrects both. */
-static bool persistence_has_jumped(const struct persistence *persistence) {
-    bool is_kept = persistence_is_on(persistence) || persistence->settings->save_point_count > 0;
-    return is_kept && persistence->clock->jump_count != persistence->jumps_saved;
 }
 
 /* Apply CONFIG SET appendonly: turning on takes a snapshot, turning off is immediate. true: a
@@ -809,8 +562,7 @@ void persistence_second(struct persistence *persistence) {
     persistence_settle(persistence);
     bool is_due = persistence_follow_appendonly(persistence);
     /* persistence_is_stopped_by_save: while writes are refused, no save point is ever reached. */
-    is_due = is_due || persistence_has_grown(persistence) ||
-             persistence_is_save_point(persistence) || persistence_has_jumped(persistence) ||
+    is_due = is_due || persistence_save_is_due(persistence) ||
              persistence_is_stopped_by_save(persistence);
     persistence_publish(persistence);
     persistence->state->write_refusal = persistence_find_refusal(persistence);
@@ -823,159 +575,6 @@ void persistence_second(struct persistence *persistence) {
         !persistence->journal.is_stalled) {
         (void)!persistence_begin_snapshot(persistence, error);
     }
-}
-
-/* ---- replication ---- */
-
-void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context) {
-    persistence->journal.tap = tap;
-    persistence->journal.tap_context = context;
-    persistence_set_listening(persistence);
-}
-
-uint64_t persistence_written_group(const struct persistence *persistence) {
-    return persistence_is_on(persistence) ? persistence->journal.written_group : 0;
-}
-
-bool persistence_find_group(const struct persistence *persistence, uint64_t group, char *path,
-                            size_t path_size) {
-    const struct store_state *files = &persistence->files;
-    uint32_t i = files->journal_count;
-    if (!persistence_is_on(persistence) || group > persistence->journal.group + 1) {
-        return false;
-    }
-    while (i > 0 && files->journals[i - 1].first_sequence > group) {
-        i--;
-    }
-    if (i == 0) {
-        return false;
-    }
-    const struct store_name name = store_name(STORE_JOURNAL, files->journals[i - 1].number);
-    int size = snprintf(path, path_size, "%s/%s", persistence->store.path, name.text);
-    return size > 0 && (size_t)size < path_size;
-}
-
-bool persistence_has_gap(const struct persistence *persistence) {
-    return persistence->has_gap;
-}
-
-void persistence_clear_gap(struct persistence *persistence) {
-    persistence->has_gap = false;
-}
-
-void persistence_set_following(struct persistence *persistence, bool is_following) {
-    persistence->is_following = is_following;
-    persistence_set_listening(persistence);
-}
-
-void persistence_begin_apply(struct persistence *persistence) {
-    persistence->is_applying = true;
-    persistence_set_listening(persistence);
-}
-
-void persistence_end_apply(struct persistence *persistence) {
-    persistence->is_applying = false;
-    persistence_set_listening(persistence);
-}
-
-void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
-                           const char *payload) {
-    if (persistence_knows_unwritten(persistence)) {
-        unwritten_add_group(&persistence->unwritten,
-                            (struct bytes){.at = payload, .size = head->size});
-    }
-    journal_add_group(&persistence->journal, head, payload);
-}
-
-void persistence_hold_walk(struct persistence *persistence, bool is_held) {
-    persistence->is_walk_held = is_held;
-}
-
-bool persistence_walk_is_held(const struct persistence *persistence) {
-    return persistence->is_walk_held;
-}
-
-void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
-                                 void *context) {
-    persistence->close_group = close;
-    persistence->close_context = context;
-}
-
-bool persistence_exchange_keys(struct persistence *persistence, struct registry *keys) {
-    char error[PERSISTENCE_ERROR_MAX];
-    persistence_settle(persistence);
-    bool is_on = persistence->journaling == ON;
-    if (persistence->saving != IDLE || persistence->journaling == STOPPED ||
-        (is_on && !journal_is_idle(&persistence->journal))) {
-        return false;
-    }
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        persistence->state->change_count += registry_count(keys, i);
-    }
-    registry_exchange(persistence->registry, keys);
-    if (is_on) {
-        persistence->journal.error = 0;
-        persistence_move(persistence, &persistence->journaling, JOURNAL_GONE);
-        persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS;
-        (void)!persistence_begin_snapshot(persistence, error); /* else tried again each second */
-    }
-    persistence->has_news = true;
-    return true;
-}
-
-/* ---- replies that wait ---- */
-
-uint64_t persistence_last_group(const struct persistence *persistence) {
-    return persistence->journal.group + persistence->journal.has_group;
-}
-
-uint64_t persistence_complete_group(const struct persistence *persistence) {
-    return persistence->journal.group;
-}
-
-uint64_t persistence_safe_group(const struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    if (!persistence_holds_answers(persistence)) {
-        return UINT64_MAX;
-    }
-    return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
-}
-
-uint64_t persistence_synced_group(const struct persistence *persistence) {
-    return persistence_is_on(persistence) ? persistence->journal.synced_group : 0;
-}
-
-bool persistence_holds_readers(const struct persistence *persistence) {
-    return persistence_holds_answers(persistence) &&
-           persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
-}
-
-static void persistence_add_waiting(void *context, struct bytes payload) {
-    unwritten_add_group(context, payload);
-}
-
-bool persistence_is_stuck(struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    /* With groups that are in the file and not synced, more is waited for than what is buffered. */
-    if (!journal->is_stalled || persistence->journaling != ON ||
-        journal->synced_group != journal->written_group ||
-        !persistence_holds_readers(persistence)) {
-        return false;
-    }
-    if (!persistence_knows_unwritten(persistence)) {
-        unwritten_clear(&persistence->unwritten);
-        journal_each_waiting(journal, persistence_add_waiting, &persistence->unwritten);
-        persistence->unwritten_stall = journal->stall_count;
-    }
-    return true;
-}
-
-bool persistence_is_unwritten(const struct persistence *persistence, uint64_t key) {
-    return unwritten_has(&persistence->unwritten, key);
-}
-
-bool persistence_has_unwritten_names(const struct persistence *persistence) {
-    return persistence->unwritten.has_names;
 }
 
 /* ---- the interface ---- */
@@ -1067,45 +666,4 @@ void persistence_destroy(struct persistence *persistence) {
         store_abandon(&persistence->store);
     }
     memory_free(persistence);
-}
-
-/* ---- describing ---- */
-
-static void persistence_describe_journal(const struct persistence *persistence,
-                                         struct persistence_info *info) {
-    const struct journal *journal = &persistence->journal;
-    info->is_journal_on = persistence_is_on(persistence);
-    info->is_journal_ok =
-        journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
-    info->journal_size = persistence->base_size + journal->file_size_sum;
-    info->journal_base_size = persistence->base_size + persistence->journal_size_at_base;
-    info->waiting_size = journal_waiting_size(journal);
-    info->group = journal->group;
-    info->written_group = journal->written_group;
-    info->synced_group = journal->synced_group;
-    info->delayed_sync_count = journal->delayed_sync_count;
-    info->sync_longest_us = journal->sync_longest_us;
-    info->syncs = journal->syncs;
-}
-
-void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
-    *info = (struct persistence_info){
-        .changes = persistence->state->change_count - persistence->changes_saved,
-        .is_saving = persistence_is_saving(persistence) && !persistence->is_streaming,
-        .is_last_save_ok = persistence->is_save_ok,
-        .last_save_s = persistence->save_end_s,
-        .last_save_seconds = persistence->save_seconds,
-        .current_save_seconds = -1,
-        .save_count = persistence->save_count,
-        .base_size = persistence->base_size,
-    };
-    if (info->is_saving) {
-        info->current_save_seconds =
-            (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
-        info->saved_members = persistence->snapshot.footer.member_count;
-    }
-    if (persistence->loading != NULL) {
-        persistence_describe_loading(persistence, info);
-    }
-    persistence_describe_journal(persistence, info);
 }

@@ -164,11 +164,6 @@ void persistence_end_stream(struct persistence *persistence);
 /* Give each group to this function from now on, when it is complete; NULL: not any more. Call it
  * between two commands. */
 void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context);
-/* Was there a time in which changes had no numbers, because the journal was off and nobody wanted
- * the groups? Then the number of the last group does not say what the keys are. clear: it does from
- * here on, as long as groups are recorded. */
-bool persistence_has_gap(const struct persistence *persistence);
-void persistence_clear_gap(struct persistence *persistence);
 /* All changes are a master's groups from now on, and so all are numbered; or not any more. */
 void persistence_set_following(struct persistence *persistence, bool is_following);
 
@@ -179,18 +174,13 @@ uint64_t persistence_written_group(const struct persistence *persistence);
 MUST_CHECK bool persistence_find_group(const struct persistence *persistence, uint64_t group,
                                        char *path, size_t path_size);
 
-/* A replica applies its master's groups (effect_apply), which keep their numbers: between these two
- * calls, changes of the registry are not recorded, but by a snapshot that is being written. Then
+/* A replica applies its master's groups (effect_apply), which keep their numbers: meanwhile changes
+ * of the registry are not recorded, but by a snapshot that is being written. Then
  * persistence_add_group records the group as it came; head->sequence is the one after the last. A
  * tick that does so has no effects of its own. */
-void persistence_begin_apply(struct persistence *persistence);
-void persistence_end_apply(struct persistence *persistence);
+void persistence_set_applying(struct persistence *persistence, bool is_applying);
 void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
                            const char *payload);
-/* Is a group, or one of linked groups, applied in part? Then no walk ends, as a file holds groups
- * as a whole. */
-void persistence_hold_walk(struct persistence *persistence, bool is_held);
-bool persistence_walk_is_held(const struct persistence *persistence);
 /* What a snapshot that is written at once calls before it, within a command: add to the present
  * group what belongs to it, and with is_saved, apply the rest of what is applied in part. false: it
  * cannot be applied now. */

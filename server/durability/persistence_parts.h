@@ -1,6 +1,8 @@
 /* What the files of persistence.h share.
  *
- *     persistence.c          the states; what threads report; effects; saving; the tick
+ *     persistence.c          the states; what threads report; effects; the tick
+ *     persistence_save.c     saves: when, and at once
+ *     persistence_groups.c   replication; which replies wait; INFO
  *     persistence_load.c     the start
  *     persistence_stream.c   a snapshot that is read instead of written to disk
  *     persistence_receive.c  a full copy of a master
@@ -19,7 +21,10 @@
 #include "server/durability/unwritten.h"
 #include "skiplist/keyspace/effect_listener.h"
 
-enum { REFUSAL_MAX = 256 };
+enum {
+    REFUSAL_MAX = 256,
+    RETRY_MS = 5000, /* after a save has failed */
+};
 
 enum state {
     /* what the journal guarantees */
@@ -71,9 +76,8 @@ struct persistence {
     void *context;
     struct effect_listener listener;
     enum state journaling, saving;
-    struct store store; /* directory -1: none is open */
-    struct store_state
-        files;         /* the store's, as the loop knows it: a thread may be changing that one */
+    struct store store;       /* directory -1: none is open */
+    struct store_state files; /* the store's, but only the loop changes this */
     bool had_manifest; /* the store, before what is being saved: a thread may be making one */
     bool is_reserved;  /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
@@ -88,13 +92,11 @@ struct persistence {
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);
     void *reader_context;
-    struct received received; /* from a master */
-    bool is_applying;         /* the registry changes as a master's group says */
-    bool is_walk_held;
+    struct received received;             /* from a master */
+    bool is_applying;                     /* the registry changes as a master's group says */
     persistence_close_group *close_group; /* NULL: there is nothing to do */
     void *close_context;
-    bool is_following; /* all changes are a master's groups */
-    bool has_gap; /* there was a time in which changes were not numbered: persistence_take_gap */
+    bool is_following;             /* all changes are a master's groups */
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;
@@ -135,6 +137,18 @@ static inline bool persistence_has_store(const struct persistence *persistence) 
     return persistence->store.directory >= 0;
 }
 
+/* Do replies wait for the journal? */
+static inline bool persistence_holds_answers(const struct persistence *persistence) {
+    return persistence->journaling == ON || persistence->journaling == BROKEN ||
+           persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
+}
+
+/* Is it known which keys have changes that a full disk does not take? */
+static inline bool persistence_knows_unwritten(const struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    return journal->is_stalled && persistence->unwritten_stall == journal->stall_count;
+}
+
 /* ---- persistence.c ---- */
 
 /* machine: journaling or saving. */
@@ -153,8 +167,14 @@ void persistence_settle(struct persistence *persistence);
 /* Let replies be sent, and pass effects to the modules that need them now. Not within a command:
  * changed may close the command's own client when only part of its effects are recorded. */
 void persistence_publish(struct persistence *persistence);
+/* After a change of what effects are wanted for. */
+void persistence_set_listening(struct persistence *persistence);
 /* A thread is done. */
 void persistence_on_progress(void *context);
+
+/* ---- persistence_save.c ---- */
+
+bool persistence_save_is_due(const struct persistence *persistence);
 /* Open the store, if it is not. false: error says why. */
 MUST_CHECK bool persistence_open_store(struct persistence *persistence,
                                        const struct settings *settings, char *error);

@@ -69,20 +69,17 @@ static bool snapshot_fail(struct snapshot *snapshot, const char *what) {
 
 static void snapshot_run_begin(void *context) {
     struct snapshot *snapshot = context;
-    if (!store_begin(snapshot->store)) {
+    if (snapshot->is_streamed) {
+        if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms,
+                                       snapshot->file.format)) {
+            (void)snapshot_fail(snapshot, "cannot write");
+        }
+    } else if (!store_begin(snapshot->store)) {
         (void)snapshot_fail(snapshot, "cannot make a manifest");
     } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
                                      store_name(STORE_BASE, snapshot->number).text,
                                      snapshot->created_ms)) {
         (void)snapshot_fail(snapshot, "cannot make its file");
-    }
-}
-
-static void snapshot_run_begin_stream(void *context) {
-    struct snapshot *snapshot = context;
-    if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms,
-                                   snapshot->file.format)) {
-        (void)snapshot_fail(snapshot, "cannot write");
     }
 }
 
@@ -248,7 +245,7 @@ void snapshot_deinit(struct snapshot *snapshot) {
     worker_deinit(&snapshot->worker);
 }
 
-static bool snapshot_begin_any(struct snapshot *snapshot, int64_t now_us, bool is_streamed) {
+static bool snapshot_begin_walk(struct snapshot *snapshot, int64_t now_us) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
     /* Reserve now: growing later would move large buffers and touch many pages at once. */
     if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
@@ -257,7 +254,6 @@ static bool snapshot_begin_any(struct snapshot *snapshot, int64_t now_us, bool i
         snapshot_close_files(snapshot);
         return false;
     }
-    snapshot->is_streamed = is_streamed;
     snapshot->is_overrun = false;
     snapshot->created_ms = (uint64_t)(now_us / 1000);
     snapshot->state = SNAPSHOT_WALKS;
@@ -278,21 +274,23 @@ static bool snapshot_begin_any(struct snapshot *snapshot, int64_t now_us, bool i
 }
 
 bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
-    if (!snapshot_begin_any(snapshot, now_us, false)) {
+    if (!snapshot_begin_walk(snapshot, now_us)) {
         return false;
     }
+    snapshot->is_streamed = false;
     snapshot->number = store_take_number(snapshot->store);
     worker_start(&snapshot->worker, snapshot_run_begin);
     return true;
 }
 
 bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, unsigned format, int64_t now_us) {
-    if (!snapshot_begin_any(snapshot, now_us, true)) {
+    if (!snapshot_begin_walk(snapshot, now_us)) {
         return false;
     }
+    snapshot->is_streamed = true;
     snapshot->file.fd = pipe;
     snapshot->file.format = format;
-    worker_start(&snapshot->worker, snapshot_run_begin_stream);
+    worker_start(&snapshot->worker, snapshot_run_begin);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* State of persistence that other modules may read: the only header of this folder that everyone
- * may include. */
+ * may include. Replication sets the last two. */
 #ifndef SERVER_STATE_H
 #define SERVER_STATE_H
 
@@ -15,6 +15,13 @@ struct durability_state {
     bool is_loading;
     /* The error for refused writes, "MISCONF ..."; borrowed; NULL: writes are allowed. */
     const char *write_refusal;
+    /* There was a time in which changes had no numbers, as the journal was off and nobody wanted the
+     * groups: the number of the last group does not say what the keys are. Cleared where it does
+     * from here on, as long as groups are recorded. */
+    bool has_gap;
+    /* A group, or one of linked groups, is applied in part: no walk ends, as a file holds groups as
+     * a whole. */
+    bool is_walk_held;
 };
 
 #endif

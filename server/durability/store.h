@@ -70,9 +70,8 @@ struct store {
     bool is_made;         /* the directory was created by opening it */
     uint64_t next_number; /* greater than the number of every file that is or was there */
     struct store_state state;
-    struct store_keep
-        keep;     /* set it after opening; the thread's while a job of its has the store */
-    bool is_file; /* path is a base, and all there is: store_open_base */
+    struct store_keep keep;    /* set after opening; while a job has the store, the thread's */
+    bool is_file;              /* path is a base, and all there is: store_open_base */
     char path[STORE_PATH_MAX]; /* for messages */
 };
 

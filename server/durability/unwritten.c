@@ -95,15 +95,12 @@ void unwritten_add_effect(struct unwritten *unwritten, const struct effect *effe
 
 void unwritten_add_group(struct unwritten *unwritten, struct bytes payload) {
     struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
-    if (decoder == NULL) {
-        unwritten->has_all = true;
-        unwritten->has_names = true;
-        return;
-    }
-    enum effect_record record;
-    effect_decode_begin(decoder, payload);
-    while ((record = effect_decode(decoder)) == EFFECT_RECORD_EFFECT) {
-        unwritten_add_effect(unwritten, &decoder->effect);
+    enum effect_record record = EFFECT_RECORD_BAD;
+    if (decoder != NULL) {
+        effect_decode_begin(decoder, payload);
+        while ((record = effect_decode(decoder)) == EFFECT_RECORD_EFFECT) {
+            unwritten_add_effect(unwritten, &decoder->effect);
+        }
     }
     if (record != EFFECT_RECORD_END) {
         unwritten->has_all = true;

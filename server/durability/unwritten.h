@@ -15,8 +15,9 @@ enum { UNWRITTEN_KEYS_MAX = 65536 }; /* with more, all keys count as changed */
 struct unwritten {
     uint64_t *slots; /* open addressing; 0: free */
     uint32_t room, count;
-    bool
-        has_names; /* keys were made, removed or renamed, their expiry was set, or a database of the server's own changed */
+    /* Keys were made, removed or renamed, their expiry was set, or a database of the server's own
+     * changed. */
+    bool has_names;
     bool has_all;
 };
 

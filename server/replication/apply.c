@@ -157,11 +157,11 @@ enum apply_status apply_step(struct apply *apply, uint64_t budget_ns) {
     struct persistence *persistence = apply->persistence;
     apply_forget_done(apply);
     if (persistence != NULL) {
-        persistence_begin_apply(persistence);
+        persistence_set_applying(persistence, true);
     }
     enum apply_status status = apply_run_batches(apply, budget_ns);
     if (persistence != NULL) {
-        persistence_end_apply(persistence);
+        persistence_set_applying(persistence, false);
     }
     apply_keep_begun(apply);
     return status;

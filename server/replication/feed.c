@@ -71,9 +71,9 @@ void feed_open(struct feed *feed) {
     feed->has_gap = false;
     feed->deserted_at_ms = feed->server->clock.monotonic_ms;
     backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
-    bool had_gap = persistence_has_gap(persistence);
+    bool had_gap = feed->server->durability.has_gap;
     persistence_set_tap(persistence, feed_take_group, feed);
-    persistence_clear_gap(persistence);
+    feed->server->durability.has_gap = false;
     if (replication_may_change(replication)) {
         feed_begin_history(feed, had_gap);
     }

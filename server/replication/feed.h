@@ -65,16 +65,14 @@ struct feed_place {
     struct backlog_cursor cursor; /* chunk NULL: next_group is not there yet, or only on disk */
     struct feed_disk_place disk;
     uint64_t next_group;
-    uint64_t
-        online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
-    bool is_streaming; /* groups are sent */
-    bool is_fed;       /* something was put into its output, which fed_size does not count yet */
+    uint64_t online_from; /* COPIES: ONLINE once it has acknowledged this; 0: not known */
+    bool is_streaming;    /* groups are sent */
+    bool is_fed;          /* something was put into its output, which fed_size does not count yet */
     struct feed_redis *redis; /* owned; NULL: it is one of ours */
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;
     int64_t taken_at_ms;
-    uint32_t
-        holding_s; /* seconds in which others that share the copy had taken all, and it had not */
+    uint32_t holding_s; /* so long others that share the copy have waited for it */
 };
 
 /* It has no handle in the loop yet. */

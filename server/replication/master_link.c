@@ -87,10 +87,6 @@ void master_link_move(struct master_link *link, enum master_link_event event) {
     }
 }
 
-static bool master_link_has_socket(const struct master_link *link) {
-    return link->fd >= 0;
-}
-
 /* ---- the socket ---- */
 
 static void master_link_free_poll(uv_handle_t *handle) {
@@ -152,7 +148,7 @@ void master_link_drop_groups(struct master_link *link) {
     link->taken_size = 0;
     link->whole_size = 0;
     link->parsed_size = 0;
-    persistence_hold_walk(link->server->persistence, false);
+    link->server->durability.is_walk_held = false;
 }
 
 /* What has come whole is applied without the connection, too: a group, or linked groups, that stay applied in
@@ -251,10 +247,6 @@ void master_link_drop(struct master_link *link, const char *reason) {
 
 /* ---- sending ---- */
 
-static bool master_link_is_peer_gone(int error) {
-    return error == EPIPE || error == ECONNRESET;
-}
-
 bool master_link_send(struct master_link *link) {
     struct buffer *output = &link->output;
     while (output->size > 0) {
@@ -266,7 +258,8 @@ bool master_link_send(struct master_link *link) {
         if (sent < 0 && errno == EAGAIN) {
             return true;
         }
-        if (sent < 0 && master_link_is_peer_gone(errno) && link->state >= LINK_COPYING) {
+        bool is_peer_gone = sent < 0 && (errno == EPIPE || errno == ECONNRESET);
+        if (is_peer_gone && link->state >= LINK_COPYING) {
             /* What the master sent before it ended is read first: reading finds the end. */
             buffer_clear(output);
             return true;
@@ -332,9 +325,8 @@ static bool master_link_read_some(struct master_link *link, bool *is_over) {
 }
 
 bool master_link_may_read(const struct master_link *link) {
-    return master_link_has_socket(link) && !apply_is_going(&link->apply) &&
-           link->state != LINK_LOADING && !received_is_full(master_link_received(link)) &&
-           !master_link_redis_is_full(link) &&
+    return link->fd >= 0 && !apply_is_going(&link->apply) && link->state != LINK_LOADING &&
+           !received_is_full(master_link_received(link)) && !master_link_redis_is_full(link) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 

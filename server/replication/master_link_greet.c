@@ -12,40 +12,12 @@ enum {
     REGISTER_AGAIN_MS = 20, /* between two REPLCONF PRESENT */
 };
 
-static bool master_link_greet_is_said(const struct master_link *link, enum master_link_line line) {
-    const struct settings *settings = &link->server->settings;
-    switch (line) {
-    case LINK_SAYS_AUTH:
-        return settings->masterauth != NULL && settings->masterauth[0] != '\0';
-    case LINK_SAYS_ADDRESS:
-        return settings->replica_announce_ip != NULL && settings->replica_announce_ip[0] != '\0';
-    case LINK_SAYS_REGISTRATION:
-        return link->quorum != NULL && !link->wants_failover && link->pull_port == 0;
-    case LINK_SAYS_PING:
-    case LINK_SAYS_PORT:
-    case LINK_SAYS_CAPABILITIES:
-    case LINK_SAYS_VERSION:
-    case LINK_SAYS_SYNC:
-    case LINK_SAYS_REDIS_VERSION:
-    case LINK_SAYS_PSYNC:
-    case LINK_LINES:
-        break;
-    }
-    return true;
-}
-
 static void master_link_greet_say_auth(struct master_link *link) {
     const struct settings *settings = &link->server->settings;
     const char *const texts[] = {"AUTH", settings->masteruser, settings->masterauth};
     const char *const short_texts[] = {"AUTH", settings->masterauth};
     bool has_user = settings->masteruser != NULL && settings->masteruser[0] != '\0';
     master_link_say(link, has_user ? texts : short_texts, has_user ? 3 : 2);
-}
-
-static int64_t master_link_greet_announced_port(const struct settings *settings) {
-    return settings->replica_announce_port != 0 ? settings->replica_announce_port
-           : settings->tls_replication          ? settings->tls_port
-                                                : settings->port;
 }
 
 /* Ask for what follows the last group, if that is anything that the master can know. */
@@ -55,7 +27,7 @@ static void master_link_greet_say_sync(struct master_link *link) {
     struct history history;
     char number[24];
     bool is_known = history_read(link->server->registry, &history) &&
-                    strcmp(history.id, replication->id) == 0 && !persistence_has_gap(persistence) &&
+                    strcmp(history.id, replication->id) == 0 && !link->server->durability.has_gap &&
                     replication->is_whole && !link->wants_copy;
     bool is_named = is_known || link->wants_failover;
     link->next_group = persistence_last_group(persistence) + 1;
@@ -83,52 +55,7 @@ static void master_link_greet_say_registration(struct master_link *link) {
     master_link_say(link, texts, sizeof texts / sizeof texts[0]);
 }
 
-static void master_link_greet_say_line(struct master_link *link) {
-    const struct settings *settings = &link->server->settings;
-    char number[24];
-    switch (link->line) {
-    case LINK_SAYS_PING:
-        master_link_say(link, (const char *const[]){"PING"}, 1);
-        break;
-    case LINK_SAYS_AUTH:
-        master_link_greet_say_auth(link);
-        break;
-    case LINK_SAYS_PORT:
-        snprintf(number, sizeof number, "%lld",
-                 (long long)master_link_greet_announced_port(settings));
-        master_link_say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
-        break;
-    case LINK_SAYS_ADDRESS:
-        master_link_say(
-            link, (const char *const[]){"REPLCONF", "ip-address", settings->replica_announce_ip},
-            3);
-        break;
-    case LINK_SAYS_CAPABILITIES:
-        master_link_say(link, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2"},
-                        5);
-        break;
-    case LINK_SAYS_VERSION:
-        snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
-        master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
-        break;
-    case LINK_SAYS_REGISTRATION:
-        master_link_greet_say_registration(link);
-        break;
-    case LINK_SAYS_SYNC:
-        master_link_move(link, LINK_GREETED);
-        master_link_greet_say_sync(link);
-        break;
-    case LINK_SAYS_REDIS_VERSION:
-        master_link_redis_say_version(link);
-        break;
-    case LINK_SAYS_PSYNC:
-        master_link_move(link, LINK_GREETED);
-        master_link_redis_say_psync(link);
-        break;
-    case LINK_LINES:
-        CHECK(false);
-    }
-}
+static void master_link_greet_say_line(struct master_link *link);
 
 void master_link_greet(struct master_link *link) {
     link->line = LINK_SAYS_PING;
@@ -143,12 +70,7 @@ void master_link_go_on_with_redis(struct master_link *link, struct redis_receive
     }
 }
 
-static void master_link_greet_say_next(struct master_link *link) {
-    do {
-        link->line++;
-    } while (!master_link_greet_is_said(link, link->line));
-    master_link_greet_say_line(link);
-}
+static void master_link_greet_say_next(struct master_link *link);
 
 static bool master_link_greet_begins_with(struct bytes text, const char *wanted) {
     size_t size = strlen(wanted);
@@ -255,44 +177,112 @@ static void master_link_greet_take_sync(struct master_link *link, struct bytes a
     }
 }
 
-static void master_link_greet_take_line(struct master_link *link, struct bytes answer) {
-    bool is_fine = answer.size > 0 && answer.at[0] == '+';
-    switch (link->line) {
-    case LINK_SAYS_PING:
-        if (!is_fine && !master_link_greet_begins_with(answer, "-NOAUTH") &&
-            !master_link_greet_begins_with(answer, "-NOPERM") &&
-            !master_link_greet_begins_with(answer, "-ERR operation not permitted") &&
-            !master_link_greet_begins_with(answer, "-" SYNC_PING_ERROR)) {
-            master_link_greet_fail_with_answer(link, "the master answers PING", answer);
+/* ---- the lines ---- */
+
+static void master_link_greet_say_ping(struct master_link *link) {
+    master_link_say(link, (const char *const[]){"PING"}, 1);
+}
+
+static void master_link_greet_take_ping(struct master_link *link, struct bytes answer) {
+    static const char *const fine[] = {"+", "-NOAUTH", "-NOPERM", "-ERR operation not permitted",
+                                       "-" SYNC_PING_ERROR};
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        if (master_link_greet_begins_with(answer, fine[i])) {
+            master_link_greet_say_next(link);
             return;
         }
-        break;
-    case LINK_SAYS_AUTH:
-        if (!is_fine) {
-            master_link_greet_fail_with_answer(link, "the master does not take masterauth", answer);
-            return;
-        }
-        break;
-    case LINK_SAYS_VERSION:
-        master_link_greet_take_version(link, answer);
-        return;
-    case LINK_SAYS_REGISTRATION:
-        master_link_greet_take_advice(link, answer);
-        return;
-    case LINK_SAYS_SYNC:
-        master_link_greet_take_sync(link, answer);
-        return;
-    case LINK_SAYS_PSYNC:
-        master_link_redis_take_answer(link, answer);
-        return;
-    case LINK_SAYS_PORT:
-    case LINK_SAYS_ADDRESS:
-    case LINK_SAYS_CAPABILITIES:
-    case LINK_SAYS_REDIS_VERSION:
-    case LINK_LINES:
-        break; /* an old server may not know it */
     }
-    master_link_greet_say_next(link);
+    master_link_greet_fail_with_answer(link, "the master answers PING", answer);
+}
+
+static bool master_link_greet_has_auth(const struct master_link *link) {
+    const char *auth = link->server->settings.masterauth;
+    return auth != NULL && auth[0] != '\0';
+}
+
+static void master_link_greet_take_auth(struct master_link *link, struct bytes answer) {
+    if (master_link_greet_begins_with(answer, "+")) {
+        master_link_greet_say_next(link);
+    } else {
+        master_link_greet_fail_with_answer(link, "the master does not take masterauth", answer);
+    }
+}
+
+static void master_link_greet_say_port(struct master_link *link) {
+    char number[24];
+    const struct settings *settings = &link->server->settings;
+    int64_t port = settings->replica_announce_port != 0 ? settings->replica_announce_port
+                   : settings->tls_replication          ? settings->tls_port
+                                                        : settings->port;
+    snprintf(number, sizeof number, "%" PRId64, port);
+    master_link_say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
+}
+
+static bool master_link_greet_has_address(const struct master_link *link) {
+    const char *address = link->server->settings.replica_announce_ip;
+    return address != NULL && address[0] != '\0';
+}
+
+static void master_link_greet_say_address(struct master_link *link) {
+    const char *address = link->server->settings.replica_announce_ip;
+    master_link_say(link, (const char *const[]){"REPLCONF", "ip-address", address}, 3);
+}
+
+static void master_link_greet_say_capabilities(struct master_link *link) {
+    master_link_say(link, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2"}, 5);
+}
+
+static void master_link_greet_say_version(struct master_link *link) {
+    char number[24];
+    snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
+    master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
+}
+
+static bool master_link_greet_registers(const struct master_link *link) {
+    return link->quorum != NULL && !link->wants_failover && link->pull_port == 0;
+}
+
+static const struct {
+    bool (*is_said)(const struct master_link *link); /* NULL: always */
+    void (*say)(struct master_link *link);
+    /* NULL: whatever the answer is, as an old server may not know it, the next line is said. */
+    void (*take)(struct master_link *link, struct bytes answer);
+} lines[LINK_LINES] = {
+    [LINK_SAYS_PING] = {NULL, master_link_greet_say_ping, master_link_greet_take_ping},
+    [LINK_SAYS_AUTH] = {master_link_greet_has_auth, master_link_greet_say_auth,
+                        master_link_greet_take_auth},
+    [LINK_SAYS_PORT] = {NULL, master_link_greet_say_port, NULL},
+    [LINK_SAYS_ADDRESS] = {master_link_greet_has_address, master_link_greet_say_address, NULL},
+    [LINK_SAYS_CAPABILITIES] = {NULL, master_link_greet_say_capabilities, NULL},
+    [LINK_SAYS_VERSION] = {NULL, master_link_greet_say_version, master_link_greet_take_version},
+    [LINK_SAYS_REGISTRATION] = {master_link_greet_registers, master_link_greet_say_registration,
+                                master_link_greet_take_advice},
+    [LINK_SAYS_SYNC] = {NULL, master_link_greet_say_sync, master_link_greet_take_sync},
+    [LINK_SAYS_REDIS_VERSION] = {NULL, master_link_redis_say_version, NULL},
+    [LINK_SAYS_PSYNC] = {NULL, master_link_redis_say_psync, master_link_redis_take_answer},
+};
+
+static void master_link_greet_say_line(struct master_link *link) {
+    if (link->line == LINK_SAYS_SYNC || link->line == LINK_SAYS_PSYNC) {
+        master_link_move(link, LINK_GREETED);
+    }
+    lines[link->line].say(link);
+}
+
+static void master_link_greet_say_next(struct master_link *link) {
+    do {
+        link->line++;
+        CHECK(link->line < LINK_LINES);
+    } while (lines[link->line].is_said != NULL && !lines[link->line].is_said(link));
+    master_link_greet_say_line(link);
+}
+
+static void master_link_greet_take_line(struct master_link *link, struct bytes answer) {
+    if (lines[link->line].take != NULL) {
+        lines[link->line].take(link, answer);
+    } else {
+        master_link_greet_say_next(link);
+    }
 }
 
 /* Lines of the handshake. true: the rest is messages. */

@@ -57,7 +57,7 @@ static void master_link_stream_note_adopted(struct master_link *link) {
         return;
     }
     replication->is_whole = true;
-    persistence_clear_gap(persistence);
+    link->server->durability.has_gap = false;
     link->next_group = replication->group + 1;
     link->wants_time = true;
     link->wants_ack = true;
@@ -287,7 +287,7 @@ static void master_link_stream_note_applied(struct master_link *link,
     if (group->head.time_us != 0) {
         clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);
     }
-    persistence_hold_walk(link->server->persistence, group->head.is_linked);
+    link->server->durability.is_walk_held = group->head.is_linked;
     link->is_retrying = false;
 }
 
@@ -300,7 +300,7 @@ static enum apply_status master_link_stream_step_groups(struct master_link *link
         master_link_stream_note_applied(link, &apply->groups[i]);
     }
     if (apply_is_going(apply)) {
-        persistence_hold_walk(link->server->persistence, true);
+        link->server->durability.is_walk_held = true;
     }
     return status;
 }
@@ -346,7 +346,7 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
 bool master_link_finish_group(struct master_link *link) {
     struct persistence *persistence = link->server->persistence;
     link->is_retrying = false;
-    while (persistence_walk_is_held(persistence)) {
+    while (link->server->durability.is_walk_held) {
         persistence_make_room(persistence);
         if (!apply_is_going(&link->apply)) {
             master_link_stream_add_groups(link, 1); /* or another one would be begun */

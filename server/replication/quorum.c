@@ -10,9 +10,8 @@
 
 #include "server/system/log.h"
 
-enum {
-    PULL_MS = 5000
-}; /* who has voted is given up as a source when the pull has not got further for so long */
+/* So long without progress, and a pull from a node that has voted is given up. */
+enum { PULL_MS = 5000 };
 
 /* ---- states ---- */
 
@@ -86,12 +85,11 @@ static void quorum_end_pull(struct quorum *quorum) {
 }
 
 void quorum_promote(struct quorum *quorum) {
-    const struct term none = TERM_NONE;
     if (sync_of(quorum)->state == SYNC_OFF) {
         return; /* quorum_begin looks at the role */
     }
     quorum_move(quorum, QUORUM_PROMOTED);
-    quorum_take_term(quorum, &none);
+    quorum_take_term(quorum, &TERM_NONE);
     /* Who still follows, as after a FAILOVER that was given up, is to come again and register. */
     replicator_drop_replicas(replicator_of(quorum), "a new term begins");
 }
@@ -304,7 +302,6 @@ static bool quorum_has_lost(const struct quorum *quorum) {
 bool quorum_begin(struct quorum *quorum, char *error) {
     struct sync *sync = sync_of(quorum);
     const struct settings *settings = settings_of(quorum);
-    const struct term none = TERM_NONE;
     struct term_position position = quorum_position(quorum);
     vote_read_boot(quorum->boot);
     enum vote_status status = vote_load(quorum->directory, &quorum->saved, error);
@@ -313,7 +310,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
         return false;
     }
     if (status == VOTE_MISSING) {
-        quorum->saved = (struct vote){.voted = none};
+        quorum->saved = (struct vote){.voted = TERM_NONE};
         while (quorum->saved.node == 0) {
             quorum->saved.node = quorum_random_number();
         }
@@ -342,7 +339,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
         quorum_move(quorum, QUORUM_BEGUN_AS_REPLICA);
     } else {
         quorum_move(quorum, QUORUM_BEGUN_AS_MASTER);
-        quorum_take_term(quorum, &none);
+        quorum_take_term(quorum, &TERM_NONE);
     }
     return true;
 }

@@ -62,10 +62,9 @@ struct quorum {
     /* OPEN */
     int64_t probed_ms;
     /* REPLICA */
-    struct term
-        master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */
-    uint64_t fill_group; /* filled when this is kept; 0: not known */
-    uint64_t probe;      /* the last one that came on this link */
+    struct term master_term; /* of the master that the link is to; TERM_NONE: not known */
+    uint64_t fill_group;     /* filled when this is kept; 0: not known */
+    uint64_t probe;          /* the last one that came on this link */
     int64_t probe_lease_ms;
     bool owes_probe; /* it is not echoed before its lease is on disk */
 };

@@ -190,19 +190,15 @@ int64_t quorum_probe_period_ms(const struct quorum *quorum) {
     return period_ms < 1 ? 1 : period_ms < PROBE_MS_MAX ? period_ms : PROBE_MS_MAX;
 }
 
-static struct wire_probe quorum_master_make_probe(const struct quorum *quorum) {
-    return (struct wire_probe){
-        .last_group = quorum_last_group(quorum),
-        .number = (uint64_t)now_ms(quorum),
-        .lease_ms = (uint64_t)settings_of(quorum)->sync_replicas_lease_ms,
-    };
-}
-
 void quorum_step_open(struct quorum *quorum) {
     int64_t now = now_ms(quorum);
     quorum_master_count_acks(quorum);
     bool is_due = now - quorum->probed_ms >= quorum_probe_period_ms(quorum);
-    struct wire_probe probe = quorum_master_make_probe(quorum);
+    const struct wire_probe probe = {
+        .last_group = quorum_last_group(quorum),
+        .number = (uint64_t)now,
+        .lease_ms = (uint64_t)settings_of(quorum)->sync_replicas_lease_ms,
+    };
     for (struct replica *replica = replication_of(quorum)->replicas; replica != NULL;
          replica = replica->next) {
         bool is_new = replica->answered_ms == 0 && !replica->is_probed;

@@ -118,8 +118,7 @@ void quorum_describe(const struct quorum *quorum, struct sync_registration *said
 /* ---- following a master ---- */
 
 void quorum_begin_link(struct quorum *quorum) {
-    const struct term none = TERM_NONE;
-    quorum->master_term = none;
+    quorum->master_term = TERM_NONE;
     quorum->fill_group = 0;
     quorum->probe = 0;
     quorum->probe_lease_ms = 0;
@@ -157,7 +156,6 @@ static void quorum_node_prepare(struct quorum *quorum, const struct term *term) 
 
 enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer, char *reason) {
     struct term term;
-    const struct term none = TERM_NONE;
     if (quorum_node_has_word(answer, "+OPEN ", &term)) {
         return quorum_node_take_open(quorum, &term, reason);
     }
@@ -169,7 +167,7 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
         return QUORUM_WAIT;
     }
     if (bytes_equal(answer, BYTES("+OFF"))) {
-        if (term_compare(&quorum->wanted.voted, &none) == 0) {
+        if (term_is_none(&quorum->wanted.voted)) {
             return QUORUM_GO_ON; /* it has never taken part: the settings are being changed */
         }
         snprintf(reason, REPLICATION_ERROR_MAX,

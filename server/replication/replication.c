@@ -6,10 +6,9 @@
 
 #include "server/clients/job.h"
 #include "server/clients/server.h"
+#include "server/replication/history.h"
 #include "server/replication/replicator.h"
 #include "server/system/log.h"
-
-static const char no_id[] = "0000000000000000000000000000000000000000";
 
 const char *replication_link_name(enum replication_link link) {
     static const char *const names[REPLICATION_LINKS] = {
@@ -45,12 +44,11 @@ const char *replication_failover_name(enum replication_failover state) {
 void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]) {
     struct term before, next;
     if (!term_parse(bytes_from_text(server->replication.id), &before)) {
-        const struct term none = TERM_NONE;
-        before = none;
+        before = TERM_NONE;
     }
     if (!term_next(&before, server_random(server), server_random(server), &next)) {
-        const struct term none = TERM_NONE; /* after 2^48 terms: they begin anew */
-        CHECK(term_next(&none, server_random(server), server_random(server), &next));
+        /* After 2^48 terms they begin anew. */
+        CHECK(term_next(&TERM_NONE, server_random(server), server_random(server), &next));
     }
     memcpy(id, next.text, sizeof next.text);
 }
@@ -79,7 +77,7 @@ void replication_init(struct server *server) {
     memset(replication, 0, sizeof *replication);
     replication->replicator = replicator;
     replication_make_id(server, replication->id);
-    memcpy(replication->second_id, no_id, sizeof no_id);
+    memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
     replication->is_whole = true;
     if (server->settings.replicaof_host != NULL) {
         replication_set_master(replication, bytes_from_text(server->settings.replicaof_host),
@@ -88,12 +86,17 @@ void replication_init(struct server *server) {
     }
 }
 
+bool replication_is_following(const struct replication *replication, struct bytes host,
+                              uint16_t port) {
+    return replication_is_replica(replication) && replication->master_port == port &&
+           replication->link != REPLICATION_LINK_STOPPED &&
+           replication->failover.asked_until_ms == 0 &&
+           bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
+}
+
 bool replication_follow(struct server *server, struct bytes host, uint16_t port) {
     struct replication *replication = &server->replication;
-    bool is_same = replication_is_replica(replication) && replication->master_port == port &&
-                   bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
-    if (is_same && replication->link != REPLICATION_LINK_STOPPED &&
-        replication->failover.asked_until_ms == 0) {
+    if (replication_is_following(replication, host, port)) {
         return true;
     }
     if (!settings_set_master(&server->settings, host, port)) {
@@ -347,4 +350,30 @@ int64_t replication_priority(const struct server *server) {
     bool is_unfit = replication->is_priority_zero ||
                     (replication_is_replica(replication) && !replication->is_whole);
     return is_unfit ? 0 : server->settings.replica_priority;
+}
+
+/* ---- sync-replicas (sync.h) ---- */
+
+const char *sync_state_name(enum sync_state state) {
+    static const char *const names[SYNC_STATES] = {"off", "replica", "closed", "pulling", "open"};
+    CHECK(state < SYNC_STATES);
+    return names[state];
+}
+
+bool sync_is_lease_over(const struct sync *sync, int64_t now_ms) {
+    return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;
+}
+
+uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group, int64_t now_ms) {
+    if (sync->state != SYNC_OPEN) {
+        return disk_group;
+    }
+    if (sync_is_lease_over(sync, now_ms)) {
+        return 0;
+    }
+    return sync->safe_group < disk_group ? sync->safe_group : disk_group;
+}
+
+int64_t sync_held_ms(const struct sync *sync, int64_t now_ms) {
+    return sync->state == SYNC_OPEN && sync->held_since_ms != 0 ? now_ms - sync->held_since_ms : 0;
 }

@@ -79,22 +79,19 @@ struct replica {
     char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
     uint16_t port;                     /* REPLCONF listening-port; 0: not said */
     uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
-    bool
-        is_redis; /* it sent PSYNC or SYNC: a Redis, which acknowledges bytes of a stream of its own */
+    bool is_redis;       /* it sent PSYNC or SYNC, and acknowledges bytes of its own stream */
     bool is_copy_enough; /* REPLCONF rdb-only 1: it wants the copy, and nothing behind it */
     uint64_t ack_group;  /* in its memory */
     int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
     uint64_t sent_group; /* the last group handed to its connection */
-    size_t
-        fed_size; /* of its output, what was fed at the machinery's own pace: no limit counts it */
-    bool is_failed; /* the machinery has given it up: its session is being closed */
+    size_t fed_size;     /* of its output, what the feed put there: no limit counts it */
+    bool is_failed;      /* the machinery has given it up: its session is being closed */
     /* sync-replicas: its node; 0: it has not registered, and does not count. */
     uint64_t node;
-    bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
-    uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
-    bool is_probed;      /* it was sent a probe */
-    int64_t
-        answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
+    bool is_counted;         /* it follows in this master's own term: its acknowledgements count */
+    uint64_t sync_group;     /* the last one that it has acknowledged for the quorum */
+    bool is_probed;          /* it was sent a probe */
+    int64_t answered_ms;     /* when the newest probe that it has answered was sent; 0: none */
     struct feed_place *feed; /* the feed's; see replicator_leave */
 };
 
@@ -143,17 +140,14 @@ struct replication {
     /* There are boards to serve. The machinery clears it where a replica starts without files of
      * its own, until its first full copy is there. */
     bool is_whole;
-    bool
-        is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
-                              * whole, or what it had may be forgotten */
+    bool is_priority_zero;   /* not to be elected, whatever replica-priority says */
     int64_t link_down_at_ms; /* monotonic, when the link was lost, or following began */
     int64_t heard_at_ms;     /* monotonic, of the last byte of the master */
     uint64_t read_group;     /* the last group received (slave_read_repl_offset) */
     uint64_t copy_size;      /* the full copy that is being received; 0: not known */
     uint64_t copy_read_size;
-    int64_t copy_at_ms; /* monotonic, of its last byte */
-    char error
-        [REPLICATION_ERROR_MAX]; /* why the link stopped, for INFO and the log; "": it did not */
+    int64_t copy_at_ms;                /* monotonic, of its last byte */
+    char error[REPLICATION_ERROR_MAX]; /* why the link was lost; "": it was not */
 
     /* ---- of a master, or a replica that has replicas ---- */
     struct replica *replicas, *replicas_last;
@@ -188,6 +182,9 @@ struct replication {
     } counters;
 };
 
+/* Is this the master that is followed, by a link that goes on? */
+bool replication_is_following(const struct replication *replication, struct bytes host,
+                              uint16_t port);
 /* A master with a new id; or what `replicaof` says: the machinery, once it is there, begins as if
  * `follow` had been called. */
 void replication_init(struct server *server);

@@ -302,7 +302,7 @@ static void replicator_begin(struct replicator *replicator) {
         redis_position_remove(server->registry);
     }
     replication->group = persistence_last_group(persistence);
-    persistence_clear_gap(persistence);
+    server->durability.has_gap = false;
     persistence_set_close_group(persistence, replicator_close_group, replicator);
     bool is_in_quorum = server->settings.sync_replicas > 0;
     if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
@@ -338,7 +338,7 @@ static void replicator_begin_history(struct replicator *replicator) {
 static void replicator_void_history(struct replicator *replicator) {
     struct server *server = replicator->server;
     struct history history;
-    bool has_gap = persistence_has_gap(server->persistence);
+    bool has_gap = server->durability.has_gap;
     if (!replication_may_change(&server->replication) || has_gap == replicator->is_void) {
         return;
     }

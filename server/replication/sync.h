@@ -1,6 +1,6 @@
 /* Failover without loss (sync-replicas), as commands and the loop see it: whether this server is open, and
- * up to which group its answers may leave. The machinery keeps it (server/replication/sync.h, where the
- * states are explained). */
+ * up to which group its answers may leave. The quorum keeps it (quorum.h explains the
+ * states). */
 #ifndef SERVER_SYNC_H
 #define SERVER_SYNC_H
 
@@ -29,8 +29,7 @@ struct sync {
     bool has_lease;       /* OPEN: sync-replicas-lease is not 0 */
     int64_t lease_end_ms; /* OPEN: by clock_read_ms, like the next */
     uint32_t counted;     /* OPEN: connected, and their acknowledgements count */
-    int64_t
-        held_since_ms; /* OPEN: since when answers wait and nothing new has become safe; 0: they do not */
+    int64_t held_since_ms; /* OPEN: since when answers wait without progress; 0: none do */
 };
 
 /* Is it a master that is not open? Then nothing changes by itself, and commands are refused. */

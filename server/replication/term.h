@@ -39,8 +39,7 @@ int term_compare(const struct term *a, const struct term *b);
 /* The same: by term before group. */
 int term_position_compare(const struct term_position *a, const struct term_position *b);
 static inline bool term_is_none(const struct term *term) {
-    const struct term none = TERM_NONE;
-    return term_compare(term, &none) == 0;
+    return term_compare(term, &TERM_NONE) == 0;
 }
 uint64_t term_counter(const struct term *term);
 uint64_t term_node(const struct term *term);

@@ -19,7 +19,6 @@ static bool replicaof_read_master(const struct call *call, uint16_t *port) {
 
 static void replicaof_follow(const struct call *call) {
     struct server *server = call->server;
-    const struct replication *replication = &server->replication;
     uint16_t port;
     if (session_is_replica(call->session)) {
         reply_error(call->reply, "ERR Command is not valid when client is a replica.");
@@ -28,12 +27,7 @@ static void replicaof_follow(const struct call *call) {
     if (!replicaof_read_master(call, &port)) {
         return;
     }
-    bool is_same =
-        replication_is_replica(replication) && replication->master_port == port &&
-        replication->link != REPLICATION_LINK_STOPPED &&
-        replication->failover.asked_until_ms == 0 &&
-        bytes_equal_ignoring_case(call_arg(call, 1), bytes_from_text(replication->master_host));
-    if (is_same) {
+    if (replication_is_following(&server->replication, call_arg(call, 1), port)) {
         reply_simple(call->reply, "OK Already connected to specified master");
     } else if (replication_follow(server, call_arg(call, 1), port)) {
         reply_ok(call->reply);
@@ -127,21 +121,16 @@ const struct command command_role = {
     .run = role_run,
 };
 
-/* TIMEOUT milliseconds */
-static bool replicaof_read_timeout(const struct call *call, uint32_t index,
-                                   struct failover_options *options) {
-    return call_parse_integer(call, call_arg(call, index), &options->timeout_ms) &&
-           (options->timeout_ms > 0 ||
-            call_refuse(call, "ERR FAILOVER timeout must be greater than 0"));
-}
-
 /* In any order, as in Redis: TO host port, FORCE, TIMEOUT milliseconds. */
 static bool replicaof_read_options(const struct call *call, struct failover_options *options) {
     uint32_t count = call->request->count;
     for (uint32_t i = 1; i < count; i++) {
         if (call_arg_is(call, i, "TIMEOUT") && i + 1 < count && options->timeout_ms == 0) {
-            if (!replicaof_read_timeout(call, ++i, options)) {
+            if (!call_parse_integer(call, call_arg(call, ++i), &options->timeout_ms)) {
                 return false;
+            }
+            if (options->timeout_ms <= 0) {
+                return call_refuse(call, "ERR FAILOVER timeout must be greater than 0");
             }
         } else if (call_arg_is(call, i, "TO") && i + 2 < count && options->host.at == NULL) {
             options->host = call_arg(call, i + 1);
