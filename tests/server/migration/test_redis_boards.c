@@ -296,6 +296,7 @@ TEST(server_time_is_at_least_that_of_the_source) {
 
 static void feed_whole_copy(struct moving *m) {
     struct buffer file;
+    buffer_init(&file, 0);
     write_file(&file, m->source->server.registry, harness_now_us(m->source));
     feed(m, (struct bytes){.at = file.at, .size = file.size});
     buffer_deinit(&file);
@@ -369,6 +370,7 @@ TEST(damaged_bans_in_a_copy_change_nothing) {
     harness_run(m.ours, m.s, "ZADD k0 7 ann");
     harness_run(m.ours, m.s, "LB.BAN eve");
     registry_set_passive(m.ours->server.registry, true);
+    buffer_init(&file, 0);
     begin_state(&file, rdb_board_type_id());
     make_blob(&file, &one, 1);
     end_state(&file);
