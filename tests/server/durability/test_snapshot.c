@@ -206,7 +206,7 @@ static void workload_some(struct fixture *fixture, const struct weather *weather
     memory_fail_at(0);
 }
 
-static void listen(struct fixture *fixture) {
+static void hear(struct fixture *fixture) {
     fixture->is_over = false;
     fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
     effect_listener_add(fixture->workload.registry, &fixture->listener);
@@ -214,7 +214,7 @@ static void listen(struct fixture *fixture) {
 
 static void begin_snapshot(struct fixture *fixture) {
     assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
-    listen(fixture);
+    hear(fixture);
 }
 
 /* One snapshot from its beginning to its end. */
@@ -300,7 +300,7 @@ static void begin_stream(struct fixture *fixture, struct streamed *streamed) {
     assert_non_null(streamed->file);
     assert_true(snapshot_begin_stream(&fixture->snapshot, ends[1], FILE_FORMAT,
                                       fixture->workload.now_ms * 1000));
-    listen(fixture);
+    hear(fixture);
 }
 
 static void read_some(struct streamed *streamed, size_t size_max) {
