@@ -108,6 +108,8 @@ THREADED_UNITS := $(filter %/test_http %/test_chunks %/test_worker %/test_connec
 # loop that the test has.
 IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
                  %/persistence %/push %/waiting %/logging %/replication,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
+# make test leaves those to make check that are about files and links more than about clients.
+IO_THREADED_SHORT := $(filter-out %/persistence %/logging %/replication,$(IO_THREADED))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.
@@ -121,15 +123,15 @@ WEB_TABLE := $(B)/web_table.o
 
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
 # The integration tests that are no C programs.
-SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run tests/web/run \
-               tests/module/run tests/simulation/run
+# The longest first, which counts where build/test-times is not there yet.
+SCRIPTS     := tests/module/run tests/web/run tests/failover/run tests/moving/run tests/torture/run tests/simulation/run \
+               tests/clients/run.sh tests/deploy/run tests/balancer/run tests/quorum/run tests/runner/run \
+               tests/metrics/run tests/pages/run
 
 # The tests of commands on boards once more, each command through redis-server with the module, too.
-SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_lex zset_model zset_pop zset_range \
-                   zset_rank zset_remove zset_score zset_store lb_add lb_alter lb_around lb_ban lb_create \
-                   lb_data lb_forget lb_get lb_info lb_list lb_model lb_move lb_quantile lb_range lb_roll \
-                   lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
+SHADOWED    := $(filter $(addprefix %/test_,zset_add zset_combine zset_range \
+                   zset_remove zset_score zset_store lb_add lb_alter lb_ban lb_create lb_data \
+                   lb_forget lb_info lb_list lb_model lb_move lb_records lb_roll lb_submit lb_where writing),$(UNITS)) $(B)/tests/integration/twin
 SHADOW       = LEADERBOARD_MODULE="$(abspath $(MODULE_TEST))" \
     LEADERBOARD_REDIS_SERVER="$(abspath $(B)/peers/redis-server)"
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" LEADERBOARD_SIMULATE="$(abspath $(SIMULATION))" TEST_TIMES="$(B)/test-times" tests/run
@@ -183,17 +185,17 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED) \
-	    --with $(SHADOW) $(SHADOWED) --alone tests/torture/run
+	@$(RUN_SHORT) $(SCRIPTS) $(INTEGRATION) $(TINY_UNITS) $(UNITS) --with LEADERBOARD_TEST_IO_THREADS=2 $(IO_THREADED_SHORT) \
+	    --with $(SHADOW) $(SHADOWED)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
-	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS)
+	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(filter-out tests/torture/run,$(SCRIPTS)) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
-torture: ## kills, power cuts, failing disks, damaged files, failovers, at length (TORTURE_ARGS); tests/torture/
+torture: ## kills, power cuts, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
 	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
@@ -460,10 +462,11 @@ WRITTEN := commands:docs/commands.md settings:docs/settings.md long:docs/long-co
 
 docs: $(DOCS) ## write docs/*.md, leaderboard.conf, man pages and completion from the tables
 	@set -e; for each in $(WRITTEN); do \
-	    $(DOCS) "$${each%%:*}" > "$${each#*:}"; echo "  DOCS  $${each#*:}"; done
+	    $(DOCS) "$${each%%:*}" "$${each#*:}" > $(B)/written; cat $(B)/written > "$${each#*:}"; \
+	    echo "  DOCS  $${each#*:}"; done
 
 docs-check: $(DOCS)
-	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" | diff -u "$${each#*:}" -; done; \
+	@set -e; for each in $(WRITTEN); do $(DOCS) "$${each%%:*}" "$${each#*:}" | diff -u "$${each#*:}" -; done; \
 	    echo "docs: as the tables say"
 
 # ---- how things are built -------------------------------------------------------------------
@@ -557,20 +560,43 @@ $(MODULE) $(MODULE_TEST) $(FLOOR):
 SIMULATED    := $(B)/simulated/server.so
 SIMULATION   := $(B)/simulated/simulate
 SIMULATION_SOURCES := $(call sources,tests/simulation)
-SIMULATED_CALLS := $(shell cat tests/simulation/calls.txt)
+SIMULATED_CALLS := $(shell cat tests/simulation/calls.txt tests/simulation/steps.txt)
 comma := ,
 $(B)/simulated/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SIMULATED): $(patsubst %.c,$(B)/simulated/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) \
-    $(ENGINE_SOURCES)) $(WEB_TABLE) tests/simulation/calls.txt
+SIMULATED_OBJECTS := $(patsubst %.c,$(B)/simulated/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) \
+    $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(SIMULATED): $(SIMULATED_OBJECTS) $(WEB_TABLE) tests/simulation/calls.txt tests/simulation/steps.txt
+	$(LINK_SIMULATED)
+define LINK_SIMULATED
 	@echo "  LINK  $@"
 	@$(CC) -shared $(LINK) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,now $(addprefix -Wl$(comma)--wrap=,$(SIMULATED_CALLS)) \
 	    $(filter %.o,$^) $(filter-out -luv,$(LIBRARIES)) -o $@
+endef
 
-$(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED)
+# The same with buffers, groups and budgets of a few bytes (SERVER_TINY): what is long is then long at once. Only
+# the sources that see such a size are compiled anew.
+SIMULATED_TINY  := $(B)/simulated/tiny.so
+TINY_HEADERS    := $(shell grep -l SERVER_TINY server/*/*.h)
+TINY_SOURCES    := server/main.c server/commands/ban.c server/commands/keys/restore.c server/commands/lb/board_task.c \
+    $(filter server/durability/% server/replication/% server/migration/% server/rdb/% server/tools/%,$(SERVER_SOURCES))
+TINY_KEPT       := $(filter-out $(patsubst %.c,$(B)/simulated/%.o,$(TINY_SOURCES)),$(SIMULATED_OBJECTS))
+$(B)/simulated/tiny/%.o: FLAGS += -DSERVER_TINY
+$(B)/simulated/tiny/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(SIMULATED_TINY): $(patsubst %.c,$(B)/simulated/tiny/%.o,$(TINY_SOURCES)) $(TINY_KEPT) $(WEB_TABLE) \
+    tests/simulation/calls.txt tests/simulation/steps.txt
+	@! grep -lF $(addprefix -e ,$(TINY_HEADERS)) $(TINY_KEPT:.o=.d) || \
+	    { echo "these see a size of SERVER_TINY: add them to TINY_SOURCES" >&2; exit 1; }
+	$(LINK_SIMULATED)
+
+$(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED) $(SIMULATED_TINY)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) -rdynamic $^ -ldl -o $@
 
@@ -578,7 +604,7 @@ $(SIMULATION): $(call object,$(SIMULATION_SOURCES)) | $(SIMULATED)
 # by make deb, has it in the file VERSION.
 COMMIT := $(or $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)),$(shell \
     sed -n '/^[0-9a-f]\{7,\}/p' VERSION 2>/dev/null),unknown)
-$(B)/server/main.o $(B)/lto/server/main.o $(B)/simulated/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
+$(B)/server/main.o $(B)/lto/server/main.o $(B)/simulated/server/main.o $(B)/simulated/tiny/server/main.o: FLAGS += -DSERVER_COMMIT='"$(COMMIT)"'
 $(B)/server/main.o $(B)/lto/server/main.o: $(B)/commit
 $(B)/commit: FORCE
 	@mkdir -p $(@D)

@@ -25,6 +25,11 @@ static inline struct bytes bytes_from_text(const char *text) {
     return (struct bytes){.at = text, .size = strlen(text)};
 }
 
+/* Without its first size bytes, of which it has as many. */
+static inline struct bytes bytes_behind(struct bytes text, size_t size) {
+    return (struct bytes){.at = text.at + size, .size = text.size - size};
+}
+
 static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     uint64_t word_a;
     uint64_t word_b;
@@ -63,6 +68,23 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     return difference == 0;
 }
 
+/* Below 0, 0, above 0: by the bytes, then the shorter one first. */
+static inline int bytes_compare(struct bytes a, struct bytes b) {
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.at, b.at, size) : 0;
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Take what is before the next blank, and the blank, from the front of *text. */
+static inline struct bytes bytes_take_word(struct bytes *text) {
+    const char *blank = text->size > 0 ? (const char *)memchr(text->at, ' ', text->size) : NULL;
+    struct bytes word = {.at = text->at,
+                         .size = blank != NULL ? (size_t)(blank - text->at) : text->size};
+    size_t used = word.size + (blank != NULL);
+    *text = (struct bytes){.at = used > 0 ? text->at + used : text->at, .size = text->size - used};
+    return word;
+}
+
 /* Case-insensitive for ASCII letters only. word may be in either case. */
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
@@ -86,6 +108,11 @@ struct bytes_shown {
     char text[BYTES_SHOWN_MAX + 1];
 };
 struct bytes_shown bytes_show(struct bytes text);
+
+/* For "%.*s": the size, at most size_max. */
+static inline int bytes_shown_size(struct bytes text, size_t size_max) {
+    return (int)(text.size < size_max ? text.size : size_max);
+}
 
 /* Longest text of a 64-bit integer: sign and 20 digits. */
 enum { BYTES_INTEGER_TEXT_MAX = 21 };

@@ -2,12 +2,13 @@
 #include "codec/subnet.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { V4_AT = 12, V4_BITS = 32, BITS = 128, BYTE_BITS = 8 };
 
-void subnet_map_v4(const void *v4, uint8_t address[SUBNET_ADDRESS_SIZE]) {
+static void subnet_map_v4(const void *v4, uint8_t address[SUBNET_ADDRESS_SIZE]) {
     memset(address, 0, V4_AT - 2);
     memset(address + V4_AT - 2, 0xff, 2);
     memcpy(address + V4_AT, v4, SUBNET_ADDRESS_SIZE - V4_AT);
@@ -61,10 +62,7 @@ bool subnet_parse(struct bytes text, struct subnet *subnet) {
 }
 
 void subnet_print(const struct subnet *subnet, char out[SUBNET_TEXT_MAX]) {
-    uint8_t mapped[SUBNET_ADDRESS_SIZE];
-    subnet_map_v4(subnet->address + V4_AT, mapped);
-    bool is_v4 =
-        subnet->bits >= BITS - V4_BITS && memcmp(mapped, subnet->address, sizeof mapped) == 0;
+    bool is_v4 = subnet->bits >= BITS - V4_BITS && subnet_is_v4(subnet->address);
     inet_ntop(is_v4 ? AF_INET : AF_INET6, subnet->address + (is_v4 ? V4_AT : 0), out,
               SUBNET_TEXT_MAX);
     if (subnet->bits < BITS) {
@@ -81,4 +79,38 @@ bool subnet_has(const struct subnet *subnet, const uint8_t address[SUBNET_ADDRES
         }
     }
     return true;
+}
+
+bool subnet_list_has(const struct subnet *subnets, unsigned count,
+                     const uint8_t address[SUBNET_ADDRESS_SIZE]) {
+    unsigned i = 0;
+    while (i < count && !subnet_has(&subnets[i], address)) {
+        i++;
+    }
+    return i < count;
+}
+
+bool subnet_take_address(const struct sockaddr *from, uint8_t address[SUBNET_ADDRESS_SIZE]) {
+    memset(address, 0, SUBNET_ADDRESS_SIZE);
+    if (from != NULL && from->sa_family == AF_INET) {
+        subnet_map_v4(&((const struct sockaddr_in *)(const void *)from)->sin_addr, address);
+        return true;
+    }
+    if (from != NULL && from->sa_family == AF_INET6) {
+        memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr,
+               SUBNET_ADDRESS_SIZE);
+        return true;
+    }
+    return false;
+}
+
+bool subnet_is_v4(const uint8_t address[SUBNET_ADDRESS_SIZE]) {
+    static const uint8_t prefix[V4_AT] = {[V4_AT - 2] = 0xff, [V4_AT - 1] = 0xff};
+    return memcmp(address, prefix, sizeof prefix) == 0;
+}
+
+bool subnet_is_loopback(const uint8_t address[SUBNET_ADDRESS_SIZE]) {
+    static const uint8_t loopback[SUBNET_ADDRESS_SIZE] = {[SUBNET_ADDRESS_SIZE - 1] = 1};
+    return subnet_is_v4(address) ? address[V4_AT] == 127
+                                 : memcmp(address, loopback, sizeof loopback) == 0;
 }

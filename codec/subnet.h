@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "codec/bytes.h"
 
@@ -19,10 +20,17 @@ struct subnet {
 
 /* An address with or without /bits. Bits behind those that count must be 0. false: it is none. */
 MUST_CHECK bool subnet_parse(struct bytes text, struct subnet *subnet);
-/* Four bytes of IPv4, in network order, as 16. */
-void subnet_map_v4(const void *v4, uint8_t address[SUBNET_ADDRESS_SIZE]);
 /* "10.0.0.0/8"; without the bits if all count. */
 void subnet_print(const struct subnet *subnet, char out[SUBNET_TEXT_MAX]);
 bool subnet_has(const struct subnet *subnet, const uint8_t address[SUBNET_ADDRESS_SIZE]);
+/* Is it in one of them? */
+bool subnet_list_has(const struct subnet *subnets, unsigned count,
+                     const uint8_t address[SUBNET_ADDRESS_SIZE]);
+
+/* The address of a socket. false: it is not of IP, or NULL; all bytes are then 0. */
+bool subnet_take_address(const struct sockaddr *from, uint8_t address[SUBNET_ADDRESS_SIZE]);
+bool subnet_is_v4(const uint8_t address[SUBNET_ADDRESS_SIZE]);
+/* Of this machine? */
+bool subnet_is_loopback(const uint8_t address[SUBNET_ADDRESS_SIZE]);
 
 #endif

@@ -11,8 +11,8 @@
 #ifndef PROTOCOL_REPLY_H
 #define PROTOCOL_REPLY_H
 
+#include "codec/buffer.h"
 #include "codec/decimal.h"
-#include "protocol/buffer.h"
 
 /* Numbers that may exceed 2^53 are bulk strings, whatever the version: CLIENT NUMBERS STRINGS. */
 enum { REPLY_STRINGS = 0 };

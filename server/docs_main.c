@@ -2,7 +2,7 @@
  *
  *     leaderboard-docs commands   docs/commands.md
  *     leaderboard-docs settings   docs/settings.md
- *     leaderboard-docs long       docs/long-commands.md
+ *     leaderboard-docs long PAGE  docs/long-commands.md, which is PAGE with another table
  *     leaderboard-docs metrics    docs/metrics.md
  *     leaderboard-docs conf       leaderboard.conf
  *     leaderboard-docs man1       deploy/man/leaderboard-server.1
@@ -21,7 +21,7 @@
 #include "server/metrics/metrics.h"
 #include "server/settings/setting.h"
 
-enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
+enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64, LINE_MAX_SIZE = 4096 };
 static const char first_version[] = "1.0.0";
 
 static const struct {
@@ -177,113 +177,32 @@ static void docs_main_write_cost(const struct command *container, const struct c
     printf(" | %s |\n", command->cost->instead);
 }
 
-static void docs_main_write_steps(void) {
-    fputs(
-        "\n"
-        "## What runs in steps\n"
-        "\n"
-        "These commands and tasks return at once, or do one bounded step at a time, however much "
-        "there is to do:\n"
-        "\n"
-        "- `DEL`, `UNLINK`, `FLUSHALL`, `ZREMRANGEBYRANK`, `ZREMRANGEBYSCORE`, `CAP`, and boards "
-        "that are\n"
-        "  replaced: removed data is freed afterwards, between other commands.\n"
-        "- `SCAN` and `ZSCAN`: `COUNT` is a hint.\n"
-        "- `COPY` of more than 4,000 members (or 500 fields): its client waits, the others do\n"
-        "  not. The copy is the source as it is at the moment at which the copy appears, with all\n"
-        "  that was written meanwhile. In `MULTI` it is made at once, and so it is by a replica\n"
-        "  and when a journal is loaded. Where `maxmemory` is passed meanwhile, it ends with the\n"
-        "  error `OOM`, and copies nothing.\n"
-        "- `BGSAVE`, `BGREWRITEAOF` and snapshots by `save`: boards are written between other "
-        "commands,\n"
-        "  without a fork.\n"
-        "- Expiry, the ends of periods, and the growth of boards.\n"
-        "\n"
-        "`ZCOUNT`, `ZRANK`, `ZREVRANK`, `LB.QUANTILE` of one, and a page of a range at any depth "
-        "take microseconds on\n"
-        "a board of any size: they do not iterate over members.\n"
-        "\n"
-        "## On a server that follows\n"
-        "\n"
-        "A replica applies a master's changes in steps of less than a millisecond, whatever "
-        "command "
-        "made them, also when it becomes\n"
-        "master. A server that follows a Redis or the module "
-        "([moving-from-redis.md](moving-from-redis.md#without-a-stop)) applies each\n"
-        "command, and each `MULTI` with its `EXEC`, in one go: what it costs at the source, it "
-        "costs here. A `ZUNIONSTORE` of 665,000\n"
-        "members held its clients for 290 ms.\n"
-        "\n",
-        stdout);
-}
-
-static void docs_main_write_long_commands(void) {
-    fputs("# Long commands\n"
-          "\n"
-          "One thread runs all commands, one after another: while one runs, all other clients "
-          "wait. Most commands take\n"
-          "microseconds. Those on this page take time in proportion to what they touch.\n"
-          "\n"
-          "`make docs` generates the table from the server's command table. The time for a million "
-          "units was measured\n"
-          "on a board of a million members of 17 bytes "
-          "([bench/results](../bench/results/2026-11-22-long.md), beside\n"
-          "redis-server); expect between half and twice as much, depending on your machine and "
-          "members.\n"
-          "\n"
-          "| Command | What counts | A million of them | What to use instead |\n"
-          "|---|---|---:|---|\n",
-          stdout);
-    for (size_t i = 0; i < GROUP_COUNT; i++) {
-        docs_main_for_each_of_group(groups[i].group, docs_main_write_cost);
+/* The page with the table as it is now: all else is written by hand. */
+static bool docs_main_write_long_commands(const char *path) {
+    static const char head[] = "|---|---|---:|---|\n";
+    char line[LINE_MAX_SIZE];
+    FILE *page = fopen(path, "r");
+    while (page != NULL && fgets(line, sizeof line, page) != NULL) {
+        if (strncmp(line, "| [", 3) != 0) {
+            fputs(line, stdout);
+        }
+        for (size_t i = 0; strcmp(line, head) == 0 && i < GROUP_COUNT; i++) {
+            docs_main_for_each_of_group(groups[i].group, docs_main_write_cost);
+        }
     }
-    docs_main_write_steps();
-    fputs(
-        "## busy-command-limit\n"
-        "\n"
-        "`CONFIG SET busy-command-limit 250` (or a line in leaderboard.conf) rejects commands that "
-        "would block all\n"
-        "other clients for more than 250 ms, before they begin:\n"
-        "\n"
-        "```\n"
-        "127.0.0.1:6379> ZUNIONSTORE year 3 spring summer autumn\n"
-        "(error) TOOLONG ZUNIONSTORE would hold the server for about 1260 ms, and "
-        "busy-command-limit is 250 ms\n"
-        "```\n"
-        "\n"
-        "A rejected command has changed nothing. The estimate is the number of units times the "
-        "time in the table: it\n"
-        "uses sizes, not the content of the boards. It can tell 10 ms from a second, but not 200 "
-        "ms from 300.\n"
-        "`EXEC` adds up what is queued, by the sizes when it runs and by what its own commands put "
-        "on a key\n"
-        "before another reads it, and is rejected as a whole: `EXECABORT Transaction discarded "
-        "because of: TOOLONG\n"
-        "EXEC would ...`. Commands between `MULTI` and `EXEC` are queued without this check.\n"
-        "\n"
-        "The default is 500: what holds everybody for half a second is a mistake, or work for "
-        "another "
-        "hour\n"
-        "(`CONFIG SET busy-command-limit 0` for as long as it takes). To choose a value, start "
-        "with "
-        "how long your users\n"
-        "may wait (100 to 1000 ms), and then look at `SLOWLOG` and at `errorstat_TOOLONG` in `INFO "
-        "errorstats`. The error\n"
-        "has its own prefix because `BUSY`, which clients and Sentinel treat specially, means that "
-        "the server hangs, and\n"
-        "it does not. `SAVE`, `FLUSHDB`, `FLUSHALL` and `SHUTDOWN` are never rejected.\n",
-        stdout);
+    return page != NULL && fclose(page) == 0;
 }
 
 int main(int argc, char **argv) {
-    const char *what = argc == 2 ? argv[1] : "";
+    const char *what = argc == 2 || argc == 3 ? argv[1] : "";
+    bool is_written = true;
     execute_init(command_table);
     if (strcmp(what, "commands") == 0) {
         docs_main_write_commands();
     } else if (strcmp(what, "settings") == 0) {
         settings_write_docs(stdout);
     } else if (strcmp(what, "long") == 0) {
-        docs_main_write_long_commands();
+        is_written = docs_main_write_long_commands(argc == 3 ? argv[2] : "");
     } else if (strcmp(what, "metrics") == 0) {
         metrics_write_docs(stdout);
     } else if (strcmp(what, "conf") == 0) {
@@ -295,11 +214,12 @@ int main(int argc, char **argv) {
     } else if (strcmp(what, "completion") == 0) {
         settings_write_completion(stdout);
     } else {
-        fputs("Usage: leaderboard-docs commands|settings|long|metrics|conf|man1|man5|completion\n",
+        fputs("Usage: leaderboard-docs commands|settings|long "
+              "PAGE|metrics|conf|man1|man5|completion\n",
               stderr);
         return EXIT_FAILURE;
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if (!is_written || fflush(stdout) != 0 || ferror(stdout)) {
         perror("leaderboard-docs");
         return EXIT_FAILURE;
     }

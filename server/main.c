@@ -43,12 +43,10 @@ static struct {
     struct persistence *persistence;
     struct listeners listeners;
     struct tls_settings tls;
-    int http_fd; /* the metrics-port; -1: none, or http has it */
-    struct http *http;
-    struct http_options http_options;
+    /* The metrics-port and the web-port: -1 where there is none; PEM texts, NULL: without TLS. */
+    int http_fd, web_fd;
+    const char *http_certificate, *http_key, *web_certificate, *web_key;
     struct monitoring *monitoring;
-    int web_fd;                            /* the web-port; -1: none, or web has it */
-    const char *web_certificate, *web_key; /* PEM texts; NULL: without TLS */
     struct web *web;
     struct tick tick;
     struct heartbeat heartbeat;
@@ -156,16 +154,16 @@ static bool main_read_pair(const char *family, const char *certificate_file, con
 static bool main_read_certificates(const struct settings *settings, char *error) {
     return (settings->metrics_port == 0 ||
             main_read_pair("metrics", settings->metrics_tls_cert_file,
-                           settings->metrics_tls_key_file, &program.http_options.certificate,
-                           &program.http_options.key, error)) &&
+                           settings->metrics_tls_key_file, &program.http_certificate,
+                           &program.http_key, error)) &&
            (settings->web_port == 0 ||
             main_read_pair("web", settings->web_tls_cert_file, settings->web_tls_key_file,
                            &program.web_certificate, &program.web_key, error));
 }
 
 static void main_free_certificates(void) {
-    memory_free((void *)(uintptr_t)program.http_options.certificate);
-    memory_free((void *)(uintptr_t)program.http_options.key);
+    memory_free((void *)(uintptr_t)program.http_certificate);
+    memory_free((void *)(uintptr_t)program.http_key);
     memory_free((void *)(uintptr_t)program.web_certificate);
     memory_free((void *)(uintptr_t)program.web_key);
 }
@@ -443,20 +441,14 @@ static bool main_start_http(void) {
         return true;
     }
     const struct settings *settings = &program.server.settings;
-    program.monitoring = monitoring_create(&program.server);
+    program.monitoring = monitoring_start(program.http_fd, &program.loop, &program.server,
+                                          program.http_certificate, program.http_key, error);
     if (program.monitoring == NULL) {
-        return false;
-    }
-    program.http_options.hosts = settings->metrics_hosts != NULL ? settings->metrics_hosts : "";
-    monitoring_fill_options(program.monitoring, &program.http_options);
-    program.http = http_start(program.http_fd, &program.loop, &program.http_options, error);
-    if (program.http == NULL) {
         log_write(LOG_WARNING, "cannot start: %s", error);
         return false;
     }
     log_write(LOG_NOTICE, "metrics address=\"%s port %lld\" tls=%s", settings->metrics_bind,
-              (long long)settings->metrics_port,
-              program.http_options.certificate != NULL ? "yes" : "no");
+              (long long)settings->metrics_port, program.http_certificate != NULL ? "yes" : "no");
     return true;
 }
 
@@ -482,8 +474,7 @@ static bool main_start_web(void) {
 
 static void main_end_http(void) {
     main_free_certificates();
-    if (program.http != NULL) {
-        http_destroy(program.http);
+    if (program.monitoring != NULL) {
         monitoring_destroy(program.monitoring);
     }
     if (program.web != NULL) {
@@ -499,10 +490,6 @@ static bool main_start_replication(void) {
     struct tick *tick = &program.tick;
     tick->replicator =
         replicator_create(&program.server, &program.loop, main_wake_tick, &program.tick);
-    tick->replicate_begin = replicator_begin_tick;
-    tick->replicate_close = replicator_close_tick;
-    tick->replicate_end = replicator_end_tick;
-    tick->replicate_second = replicator_second;
     return tick->replicator != NULL;
 }
 
@@ -552,8 +539,8 @@ static void main_run(void) {
     if (clean_group > 0) {
         replicator_end_cleanly(program.tick.replicator, clean_group);
     }
-    if (program.http != NULL) {
-        http_stop(program.http);
+    if (program.monitoring != NULL) {
+        monitoring_stop(program.monitoring);
     }
     if (program.web != NULL) {
         web_stop(program.web);

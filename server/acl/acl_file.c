@@ -22,7 +22,6 @@ enum { LINE_WORDS_MAX = 100000 };
 struct reading {
     struct acl_users *users;
     bool has_all_channels;
-    bool is_file; /* the default user is like the others, and none of its rules hold before */
     struct bytes *words;
     uint32_t count;
     struct buffer joined;
@@ -64,17 +63,16 @@ static bool acl_file_split(struct reading *reading, struct bytes line) {
 /* A draft of the user whom the words describe. NULL: *failed and the status say why. */
 static struct acl_user *acl_file_make_user(struct reading *reading, const struct bytes *words,
                                            uint32_t count, enum acl_status *status,
-                                           struct bytes *failed, bool *is_open) {
+                                           struct bytes *failed) {
     struct acl_user *user = acl_user_create(words[0], reading->has_all_channels);
     *status = ACL_OUT_OF_MEMORY;
     *failed = words[0];
-    *is_open = false;
     if (user == NULL || !acl_users_reserve(reading->users)) {
         acl_user_destroy(user);
         return NULL;
     }
     *status = acl_rules_apply_all(user, words + 1, count - 1, reading->has_all_channels,
-                                  &reading->joined, failed, is_open);
+                                  &reading->joined, failed);
     if (*status == ACL_OK && !acl_user_finish(user)) {
         *status = ACL_OUT_OF_MEMORY;
     }
@@ -102,17 +100,16 @@ static void acl_file_warn_if_off(const struct acl_user *user, const struct bytes
 static bool acl_file_read_setting(struct reading *reading, struct bytes line) {
     enum acl_status status;
     struct bytes failed;
-    bool is_open;
     if (!acl_file_split(reading, line) || reading->count == 0 || !acl_is_name(reading->words[0])) {
         acl_file_complain(reading, "Spaces not allowed in ACL usernames");
         return false;
     }
     struct acl_user *user =
-        acl_file_make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
+        acl_file_make_user(reading, reading->words, reading->count, &status, &failed);
     if (user == NULL) {
         acl_file_complain(reading, "Error loading ACL rule '%s' for the user named '%s': %s",
                           bytes_show(failed).text, bytes_show(reading->words[0]).text,
-                          is_open ? "Unmatched parenthesis" : acl_status_text(status));
+                          acl_status_text(status));
         return false;
     }
     acl_file_warn_if_off(user, reading->words, reading->count);
@@ -125,7 +122,6 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
                                     struct bytes line) {
     enum acl_status status;
     struct bytes failed;
-    bool is_open;
     if (!acl_file_split(reading, line)) {
         acl_file_complain(reading, "%s:%u: too many words. ", path, number);
         return false;
@@ -150,10 +146,10 @@ static bool acl_file_read_file_line(struct reading *reading, const char *path, u
                           bytes_show(name).text, number);
         return false;
     }
-    struct acl_user *user = acl_file_make_user(reading, reading->words + 1, reading->count - 1,
-                                               &status, &failed, &is_open);
+    struct acl_user *user =
+        acl_file_make_user(reading, reading->words + 1, reading->count - 1, &status, &failed);
     if (user == NULL) {
-        if (is_open) {
+        if (status == ACL_UNMATCHED_PARENTHESIS) {
             acl_file_complain(reading, "%s:%u: Unmatched parenthesis in selector definition.", path,
                               number);
         } else if (status == ACL_UNKNOWN_NAME) {
@@ -349,19 +345,17 @@ bool acl_file_load(struct server *server, const struct session *caller, char *er
     return true;
 }
 
-static void acl_file_print_user(const struct acl_user *user, struct buffer *out) {
-    buffer_append(out, user->name.at, user->name.size);
-    buffer_append(out, " ", 1);
-    acl_rules_print(user, out);
-    buffer_append(out, "\n", 1);
+static void acl_file_print_line(const struct acl_user *user, struct buffer *out) {
+    acl_rules_print_named(user, out);
+    buffer_append_text(out, "\n");
 }
 
 bool acl_file_save(const struct server *server, char *error) {
     struct buffer text;
     buffer_init(&text, 0);
     for (uint32_t i = 0; i < server->acl.users.count; i++) {
-        buffer_append(&text, "user ", 5);
-        acl_file_print_user(server->acl.users.at[i], &text);
+        buffer_append_text(&text, "user ");
+        acl_file_print_line(server->acl.users.at[i], &text);
     }
     errno = ENOMEM;
     bool is_saved = !text.is_broken && setting_file_replace(server->acl.path, &text);
@@ -379,13 +373,11 @@ static bool acl_file_is_as_it_was(struct reading *reading, const struct server *
                                   struct bytes line) {
     enum acl_status status;
     struct bytes failed;
-    bool is_open;
     struct acl_user *now = NULL;
     struct acl_user *then = NULL;
     if (acl_file_split(reading, line) && reading->count > 0) {
         now = acl_users_find(&server->acl.users, reading->words[0]);
-        then =
-            acl_file_make_user(reading, reading->words, reading->count, &status, &failed, &is_open);
+        then = acl_file_make_user(reading, reading->words, reading->count, &status, &failed);
     }
     struct buffer texts[2];
     buffer_init(&texts[0], 0);
@@ -394,8 +386,7 @@ static bool acl_file_is_as_it_was(struct reading *reading, const struct server *
     if (is_same) {
         acl_rules_print(now, &texts[0]);
         acl_rules_print(then, &texts[1]);
-        is_same = bytes_equal((struct bytes){.at = texts[0].at, .size = texts[0].size},
-                              (struct bytes){.at = texts[1].at, .size = texts[1].size});
+        is_same = bytes_equal(buffer_bytes(&texts[0]), buffer_bytes(&texts[1]));
     }
     buffer_deinit(&texts[0]);
     buffer_deinit(&texts[1]);
@@ -424,16 +415,16 @@ static void acl_file_put_user(struct reading *reading, const struct server *serv
         if (line.size >= user->name.size && memcmp(line.at, user->name.at, user->name.size) == 0 &&
             (line.size == user->name.size || line.at[user->name.size] == ' ')) {
             if (acl_file_is_as_it_was(reading, server, line)) {
-                buffer_append(out, line.at, line.size);
-                buffer_append(out, "\n", 1);
+                buffer_append_bytes(out, line);
+                buffer_append_text(out, "\n");
             } else {
-                acl_file_print_user(user, out);
+                acl_file_print_line(user, out);
             }
             return;
         }
     }
     if (!acl_file_is_plain_default(server, user)) {
-        acl_file_print_user(user, out);
+        acl_file_print_line(user, out);
     }
 }
 
@@ -460,9 +451,8 @@ bool acl_file_to_settings(struct server *server, char *error) {
     for (uint32_t i = 0; is_fine && server->acl.path == NULL && i < server->acl.users.count; i++) {
         acl_file_put_user(&reading, server, server->acl.users.at[i], &lines);
     }
-    if (is_fine && (lines.is_broken ||
-                    !settings_set_user_lines(&server->settings,
-                                             (struct bytes){.at = lines.at, .size = lines.size}))) {
+    if (is_fine &&
+        (lines.is_broken || !settings_set_user_lines(&server->settings, buffer_bytes(&lines)))) {
         acl_file_complain(&reading, "out of memory");
         is_fine = false;
     }

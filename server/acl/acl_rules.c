@@ -24,6 +24,7 @@ const char *acl_status_text(enum acl_status status) {
         [ACL_BAD_HASH] = "The password hash must be exactly 64 characters and contain only "
                          "lowercase hexadecimal characters",
         [ACL_FIRST_ARG_OF_SUBCOMMAND] = "Allowing first-arg of a subcommand is not supported",
+        [ACL_UNMATCHED_PARENTHESIS] = "Unmatched parenthesis",
         [ACL_TEXT_TOO_LONG] = "A pattern or argument has at most 1024 bytes, a password 16384",
         [ACL_TOO_MANY] = "Too many selectors, passwords, patterns or rules for one user",
         [ACL_OUT_OF_MEMORY] = "Out of memory",
@@ -42,10 +43,6 @@ static bool acl_rules_has_space(struct bytes text) {
 
 bool acl_is_name(struct bytes name) {
     return name.size <= ACL_TEXT_MAX && !acl_rules_has_space(name);
-}
-
-static struct bytes acl_rules_behind(struct bytes text, size_t size) {
-    return (struct bytes){.at = text.at + size, .size = text.size - size};
 }
 
 static enum acl_status acl_rules_status_of(bool has_memory) {
@@ -130,7 +127,7 @@ static void acl_rules_set_all(struct acl_selector *selector, bool is_allowed) {
 
 /* Does a rule about the name ("config") replace an earlier one ("-config|get")? */
 static bool acl_rules_is_replaced(struct bytes earlier, struct bytes name) {
-    struct bytes other = acl_rules_behind(earlier, 1);
+    struct bytes other = bytes_behind(earlier, 1);
     return other.size >= name.size && memcmp(other.at, name.at, name.size) == 0 &&
            (other.size == name.size || (name.at[0] != '@' && other.at[name.size] == '|'));
 }
@@ -149,7 +146,7 @@ static enum acl_status acl_rules_keep_rule(struct acl_selector *selector, struct
     }
     struct bytes text = {.at = lower, .size = rule.size};
     for (uint32_t i = selector->rules.count; i > 0; i--) {
-        if (acl_rules_is_replaced(selector->rules.at[i - 1].text, acl_rules_behind(text, 1))) {
+        if (acl_rules_is_replaced(selector->rules.at[i - 1].text, bytes_behind(text, 1))) {
             acl_list_remove(&selector->rules, i - 1);
         }
     }
@@ -197,7 +194,7 @@ static enum acl_status acl_rules_apply_named(struct acl_selector *selector, stru
 static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, struct bytes rule,
                                                struct bytes name, const char *bar) {
     struct bytes command_name = {.at = name.at, .size = (size_t)(bar - name.at)};
-    struct bytes arg = acl_rules_behind(name, command_name.size + 1);
+    struct bytes arg = bytes_behind(name, command_name.size + 1);
     bool is_absent = acl_rules_is_absent_name(command_name);
     uint32_t command = command_find_original(command_name);
     if (command == COMMAND_NONE && !is_absent) {
@@ -219,11 +216,11 @@ static enum acl_status acl_rules_apply_divided(struct acl_selector *selector, st
 }
 
 static enum acl_status acl_rules_apply_command(struct acl_selector *selector, struct bytes rule) {
-    struct bytes name = acl_rules_behind(rule, 1);
+    struct bytes name = bytes_behind(rule, 1);
     bool is_allowed = rule.at[0] == '+';
     const char *bar = name.size > 0 ? memrchr(name.at, '|', name.size) : NULL;
     if (name.size > 0 && name.at[0] == '@') {
-        uint32_t category = category_find(acl_rules_behind(name, 1));
+        uint32_t category = category_find(bytes_behind(name, 1));
         if (category == CATEGORIES) {
             return ACL_UNKNOWN_NAME;
         }
@@ -273,7 +270,7 @@ static enum acl_status acl_rules_apply_keys(struct acl_selector *selector, struc
         access |= one;
     }
     return access == 0 ? ACL_SYNTAX
-                       : acl_rules_add_pattern(&selector->keys, acl_rules_behind(rule, at), access);
+                       : acl_rules_add_pattern(&selector->keys, bytes_behind(rule, at), access);
 }
 
 static enum acl_status acl_rules_apply_to_selector(struct acl_selector *selector,
@@ -294,7 +291,7 @@ static enum acl_status acl_rules_apply_to_selector(struct acl_selector *selector
     } else if (rule.size > 0 && rule.at[0] == '&') {
         return selector->has_all_channels
                    ? ACL_CHANNELS_BEHIND_ALL
-                   : acl_rules_add_pattern(&selector->channels, acl_rules_behind(rule, 1), ACL_ALL);
+                   : acl_rules_add_pattern(&selector->channels, bytes_behind(rule, 1), ACL_ALL);
     } else if (rule.size > 0 && (rule.at[0] == '+' || rule.at[0] == '-')) {
         return acl_rules_apply_command(selector, rule);
     } else {
@@ -319,7 +316,7 @@ static enum acl_status acl_rules_apply_parenthesis(struct acl_user *draft, struc
             struct bytes word = {.at = rest.at, .size = size};
             status = is_closing ? ACL_SYNTAX : acl_rules_apply_to_selector(selector, word);
         }
-        rest = acl_rules_behind(rest, size < rest.size ? size + 1 : size);
+        rest = bytes_behind(rest, size < rest.size ? size + 1 : size);
     }
     return status;
 }
@@ -335,9 +332,9 @@ static enum acl_status acl_rules_apply_password(struct acl_user *draft, struct b
         return ACL_TEXT_TOO_LONG;
     }
     if (sign == '>' || sign == '<') {
-        digest_print(acl_rules_behind(rule, 1), digest);
-    } else if (digest_is_text(acl_rules_behind(rule, 1))) {
-        text = acl_rules_behind(rule, 1);
+        digest_print(bytes_behind(rule, 1), digest);
+    } else if (digest_is_text(bytes_behind(rule, 1))) {
+        text = bytes_behind(rule, 1);
     } else {
         return ACL_BAD_HASH;
     }
@@ -426,7 +423,7 @@ static bool acl_rules_join(const struct bytes *rules, uint32_t begin, uint32_t e
     buffer_clear(joined);
     for (uint32_t i = begin; i <= end; i++) {
         buffer_append(joined, " ", i > begin ? 1 : 0);
-        buffer_append(joined, rules[i].at, rules[i].size);
+        buffer_append_bytes(joined, rules[i]);
     }
     return !joined->is_broken;
 }
@@ -447,10 +444,9 @@ static bool acl_rules_are_closed(const struct bytes *rules, uint32_t count, stru
 
 enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
                                     uint32_t count, bool has_all_channels, struct buffer *joined,
-                                    struct bytes *failed, bool *is_open) {
-    *is_open = !acl_rules_are_closed(rules, count, failed);
-    if (*is_open) {
-        return ACL_SYNTAX;
+                                    struct bytes *failed) {
+    if (!acl_rules_are_closed(rules, count, failed)) {
+        return ACL_UNMATCHED_PARENTHESIS;
     }
     for (uint32_t i = 0; i < count; i++) {
         struct bytes rule = rules[i];
@@ -460,7 +456,7 @@ enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *
             if (!acl_rules_join(rules, begin, i, joined)) {
                 return ACL_OUT_OF_MEMORY;
             }
-            rule = (struct bytes){.at = joined->at, .size = joined->size};
+            rule = buffer_bytes(joined);
         }
         *failed = rule;
         enum acl_status status = acl_rules_apply(draft, rule, has_all_channels);
@@ -474,42 +470,32 @@ enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *
 
 /* ---- printing ---- */
 
-static void acl_rules_put_text(struct buffer *out, const char *text) {
-    buffer_append(out, text, strlen(text));
-}
-
-static void acl_rules_put(struct buffer *out, struct bytes text) {
-    if (text.size > 0) {
-        buffer_append(out, text.at, text.size);
-    }
-}
-
 void acl_rules_print_commands(const struct acl_selector *selector, struct buffer *out) {
-    acl_rules_put_text(out, selector->is_from_all ? "+@all" : "-@all");
+    buffer_append_text(out, selector->is_from_all ? "+@all" : "-@all");
     for (uint32_t i = 0; i < selector->rules.count; i++) {
-        acl_rules_put_text(out, " ");
-        acl_rules_put(out, selector->rules.at[i].text);
+        buffer_append_text(out, " ");
+        buffer_append_bytes(out, selector->rules.at[i].text);
     }
 }
 
 void acl_rules_print_keys(const struct acl_selector *selector, struct buffer *out) {
     static const char *const signs[] = {"", "%R~", "%W~", "~"};
-    acl_rules_put_text(out, selector->has_all_keys ? "~*" : "");
+    buffer_append_text(out, selector->has_all_keys ? "~*" : "");
     for (uint32_t i = 0; i < selector->keys.list.count; i++) {
         const struct acl_text *each = &selector->keys.list.at[i];
         /* "~*" would be read as all keys, which takes no patterns after it. */
         bool is_star = each->value == ACL_ALL && bytes_equal(each->text, BYTES("*"));
-        acl_rules_put_text(out, i > 0 ? " " : "");
-        acl_rules_put_text(out, is_star ? "%RW~" : signs[each->value]);
-        acl_rules_put(out, each->text);
+        buffer_append_text(out, i > 0 ? " " : "");
+        buffer_append_text(out, is_star ? "%RW~" : signs[each->value]);
+        buffer_append_bytes(out, each->text);
     }
 }
 
 void acl_rules_print_channels(const struct acl_selector *selector, struct buffer *out) {
-    acl_rules_put_text(out, selector->has_all_channels ? "&*" : "");
+    buffer_append_text(out, selector->has_all_channels ? "&*" : "");
     for (uint32_t i = 0; i < selector->channels.list.count; i++) {
-        acl_rules_put_text(out, i > 0 ? " &" : "&");
-        acl_rules_put(out, selector->channels.list.at[i].text);
+        buffer_append_text(out, i > 0 ? " &" : "&");
+        buffer_append_bytes(out, selector->channels.list.at[i].text);
     }
 }
 
@@ -529,27 +515,33 @@ const char *acl_rules_flag(const struct acl_user *user, uint32_t nth) {
 static void acl_rules_print_selector(const struct acl_selector *selector, struct buffer *out) {
     size_t size_before = out->size;
     acl_rules_print_keys(selector, out);
-    acl_rules_put_text(out, out->size > size_before ? " " : "");
-    acl_rules_put_text(out, selector->has_all_channels ? "" : "resetchannels ");
+    buffer_append_text(out, out->size > size_before ? " " : "");
+    buffer_append_text(out, selector->has_all_channels ? "" : "resetchannels ");
     size_before = out->size;
     acl_rules_print_channels(selector, out);
-    acl_rules_put_text(out, out->size > size_before ? " " : "");
+    buffer_append_text(out, out->size > size_before ? " " : "");
     acl_rules_print_commands(selector, out);
 }
 
 void acl_rules_print(const struct acl_user *user, struct buffer *out) {
     for (uint32_t i = 0; acl_rules_flag(user, i) != NULL; i++) {
-        acl_rules_put_text(out, acl_rules_flag(user, i));
-        acl_rules_put_text(out, " ");
+        buffer_append_text(out, acl_rules_flag(user, i));
+        buffer_append_text(out, " ");
     }
     for (uint32_t i = 0; i < user->passwords.count; i++) {
-        acl_rules_put_text(out, "#");
-        acl_rules_put(out, user->passwords.at[i].text);
-        acl_rules_put_text(out, " ");
+        buffer_append_text(out, "#");
+        buffer_append_bytes(out, user->passwords.at[i].text);
+        buffer_append_text(out, " ");
     }
     for (uint32_t i = 0; i < user->selector_count; i++) {
-        acl_rules_put_text(out, i > 0 ? " (" : "");
+        buffer_append_text(out, i > 0 ? " (" : "");
         acl_rules_print_selector(user->selectors[i], out);
-        acl_rules_put_text(out, i > 0 ? ")" : "");
+        buffer_append_text(out, i > 0 ? ")" : "");
     }
+}
+
+void acl_rules_print_named(const struct acl_user *user, struct buffer *out) {
+    buffer_append_bytes(out, user->name);
+    buffer_append_text(out, " ");
+    acl_rules_print(user, out);
 }

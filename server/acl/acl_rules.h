@@ -8,7 +8,7 @@
 #ifndef SERVER_ACL_RULES_H
 #define SERVER_ACL_RULES_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/acl/acl_user.h"
 
 enum acl_status {
@@ -20,6 +20,7 @@ enum acl_status {
     ACL_NO_SUCH_PASSWORD,
     ACL_BAD_HASH,
     ACL_FIRST_ARG_OF_SUBCOMMAND,
+    ACL_UNMATCHED_PARENTHESIS, /* of acl_rules_apply_all */
     ACL_TEXT_TOO_LONG,
     ACL_TOO_MANY,
     ACL_OUT_OF_MEMORY,
@@ -34,15 +35,15 @@ MUST_CHECK bool acl_is_name(struct bytes name);
 MUST_CHECK enum acl_status acl_rules_apply(struct acl_user *draft, struct bytes rule,
                                            bool has_all_channels);
 /* Apply all, joining "(~app:*" and "+get)". On an error *failed is the rule, or where its parenthesis
- * begins; joined holds it and must outlive its use (buffer_init by the caller). A parenthesis that is
- * not closed: ACL_SYNTAX and *is_open. */
+ * begins; joined holds it and must outlive its use (buffer_init by the caller). */
 MUST_CHECK enum acl_status acl_rules_apply_all(struct acl_user *draft, const struct bytes *rules,
                                                uint32_t count, bool has_all_channels,
-                                               struct buffer *joined, struct bytes *failed,
-                                               bool *is_open);
+                                               struct buffer *joined, struct bytes *failed);
 
 /* "on #9f86... ~app:* resetchannels -@all +@read (~top:* resetchannels -@all +get)" */
 void acl_rules_print(const struct acl_user *user, struct buffer *out);
+/* The same behind the name and a blank: a `user` line without its first word. */
+void acl_rules_print_named(const struct acl_user *user, struct buffer *out);
 /* Parts of it: "-@all +@read", "~app:* %R~top:*", "&app:*". */
 void acl_rules_print_commands(const struct acl_selector *selector, struct buffer *out);
 void acl_rules_print_keys(const struct acl_selector *selector, struct buffer *out);

@@ -60,14 +60,10 @@ uint64_t publish(struct server *server, enum subscription_kind kind, struct byte
     return message.count;
 }
 
-static void broadcast_append_text(struct buffer *out, const char *text) {
-    buffer_append(out, text, strlen(text));
-}
-
 static void broadcast_append_quoted(struct buffer *out, struct bytes text) {
     static const char escaped[] = "\n\r\t\a\b\"\\";
     static const char letters[] = "nrtab\"\\";
-    broadcast_append_text(out, " \"");
+    buffer_append_text(out, " \"");
     for (size_t i = 0; i < text.size; i++) {
         char byte = text.at[i];
         const char *found = memchr(escaped, byte, sizeof escaped - 1);
@@ -78,9 +74,9 @@ static void broadcast_append_quoted(struct buffer *out, struct bytes text) {
         } else if (byte < ' ' || byte > '~') {
             snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)byte);
         }
-        broadcast_append_text(out, shown);
+        buffer_append_text(out, shown);
     }
-    broadcast_append_text(out, "\"");
+    buffer_append_text(out, "\"");
 }
 
 /* Number of HELLO arguments in the option at index, its name included. */
@@ -118,9 +114,9 @@ static void broadcast_print_line(const struct session *session, const struct req
     snprintf(head, sizeof head, "+%lld.%06lld [%d %s%.*s]", (long long)(now_us / 1000000),
              (long long)(now_us % 1000000), session->database,
              session->is_unix_socket ? "unix:" : "", (int)address_size, session->address);
-    broadcast_append_text(out, head);
+    buffer_append_text(out, head);
     broadcast_append_arguments(out, secrets, request);
-    broadcast_append_text(out, "\r\n");
+    buffer_append_text(out, "\r\n");
 }
 
 void monitor_feed(struct server *server, const struct session *session,

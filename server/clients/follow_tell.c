@@ -4,9 +4,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "codec/buffer.h"
 #include "codec/decimal.h"
 #include "codec/memory.h"
-#include "protocol/buffer.h"
 #include "server/clients/broadcast.h"
 #include "server/clients/follow_parts.h"
 
@@ -35,13 +35,7 @@ static void follow_tell_send_text(struct server *server, const struct followed_c
 /* A message that does not fit says only that something has changed. */
 static void follow_tell_send_buffer(struct server *server, const struct followed_channel *channel,
                                     const struct buffer *text) {
-    follow_tell_send_text(server, channel,
-                          text->is_broken ? BYTES("changed")
-                                          : (struct bytes){.at = text->at, .size = text->size});
-}
-
-static void follow_tell_append_text(struct buffer *text, const char *at) {
-    buffer_append(text, at, strlen(at));
+    follow_tell_send_text(server, channel, text->is_broken ? BYTES("changed") : buffer_bytes(text));
 }
 
 /* ---- opened, closed ---- */
@@ -139,25 +133,25 @@ static void follow_tell_send_list(struct server *server, const struct followed_c
     struct board_entry entry;
     const struct layout *layout = board->layout;
     buffer_init(&text, MESSAGE_MAX);
-    follow_tell_append_text(&text, "[");
+    buffer_append_text(&text, "[");
     if (layout != NULL) {
         board_seek(board, 0, &cursor);
         for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
-            follow_tell_append_text(&text, i == 0 ? "[\"" : ",[\"");
+            buffer_append_text(&text, i == 0 ? "[\"" : ",[\"");
             follow_tell_append_escaped(&text, entry.member);
             for (unsigned field = 0; field < layout->field_count; field++) {
                 char number[DECIMAL_TEXT_MAX];
                 struct decimal value = layout_field_decimal(
                     &layout->fields[field], layout_ordinal(layout, entry.key, field));
-                follow_tell_append_text(&text, "\",\"");
+                buffer_append_text(&text, "\",\"");
                 buffer_append(&text, number,
                               decimal_print(number, value, layout->fields[field].scale));
             }
-            follow_tell_append_text(&text, "\"]");
+            buffer_append_text(&text, "\"]");
             board_cursor_next(&cursor);
         }
     }
-    follow_tell_append_text(&text, "]");
+    buffer_append_text(&text, "]");
     follow_tell_send_buffer(server, channel, &text);
     buffer_deinit(&text);
 }
@@ -224,7 +218,7 @@ static void follow_tell_send_difference(struct server *server,
         if (!follow_tell_roster_has(b, &a->members[i])) {
             struct buffer text;
             buffer_init(&text, 0);
-            follow_tell_append_text(&text, word);
+            buffer_append_text(&text, word);
             buffer_append(&text, a->members[i].name.at, a->members[i].name.size);
             follow_tell_send_buffer(server, channel, &text);
             buffer_deinit(&text);

@@ -3,7 +3,7 @@
 #ifndef SERVER_SESSION_H
 #define SERVER_SESSION_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "protocol/reply.h"
 #include "server/clients/subscription.h"
 #include "server/clients/transaction.h"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
+#include "server/dispatch/syntax.h"
 
 __attribute__((cold)) static void call_note_miss(const struct call *call, struct bytes name) {
     call->server->stats.keyspace_misses++;
@@ -139,21 +140,27 @@ void call_print_name(const struct request *request, char *out) {
 }
 
 void call_help(struct call *call) {
-    const char *const *lines = call->command->variant;
-    char name[SETTING_RENAME_SIZE_MAX + 1];
-    uint64_t count = 0;
-    while (lines[count] != NULL) {
-        count++;
+    enum { HELP_LINE_MAX = 512 };
+    const struct command *container = command_find(call_arg(call, 0));
+    char line[HELP_LINE_MAX];
+    uint32_t count = 0;
+    CHECK(container != NULL);
+    call_print_name(call->request, line);
+    size_t size = strlen(line);
+    snprintf(line + size, sizeof line - size,
+             " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    size_t mark = reply_array_begin(call->reply);
+    reply_simple(call->reply, line);
+    for (; container->subcommands[count] != NULL; count++) {
+        const struct command *each = command_by_index(command_index(container) + 1 + count);
+        size = (size_t)snprintf(line, sizeof line, "%s ", each->name);
+        size += syntax_print(each, line + size, sizeof line - size);
+        line[line[size - 1] == ' ' ? size - 1 : size] = '\0';
+        reply_simple(call->reply, line);
+        snprintf(line, sizeof line, "    %s.", each->summary);
+        reply_simple(call->reply, line);
     }
-    char first[256];
-    call_print_name(call->request, name);
-    snprintf(first, sizeof first,
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
-    reply_array(call->reply, count + 3);
-    reply_simple(call->reply, first);
-    for (uint64_t i = 0; i < count; i++) {
-        reply_simple(call->reply, lines[i]);
-    }
-    reply_simple(call->reply, "HELP");
-    reply_simple(call->reply, "    Print this help.");
+    reply_array_end(call->reply, mark, 1 + 2 * (uint64_t)count);
 }
+
+const struct command call_help_command = CALL_HELP(COMMAND_LOADING);

@@ -119,15 +119,12 @@ bool call_refuse_time(const struct call *call, const struct layout *layout, int6
 /* The name by which the client runs this container, in upper case; room for SETTING_RENAME_SIZE_MAX
  * and a terminator. */
 void call_print_name(const struct request *request, char *out);
-/* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
+/* The HELP of a container: the syntax and the summary of each of its subcommands, between Redis's
  * first and last lines. */
+extern const struct command call_help_command;
 void call_help(struct call *call);
-/* The entry of one. */
-#define CALL_HELP(help_summary, lines, help_flags)                                                 \
-    {                                                                                              \
-        .name = "HELP", .summary = help_summary, .flags = help_flags, .variant = lines,            \
-        .run = call_help                                                                           \
-    }
+#define CALL_HELP(help_flags)                                                                      \
+    { .name = "HELP", .summary = "What the subcommands do", .flags = help_flags, .run = call_help }
 
 /* Report an event on a key of the session's database, after the change. */
 static inline void call_notify(const struct call *call, enum setting_event class, const char *event,

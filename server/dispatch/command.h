@@ -177,6 +177,9 @@ struct command {
     const struct argument *arguments; /* NULL: none */
 };
 
+/* For subcommands. */
+#define COMMAND_LIST(...) ((const struct command *const[]){__VA_ARGS__, NULL})
+
 /* A line of the table of commands. */
 struct command_row {
     const char *group; /* "sorted-set", "leaderboard", "generic" ... */

@@ -19,12 +19,14 @@
 
 #include "server/dispatch/call.h"
 
-/* An entry's cost, as the fields of struct command_cost say; key: the one that grows, 0: none. */
-#define COST(command_bound, work, ns, key, of, other)                                              \
+/* An entry's cost, as the fields of struct command_cost say; key: the one that grows, 0: none. With
+ * COST_ROW several entries share one. */
+#define COST_ROW(command_bound, work, ns, key, of, other)                                          \
     {                                                                                              \
         .bound = command_bound, .count = work, .unit_ns = ns, .grown_key = key, .unit = of,        \
         .instead = other                                                                           \
     }
+#define COST(...) (&(const struct command_cost)COST_ROW(__VA_ARGS__))
 
 /* For count functions. The key, and its board; NULL: none. */
 const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg);

@@ -28,24 +28,20 @@ void execute_init(const struct command_row *table) {
 /* Redis's error texts show at most this many bytes of a client's words. */
 enum { WORD_SHOWN_MAX = 128, HINT_MAX = 160 };
 
-static int execute_shown_size(struct bytes word, size_t size_max) {
-    return (int)(word.size < size_max ? word.size : size_max);
-}
-
 static void execute_refuse_unknown(const struct request *request, struct reply *reply) {
     if (command_find(request->args[0]) != NULL) {
         char container[SETTING_RENAME_SIZE_MAX + 1];
         call_print_name(request, container);
         reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                           execute_shown_size(request->args[1], WORD_SHOWN_MAX),
-                           request->args[1].at, container);
+                           bytes_shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
+                           container);
         return;
     }
     char args[WORD_SHOWN_MAX * 2];
     size_t used = 0;
     for (uint32_t i = 1; i < request->count && used < WORD_SHOWN_MAX; i++) {
         int size = snprintf(args + used, sizeof args - used, "'%.*s' ",
-                            execute_shown_size(request->args[i], WORD_SHOWN_MAX - used),
+                            bytes_shown_size(request->args[i], WORD_SHOWN_MAX - used),
                             request->args[i].at);
         CHECK(size > 0);
         used += (size_t)size;
@@ -56,7 +52,7 @@ static void execute_refuse_unknown(const struct request *request, struct reply *
         snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)", title);
     }
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
-                       execute_shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at,
+                       bytes_shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at,
                        (int)used, args, hint);
 }
 

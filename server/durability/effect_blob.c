@@ -2,9 +2,10 @@
 #include "server/durability/effect_blob.h"
 
 #include "codec/little.h"
+#include "server/durability/effect_batch.h"
 #include "server/durability/file_format.h"
 
-enum { HEAD_SIZE = EFFECT_BLOB_HEAD_SIZE, BATCH = 64 };
+enum { HEAD_SIZE = EFFECT_BLOB_HEAD_SIZE };
 
 void effect_blob_begin(struct effect_encoder *encoder, struct buffer *out, int64_t now_us) {
     char head[HEAD_SIZE] = {FILE_FORMAT};
@@ -38,34 +39,21 @@ bool effect_blob_check(struct effect_decoder *decoder, struct bytes chunk, effec
     }
 }
 
-static enum effect_status effect_blob_apply_batch(struct registry *registry,
-                                                  const struct effect *batch, uint32_t count) {
-    uint32_t applied;
-    return count == 0 ? EFFECT_OK : effect_apply(registry, batch, count, &applied);
-}
-
-/* PUTs point only into the chunk, so several can be applied together. */
+/* PUTs alone are applied together: who visits an effect may look at what is before it. */
 enum effect_status effect_blob_apply(struct registry *registry, struct effect_decoder *decoder,
                                      struct bytes chunk, effect_blob_visit *visit, void *context) {
-    struct effect batch[BATCH];
-    uint32_t count = 0;
+    struct effect_batch batch;
     enum effect_status status = EFFECT_OK;
+    effect_batch_clear(&batch);
     effect_decode_begin(decoder, chunk);
     while (status == EFFECT_OK && effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
         struct effect effect = decoder->effect;
         bool is_put = effect.kind == EFFECT_PUT;
-        if (!is_put || count == BATCH) {
-            status = effect_blob_apply_batch(registry, batch, count);
-            count = 0;
-        }
-        if (status != EFFECT_OK || !visit(context, &effect)) {
-            continue;
-        }
-        if (is_put) {
-            batch[count++] = effect;
-        } else {
-            status = effect_blob_apply_batch(registry, &effect, 1);
+        status = is_put ? EFFECT_OK : effect_batch_apply(&batch, registry);
+        if (status == EFFECT_OK && visit(context, &effect) &&
+            (effect_batch_add(&batch, &effect) || !is_put)) {
+            status = effect_batch_apply(&batch, registry);
         }
     }
-    return status == EFFECT_OK ? effect_blob_apply_batch(registry, batch, count) : status;
+    return status == EFFECT_OK ? effect_batch_apply(&batch, registry) : status;
 }

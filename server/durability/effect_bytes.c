@@ -224,34 +224,15 @@ static inline bool effect_bytes_take_key(struct effect_decoder *decoder, uint64_
     return true;
 }
 
-static bool effect_bytes_take_database(struct effect_decoder *decoder, uint32_t limit,
-                                       uint32_t *database) {
-    uint8_t byte;
-    if (!effect_bytes_take_byte(decoder, &byte) || byte >= limit) {
-        return false;
-    }
-    *database = byte;
-    return true;
-}
-
-static bool effect_bytes_take_u32(struct effect_decoder *decoder, uint32_t *value) {
-    uint64_t wide;
-    if (!effect_bytes_take_varint(decoder, &wide) || wide > UINT32_MAX) {
-        return false;
-    }
-    *value = (uint32_t)wide;
-    return true;
-}
-
 /* ---- rules ---- */
 
-/* Each code_* writes a part of rules, or reads it; false: what is read is invalid. */
-struct rules_coder {
+/* Each code_* writes a part of rules, or operands, or reads it; false: what is read is invalid. */
+struct coder {
     struct effect_decoder *from; /* NULL: writing */
     char *to;
 };
 
-static bool effect_bytes_code(struct rules_coder *coder, void *value, size_t size) {
+static bool effect_bytes_code(struct coder *coder, void *value, size_t size) {
     if (coder->from != NULL) {
         return effect_bytes_take(coder->from, value, size);
     }
@@ -259,11 +240,11 @@ static bool effect_bytes_code(struct rules_coder *coder, void *value, size_t siz
     return true;
 }
 
-static bool effect_bytes_code_byte(struct rules_coder *coder, uint8_t *value, unsigned value_max) {
+static bool effect_bytes_code_byte(struct coder *coder, uint8_t *value, unsigned value_max) {
     return effect_bytes_code(coder, value, 1) && *value <= value_max;
 }
 
-static bool effect_bytes_code_flags(struct rules_coder *coder, bool *first, bool *second) {
+static bool effect_bytes_code_flags(struct coder *coder, bool *first, bool *second) {
     uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
     bool is_good = effect_bytes_code_byte(coder, &flags, 3);
     *first = (flags & 1) != 0;
@@ -271,16 +252,45 @@ static bool effect_bytes_code_flags(struct rules_coder *coder, bool *first, bool
     return is_good;
 }
 
-static bool effect_bytes_code_u32(struct rules_coder *coder, uint32_t *value) {
+static bool effect_bytes_code_u64(struct coder *coder, uint64_t *value) {
     if (coder->from != NULL) {
-        return effect_bytes_take_u32(coder->from, value);
+        return effect_bytes_take_varint(coder->from, value);
     }
     coder->to = effect_bytes_put_varint(coder->to, *value);
     return true;
 }
 
+static bool effect_bytes_code_u32(struct coder *coder, uint32_t *value) {
+    uint64_t wide = *value;
+    if (!effect_bytes_code_u64(coder, &wide) || wide > UINT32_MAX) {
+        return false;
+    }
+    *value = (uint32_t)wide;
+    return true;
+}
+
+/* A key's name, or a text of a hash, which may be empty. */
+static bool effect_bytes_code_text(struct coder *coder, uint64_t size, uint64_t size_max,
+                                   struct bytes *text) {
+    if (coder->from != NULL) {
+        *text = (struct bytes){.at = coder->from->at, .size = 0};
+        return size == 0 || effect_bytes_take_text(coder->from, size, size_max, text);
+    }
+    if (size > 0) {
+        coder->to = effect_bytes_put(coder->to, text->at, size);
+    }
+    return true;
+}
+
+static bool effect_bytes_code_database(struct coder *coder, uint32_t *database) {
+    uint8_t byte = (uint8_t)*database;
+    bool is_good = effect_bytes_code_byte(coder, &byte, REGISTRY_DATABASES - 1);
+    *database = byte;
+    return is_good;
+}
+
 /* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
-static bool effect_bytes_code_options(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_options(struct coder *coder, struct rules *rules) {
     bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable;
     uint8_t flags =
         (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
@@ -300,7 +310,7 @@ static bool effect_bytes_code_options(struct rules_coder *coder, struct rules *r
            effect_bytes_code(coder, &rules->closes_ms, sizeof rules->closes_ms);
 }
 
-static bool effect_bytes_code_zone(struct rules_coder *coder, const struct zone **zone) {
+static bool effect_bytes_code_zone(struct coder *coder, const struct zone **zone) {
     char name[ZONE_NAME_MAX];
     uint8_t size = 0;
     if (*zone != NULL) {
@@ -318,7 +328,7 @@ static bool effect_bytes_code_zone(struct rules_coder *coder, const struct zone 
 }
 
 /* What periods before 1.1 did not have. */
-static bool effect_bytes_code_period_further(struct rules_coder *coder, struct period *period) {
+static bool effect_bytes_code_period_further(struct coder *coder, struct period *period) {
     return effect_bytes_code(coder, &period->every, sizeof period->every) &&
            effect_bytes_code(coder, &period->weekday, sizeof period->weekday) &&
            effect_bytes_code(coder, &period->hour, sizeof period->hour) &&
@@ -326,7 +336,7 @@ static bool effect_bytes_code_period_further(struct rules_coder *coder, struct p
            effect_bytes_code_zone(coder, &period->zone);
 }
 
-static bool effect_bytes_code_period(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_period(struct coder *coder, struct rules *rules) {
     struct period *period = &rules->period;
     bool has_further =
         period->every > 1 || period->weekday > 0 || period->hour > 0 || period->zone != NULL;
@@ -349,7 +359,7 @@ static bool effect_bytes_code_period(struct rules_coder *coder, struct rules *ru
             effect_bytes_code(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
 }
 
-static bool effect_bytes_code_time(struct rules_coder *coder, struct layout_time *time) {
+static bool effect_bytes_code_time(struct coder *coder, struct layout_time *time) {
     uint8_t unit = (uint8_t)time->unit;
     if (!effect_bytes_code_byte(coder, &time->bits, 63)) {
         return false;
@@ -364,7 +374,7 @@ static bool effect_bytes_code_time(struct rules_coder *coder, struct layout_time
     return is_good;
 }
 
-static bool effect_bytes_code_field(struct rules_coder *coder, struct layout_field *field,
+static bool effect_bytes_code_field(struct coder *coder, struct layout_field *field,
                                     unsigned bits_max) {
     uint8_t name_size = (uint8_t)strlen(field->name);
     return effect_bytes_code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
@@ -374,7 +384,7 @@ static bool effect_bytes_code_field(struct rules_coder *coder, struct layout_fie
            effect_bytes_code(coder, field->name, name_size);
 }
 
-static bool effect_bytes_code_rules(struct rules_coder *coder, struct rules *rules) {
+static bool effect_bytes_code_rules(struct coder *coder, struct rules *rules) {
     struct layout *layout = &rules->layout;
     if (!effect_bytes_code_options(coder, rules) || !effect_bytes_code_u32(coder, &rules->cap) ||
         !effect_bytes_code_period(coder, rules) || !effect_bytes_code_time(coder, &layout->time) ||
@@ -394,14 +404,14 @@ static bool effect_bytes_code_rules(struct rules_coder *coder, struct rules *rul
 /* out: EFFECT_RULES_SIZE_MAX; returns the size. */
 static uint32_t effect_bytes_print_rules(const struct rules *rules, char *out) {
     struct rules copy;
-    struct rules_coder coder = {.to = out};
+    struct coder coder = {.to = out};
     rules_copy(rules, &copy);
     CHECK(effect_bytes_code_rules(&coder, &copy));
     return (uint32_t)(coder.to - out);
 }
 
 static bool effect_bytes_define_rules(struct effect_decoder *decoder, struct rules *rules) {
-    struct rules_coder coder = {.from = decoder};
+    struct coder coder = {.from = decoder};
     const char *reason;
     memset(rules, 0, sizeof *rules);
     if (!effect_bytes_code_rules(&coder, rules)) {
@@ -455,56 +465,68 @@ static char *effect_bytes_put_rules(struct effect_encoder *encoder, char *at,
 
 /* ---- writing records ---- */
 
-static char *effect_bytes_put_text(char *at, struct bytes text) {
-    return text.size > 0 ? effect_bytes_put(at, text.at, text.size) : at;
+static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct rules **rules) {
+    uint8_t slot;
+    if (!effect_bytes_take_byte(decoder, &slot)) {
+        return false;
+    }
+    unsigned index = slot & ~(unsigned)SLOT_DEFINED;
+    if (index >= EFFECT_RULES_SLOTS) {
+        return false;
+    }
+    if ((slot & SLOT_DEFINED) != 0) {
+        decoder->has_slot[index] = effect_bytes_define_rules(decoder, &decoder->slots[index]);
+    }
+    *rules = &decoder->slots[index];
+    return decoder->has_slot[index];
 }
 
-static char *effect_bytes_put_field(char *at, const struct effect *effect, bool has_value) {
-    at = effect_bytes_put_varint(at, effect->member.size);
-    if (has_value) {
-        at = effect_bytes_put_varint(at, effect->value.size);
+/* encoder: where rules that are written have their slots. */
+static bool effect_bytes_code_operands(struct coder *coder, struct effect_encoder *encoder,
+                                       struct effect *effect, unsigned operands) {
+    uint64_t name_size = effect->to_name.size;
+    uint64_t field_size = effect->member.size;
+    uint64_t value_size = (operands & HAS_VALUE) != 0 ? effect->value.size : 0;
+    uint8_t kind = REGISTRY_HASH;
+    if (((operands & HAS_DATABASE) != 0 && !effect_bytes_code_database(coder, &effect->database)) ||
+        ((operands & HAS_DESTINATION) != 0 &&
+         !(effect_bytes_code_database(coder, &effect->to_database) &&
+           effect_bytes_code_u64(coder, &name_size) && name_size > 0 &&
+           effect_bytes_code_text(coder, name_size, REGISTRY_NAME_MAX, &effect->to_name)))) {
+        return false;
     }
-    at = effect_bytes_put_text(at, effect->member);
-    return has_value ? effect_bytes_put_text(at, effect->value) : at;
+    if ((operands & HAS_RULES) != 0 && coder->from == NULL) {
+        coder->to = effect_bytes_put_rules(encoder, coder->to, effect->rules);
+    } else if ((operands & HAS_RULES) != 0 &&
+               !effect_bytes_take_rules(coder->from, &effect->rules)) {
+        return false;
+    }
+    return ((operands & HAS_TIME) == 0 ||
+            effect_bytes_code(coder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
+           ((operands & HAS_RANGE) == 0 || (effect_bytes_code_u32(coder, &effect->rank) &&
+                                            effect_bytes_code_u32(coder, &effect->count))) &&
+           ((operands & HAS_KIND) == 0 ||
+            (effect_bytes_code_byte(coder, &kind, UINT8_MAX) && kind == REGISTRY_HASH)) &&
+           ((operands & HAS_FIELD) == 0 ||
+            (effect_bytes_code_u64(coder, &field_size) &&
+             ((operands & HAS_VALUE) == 0 || effect_bytes_code_u64(coder, &value_size)) &&
+             effect_bytes_code_text(coder, field_size, HASH_TEXT_MAX, &effect->member) &&
+             effect_bytes_code_text(coder, value_size, HASH_TEXT_MAX, &effect->value)));
 }
 
 static void effect_bytes_encode_other(struct effect_encoder *encoder, enum other_record other,
                                       const struct effect *effect) {
+    struct effect copy = *effect;
     unsigned operands = others[other].operands;
     size_t text_size = (operands & HAS_FIELD) != 0 ? effect->member.size + effect->value.size
                                                    : effect->to_name.size;
     char *at =
         buffer_reserve(encoder->out, 3 * VARINT_MAX + 16 + text_size + EFFECT_RULES_SIZE_MAX);
-    if (at == NULL) {
-        return;
+    if (at != NULL) {
+        struct coder coder = {.to = effect_bytes_put_other(at, other)};
+        (void)effect_bytes_code_operands(&coder, encoder, &copy, operands);
+        effect_bytes_commit(encoder, coder.to);
     }
-    at = effect_bytes_put_other(at, other);
-    if ((operands & HAS_DATABASE) != 0) {
-        *at++ = (char)effect->database;
-    }
-    if ((operands & HAS_DESTINATION) != 0) {
-        CHECK(effect->to_name.at != NULL);
-        *at++ = (char)effect->to_database;
-        at = effect_bytes_put_varint(at, effect->to_name.size);
-        at = effect_bytes_put(at, effect->to_name.at, effect->to_name.size);
-    }
-    if ((operands & HAS_RULES) != 0) {
-        at = effect_bytes_put_rules(encoder, at, effect->rules);
-    }
-    if ((operands & HAS_TIME) != 0) {
-        at = effect_bytes_put(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
-    }
-    if ((operands & HAS_RANGE) != 0) {
-        at = effect_bytes_put_varint(at, effect->rank);
-        at = effect_bytes_put_varint(at, effect->count);
-    }
-    if ((operands & HAS_KIND) != 0) {
-        *at++ = (char)key_kind_hash.number;
-    }
-    if ((operands & HAS_FIELD) != 0) {
-        at = effect_bytes_put_field(at, effect, (operands & HAS_VALUE) != 0);
-    }
-    effect_bytes_commit(encoder, at);
 }
 
 /* The record of this kind of effect among those from begin on; end: there is none. */
@@ -594,60 +616,6 @@ void effect_encode_reopen(struct effect_encoder *encoder) {
 
 /* ---- reading records ---- */
 
-static bool effect_bytes_take_rules(struct effect_decoder *decoder, const struct rules **rules) {
-    uint8_t slot;
-    if (!effect_bytes_take_byte(decoder, &slot)) {
-        return false;
-    }
-    unsigned index = slot & ~(unsigned)SLOT_DEFINED;
-    if (index >= EFFECT_RULES_SLOTS) {
-        return false;
-    }
-    if ((slot & SLOT_DEFINED) != 0) {
-        decoder->has_slot[index] = effect_bytes_define_rules(decoder, &decoder->slots[index]);
-    }
-    *rules = &decoder->slots[index];
-    return decoder->has_slot[index];
-}
-
-/* A text of a hash, which may be empty. */
-static bool effect_bytes_take_hash_text(struct effect_decoder *decoder, uint64_t size,
-                                        struct bytes *text) {
-    *text = (struct bytes){.at = decoder->at, .size = 0};
-    return size == 0 || effect_bytes_take_text(decoder, size, HASH_TEXT_MAX, text);
-}
-
-static bool effect_bytes_take_field(struct effect_decoder *decoder, bool has_value) {
-    struct effect *effect = &decoder->effect;
-    uint64_t field_size;
-    uint64_t value_size = 0;
-    return effect_bytes_take_varint(decoder, &field_size) &&
-           (!has_value || effect_bytes_take_varint(decoder, &value_size)) &&
-           effect_bytes_take_hash_text(decoder, field_size, &effect->member) &&
-           effect_bytes_take_hash_text(decoder, value_size, &effect->value);
-}
-
-static bool effect_bytes_take_operands(struct effect_decoder *decoder, unsigned operands) {
-    struct effect *effect = &decoder->effect;
-    uint64_t size;
-    uint8_t kind = REGISTRY_HASH;
-    return ((operands & HAS_DATABASE) == 0 ||
-            effect_bytes_take_database(decoder, REGISTRY_DATABASES, &effect->database)) &&
-           ((operands & HAS_DESTINATION) == 0 ||
-            (effect_bytes_take_database(decoder, REGISTRY_DATABASES, &effect->to_database) &&
-             effect_bytes_take_varint(decoder, &size) &&
-             effect_bytes_take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
-           ((operands & HAS_RULES) == 0 || effect_bytes_take_rules(decoder, &effect->rules)) &&
-           ((operands & HAS_TIME) == 0 ||
-            effect_bytes_take(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
-           ((operands & HAS_RANGE) == 0 || (effect_bytes_take_u32(decoder, &effect->rank) &&
-                                            effect_bytes_take_u32(decoder, &effect->count))) &&
-           ((operands & HAS_KIND) == 0 || effect_bytes_take_byte(decoder, &kind)) &&
-           kind == REGISTRY_HASH &&
-           ((operands & HAS_FIELD) == 0 ||
-            effect_bytes_take_field(decoder, (operands & HAS_VALUE) != 0));
-}
-
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->begin = chunk.at;
     decoder->at = chunk.at;
@@ -680,11 +648,12 @@ static enum effect_record effect_bytes_decode_entries(struct effect_decoder *dec
 
 static enum effect_record effect_bytes_decode_other(struct effect_decoder *decoder,
                                                     uint64_t other) {
+    struct coder coder = {.from = decoder};
     bool is_of_hash = other >= OTHER_HASH_CREATE;
     bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash);
     decoder->effect.rules = NULL;
     if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
-        !effect_bytes_take_operands(decoder, others[other].operands)) {
+        !effect_bytes_code_operands(&coder, NULL, &decoder->effect, others[other].operands)) {
         return EFFECT_RECORD_BAD;
     }
     decoder->effect.kind = others[other].kind;
@@ -701,8 +670,12 @@ static enum effect_record effect_bytes_decode_other(struct effect_decoder *decod
 }
 
 static bool effect_bytes_decode_board(struct effect_decoder *decoder, uint64_t name_size) {
-    return effect_bytes_take_database(decoder, REGISTRY_ALL_DATABASES, &decoder->database) &&
-           effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
+    uint8_t database;
+    if (!effect_bytes_take_byte(decoder, &database) || database >= REGISTRY_ALL_DATABASES) {
+        return false;
+    }
+    decoder->database = database;
+    return effect_bytes_take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
 enum effect_record effect_decode(struct effect_decoder *decoder) {

@@ -39,7 +39,7 @@
 #ifndef SERVER_EFFECT_BYTES_H
 #define SERVER_EFFECT_BYTES_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_walk.h"
 
@@ -114,13 +114,6 @@ struct effect_decoder {
     bool has_slot[EFFECT_RULES_SLOTS];
     struct rules slots[EFFECT_RULES_SLOTS];
 };
-
-/* May it wait in a batch, while more is decoded? Rules are valid only until the decoder's next
- * record. */
-static inline bool effect_may_wait(const struct effect *effect) {
-    bool is_hash = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
-    return effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_hash;
-}
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
 MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);

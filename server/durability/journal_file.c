@@ -317,11 +317,6 @@ static enum journal_status journal_file_judge(struct journal_reader *reader, uin
     return judgement;
 }
 
-static enum journal_status journal_file_judge_tail(struct journal_reader *reader,
-                                                   const char *description) {
-    return journal_file_judge(reader, 0, description);
-}
-
 /* The same where the file ends before the group at offset does, by the size that its head gives. That may be wrong. */
 static enum journal_status journal_file_judge_end(struct journal_reader *reader, uint64_t offset,
                                                   const char *description) {
@@ -344,7 +339,7 @@ static enum journal_status journal_file_make_room(struct journal_reader *reader,
     enum journal_status status = journal_file_check_on_disk(reader, reader->offset, size);
     if (status != JOURNAL_GROUP) {
         return status == JOURNAL_TORN
-                   ? journal_file_judge_tail(reader, "the checksum of a group is wrong")
+                   ? journal_file_judge(reader, 0, "the checksum of a group is wrong")
                    : status;
     }
     char *buffer = memory_resize(reader->window.buffer, room);
@@ -373,7 +368,7 @@ static enum journal_status journal_file_read_size(struct journal_reader *reader,
     }
     *size = journal_file_size_in(reader, head);
     if (*size == 0 || *size > JOURNAL_GROUP_SIZE_MAX) {
-        return journal_file_judge_tail(reader, "no group has the size that is written here");
+        return journal_file_judge(reader, 0, "no group has the size that is written here");
     }
     if (*size > left - JOURNAL_GROUP_HEAD) {
         return journal_file_judge_end(reader, reader->offset, "the file ends within a group");
@@ -414,14 +409,14 @@ static enum journal_status journal_file_check_linked(struct journal_reader *read
     }
     uint32_t size = journal_file_size_in(reader, head);
     if (size == 0) {
-        return journal_file_judge_tail(reader, "a linked group has a size that no group has");
+        return journal_file_judge(reader, 0, "a linked group has a size that no group has");
     }
     if (size > left - JOURNAL_GROUP_HEAD) {
         return journal_file_judge_end(reader, offset, "the file ends within a linked group");
     }
     enum journal_status status = journal_file_check_on_disk(reader, offset, size);
     if (status == JOURNAL_TORN) {
-        return journal_file_judge_tail(reader, "the checksum of a linked group is wrong");
+        return journal_file_judge(reader, 0, "the checksum of a linked group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     return status == JOURNAL_GROUP && sequence != expected
@@ -497,7 +492,7 @@ enum journal_status journal_reader_next(struct journal_reader *reader,
         return journal_file_fail(reader, reader->offset);
     }
     if (!journal_file_is_whole(reader, head, whole_size)) {
-        return journal_file_judge_tail(reader, "the checksum of a group is wrong");
+        return journal_file_judge(reader, 0, "the checksum of a group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     if (sequence != reader->next_sequence) {

@@ -1,8 +1,7 @@
 /* Loading. See loading.h for an overview.
  *
- * Names and members in the batch point into the decoded block, or into groups in the reader's
- * buffer, so the batch is applied before these are released. Rules are valid only until the
- * decoder's next record, so an effect with rules is applied at once. */
+ * The batch points into the decoded block, or into groups in the reader's buffer, so it is applied
+ * before these are released. */
 #include "server/durability/loading.h"
 
 #include <errno.h>
@@ -72,11 +71,6 @@ static enum loading_status loading_fail_meaning(struct loading *loading, const c
 
 /* ---- effects ---- */
 
-static void loading_add_to_batch(struct loading *loading, const struct effect *effect) {
-    loading->batch_offsets[loading->batch_count] = loading_chunk_offset(loading);
-    loading->batch[loading->batch_count++] = *effect;
-}
-
 /* A member, or a field of a hash, that was removed before the walk reached it is in no piece. */
 static bool loading_may_be_missing(const struct loading *loading, const struct effect *effect) {
     return effect->kind == EFFECT_TAKE &&
@@ -85,12 +79,9 @@ static bool loading_may_be_missing(const struct loading *loading, const struct e
 }
 
 static enum loading_status loading_apply_batch(struct loading *loading) {
-    uint32_t count = loading->batch_count;
-    uint32_t done = 0;
-    loading->batch_count = 0;
-    for (;;) {
-        uint32_t applied;
-        switch (effect_apply(loading->registry, loading->batch + done, count - done, &applied)) {
+    struct effect_batch *batch = &loading->batch;
+    for (;; batch->done++) {
+        switch (effect_batch_apply(batch, loading->registry)) {
         case EFFECT_OK:
             return LOADING_MORE;
         case EFFECT_OUT_OF_MEMORY:
@@ -98,13 +89,18 @@ static enum loading_status loading_apply_batch(struct loading *loading) {
         case EFFECT_IMPOSSIBLE:
             break;
         }
-        done += applied;
-        if (!loading_may_be_missing(loading, &loading->batch[done])) {
-            return loading_fail_meaning_at(loading, loading->batch_offsets[done],
+        if (!loading_may_be_missing(loading, &batch->effects[batch->done])) {
+            return loading_fail_meaning_at(loading, loading->batch_offsets[batch->done],
                                            "a change does not fit the keys");
         }
-        done++;
     }
+}
+
+static enum loading_status loading_add_to_batch(struct loading *loading,
+                                                const struct effect *effect) {
+    bool is_due = effect_batch_add(&loading->batch, effect);
+    loading->batch_offsets[loading->batch.count - 1] = loading_chunk_offset(loading);
+    return is_due ? loading_apply_batch(loading) : LOADING_MORE;
 }
 
 static bool loading_is_open_board(const struct loading *loading, uint32_t database,
@@ -226,10 +222,7 @@ static enum loading_status loading_take_effect(struct loading *loading) {
     } else if (loading_is_for_open_name(loading, effect)) {
         return loading_fail_meaning(loading, "two boards have the same name");
     }
-    loading_add_to_batch(loading, effect);
-    return effect_may_wait(effect) && loading->batch_count < LOADING_BATCH
-               ? LOADING_MORE
-               : loading_apply_batch(loading);
+    return loading_add_to_batch(loading, effect);
 }
 
 /* ---- boards of the base ---- */
@@ -332,15 +325,12 @@ static enum loading_status loading_apply_kept(struct loading *loading) {
         struct effect effect = decoder->effect;
         effect.database = open->database;
         effect.name = (struct bytes){.at = open->name, .size = open->name_size};
-        loading_add_to_batch(loading, &effect);
-        if (loading->batch_count == LOADING_BATCH) {
-            enum loading_status status = loading_apply_batch(loading);
-            if (status != LOADING_MORE) {
-                return status;
-            }
+        enum loading_status status = loading_add_to_batch(loading, &effect);
+        if (status != LOADING_MORE) {
+            return status;
         }
     }
-    return loading->batch_count > 0 ? loading_apply_batch(loading) : LOADING_MORE;
+    return loading_apply_batch(loading);
 }
 
 static enum loading_status loading_close_board(struct loading *loading) {
@@ -391,7 +381,7 @@ static enum loading_status loading_take_record(struct loading *loading) {
     enum effect_record record = effect_decode(&loading->decoder);
     bool is_base = loading->phase == LOADING_BASE;
     bool is_end_of_group = !is_base && record == EFFECT_RECORD_END;
-    if (record != EFFECT_RECORD_EFFECT && !is_end_of_group && loading->batch_count > 0) {
+    if (record != EFFECT_RECORD_EFFECT && !is_end_of_group) {
         enum loading_status status = loading_apply_batch(loading);
         if (status != LOADING_MORE) {
             return status;
@@ -608,7 +598,7 @@ static enum loading_status loading_take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
     enum journal_status status = JOURNAL_GROUP;
     if (!journal_reader_next_at_hand(&loading->journal, group)) {
-        if (loading->batch_count > 0) {
+        if (!effect_batch_is_done(&loading->batch)) {
             return loading_apply_batch(loading);
         }
         status = journal_reader_next(&loading->journal, group);
@@ -660,6 +650,18 @@ static uint64_t loading_size_of(struct loading *loading, enum store_kind kind, u
         disk_close(fd);
     }
     return size;
+}
+
+struct loading *loading_create(struct registry *registry, const struct store *store,
+                               void (*changed)(void *context), void *context) {
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    if (loading != NULL) {
+        loading->registry = registry;
+        loading->store = store;
+        loading->changed = changed;
+        loading->context = context;
+    }
+    return loading;
 }
 
 bool loading_init(struct loading *loading, uv_loop_t *loop) {

@@ -13,17 +13,13 @@
 #ifndef SERVER_LOADING_H
 #define SERVER_LOADING_H
 
+#include "server/durability/effect_batch.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/journal_file.h"
 #include "server/durability/snapshot_file.h"
 #include "server/durability/store.h"
 #include "server/system/worker.h"
 
-#ifdef SERVER_TINY
-enum { LOADING_BATCH = 3 };
-#else
-enum { LOADING_BATCH = 64 };
-#endif
 enum { LOADING_ERROR_MAX = DISK_ERROR_MAX };
 
 enum loading_status {
@@ -78,10 +74,9 @@ struct loading {
     /* for both */
     struct effect_decoder decoder, kept_decoder;
     bool is_decoding;
-    struct effect batch[LOADING_BATCH];
-    uint64_t batch_offsets[LOADING_BATCH]; /* of the block or group of each effect */
-    uint32_t batch_count;
-    bool applies_kept; /* the batch holds kept effects */
+    struct effect_batch batch;
+    uint64_t batch_offsets[EFFECT_BATCH]; /* of the block or group of each effect */
+    bool applies_kept;                    /* the batch holds kept effects */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
     char error[LOADING_ERROR_MAX];
     bool is_out_of_memory; /* error reports an allocation failure */
@@ -94,7 +89,10 @@ struct loading {
     uint64_t time_us;  /* of that group, or of the base: the clock's floor */
 };
 
-/* Zero the struct first, except registry, store, changed and context. false: error says why. */
+/* All borrowed. NULL: no memory. Free it with memory_free. */
+MUST_CHECK struct loading *loading_create(struct registry *registry, const struct store *store,
+                                          void (*changed)(void *context), void *context);
+/* Of loading_create, or a struct that is zeroed except for these four. false: error says why. */
 MUST_CHECK bool loading_init(struct loading *loading, uv_loop_t *loop);
 /* May be called before loading is done. */
 void loading_deinit(struct loading *loading);

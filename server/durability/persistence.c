@@ -146,7 +146,7 @@ static void persistence_note_saved(struct persistence *persistence) {
 
 /* What was received has replaced the files; now it replaces the keys, and the journal goes on behind it. */
 static void persistence_take_received(struct persistence *persistence) {
-    struct received *received = persistence->received;
+    struct received *received = &persistence->received;
     struct journal *journal = &persistence->journal;
     bool was_off = persistence->journaling == OFF;
     if (received->has_journal || !was_off) {
@@ -171,7 +171,7 @@ static void persistence_take_received(struct persistence *persistence) {
 }
 
 static void persistence_drop_received(struct persistence *persistence) {
-    persistence->received->state = RECEIVED_FAILED;
+    persistence->received.state = RECEIVED_FAILED;
 }
 
 struct transition {
@@ -460,7 +460,7 @@ static bool persistence_handle_snapshot(struct persistence *persistence) {
 }
 
 static bool persistence_handle_received(struct persistence *persistence) {
-    const struct received *received = persistence->received;
+    const struct received *received = &persistence->received;
     if (persistence->saving != ADOPTING || received->worker.is_busy) {
         return false;
     }
@@ -606,7 +606,7 @@ static void persistence_finish_rotation(struct persistence *persistence) {
 }
 
 void persistence_finish_adoption(struct persistence *persistence) {
-    struct received *received = persistence->received;
+    struct received *received = &persistence->received;
     if (!received->worker.is_busy) {
         received_adopt(received, received->has_journal);
         worker_wait(&received->worker);
@@ -803,8 +803,8 @@ void persistence_second(struct persistence *persistence) {
     journal_end_group(&persistence->journal, persistence->clock->now_us,
                       persistence_policy_of(persistence));
     journal_second(&persistence->journal);
-    if (persistence->saving == ADOPTING && !persistence->received->worker.is_busy) {
-        received_adopt(persistence->received, persistence->received->has_journal);
+    if (persistence->saving == ADOPTING && !persistence->received.worker.is_busy) {
+        received_adopt(&persistence->received, persistence->received.has_journal);
     }
     persistence_settle(persistence);
     bool is_due = persistence_follow_appendonly(persistence);
@@ -987,6 +987,7 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         return NULL;
     }
     persistence->saving = IDLE;
+    received_init(&persistence->received, persistence_on_progress, persistence);
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
                    settings->appendonly ? STORE_CREATE : STORE_CLAIM, error);
@@ -1048,9 +1049,7 @@ void persistence_stop(struct persistence *persistence) {
         persistence_settle(persistence); /* it may be fatal */
     }
     stream_close(&persistence->stream);
-    if (persistence->received != NULL) {
-        received_deinit(persistence->received);
-    }
+    received_deinit(&persistence->received);
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -1061,7 +1060,7 @@ void persistence_destroy(struct persistence *persistence) {
     }
     memory_free(persistence->ended_loading);
     unwritten_clear(&persistence->unwritten);
-    received_destroy(persistence->received);
+    received_free(&persistence->received);
     if (persistence->store.has_manifest) {
         store_close(&persistence->store);
     } else {

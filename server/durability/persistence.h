@@ -19,7 +19,9 @@
 #include <uv.h>
 
 #include "server/durability/journal_file.h"
+#include "server/durability/snapshot_file.h"
 #include "server/durability/state.h"
+#include "server/durability/stream.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
@@ -30,6 +32,7 @@
 enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX };
 
 struct persistence;
+struct received;
 
 /* What persistence works on. Everything is borrowed until persistence_stop. */
 struct persistence_host {
@@ -127,23 +130,17 @@ MUST_CHECK enum persistence_status persistence_save(struct persistence *persiste
 /* A snapshot that is streamed to a client instead of written to disk: the bytes of a base
  * (snapshot_file.h), which hold the boards as they are when the walk ends. It and a save exclude
  * each other. It never makes commands wait: where its reader is too slow for what is changed
- * meanwhile, it fails. */
-enum persistence_stream {
-    PERSISTENCE_STREAM_PIECE,
-    PERSISTENCE_STREAM_WAITS, /* the loop wakes when there is more */
-    PERSISTENCE_STREAM_END,   /* all of it was read */
-    PERSISTENCE_STREAM_FAILED,
-};
-/* May one begin now? No while a save or another one is going on. */
+ * meanwhile, it fails.
+ *
+ * May one begin now? No while a save or another one is going on. */
 bool persistence_may_stream(const struct persistence *persistence);
 /* Begin one, of this version (file_format.h). Call persistence_end_stream afterwards, also before
  * it has been read to its end. */
 MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
                                                             unsigned format, char *error);
-/* Read the next bytes, at most room. PERSISTENCE_STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
-MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
-                                                           char *at, size_t room, size_t *size,
-                                                           char *error);
+/* Read the next bytes, at most room. STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
+MUST_CHECK enum stream_status persistence_read_stream(struct persistence *persistence, char *at,
+                                                      size_t room, size_t *size, char *error);
 /* Instead of that, for another process that reads: the reading end of the pipe, the caller's to
  * close. end_reader ends that process, however it stands: it is called when the stream is closed
  * before all of it is in the pipe, and the server may wait for that (SHUTDOWN). -1: errno says
@@ -152,19 +149,14 @@ MUST_CHECK int persistence_share_stream(struct persistence *persistence,
                                         void (*end_reader)(void *context), void *context);
 /* How far a shared one is. WAITS: it goes on; END: all of it is in the pipe, which ends behind
  * it. */
-MUST_CHECK enum persistence_stream persistence_look_stream(const struct persistence *persistence,
-                                                           char *error);
+MUST_CHECK enum stream_status persistence_look_stream(const struct persistence *persistence,
+                                                      char *error);
 /* Is there nothing to read until the loop wakes? */
 bool persistence_stream_waits(const struct persistence *persistence);
 /* The last group that the stream will hold, as soon as that is known; 0: not yet. */
 uint64_t persistence_stream_group(const struct persistence *persistence);
-/* After PERSISTENCE_STREAM_END: what the file says of itself. */
-struct persistence_streamed {
-    uint64_t group;
-    int64_t time_us;
-    uint64_t board_count, member_count;
-};
-struct persistence_streamed persistence_streamed(const struct persistence *persistence);
+/* After STREAM_END: what the file says of itself; borrowed. */
+const struct snapshot_footer *persistence_streamed(const struct persistence *persistence);
 void persistence_end_stream(struct persistence *persistence);
 
 /* ---- for replication ---- */
@@ -206,41 +198,15 @@ typedef bool persistence_close_group(void *context, bool is_saved);
 void persistence_set_close_group(struct persistence *persistence, persistence_close_group *close,
                                  void *context);
 
-/* A full copy that a master sends: the bytes of a base. They go to a file in the directory, are
- * loaded beside the keys, and then replace everything: keys, files and the numbers of groups.
- *
- *     RECEIVING --receive_end--> SYNCING --> LOADING --> LOADED --adopt--> ADOPTING --> ADOPTED
- *          any of them but ADOPTING and ADOPTED  --> FAILED
- *
- * FAILED leaves everything as it was. */
-enum received_state {
-    RECEIVED_NONE,
-    RECEIVED_RECEIVING,
-    RECEIVED_SYNCING,
-    RECEIVED_LOADING,
-    RECEIVED_LOADED, /* it waits until no save is going on */
-    RECEIVED_ADOPTING,
-    RECEIVED_ADOPTED,
-    RECEIVED_FAILED,
-    RECEIVED_STATES,
-};
-/* PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
+/* A full copy that a master sends (received.h): it replaces everything, keys, files and the numbers
+ * of groups. */
+struct received *persistence_received(struct persistence *persistence);
+/* From RECEIVED_NONE. PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
  * directory: try again. */
 MUST_CHECK enum persistence_status persistence_begin_receive(struct persistence *persistence,
                                                              char *error);
-/* The next bytes: copied. Errors show in the state. */
-void persistence_receive(struct persistence *persistence, const char *at, size_t size);
-/* Should nothing more be received until the disk has taken some? The loop wakes then. */
-bool persistence_receive_is_full(const struct persistence *persistence);
-/* All of it has come. */
-void persistence_end_receive(struct persistence *persistence);
 /* Go on for about budget_ns. true: there is more to do at once. */
 MUST_CHECK bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns);
-/* What it is at. FAILED: *error says why (borrowed). */
-enum received_state persistence_received_state(const struct persistence *persistence,
-                                               const char **error);
-/* Has it been loaded so far, in bytes and in part? */
-uint64_t persistence_received_loaded_size(const struct persistence *persistence);
 /* Clear it away, and give it up if it is not ADOPTED; one that is ADOPTING is waited for. */
 void persistence_abandon_receive(struct persistence *persistence);
 

@@ -233,15 +233,12 @@ bool persistence_step_loading(struct persistence *persistence) {
 /* ---- the interface ---- */
 
 bool persistence_start_loading(struct persistence *persistence, char *error) {
-    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    struct loading *loading = loading_create(persistence->registry, &persistence->store,
+                                             persistence_on_progress, persistence);
     if (loading == NULL) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return false;
     }
-    loading->registry = persistence->registry;
-    loading->store = &persistence->store;
-    loading->changed = persistence_on_progress;
-    loading->context = persistence;
     persistence->loading = loading;
     persistence->loading_begin_us = clock_monotonic_us();
     persistence->loading_start_s = persistence->clock->now_ms / 1000;

@@ -88,8 +88,8 @@ struct persistence {
     /* Ends the process that reads it; NULL: there is none. */
     void (*end_reader)(void *context);
     void *reader_context;
-    struct received *received; /* NULL: nothing is received from a master */
-    bool is_applying;          /* the registry changes as a master's group says */
+    struct received received; /* from a master */
+    bool is_applying;         /* the registry changes as a master's group says */
     bool is_walk_held;
     persistence_close_group *close_group; /* NULL: there is nothing to do */
     void *close_context;

@@ -5,13 +5,13 @@
 #include <errno.h>
 
 enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
+    struct received *received = &persistence->received;
     persistence_settle(persistence);
     if (persistence->journaling == STOPPED) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
         return PERSISTENCE_FAILED;
     }
-    if (persistence->received != NULL &&
-        (persistence->received->state != RECEIVED_NONE || persistence->received->is_clearing)) {
+    if (received->state != RECEIVED_NONE || received->is_clearing) {
         return PERSISTENCE_BUSY;
     }
     if (!persistence_open_store(persistence, persistence->settings, error)) {
@@ -27,33 +27,20 @@ enum persistence_status persistence_begin_receive(struct persistence *persistenc
             return PERSISTENCE_FAILED;
         }
     }
-    if (persistence->received == NULL) {
-        persistence->received =
-            received_create(persistence->loop, persistence_on_progress, persistence);
-    }
-    if (persistence->received == NULL ||
-        !received_begin(persistence->received, &persistence->store, persistence->registry)) {
+    if (!received_begin(received, &persistence->store, persistence->registry, persistence->loop)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return PERSISTENCE_FAILED;
     }
     return PERSISTENCE_OK;
 }
 
-void persistence_receive(struct persistence *persistence, const char *at, size_t size) {
-    received_add(persistence->received, at, size);
-}
-
-bool persistence_receive_is_full(const struct persistence *persistence) {
-    return persistence->received != NULL && received_is_full(persistence->received);
-}
-
-void persistence_end_receive(struct persistence *persistence) {
-    received_end(persistence->received);
+struct received *persistence_received(struct persistence *persistence) {
+    return &persistence->received;
 }
 
 /* Let it take the place of everything. Not while the files are in use. */
 static void persistence_receive_adopt(struct persistence *persistence) {
-    struct received *received = persistence->received;
+    struct received *received = &persistence->received;
     persistence_settle(persistence);
     if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
         return;
@@ -68,38 +55,19 @@ static void persistence_receive_adopt(struct persistence *persistence) {
 }
 
 bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
-    if (persistence->received == NULL) {
-        return false;
-    }
-    bool has_more = received_step(persistence->received, budget_ns);
-    if (persistence->received->state == RECEIVED_LOADED) {
+    bool has_more = received_step(&persistence->received, budget_ns);
+    if (persistence->received.state == RECEIVED_LOADED) {
         persistence_receive_adopt(persistence);
     }
     return has_more;
 }
 
-enum received_state persistence_received_state(const struct persistence *persistence,
-                                               const char **error) {
-    if (persistence->received == NULL) {
-        return RECEIVED_NONE;
-    }
-    *error = persistence->received->error;
-    return persistence->received->state;
-}
-
-uint64_t persistence_received_loaded_size(const struct persistence *persistence) {
-    return persistence->received != NULL ? received_loaded_size(persistence->received) : 0;
-}
-
 void persistence_abandon_receive(struct persistence *persistence) {
-    if (persistence->received == NULL || persistence->received->state == RECEIVED_NONE) {
-        return;
-    }
     persistence->is_blocking = true;
     while (persistence->saving == ADOPTING) {
         persistence_finish_adoption(persistence);
         persistence_settle(persistence);
     }
     persistence->is_blocking = false;
-    received_clear(persistence->received);
+    received_clear(&persistence->received);
 }

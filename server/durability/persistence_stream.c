@@ -46,26 +46,18 @@ static bool persistence_stream_is_lost(const struct persistence *persistence) {
            (!persistence->is_streaming && !persistence->is_streamed);
 }
 
-enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
-                                                size_t room, size_t *size, char *error) {
+enum stream_status persistence_read_stream(struct persistence *persistence, char *at, size_t room,
+                                           size_t *size, char *error) {
     enum stream_status status = persistence_stream_is_lost(persistence)
                                     ? STREAM_FAILED
                                     : stream_read(&persistence->stream, at, room, size);
-    switch (status) {
-    case STREAM_PIECE:
-        return PERSISTENCE_STREAM_PIECE;
-    case STREAM_WAITS:
-        return PERSISTENCE_STREAM_WAITS;
-    case STREAM_END:
-        if (persistence->is_streamed) {
-            return PERSISTENCE_STREAM_END;
-        }
-        break;
-    case STREAM_FAILED:
-        break;
+    if (status == STREAM_END && !persistence->is_streamed) {
+        status = STREAM_FAILED;
     }
-    persistence_stream_explain(persistence, error);
-    return PERSISTENCE_STREAM_FAILED;
+    if (status == STREAM_FAILED) {
+        persistence_stream_explain(persistence, error);
+    }
+    return status;
 }
 
 int persistence_share_stream(struct persistence *persistence, void (*end_reader)(void *context),
@@ -79,13 +71,12 @@ int persistence_share_stream(struct persistence *persistence, void (*end_reader)
     return stream_share(&persistence->stream);
 }
 
-enum persistence_stream persistence_look_stream(const struct persistence *persistence,
-                                                char *error) {
+enum stream_status persistence_look_stream(const struct persistence *persistence, char *error) {
     if (persistence_stream_is_lost(persistence)) {
         persistence_stream_explain(persistence, error);
-        return PERSISTENCE_STREAM_FAILED;
+        return STREAM_FAILED;
     }
-    return persistence->is_streamed ? PERSISTENCE_STREAM_END : PERSISTENCE_STREAM_WAITS;
+    return persistence->is_streamed ? STREAM_END : STREAM_WAITS;
 }
 
 bool persistence_stream_waits(const struct persistence *persistence) {
@@ -94,12 +85,8 @@ bool persistence_stream_waits(const struct persistence *persistence) {
            !persistence->snapshot.is_failed;
 }
 
-struct persistence_streamed persistence_streamed(const struct persistence *persistence) {
-    const struct snapshot_footer *footer = &persistence->snapshot.footer;
-    return (struct persistence_streamed){.group = footer->sequence,
-                                         .time_us = (int64_t)footer->time_us,
-                                         .board_count = footer->board_count,
-                                         .member_count = footer->member_count};
+const struct snapshot_footer *persistence_streamed(const struct persistence *persistence) {
+    return &persistence->snapshot.footer;
 }
 
 uint64_t persistence_stream_group(const struct persistence *persistence) {

@@ -136,16 +136,13 @@ static void received_begin_loading(struct received *received) {
         received->state = RECEIVED_FAILED;
         return;
     }
-    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    struct loading *loading =
+        loading_create(received->registry, &received->source, received->changed, received->context);
     if (loading == NULL) {
         received_fail(received, "out of memory", 0);
         return;
     }
-    loading->registry = received->registry;
     loading->is_copy = true;
-    loading->store = &received->source;
-    loading->changed = received->changed;
-    loading->context = received->context;
     received->loading = loading;
     if (!loading_init(loading, received->worker.async.loop)) {
         loading->worker.is_closed = true; /* by the time it is freed, in a later turn of the loop */
@@ -169,11 +166,7 @@ static void received_on_done(void *context) {
 
 /* ---- the interface ---- */
 
-struct received *received_create(uv_loop_t *loop, void (*changed)(void *context), void *context) {
-    struct received *received = memory_allocate_zeroed(sizeof *received);
-    if (received == NULL) {
-        return NULL;
-    }
+void received_init(struct received *received, void (*changed)(void *context), void *context) {
     received->changed = changed;
     received->context = context;
     received->fd = -1;
@@ -182,15 +175,17 @@ struct received *received_create(uv_loop_t *loop, void (*changed)(void *context)
     received->source.lock = -1;
     buffer_init(&received->filling, 0);
     buffer_init(&received->writing, 0);
-    if (!worker_init(&received->worker, loop, WORKER_AS_THE_LOOP, received_on_done, received)) {
-        memory_free(received);
-        return NULL;
-    }
-    return received;
 }
 
-bool received_begin(struct received *received, struct store *store, const struct registry *like) {
+bool received_begin(struct received *received, struct store *store, const struct registry *like,
+                    uv_loop_t *loop) {
     CHECK(received->state == RECEIVED_NONE && !received->is_clearing);
+    received->has_worker =
+        received->has_worker ||
+        worker_init(&received->worker, loop, WORKER_AS_THE_LOOP, received_on_done, received);
+    if (!received->has_worker) {
+        return false;
+    }
     received->registry = registry_create_beside(like);
     if (received->registry == NULL) {
         return false;
@@ -199,7 +194,6 @@ bool received_begin(struct received *received, struct store *store, const struct
     received->number = store_take_number(store);
     received->size = 0;
     received->is_made = true;
-    received->is_ended = false;
     received->is_given_up = false;
     received->is_adopted = false;
     received->is_kept = false;
@@ -364,16 +358,14 @@ void received_deinit(struct received *received) {
         received->state = RECEIVED_FAILED;
     }
     received_clear(received);
-    worker_deinit(&received->worker);
+    if (received->has_worker) {
+        worker_deinit(&received->worker);
+    }
 }
 
-void received_destroy(struct received *received) {
-    if (received == NULL) {
-        return;
-    }
+void received_free(struct received *received) {
     if (received->registry != NULL) {
         registry_destroy(received->registry);
     }
     memory_free(received->loading);
-    memory_free(received);
 }

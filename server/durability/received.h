@@ -1,20 +1,38 @@
-/* A full copy that a master sends: written to a file by a thread, loaded beside the keys, and made the
- * base. See persistence.h (enum received_state), which it belongs to.
+/* A full copy that a master sends, the bytes of a base: written to a file by a thread, loaded beside
+ * the keys, and made the base. Then the keys of both are exchanged.
  *
  *     socket --> filling --> writing --> leaderboard.<n>.base --> another registry --> the manifest
  *                (loop)      (thread)                    (loading.h)              (thread)
+ *
+ *     RECEIVING --received_end--> SYNCING --> LOADING --> LOADED --> ADOPTING --> ADOPTED
+ *          any of them but ADOPTING and ADOPTED  --> FAILED
+ *
+ * FAILED leaves everything as it was. Persistence begins it, adopts what is LOADED and clears it
+ * away (persistence_begin_receive); whoever reads the socket does the rest.
  *
  * It never waits for the disk: whoever reads the socket stops while received_is_full. */
 #ifndef SERVER_RECEIVED_H
 #define SERVER_RECEIVED_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/loading.h"
 #include "server/durability/persistence.h"
+
+enum received_state {
+    RECEIVED_NONE,
+    RECEIVED_RECEIVING,
+    RECEIVED_SYNCING,
+    RECEIVED_LOADING,
+    RECEIVED_LOADED, /* it waits until no save is going on */
+    RECEIVED_ADOPTING,
+    RECEIVED_ADOPTED,
+    RECEIVED_FAILED,
+};
 
 struct received {
     enum received_state state;
     struct worker worker;
+    bool has_worker; /* it is started when it is first needed */
     void (*changed)(void *context);
     void *context;
     struct store *store; /* borrowed; the thread's while ADOPTING */
@@ -22,7 +40,6 @@ struct received {
     uint64_t number;     /* of the file */
     int fd;              /* -1: it is not open */
     bool is_made;        /* there may be a file that the manifest does not name */
-    bool is_ended;       /* all bytes have come */
     uint64_t size;       /* written so far */
     struct store source; /* the file alone, for loading */
     struct loading *loading;
@@ -39,24 +56,27 @@ struct received {
     struct store_state new_state, old_state;
     int error_number; /* of the thread's job; 0: it is fine */
     const char *what;
-    char error[PERSISTENCE_ERROR_MAX];
+    char error[PERSISTENCE_ERROR_MAX]; /* FAILED: why */
 };
 
-/* changed is called on the loop when the thread is done. NULL: no memory, or no thread. */
-MUST_CHECK struct received *received_create(uv_loop_t *loop, void (*changed)(void *context),
-                                            void *context);
-/* Stop the thread; the loop turns once more before received_destroy. */
+/* A zeroed struct. changed is called on the loop when the thread is done. */
+void received_init(struct received *received, void (*changed)(void *context), void *context);
+/* Stop the thread; the loop turns once more before received_free. */
 void received_deinit(struct received *received);
-void received_destroy(struct received *received);
+void received_free(struct received *received);
 
-/* From RECEIVED_NONE. like: the registry it is to replace. false: no memory, and nothing changed. */
+/* From RECEIVED_NONE. like: the registry it is to replace. false: no memory or thread, and nothing changed. */
 MUST_CHECK bool received_begin(struct received *received, struct store *store,
-                               const struct registry *like);
+                               const struct registry *like, uv_loop_t *loop);
+/* The next bytes: copied. Errors show in the state. */
 void received_add(struct received *received, const char *at, size_t size);
+/* Should nothing more be received until the disk has taken some? The loop wakes then. */
 bool received_is_full(const struct received *received);
+/* All of it has come. */
 void received_end(struct received *received);
 /* Load, or clear away, for about budget_ns. true: there is more to do at once. */
 bool received_step(struct received *received, uint64_t budget_ns);
+/* How many bytes of it are loaded. */
 uint64_t received_loaded_size(const struct received *received);
 /* Make it the base, with a new journal behind it or none; from RECEIVED_LOADED, or again while it
  * is_kept. The job's result is in is_adopted, is_kept and error. */

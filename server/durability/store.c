@@ -1,8 +1,4 @@
-/* Opening, locking, and replacing the manifest. See store.h.
- *
- *     write leaderboard.manifest.new, sync it, sync the directory, rename, sync the directory
- *
- * The first sync of the directory is for the files that the new manifest names. */
+/* Opening, locking, and replacing the manifest. See store.h. */
 #include "server/durability/store.h"
 
 #include <errno.h>
@@ -184,32 +180,36 @@ bool store_parse_manifest(struct bytes text, struct store_state *state, char *er
 
 /* ---- setting ---- */
 
-static bool store_write_new_manifest(const struct store *store, const struct store_state *state) {
-    char text[STORE_MANIFEST_MAX];
-    size_t size = store_print_manifest(text, state);
-    int fd = disk_open(store->directory, MANIFEST_NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+enum store_set_status store_replace(int directory, const char *name, const char *text,
+                                    size_t size) {
+    char new_name[STORE_NAME_MAX];
+    snprintf(new_name, sizeof new_name, "%s.new", name);
+    int fd = disk_open(directory, new_name, O_WRONLY | O_CREAT | O_TRUNC, 0640);
     bool is_written = fd >= 0 && disk_write_all(fd, text, size) && disk_sync(fd);
     disk_close(fd);
-    return is_written && disk_sync_directory(store->directory);
-}
-
-static bool store_rename_manifest(const struct store *store) {
-    int result;
-    do {
-        result = disk->rename_at(store->directory, MANIFEST_NEW_NAME, STORE_MANIFEST_NAME);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
-}
-
-enum store_set_status store_set(struct store *store, const struct store_state *state) {
-    if (!store_write_new_manifest(store, state) || !store_rename_manifest(store)) {
+    bool is_renamed = false;
+    if (is_written && disk_sync_directory(directory)) {
+        int result;
+        do {
+            result = disk->rename_at(directory, new_name, name);
+        } while (result != 0 && errno == EINTR);
+        is_renamed = result == 0;
+    }
+    if (!is_renamed) {
         int error = errno;
-        disk->unlink_at(store->directory, MANIFEST_NEW_NAME);
+        disk->unlink_at(directory, new_name);
         errno = error;
         return STORE_SET_FAILED;
     }
-    if (!disk_sync_directory(store->directory)) {
-        return STORE_SET_UNKNOWN;
+    return disk_sync_directory(directory) ? STORE_SET : STORE_SET_UNKNOWN;
+}
+
+enum store_set_status store_set(struct store *store, const struct store_state *state) {
+    char text[STORE_MANIFEST_MAX];
+    size_t size = store_print_manifest(text, state);
+    enum store_set_status status = store_replace(store->directory, STORE_MANIFEST_NAME, text, size);
+    if (status != STORE_SET) {
+        return status;
     }
     store->state = *state;
     store->has_manifest = true;

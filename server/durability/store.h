@@ -139,6 +139,11 @@ enum store_set_status {
                         * until a later call returns STORE_SET. store->state: the old */
 };
 
+/* Replace a small file: name.new is written and synced, the directory is synced (for the files that
+ * a new manifest names), then name.new is renamed to name, and the directory synced. Not STORE_SET:
+ * errno says why. */
+MUST_CHECK enum store_set_status store_replace(int directory, const char *name, const char *text,
+                                               size_t size);
 /* Write a manifest that names these files. They must be complete and synced; their directory
  * entries are synced here. Not STORE_SET: errno says why. */
 MUST_CHECK enum store_set_status store_set(struct store *store, const struct store_state *state);

@@ -91,18 +91,13 @@ static void verify_print_manifest(struct checking *checking) {
 
 /* ---- the base ---- */
 
-static enum check_result verify_result_of_snapshot(enum snapshot_status status) {
-    return status == SNAPSHOT_END       ? CHECK_IS_WHOLE
-           : status == SNAPSHOT_DAMAGED ? CHECK_IS_DAMAGED
-                                        : CHECK_IS_UNKNOWN;
-}
-
-/* Read every block without decoding it. */
-static enum snapshot_status verify_read_blocks(struct snapshot_reader *reader) {
+/* Read every block without decoding it. This takes fd; the reader is to be closed. */
+static enum snapshot_status verify_read_blocks(struct snapshot_reader *reader, int fd,
+                                               const char *path) {
     size_t room = SNAPSHOT_BLOCK_SIZE;
     size_t size = 0;
+    enum snapshot_status status = snapshot_reader_open(reader, fd, path);
     char *raw = memory_allocate(room);
-    enum snapshot_status status = SNAPSHOT_BLOCK;
     while (raw != NULL && status == SNAPSHOT_BLOCK) {
         status = snapshot_reader_next(reader, raw, room, &size);
         if (status == SNAPSHOT_LARGER) {
@@ -128,8 +123,7 @@ static enum check_result verify_check_base(struct checking *checking) {
     if (fd < 0) {
         return number == 0 ? CHECK_IS_WHOLE : CHECK_IS_UNKNOWN;
     }
-    enum snapshot_status status = snapshot_reader_open(&reader, fd, checking->path);
-    status = status == SNAPSHOT_BLOCK ? verify_read_blocks(&reader) : status;
+    enum snapshot_status status = verify_read_blocks(&reader, fd, checking->path);
     if (status == SNAPSHOT_END) {
         fprintf(checking->out,
                 "%s: whole, %" PRIu64 " bytes, %" PRIu64 " boards, %" PRIu64
@@ -146,7 +140,9 @@ static enum check_result verify_check_base(struct checking *checking) {
                     ? "a backup cannot be repaired: take another one"
                     : "a base cannot be repaired: restore the directory from a backup");
     }
-    return verify_result_of_snapshot(status);
+    return status == SNAPSHOT_END       ? CHECK_IS_WHOLE
+           : status == SNAPSHOT_DAMAGED ? CHECK_IS_DAMAGED
+                                        : CHECK_IS_UNKNOWN;
 }
 
 /* ---- a journal ---- */
@@ -376,8 +372,7 @@ bool check_blocks(int fd, const char *path, struct snapshot_footer *footer, char
         snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
         return false;
     }
-    enum snapshot_status status = snapshot_reader_open(&reader, fd, path);
-    status = status == SNAPSHOT_BLOCK ? verify_read_blocks(&reader) : status;
+    enum snapshot_status status = verify_read_blocks(&reader, fd, path);
     *footer = reader.footer;
     snprintf(error, DISK_ERROR_MAX, "%s", reader.error);
     snapshot_reader_close(&reader);

@@ -149,21 +149,19 @@ static enum http_verdict http_check_login(void *context, struct http_login *logi
 
 static void http_ask_login(struct request *request) {
     struct http_exchange *exchange = request->exchange;
-    struct http_login_ask *login = http_login_create(exchange);
+    struct http_login_ask *login =
+        http_login_create(exchange, http_check_login, http_login_is_answered);
     if (login == NULL) {
-        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
-    if (!http_login_take_basic(exchange, &login->given)) {
+    if (!http_login_take_basic(login)) {
         login->verdict = HTTP_LOGIN_NEEDED;
         http_refuse_login(exchange, login);
         http_login_destroy(login);
         return;
     }
-    login->check = http_check_login;
-    login->done = http_login_is_answered;
     request->login = login;
-    http_login_ask(login, exchange);
+    http_login_ask(login);
 }
 
 /* ---- what comes ---- */

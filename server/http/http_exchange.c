@@ -114,27 +114,6 @@ enum MHD_Result http_exchange_send(struct http_exchange *exchange) {
 }
 /* ---- requests that wait ---- */
 
-void http_exchange_join(struct http_exchange **first, struct http_exchange *exchange) {
-    exchange->previous = NULL;
-    exchange->next = *first;
-    if (*first != NULL) {
-        (*first)->previous = exchange;
-    }
-    *first = exchange;
-}
-
-void http_exchange_part(struct http_exchange **first, struct http_exchange *exchange) {
-    if (exchange->previous != NULL) {
-        exchange->previous->next = exchange->next;
-    } else {
-        *first = exchange->next;
-    }
-    if (exchange->next != NULL) {
-        exchange->next->previous = exchange->previous;
-    }
-    exchange->next = exchange->previous = NULL;
-}
-
 bool http_exchange_is_waiting(const struct http_exchange *exchange) {
     return exchange->stage == HTTP_WAITS || exchange->stage == HTTP_DELAYED;
 }
@@ -149,7 +128,7 @@ static void http_exchange_wait_in(struct http_exchange *exchange, enum http_stag
     if (was_waiting) {
         return;
     }
-    http_exchange_join(&server->waiting_first, exchange);
+    LIST_JOIN(server->waiting_first, exchange);
 }
 
 void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms) {
@@ -169,7 +148,7 @@ void http_exchange_resume(struct http_exchange *exchange) {
 
 void http_exchange_ready(struct http_exchange *exchange) {
     if (http_exchange_is_waiting(exchange)) {
-        http_exchange_part(&exchange->server->waiting_first, exchange);
+        LIST_PART(exchange->server->waiting_first, exchange);
     }
     exchange->stage = HTTP_READY;
     http_exchange_resume(exchange);

@@ -2,46 +2,25 @@
 #include "server/http/http_server.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/system/listen.h"
 
 enum { BACKLOG = 256 };
 
 int http_listen(const char *family, const char *address, int64_t port, char *error) {
-    char service[16];
-    const char *host = strcmp(address, "*") == 0     ? "0.0.0.0"
-                       : strcmp(address, "::*") == 0 ? "::"
-                                                     : address;
-    struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int on = 1;
-    snprintf(service, sizeof service, "%lld", (long long)port);
-    int status = getaddrinfo(host, service, &hints, &found);
-    if (status != 0) {
+    struct listen_failure failure;
+    int fd = listen_tcp(address, port, BACKLOG, &failure);
+    if (fd < 0 && failure.code == 0) {
         snprintf(error, HTTP_ERROR_MAX, "%s-bind: cannot listen on address %.100s: %s", family,
-                 address, gai_strerror(status));
-        return -1;
-    }
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool is_bound = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-                    (found->ai_family != AF_INET6 ||
-                     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
-                    bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
-    int code = errno;
-    freeaddrinfo(found);
-    if (!is_bound) {
+                 address, failure.reason);
+    } else if (fd < 0) {
         snprintf(error, HTTP_ERROR_MAX, "%s-port: cannot listen on address %.100s port %lld: %s%s",
-                 family, address, (long long)port, strerror(code),
-                 code == EADDRINUSE ? "; another program listens there: choose another port" : "");
-        if (fd >= 0) {
-            close(fd);
-        }
-        return -1;
+                 family, address, (long long)port, failure.reason,
+                 failure.code == EADDRINUSE ? "; another program listens there: choose another port"
+                                            : "");
     }
     return fd;
 }

@@ -3,20 +3,6 @@
 
 #include <string.h>
 
-struct http_login_ask *http_login_create(const struct http_exchange *exchange) {
-    struct http_login_ask *login = memory_allocate_zeroed(sizeof *login);
-    if (login != NULL) {
-        login->given.is_local = http_exchange_peer(exchange, login->given.address);
-        login->given.is_client_local = http_exchange_is_local(exchange);
-        login->given.is_secure = http_server_is_secure(exchange->server);
-    }
-    return login;
-}
-
-bool http_login_take_basic(const struct http_exchange *exchange, struct http_login *given) {
-    return http_exchange_credentials(exchange, given->user, given->password, &given->has_password);
-}
-
 static bool http_login_answer(void *context, struct ask *ask) {
     struct http_login_ask *login = (struct http_login_ask *)ask;
     login->verdict = login->check(context, &login->given);
@@ -31,11 +17,34 @@ static void http_login_done(void *context, struct ask *ask) {
     http_login_destroy(login);
 }
 
-void http_login_ask(struct http_login_ask *login, struct http_exchange *exchange) {
+struct http_login_ask *
+http_login_create(struct http_exchange *exchange,
+                  enum http_verdict (*check)(void *engine_context, struct http_login *login),
+                  void (*done)(void *context, struct http_login_ask *login)) {
+    struct http_login_ask *login = memory_allocate_zeroed(sizeof *login);
+    if (login == NULL) {
+        http_exchange_refuse(exchange, 503, "out of memory\n");
+        return NULL;
+    }
     login->ask = (struct ask){.answer = http_login_answer, .done = http_login_done};
     login->exchange = exchange;
-    http_exchange_wait(exchange, HTTP_ASK_LIMIT_MS);
-    http_server_ask(exchange->server, &login->ask);
+    login->check = check;
+    login->done = done;
+    login->given.is_local = http_exchange_peer(exchange, login->given.address);
+    login->given.is_client_local = http_exchange_is_local(exchange);
+    login->given.is_secure = http_server_is_secure(exchange->server);
+    return login;
+}
+
+bool http_login_take_basic(struct http_login_ask *login) {
+    struct http_login *given = &login->given;
+    return http_exchange_credentials(login->exchange, given->user, given->password,
+                                     &given->has_password);
+}
+
+void http_login_ask(struct http_login_ask *login) {
+    http_exchange_wait(login->exchange, HTTP_ASK_LIMIT_MS);
+    http_server_ask(login->exchange->server, &login->ask);
 }
 
 void http_login_leave(struct http_login_ask *login) {

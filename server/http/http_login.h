@@ -36,14 +36,16 @@ struct http_login_ask {
     void (*done)(void *context, struct http_login_ask *login);
 };
 
-/* With who it is filled in. NULL: out of memory. */
-MUST_CHECK struct http_login_ask *http_login_create(const struct http_exchange *exchange);
+/* One that has the client filled in; check and done as in the struct. NULL: out of memory, which is replied. */
+struct http_login_ask *http_login_create(struct http_exchange *exchange,
+                                         enum http_verdict (*check)(void *engine_context,
+                                                                    struct http_login *login),
+                                         void (*done)(void *context, struct http_login_ask *login));
 /* Take user and password of HTTP Basic. false: what was given fits no user. */
-MUST_CHECK bool http_login_take_basic(const struct http_exchange *exchange,
-                                      struct http_login *given);
+MUST_CHECK bool http_login_take_basic(struct http_login_ask *login);
 /* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
  * login is freed. */
-void http_login_ask(struct http_login_ask *login, struct http_exchange *exchange);
+void http_login_ask(struct http_login_ask *login);
 /* The request is over. login: NULL: none. */
 void http_login_leave(struct http_login_ask *login);
 /* Forgets the password, and frees. */

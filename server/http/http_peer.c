@@ -12,7 +12,7 @@
 #include "server/http/http_header.h"
 #include "server/http/http_server_parts.h"
 
-enum { SILENT_MS = 200, NETWORK_V6_SIZE = 8, V4_PREFIX_SIZE = 12 };
+enum { SILENT_MS = 200, NETWORK_V6_SIZE = 8 };
 
 int64_t http_server_now(const struct http_server *server) {
     return (int64_t)uv_now(&server->loop);
@@ -27,47 +27,12 @@ void http_peer_begin_phase(struct http_server *server, struct http_peer *peer, i
 
 /* ---- addresses ---- */
 
-/* false: it has none that counts. */
-static bool http_peer_take_address(const struct sockaddr *from,
-                                   uint8_t address[SUBNET_ADDRESS_SIZE]) {
-    memset(address, 0, SUBNET_ADDRESS_SIZE);
-    if (from == NULL) {
-        return false;
-    }
-    if (from->sa_family == AF_INET) {
-        subnet_map_v4(&((const struct sockaddr_in *)(const void *)from)->sin_addr, address);
-    } else if (from->sa_family == AF_INET6) {
-        memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr,
-               SUBNET_ADDRESS_SIZE);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool http_peer_is_v4(const uint8_t *address) {
-    static const uint8_t prefix[V4_PREFIX_SIZE] = {[10] = 0xff, [11] = 0xff};
-    return memcmp(address, prefix, sizeof prefix) == 0;
-}
-
-static bool http_peer_is_of_this_machine(const uint8_t *address) {
-    static const uint8_t loopback[SUBNET_ADDRESS_SIZE] = {[15] = 1};
-    return http_peer_is_v4(address) ? address[V4_PREFIX_SIZE] == 127
-                                    : memcmp(address, loopback, sizeof loopback) == 0;
-}
-
 static bool http_peer_is_same_client(const uint8_t *a, const uint8_t *b) {
-    return memcmp(a, b, http_peer_is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
+    return memcmp(a, b, subnet_is_v4(a) ? SUBNET_ADDRESS_SIZE : NETWORK_V6_SIZE) == 0;
 }
 
 static bool http_peer_is_proxy(const struct http_server *server, const uint8_t *address) {
-    const struct http_server_options *options = &server->options;
-    for (unsigned i = 0; i < options->proxy_count; i++) {
-        if (subnet_has(&options->proxies[i], address)) {
-            return true;
-        }
-    }
-    return false;
+    return subnet_list_has(server->options.proxies, server->options.proxy_count, address);
 }
 
 /* Of those that count; excess: of those that do not, in place of that. */
@@ -82,7 +47,7 @@ static unsigned http_peer_count_of(const struct http_server *server, const uint8
 }
 
 static bool http_peer_is_limited(const struct http_server *server, const uint8_t *client) {
-    return server->options.address_connections_max > 0 && !http_peer_is_of_this_machine(client) &&
+    return server->options.address_connections_max > 0 && !subnet_is_loopback(client) &&
            !http_peer_is_proxy(server, client);
 }
 
@@ -97,8 +62,7 @@ enum MHD_Result http_peer_accept(void *context, const struct sockaddr *from, soc
     const struct http_server *server = context;
     uint8_t address[SUBNET_ADDRESS_SIZE];
     (void)size;
-    bool is_refused = http_peer_take_address(from, address) &&
-                      http_peer_has_enough(server, address) &&
+    bool is_refused = subnet_take_address(from, address) && http_peer_has_enough(server, address) &&
                       http_peer_count_of(server, address, true) >= HTTP_EXCESS_MAX;
     return is_refused ? MHD_NO : MHD_YES;
 }
@@ -115,31 +79,19 @@ static void http_peer_begin(struct http_server *server, struct MHD_Connection *c
         return;
     }
     peer->fd = socket->connect_fd;
-    bool has_address =
-        http_peer_take_address(from != NULL ? from->client_addr : NULL, peer->address);
+    bool has_address = subnet_take_address(from != NULL ? from->client_addr : NULL, peer->address);
     memcpy(peer->client, peer->address, sizeof peer->client);
     peer->is_proxy = has_address && http_peer_is_proxy(server, peer->address);
     peer->is_excess = has_address && http_peer_has_enough(server, peer->address);
     peer->is_counted = !peer->is_excess && !peer->is_proxy;
     http_peer_begin_phase(server, peer, HTTP_REQUEST_LIMIT_MS);
-    peer->next = server->peer_first;
-    if (server->peer_first != NULL) {
-        server->peer_first->previous = peer;
-    }
-    server->peer_first = peer;
+    LIST_JOIN(server->peer_first, peer);
     server->peer_count++;
     *own = peer;
 }
 
 static void http_peer_end(struct http_server *server, struct http_peer *peer) {
-    if (peer->previous != NULL) {
-        peer->previous->next = peer->next;
-    } else {
-        server->peer_first = peer->next;
-    }
-    if (peer->next != NULL) {
-        peer->next->previous = peer->previous;
-    }
+    LIST_PART(server->peer_first, peer);
     server->peer_count--;
     memory_free(peer);
 }
@@ -214,15 +166,14 @@ bool http_exchange_peer(const struct http_exchange *exchange, char *text) {
     memcpy(client.address, peer->client, sizeof client.address);
     subnet_print(&client, shown);
     snprintf(text, HTTP_ADDRESS_MAX, "%s", shown);
-    return http_peer_is_of_this_machine(peer->address);
+    return subnet_is_loopback(peer->address);
 }
 
 bool http_exchange_is_local(const struct http_exchange *exchange) {
     static const char *const names[] = {HTTP_FORWARDED_FOR, "Forwarded", "X-Real-IP",
                                         "X-Forwarded-Host"};
     const struct http_peer *peer = exchange->peer;
-    if (peer == NULL || !http_peer_is_of_this_machine(peer->address) ||
-        !http_peer_is_of_this_machine(peer->client)) {
+    if (peer == NULL || !subnet_is_loopback(peer->address) || !subnet_is_loopback(peer->client)) {
         return false;
     }
     for (size_t i = 0; !peer->is_proxy && i < sizeof names / sizeof names[0]; i++) {

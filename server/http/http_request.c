@@ -168,9 +168,9 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **o
         handler->leave(handler->context, exchange);
     }
     if (http_exchange_is_waiting(exchange)) {
-        http_exchange_part(&server->waiting_first, exchange);
+        LIST_PART(server->waiting_first, exchange);
     } else if (exchange->stage == HTTP_STREAMS) {
-        http_exchange_part(&server->stream_first, exchange);
+        LIST_PART(server->stream_first, exchange);
         server->stream_count--;
     }
     http_text_release(exchange->sending);

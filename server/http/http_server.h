@@ -23,9 +23,9 @@
 
 #include <uv.h>
 
+#include "codec/buffer.h"
 #include "codec/check.h"
 #include "codec/subnet.h"
-#include "protocol/buffer.h"
 #include "server/http/ask.h"
 
 enum {

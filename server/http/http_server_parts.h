@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 #include <stdarg.h>
 
+#include "codec/list.h"
 #include "server/http/http_server.h"
 
 #define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
@@ -84,8 +85,6 @@ void http_request_end(void *server, struct MHD_Connection *connection, void **ex
 /* ---- replies ---- */
 
 bool http_exchange_is_waiting(const struct http_exchange *exchange);
-void http_exchange_join(struct http_exchange **first, struct http_exchange *exchange);
-void http_exchange_part(struct http_exchange **first, struct http_exchange *exchange);
 void http_exchange_resume(struct http_exchange *exchange);
 void http_exchange_add_headers(const struct http_exchange *exchange, struct MHD_Response *response);
 enum MHD_Result http_exchange_send(struct http_exchange *exchange);

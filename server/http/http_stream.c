@@ -34,9 +34,9 @@ bool http_exchange_stream(struct http_exchange *exchange) {
         return false;
     }
     if (http_exchange_is_waiting(exchange)) {
-        http_exchange_part(&server->waiting_first, exchange);
+        LIST_PART(server->waiting_first, exchange);
     }
-    http_exchange_join(&server->stream_first, exchange);
+    LIST_JOIN(server->stream_first, exchange);
     server->stream_count++;
     exchange->stage = HTTP_STREAMS;
     exchange->reply.content_type = "text/event-stream; charset=utf-8";

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "codec/subnet.h"
 #include "server/dispatch/command.h"
 #include "server/system/log.h"
 
@@ -210,8 +211,9 @@ static bool connection_has_news(const struct connection *connection) {
 }
 
 /* Without output. false: no memory. */
-static bool connection_send_message(const struct transport_message *message) {
-    struct network *network = message->transport->network;
+static bool connection_send_message(const struct connection *connection,
+                                    const struct transport_message *message) {
+    struct network *network = connection->network;
     if (!network->has_thread) {
         transport_apply(message->transport, message, NULL);
         return true;
@@ -235,8 +237,8 @@ static void connection_tell(struct connection *connection) {
         return;
     }
     connection_fill_message(connection, &message);
-    message.is_report_wanted &= connection->transport.network->has_thread;
-    if (connection_send_message(&message)) {
+    message.is_report_wanted &= connection->network->has_thread;
+    if (connection_send_message(connection, &message)) {
         connection_note_told(connection);
     } else {
         connection_try_again(connection);
@@ -248,7 +250,7 @@ static void connection_tell_close(struct connection *connection) {
         .transport = &connection->transport,
         .is_closed = true,
     };
-    connection->is_close_told = connection_send_message(&message);
+    connection->is_close_told = connection_send_message(connection, &message);
     if (!connection->is_close_told) {
         connection_try_again(connection);
     }
@@ -258,7 +260,7 @@ static void connection_tell_close(struct connection *connection) {
 static bool connection_tell_all(struct connection *connection, struct transport_message message) {
     message.transport = &connection->transport;
     connection_fill_message(connection, &message);
-    bool is_told = connection_send_message(&message);
+    bool is_told = connection_send_message(connection, &message);
     if (is_told) {
         connection_note_told(connection);
     }
@@ -285,15 +287,10 @@ void connection_print_address(const union socket_address *address, char out[SESS
     }
 }
 
+/* Not of IP: of a unix socket. */
 static bool connection_is_loopback(const union socket_address *address) {
-    if (address->any.sa_family == AF_INET) {
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-    }
-    if (address->any.sa_family == AF_INET6) {
-        const struct in6_addr *v6 = &address->v6.sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
-    }
-    return true;
+    uint8_t bytes[SUBNET_ADDRESS_SIZE];
+    return !subnet_take_address(&address->any, bytes) || subnet_is_loopback(bytes);
 }
 
 static bool connection_is_full(const struct server *server) {
@@ -343,7 +340,8 @@ static struct connection *connection_create(struct tick *tick, const struct acce
     connection->known_at_ms = tick->server->clock.monotonic_ms;
     connection->transport.session = &connection->session;
     connection->transport.fd = accepted->fd;
-    connection->transport.network = tick_least_network(tick);
+    connection->network = tick_least_network(tick);
+    connection->transport.intake = &connection->network->intake;
     connection->is_tls = accepted->is_tls;
     connection->is_shaking = accepted->is_tls;
     if (accepted->is_tls) {
@@ -397,7 +395,7 @@ bool connection_open(struct tick *tick, const struct accepted *accepted) {
         memory_free(connection);
         return connection_refuse(tick, accepted, "-ERR out of memory\r\n");
     }
-    connection->transport.network->client_count++;
+    connection->network->client_count++;
     if (text != NULL) {
         connection_refuse_later(connection, text);
     }
@@ -440,7 +438,7 @@ void connection_close(struct connection *connection, const char *reason) {
     server->stats.connections_closed++;
     session_deinit(session);
     transaction_clear(&connection->held);
-    connection->transport.network->client_count--;
+    connection->network->client_count--;
     connection_tell_close(connection);
 }
 
@@ -654,7 +652,7 @@ static bool connection_write_output(struct connection *connection, size_t sendab
     struct session *session = &connection->session;
     size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
     ssize_t written = transport_write(&connection->transport, session->output.at, size);
-    network_count_call(&connection->transport.network->writes);
+    intake_count_call(&connection->transport.intake->writes);
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
         connection_close(connection, "connection lost");
         return false;
@@ -696,7 +694,7 @@ static void connection_hand_over(struct connection *connection, size_t sendable)
     bool is_copied = sendable <= REPLIES_COPIED_MAX;
     char *bytes = NULL;
     struct transport_message *message =
-        network_message(transport->network, transport, is_copied ? sendable : 0, &bytes);
+        network_message(connection->network, transport, is_copied ? sendable : 0, &bytes);
     if (message == NULL) {
         connection_try_again(connection);
         return;
@@ -724,7 +722,7 @@ bool connection_flush(struct connection *connection) {
     struct buffer *output = &session->output;
     size_t sendable = connection_sendable_size(connection);
     if (sendable > 0 && !output->is_broken) {
-        if (connection->transport.network->has_thread) {
+        if (connection->network->has_thread) {
             connection_hand_over(connection, sendable);
         } else if (!connection_write_output(connection, sendable)) {
             return false;
@@ -779,7 +777,7 @@ void connection_finish(struct connection *connection) {
     }
     connection_tell(connection);
     client_memory_count(&connection->tick->server->sessions.memory, session);
-    if (!connection->transport.network->has_thread) {
+    if (!connection->network->has_thread) {
         transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
     }
 }

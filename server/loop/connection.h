@@ -37,6 +37,7 @@ struct connection_wait {
 struct connection {
     struct session session; /* first: every session of the loop is embedded in a connection */
     struct tick *tick;
+    struct network *network;             /* of the transport */
     struct connection *next[TICK_LISTS]; /* in the tick's lists */
     uint32_t queued;                     /* requests in the queue yet to run */
     uint32_t entry_count;                /* queue entries that refer to it, including void ones */

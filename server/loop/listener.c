@@ -13,19 +13,11 @@
 #include <unistd.h>
 
 #include "server/loop/connection.h"
+#include "server/system/listen.h"
 #include "server/system/log.h"
 #include "server/system/service.h"
 
 enum { SOCKET_MODE_MASK = 0777, PROXY_HEADER_LIMIT_MS = 5000 };
-
-/* Do its clients begin with a PROXY header? name: a word of bind, or "unixsocket". */
-static bool listener_is_proxied(const struct settings *settings, const char *name) {
-    uint32_t i = 0;
-    while (i < settings->proxied_count && strcmp(settings->proxied[i], name) != 0) {
-        i++;
-    }
-    return i < settings->proxied_count;
-}
 
 /* Returns where its address is to be written, as shown in the log. */
 static char *listener_add(struct listeners *listeners, int fd, const struct settings *settings,
@@ -33,7 +25,7 @@ static char *listener_add(struct listeners *listeners, int fd, const struct sett
     char *address = listeners->addresses[listeners->acceptor.socket_count];
     bool is_unix_socket = strcmp(name, "unixsocket") == 0;
     struct acceptor_socket *socket = acceptor_add(&listeners->acceptor, fd, is_unix_socket);
-    socket->is_proxied = listener_is_proxied(settings, name);
+    socket->is_proxied = settings_has_address(&settings->proxied, name);
     socket->is_tls = is_tls;
     return address;
 }
@@ -45,35 +37,14 @@ static bool listener_is_absent_address(int code) {
            code == ESOCKTNOSUPPORT || code == EPFNOSUPPORT;
 }
 
-/* Listen at one resolved address. -1: see errno. */
-static int listener_listen_at(const struct addrinfo *info, int backlog) {
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return -1;
+static void listener_explain_tcp(const char *name, long long port,
+                                 const struct listen_failure *failure, char *error) {
+    int code = failure->code;
+    if (code == 0) {
+        snprintf(error, SETTING_ERROR_MAX, "cannot listen on address %s: %s", name,
+                 failure->reason);
+        return;
     }
-    int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (info->ai_family == AF_INET6) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    }
-    if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, backlog) != 0) {
-        int code = errno;
-        close(fd);
-        errno = code;
-        return -1;
-    }
-    return fd;
-}
-
-/* "*" and "::*" stand for all addresses of their family. */
-static const char *listener_host_of(const char *name) {
-    if (strcmp(name, "*") == 0) {
-        return "0.0.0.0";
-    }
-    return strcmp(name, "::*") == 0 ? "::" : name;
-}
-
-static void listener_explain_tcp(const char *name, long long port, int code, char *error) {
     const char *advice = "";
     if (code == EADDRINUSE) {
         advice = "; another program listens there: stop it, or choose another port";
@@ -83,36 +54,22 @@ static void listener_explain_tcp(const char *name, long long port, int code, cha
         advice = "; no such address on this machine ('-' in front of it makes it optional)";
     }
     snprintf(error, SETTING_ERROR_MAX, "cannot listen on address %s port %lld: %s%s", name, port,
-             strerror(code), advice);
+             failure->reason, advice);
 }
 
 static bool listener_open_tcp(struct listeners *listeners, const char *bind,
                               const struct settings *settings, bool is_tls, char *error) {
-    long long number = is_tls ? settings->tls_port : settings->port;
+    long long port = is_tls ? settings->tls_port : settings->port;
     bool is_optional = bind[0] == '-';
     const char *name = is_optional ? bind + 1 : bind;
-    char port[16];
-    snprintf(port, sizeof port, "%lld", number);
-    struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int status = getaddrinfo(listener_host_of(name), port, &hints, &found);
-    if (status != 0) {
-        snprintf(error, SETTING_ERROR_MAX, "cannot listen on address %s: %s", name,
-                 gai_strerror(status));
-        return is_optional;
-    }
-    int fd = -1;
-    for (struct addrinfo *info = found; info != NULL && fd < 0; info = info->ai_next) {
-        fd = listener_listen_at(info, (int)settings->tcp_backlog);
-    }
-    int code = errno;
-    freeaddrinfo(found);
+    struct listen_failure failure;
+    int fd = listen_tcp(name, port, (int)settings->tcp_backlog, &failure);
     if (fd < 0) {
-        listener_explain_tcp(name, number, code, error);
-        return is_optional && listener_is_absent_address(code);
+        listener_explain_tcp(name, port, &failure, error);
+        return is_optional && (failure.code == 0 || listener_is_absent_address(failure.code));
     }
     snprintf(listener_add(listeners, fd, settings, bind, is_tls), LISTENER_ADDRESS_MAX,
-             "%.100s port %s%s", name, port, is_tls ? " tls" : "");
+             "%.100s port %lld%s", name, port, is_tls ? " tls" : "");
     return true;
 }
 
@@ -266,13 +223,13 @@ static bool listener_take_all(struct listeners *listeners, const struct settings
 
 static bool listener_open_all(struct listeners *listeners, const struct settings *settings,
                               char *error) {
-    for (uint32_t i = 0; settings->port != 0 && i < settings->bind_count; i++) {
-        if (!listener_open_tcp(listeners, settings->bind[i], settings, false, error)) {
+    for (uint32_t i = 0; settings->port != 0 && i < settings->bind.count; i++) {
+        if (!listener_open_tcp(listeners, settings->bind.at[i], settings, false, error)) {
             return false;
         }
     }
-    for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind_count; i++) {
-        if (!listener_open_tcp(listeners, settings->bind[i], settings, true, error)) {
+    for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind.count; i++) {
+        if (!listener_open_tcp(listeners, settings->bind.at[i], settings, true, error)) {
             return false;
         }
     }

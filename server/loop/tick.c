@@ -6,6 +6,7 @@
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/replication/failover.h"
+#include "server/replication/replicator.h"
 #include "server/system/log.h"
 
 enum {
@@ -359,7 +360,7 @@ static void tick_on_check(uv_check_t *check) {
         tick_take_news(tick, false);
     }
     if (tick->replicator != NULL) {
-        tick->replicate_close(tick->replicator);
+        replicator_close_tick(tick->replicator);
     }
     tick->is_feeding = true;
     if (server->persistence != NULL) {
@@ -404,7 +405,7 @@ static void tick_on_second(uv_timer_t *timer) {
         persistence_second(server->persistence);
     }
     if (tick->replicator != NULL) {
-        tick->replicate_second(tick->replicator);
+        replicator_second(tick->replicator);
         tick_set_idle(tick, true); /* what it has to say leaves with a tick */
     }
     audit_second(server);

@@ -93,14 +93,7 @@ struct tick {
     /* The listening sockets, or NULL. From tick_init on they are the first network's. */
     struct acceptor *acceptor;
     const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
-    /* The machinery of replication: called in every tick before the first command, before the
-     * tick's group is complete, and when it is (true: there is more to do at once), and once a
-     * second. NULL: none. */
-    struct replicator *replicator;
-    bool (*replicate_begin)(struct replicator *replicator);
-    void (*replicate_close)(struct replicator *replicator);
-    bool (*replicate_end)(struct replicator *replicator);
-    void (*replicate_second)(struct replicator *replicator);
+    struct replicator *replicator;  /* NULL: none */
     /* Called by tick_release_answers, for answers that wait elsewhere. NULL: there are none. */
     void (*release_others)(void *others);
     void *others;

@@ -264,8 +264,8 @@ void tick_note_networks(struct tick *tick) {
         struct network *network = &tick->networks[i];
         stats->networks[i] = (struct stats_network){
             .client_count = network->client_count,
-            .reads = atomic_load_explicit(&network->reads, memory_order_relaxed),
-            .writes = atomic_load_explicit(&network->writes, memory_order_relaxed),
+            .reads = atomic_load_explicit(&network->intake.reads, memory_order_relaxed),
+            .writes = atomic_load_explicit(&network->intake.writes, memory_order_relaxed),
         };
     }
 }

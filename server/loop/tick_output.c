@@ -6,6 +6,7 @@
 #include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/loop/shown.h"
+#include "server/replication/replicator.h"
 
 enum {
     LENT_CAPACITY_MAX = 256 * 1024,
@@ -216,20 +217,20 @@ bool tick_finish_pushed(struct tick *tick) {
 }
 
 bool tick_begin_replication(struct tick *tick) {
-    return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
+    return tick->replicator != NULL && replicator_begin_tick(tick->replicator);
 }
 
 bool tick_end_replication(struct tick *tick) {
     if (tick->replicator == NULL) {
         return false;
     }
-    bool has_more = tick->replicate_end(tick->replicator);
+    bool has_more = replicator_end_tick(tick->replicator);
     struct replica *replica = tick->server->replication.replicas;
     while (replica != NULL) {
         struct replica *next = replica->next; /* finishing may close this one */
         struct connection *connection = connection_of(replica->session);
         if (replica->session->output.size > 0) {
-            struct network *network = connection->transport.network;
+            struct network *network = connection->network;
             tick_output_finish(connection);
             has_more |= network->has_thread && network_push(network);
         }

@@ -1,7 +1,7 @@
 /* The table of metrics, and how it is printed. See metrics.h.
  *
- * A family is one row: its name, what it is, and where its values come from: a field of the figures, or of each
- * command, database, replica or thread, or a function that writes the samples.
+ * A family is one row: its name, what it is, and which field of the figures, or of each command, database, replica or
+ * thread, its values are. Rows without a name are further samples of the family before them.
  *
  *     family                          OpenMetrics                     Prometheus
  *     counter leaderboard_x           # TYPE leaderboard_x counter    # TYPE leaderboard_x_total counter
@@ -19,35 +19,57 @@
 
 enum kind { COUNTER, GAUGE, HISTOGRAM, INFO };
 
-struct page {
-    const struct figures *figures;
-    enum metrics_format format;
-    struct buffer *out;
-    const struct family *family; /* being printed */
-};
-
 /* One sample, or one for each of these, where it is the label. */
-enum per { PER_SERVER, PER_COMMAND, PER_DATABASE, PER_REPLICA, PER_THREAD };
+enum per {
+    PER_SERVER,
+    PER_SCRAPE, /* the same, of what the figures do not have */
+    PER_COMMAND,
+    PER_ERROR,
+    PER_DATABASE,
+    PER_REPLICA,
+    PER_SYNC_STATE,
+    PER_THREAD,
+};
 static const char *const label_of[] = {
-    [PER_COMMAND] = "command",
-    [PER_DATABASE] = "database",
-    [PER_REPLICA] = "replica",
-    [PER_THREAD] = "thread",
+    [PER_COMMAND] = "command", [PER_ERROR] = "prefix",     [PER_DATABASE] = "database",
+    [PER_REPLICA] = "replica", [PER_SYNC_STATE] = "state", [PER_THREAD] = "thread",
 };
 
 struct family {
-    const char *name; /* NULL: a heading of the docs */
+    const char *name; /* NULL: a heading of the docs, or a further sample of the family before */
     enum kind kind;
     const char *help;
-    const char *title;
-    /* Either a field, of the figures or of each of these ... */
+    /* A field of the figures, or of each of these. */
     uint32_t offset;
-    enum field_type { FIELD_NONE, FIELD_U64, FIELD_I64, FIELD_U32, FIELD_BOOL } type;
+    enum field_type {
+        FIELD_U64,
+        FIELD_I64,
+        FIELD_U32,
+        FIELD_BOOL,
+        FIELD_OPTIONAL, /* int64_t; negative: there is no sample */
+        FIELD_DURATIONS,
+    } type;
     uint32_t per_unit; /* so many of the field's units are one of the metric's: 1000000 for us */
     enum per per;
-    /* ... or a function. */
-    void (*write)(struct page *page);
-    const char *labels; /* that it writes, for the docs: "`command`" */
+    const char *label; /* a further one, with its value: "mode=\"user\"" */
+    const char *title;
+};
+
+/* What the figures do not have as a field. */
+struct scrape {
+    uint64_t one, memory_used, memory_peak, resident, cpu_ns, unsynced;
+    uint64_t loaded; /* of 10000 */
+    int64_t link_up, link_down_ms;
+    uint64_t is_state[SYNC_STATES];
+};
+
+struct page {
+    const struct figures *figures;
+    struct scrape scrape;
+    enum metrics_format format;
+    struct buffer *out;
+    const struct family *family; /* being printed */
+    const struct family *sample; /* the same, or the row of a further sample */
 };
 
 /* ---- printing ---- */
@@ -84,156 +106,110 @@ static void metrics_put_value(struct page *page, bool is_negative, uint64_t valu
                 (unsigned long long)rest);
 }
 
-static void metrics_put_name(struct page *page, const char *label, const char *text) {
-    const struct family *family = page->family;
-    metrics_put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
-    if (label != NULL) {
-        metrics_put(page, "{%s=\"%s\"}", label, text);
-    }
-}
+enum { LABELS_MAX = 256 };
 
-/* A sample of the family being printed: "leaderboard_keys{database="0"} 7". label NULL: none. */
-static void metrics_put_sample(struct page *page, const char *label, const char *text,
-                               uint64_t value, uint32_t per_unit) {
-    metrics_put_name(page, label, text);
-    metrics_put_value(page, false, value, per_unit);
-}
-
-/* The family's field of an object, as a sample. */
-static void metrics_put_field(struct page *page, const void *object, const char *text) {
-    const struct family *family = page->family;
-    const char *at = (const char *)object + family->offset;
-    const char *label = label_of[family->per];
-    uint64_t u64 = 0;
-    int64_t i64 = 0;
-    uint32_t u32 = 0;
-    switch (family->type) {
-    case FIELD_U64:
-        memcpy(&u64, at, sizeof u64);
-        break;
-    case FIELD_I64:
-        memcpy(&i64, at, sizeof i64);
-        u64 = i64 < 0 ? 0 - (uint64_t)i64 : (uint64_t)i64;
-        break;
-    case FIELD_U32:
-        memcpy(&u32, at, sizeof u32);
-        u64 = u32;
-        break;
-    case FIELD_BOOL:
-        u64 = *at != 0;
-        break;
-    case FIELD_NONE:
-        break;
-    }
-    metrics_put_name(page, label, text);
-    metrics_put_value(page, i64 < 0, u64, family->per_unit);
-}
-
-static void metrics_put_commands(struct page *page) {
-    for (uint32_t i = 0; i < page->figures->stats.command_count; i++) {
-        const struct stats_command *command = &page->figures->commands[i];
-        if (command->calls.count > 0 || command->rejected_calls > 0) {
-            metrics_put_field(page, command, command_full_name(i));
-        }
-    }
-}
-
-/* Those that have keys, and the first. */
-static void metrics_put_databases(struct page *page) {
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        const struct figures_database *database = &page->figures->databases[i];
-        char name[16];
-        snprintf(name, sizeof name, "%u", i);
-        if (i == 0 || database->keys > 0) {
-            metrics_put_field(page, database, name);
-        }
-    }
-}
-
-static void metrics_put_replicas(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    for (uint32_t i = 0; i < figures->shown; i++) {
-        metrics_put_field(page, &figures->shown_replicas[i], figures->shown_replicas[i].address);
-    }
-}
-
-static void metrics_put_threads(struct page *page) {
-    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "%u", i);
-        metrics_put_field(page, &page->figures->stats.networks[i], name);
-    }
-}
-
-static void metrics_put_fields(struct page *page) {
-    switch (page->family->per) {
-    case PER_SERVER:
-        metrics_put_field(page, page->figures, NULL);
-        break;
-    case PER_COMMAND:
-        metrics_put_commands(page);
-        break;
-    case PER_DATABASE:
-        metrics_put_databases(page);
-        break;
-    case PER_REPLICA:
-        metrics_put_replicas(page);
-        break;
-    case PER_THREAD:
-        metrics_put_threads(page);
-        break;
+/* The labels of the sample without their braces: "thread=\"0\",call=\"read\"". */
+static void metrics_print_labels(const struct family *sample, const char *value,
+                                 char labels[LABELS_MAX]) {
+    const char *more = sample->label != NULL ? sample->label : "";
+    const char *name = label_of[sample->per];
+    if (name == NULL) {
+        snprintf(labels, LABELS_MAX, "%s", more);
+    } else {
+        snprintf(labels, LABELS_MAX, "%s=\"%s\"%s%s", name, value, more[0] != '\0' ? "," : "",
+                 more);
     }
 }
 
 enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */
 
-/* label: "command=\"zadd\"," with the comma, or "". */
-static void metrics_put_histogram(struct page *page, const char *label,
+static void metrics_put_histogram(struct page *page, const char *labels,
                                   const struct durations *durations) {
     const char *name = page->family->name;
+    const char *comma = labels[0] != '\0' ? "," : "";
     uint64_t seen = 0;
-    for (int i = 0; i < BUCKETS_SHOWN; i++) {
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
         seen += durations->buckets[i];
-        if (i % BUCKET_STEP == 0) {
-            metrics_put(page, "%s_bucket{%sle=\"%.10g\"} %llu\n", name, label,
+        if (i < BUCKETS_SHOWN && i % BUCKET_STEP == 0) {
+            metrics_put(page, "%s_bucket{%s%sle=\"%.10g\"} %llu\n", name, labels, comma,
                         (double)(UINT64_C(1) << i) / 1e6, (unsigned long long)seen);
         }
     }
-    for (int i = BUCKETS_SHOWN; i < DURATIONS_BUCKETS; i++) {
-        seen += durations->buckets[i];
-    }
-    metrics_put(page, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label, (unsigned long long)seen);
-    int size = (int)strlen(label) - 1; /* without the comma */
-    char braced[128] = "";
-    if (size > 0) {
-        snprintf(braced, sizeof braced, "{%.*s}", size, label);
-    }
-    metrics_put(page, "%s_count%s %llu\n%s_sum%s", name, braced, (unsigned long long)seen, name,
-                braced);
+    metrics_put(page, "%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, labels, comma,
+                (unsigned long long)seen);
+    const char *open = comma[0] != '\0' ? "{" : "";
+    const char *close = comma[0] != '\0' ? "}" : "";
+    metrics_put(page, "%s_count%s%s%s %llu\n%s_sum%s%s%s", name, open, labels, close,
+                (unsigned long long)seen, name, open, labels, close);
     metrics_put_value(page, false, durations->total_ns, 1000000000);
 }
 
-/* ---- the families that have labels, or no field ---- */
-
-static void metrics_write_build(struct page *page) {
-    metrics_put(page, "%s_info{version=\"%s\",redis_version=\"%s\"} 1\n", page->family->name,
-                SERVER_VERSION, SERVER_REDIS_VERSION);
+/* Samples of a counter or of information have the family's name and this. */
+static const char *metrics_sample_suffix(const struct family *family) {
+    return family->kind == COUNTER ? "_total" : family->kind == INFO ? "_info" : "";
 }
 
-static void metrics_write_commands(struct page *page) {
-    const struct figures *figures = page->figures;
-    for (uint32_t i = 0; i < figures->stats.command_count; i++) {
-        char label[COMMAND_FULL_NAME_MAX + 16];
-        if (figures->commands[i].calls.count > 0) {
-            snprintf(label, sizeof label, "command=\"%s\",", command_full_name(i));
-            metrics_put_histogram(page, label, &figures->commands[i].calls);
+/* The field of an object as a number. false: there is no sample. */
+static bool metrics_read_field(enum field_type type, const char *at, bool *is_negative,
+                               uint64_t *value) {
+    int64_t i64;
+    uint32_t u32;
+    *is_negative = false;
+    switch (type) {
+    case FIELD_U64:
+        memcpy(value, at, sizeof *value);
+        break;
+    case FIELD_I64:
+    case FIELD_OPTIONAL:
+        memcpy(&i64, at, sizeof i64);
+        *is_negative = i64 < 0;
+        *value = i64 < 0 ? 0 - (uint64_t)i64 : (uint64_t)i64;
+        break;
+    case FIELD_U32:
+        memcpy(&u32, at, sizeof u32);
+        *value = u32;
+        break;
+    case FIELD_BOOL:
+        *value = *at != 0;
+        break;
+    case FIELD_DURATIONS:
+        return false;
+    }
+    return type != FIELD_OPTIONAL || !*is_negative;
+}
+
+/* A sample: the row's field of this object, which the label names. */
+static void metrics_put_sample(struct page *page, const void *object, const char *name) {
+    const struct family *sample = page->sample;
+    const char *at = (const char *)object + sample->offset;
+    char labels[LABELS_MAX];
+    bool is_negative;
+    uint64_t value;
+    metrics_print_labels(sample, name, labels);
+    if (sample->type == FIELD_DURATIONS) {
+        metrics_put_histogram(page, labels, (const struct durations *)(const void *)at);
+    } else if (metrics_read_field(sample->type, at, &is_negative, &value)) {
+        metrics_put(page, labels[0] != '\0' ? "%s%s{%s}" : "%s%s%s", page->family->name,
+                    metrics_sample_suffix(page->family), labels);
+        metrics_put_value(page, is_negative, value, sample->per_unit);
+    }
+}
+
+/* ---- the objects that have samples ---- */
+
+static void metrics_put_commands(struct page *page) {
+    bool is_histogram = page->sample->type == FIELD_DURATIONS;
+    for (uint32_t i = 0; i < page->figures->stats.command_count; i++) {
+        const struct stats_command *command = &page->figures->commands[i];
+        if (command->calls.count > 0 || (!is_histogram && command->rejected_calls > 0)) {
+            metrics_put_sample(page, command, command_full_name(i));
         }
     }
 }
 
 /* A prefix is the first word of an error, which the server chose; what would end a label's value
  * early is shown as '_'. */
-static void metrics_write_errors(struct page *page) {
+static void metrics_put_errors(struct page *page) {
     const struct stats *stats = &page->figures->stats;
     for (uint32_t i = 0; i < stats->error_kind_count; i++) {
         char prefix[sizeof stats->errors[i].prefix];
@@ -243,110 +219,77 @@ static void metrics_write_errors(struct page *page) {
                 *at = '_';
             }
         }
-        metrics_put_sample(page, "prefix", prefix, stats->errors[i].count, 1);
+        metrics_put_sample(page, &stats->errors[i], prefix);
     }
 }
 
-static void metrics_write_thread_calls(struct page *page) {
-    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
-        const struct stats_network *network = &page->figures->stats.networks[i];
-        metrics_put(page, "%s_total{thread=\"%u\",call=\"read\"} %llu\n", page->family->name, i,
-                    (unsigned long long)network->reads);
-        metrics_put(page, "%s_total{thread=\"%u\",call=\"write\"} %llu\n", page->family->name, i,
-                    (unsigned long long)network->writes);
-    }
+static void metrics_put_numbered(struct page *page, const void *object, uint32_t number) {
+    char name[16];
+    snprintf(name, sizeof name, "%u", number);
+    metrics_put_sample(page, object, name);
 }
 
-static void metrics_write_memory_used(struct page *page) {
-    metrics_put_sample(page, NULL, NULL, memory_used(), 1);
-}
-static void metrics_write_memory_peak(struct page *page) {
-    metrics_put_sample(page, NULL, NULL, memory_used_peak(), 1);
-}
-static void metrics_write_resident(struct page *page) {
-    metrics_put_sample(page, NULL, NULL, process_memory_size(), 1);
-}
-
-static void metrics_write_loading_ratio(struct page *page) {
+/* Of databases those that have keys, and the first. */
+static void metrics_put_samples(struct page *page) {
     const struct figures *figures = page->figures;
-    metrics_put(page, "%s %.4f\n", page->family->name,
-                figures->is_loading ? figures->kept.loading_percent / 100 : 1.0);
-}
-
-static void metrics_write_unsynced(struct page *page) {
-    const struct persistence_info *kept = &page->figures->kept;
-    metrics_put_sample(page, NULL, NULL, kept->group - kept->synced_group, 1);
-}
-
-static void metrics_write_syncs(struct page *page) {
-    metrics_put_histogram(page, "", &page->figures->kept.syncs);
-}
-
-/* The last snapshot that ended; a server without one has no such sample. */
-static void metrics_write_save_seconds(struct page *page) {
-    const struct persistence_info *kept = &page->figures->kept;
-    if (kept->last_save_seconds >= 0) {
-        metrics_put_sample(page, NULL, NULL, (uint64_t)kept->last_save_seconds, 1);
+    const struct figures_replication *replication = &figures->replication;
+    switch (page->sample->per) {
+    case PER_SERVER:
+        metrics_put_sample(page, figures, NULL);
+        break;
+    case PER_SCRAPE:
+        metrics_put_sample(page, &page->scrape, NULL);
+        break;
+    case PER_COMMAND:
+        metrics_put_commands(page);
+        break;
+    case PER_ERROR:
+        metrics_put_errors(page);
+        break;
+    case PER_DATABASE:
+        for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+            if (i == 0 || figures->databases[i].keys > 0) {
+                metrics_put_numbered(page, &figures->databases[i], i);
+            }
+        }
+        break;
+    case PER_REPLICA:
+        for (uint32_t i = 0; i < replication->shown; i++) {
+            const struct figures_replica *replica = &replication->shown_replicas[i];
+            metrics_put_sample(page, replica, replica->address);
+        }
+        break;
+    case PER_SYNC_STATE:
+        for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
+            metrics_put_sample(page, &page->scrape.is_state[state], sync_state_name(state));
+        }
+        break;
+    case PER_THREAD:
+        for (uint32_t i = 0; i < figures->stats.network_count; i++) {
+            metrics_put_numbered(page, &figures->stats.networks[i], i);
+        }
+        break;
     }
 }
 
-/* A master has no such samples. */
-static void metrics_write_link_up(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    if (figures->is_replica) {
-        metrics_put_sample(page, NULL, NULL, figures->is_up, 1);
-    }
-}
-
-static void metrics_write_link_down(struct page *page) {
-    const struct figures_replication *figures = &page->figures->replication;
-    if (figures->is_replica) {
-        metrics_put_sample(page, NULL, NULL, figures->down_ms > 0 ? (uint64_t)figures->down_ms : 0,
-                           1000);
-    }
-}
-
-static void metrics_put_two(struct page *page, uint64_t copies, uint64_t groups) {
-    metrics_put_sample(page, "what", "copies", copies, 1);
-    metrics_put_sample(page, "what", "groups", groups, 1);
-}
-
-static void metrics_write_replication_sent(struct page *page) {
-    const struct replication_counters *counters = &page->figures->replication.counters;
-    metrics_put_two(page, counters->copied_size, counters->streamed_size);
-}
-
-static void metrics_write_replication_received(struct page *page) {
-    const struct replication_counters *counters = &page->figures->replication.counters;
-    metrics_put_two(page, counters->received_copy_size, counters->received_size);
-}
-
-static void metrics_write_sync_state(struct page *page) {
-    for (enum sync_state state = SYNC_OFF; state < SYNC_STATES; state++) {
-        metrics_put_sample(page, "state", sync_state_name(state),
-                           page->figures->replication.sync.state == state, 1);
-    }
-}
-
-static void metrics_write_ticks(struct page *page) {
-    metrics_put_histogram(page, "", &page->figures->stats.ticks);
-}
-
-static void metrics_write_engine_cpu(struct page *page) {
-    metrics_put_sample(page, "mode", "system", page->figures->system_us, 1000000);
-    metrics_put_sample(page, "mode", "user", page->figures->user_us, 1000000);
-}
-
-static void metrics_write_switches(struct page *page) {
-    metrics_put_sample(page, "reason", "forced", page->figures->switches_forced, 1);
-    metrics_put_sample(page, "reason", "waits", page->figures->switches_own, 1);
-}
-
-static void metrics_write_process_cpu(struct page *page) {
+static void metrics_take_scrape(const struct figures *figures, struct scrape *scrape) {
+    const struct figures_replication *replication = &figures->replication;
     struct timespec used = {0};
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    metrics_put_sample(page, NULL, NULL,
-                       (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec, 1000000000);
+    *scrape = (struct scrape){
+        .one = 1,
+        .memory_used = memory_used(),
+        .memory_peak = memory_used_peak(),
+        .resident = process_memory_size(),
+        .cpu_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec,
+        .unsynced = figures->kept.group - figures->kept.synced_group,
+        .loaded = figures->is_loading ? (uint64_t)(figures->kept.loading_percent * 100) : 10000,
+        .link_up = replication->is_replica ? replication->is_up : -1,
+        .link_down_ms = !replication->is_replica   ? -1
+                        : replication->down_ms > 0 ? replication->down_ms
+                                                   : 0,
+    };
+    scrape->is_state[replication->sync.state] = 1;
 }
 
 /* ---- the table ---- */
@@ -356,26 +299,30 @@ static void metrics_write_process_cpu(struct page *page) {
              : FIELD_U64, int64_t                                                                  \
              : FIELD_I64, uint32_t                                                                 \
              : FIELD_U32, bool                                                                     \
-             : FIELD_BOOL)
+             : FIELD_BOOL, struct durations                                                        \
+             : FIELD_DURATIONS)
 #define PLACE(object, field, divisor)                                                              \
     .offset = (uint32_t)offsetof(object, field), .type = TYPE_OF(object, field),                   \
     .per_unit = (divisor)
 #define SCALED(field, divisor) PLACE(struct figures, field, divisor)
 #define VALUE(field)           SCALED(field, 1)
+#define OPTIONAL(object, field, divisor)                                                           \
+    .offset = (uint32_t)offsetof(object, field), .type = FIELD_OPTIONAL, .per_unit = (divisor)
+#define SCRAPED(field, divisor) PLACE(struct scrape, field, divisor), .per = PER_SCRAPE
 #define OF_EACH(what, object, field, divisor)                                                      \
     PLACE(struct object, field, divisor), .per = PER_##what
-#define WRITTEN(function, names) .write = (function), .labels = (names)
 
 static const struct family families[] = {
     {.title = "The server"},
     {"leaderboard_build", INFO, "The version of the server, and of the Redis commands it has",
-     WRITTEN(metrics_write_build, "`version`, `redis_version`")},
+     SCRAPED(one, 1),
+     .label = "version=\"" SERVER_VERSION "\",redis_version=\"" SERVER_REDIS_VERSION "\""},
     {"leaderboard_uptime_seconds", GAUGE, "Time since the server has started",
      SCALED(uptime_ms, 1000)},
     {"leaderboard_loading", GAUGE,
      "1 while the boards are loaded from disk, and commands get -LOADING", VALUE(is_loading)},
     {"leaderboard_loaded_ratio", GAUGE, "How much of what is on disk has been loaded",
-     WRITTEN(metrics_write_loading_ratio, "")},
+     SCRAPED(loaded, 10000)},
     {"leaderboard_writable", GAUGE,
      "1 if writes are taken; 0 while loading, and while they are refused because the disk cannot "
      "be written (MISCONF)",
@@ -390,7 +337,7 @@ static const struct family families[] = {
      VALUE(stats.commands_processed)},
     {"leaderboard_command_duration_seconds", HISTOGRAM,
      "How long the calls of a command took, of those that were called at all",
-     WRITTEN(metrics_write_commands, "`command`")},
+     OF_EACH(COMMAND, stats_command, calls, 1)},
     {"leaderboard_command_failures", COUNTER, "Calls that ran and ended in an error",
      OF_EACH(COMMAND, stats_command, failed_calls, 1)},
     {"leaderboard_command_rejections", COUNTER,
@@ -398,7 +345,7 @@ static const struct family families[] = {
      OF_EACH(COMMAND, stats_command, rejected_calls, 1)},
     {"leaderboard_error_replies", COUNTER, "Error replies", VALUE(stats.error_replies)},
     {"leaderboard_errors", COUNTER, "Error replies by the word that they begin with",
-     WRITTEN(metrics_write_errors, "`prefix`")},
+     OF_EACH(ERROR, stats_error, count, 1)},
     {"leaderboard_keyspace_hits", COUNTER, "Look-ups of keys by reading commands that found one",
      VALUE(stats.keyspace_hits)},
     {"leaderboard_keyspace_misses", COUNTER, "Those that found none", VALUE(stats.keyspace_misses)},
@@ -421,9 +368,9 @@ static const struct family families[] = {
      VALUE(totals.freed)},
     {.title = "Memory"},
     {"leaderboard_memory_used_bytes", GAUGE, "Heap in use; maxmemory limits it",
-     WRITTEN(metrics_write_memory_used, "")},
+     SCRAPED(memory_used, 1)},
     {"leaderboard_memory_peak_bytes", GAUGE, "The most that was ever in use",
-     WRITTEN(metrics_write_memory_peak, "")},
+     SCRAPED(memory_peak, 1)},
     {"leaderboard_memory_limit_bytes", GAUGE, "maxmemory; 0: none", VALUE(memory_limit)},
     {"leaderboard_memory_startup_bytes", GAUGE, "Heap in use after the start",
      VALUE(memory_startup)},
@@ -457,7 +404,8 @@ static const struct family families[] = {
      "Clients of each thread that reads and writes, a second ago at most",
      OF_EACH(THREAD, stats_network, client_count, 1)},
     {"leaderboard_io_thread_calls", COUNTER, "System calls of each such thread",
-     WRITTEN(metrics_write_thread_calls, "`thread`, `call`")},
+     OF_EACH(THREAD, stats_network, reads, 1), .label = "call=\"read\""},
+    {OF_EACH(THREAD, stats_network, writes, 1), .label = "call=\"write\""},
     {.title = "Journal and snapshots"},
     {"leaderboard_journal_enabled", GAUGE, "1 if appendonly is on", VALUE(kept.is_journal_on)},
     {"leaderboard_journal_healthy", GAUGE, "0 if the journal cannot be written",
@@ -467,11 +415,11 @@ static const struct family families[] = {
     {"leaderboard_journal_pending_bytes", GAUGE, "Effects that are not written yet",
      VALUE(kept.waiting_size)},
     {"leaderboard_journal_unsynced_groups", GAUGE, "Ticks whose effects are not synced yet",
-     WRITTEN(metrics_write_unsynced, "")},
+     SCRAPED(unsynced, 1)},
     {"leaderboard_journal_groups", COUNTER, "Ticks with effects since the journal began",
      VALUE(kept.group)},
     {"leaderboard_journal_fsync_duration_seconds", HISTOGRAM, "How long syncing the journal took",
-     WRITTEN(metrics_write_syncs, "")},
+     VALUE(kept.syncs)},
     {"leaderboard_journal_fsync_longest_seconds", GAUGE, "The longest of them",
      SCALED(kept.sync_longest_us, 1000000)},
     {"leaderboard_journal_delayed_fsyncs", COUNTER,
@@ -484,7 +432,8 @@ static const struct family families[] = {
      "When the last snapshot ended well, in unix time; at first, when the server started",
      VALUE(kept.last_save_s)},
     {"leaderboard_snapshot_last_duration_seconds", GAUGE,
-     "How long it took; missing while there is none", WRITTEN(metrics_write_save_seconds, "")},
+     "How long it took; missing while there is none",
+     OPTIONAL(struct figures, kept.last_save_seconds, 1)},
     {"leaderboard_snapshot_pending_changes", GAUGE, "Changes since the last snapshot",
      VALUE(kept.changes)},
     {.title = "Replication"},
@@ -507,9 +456,9 @@ static const struct family families[] = {
      OF_EACH(REPLICA, figures_replica, lag_ms, 1000)},
     {"leaderboard_master_link_up", GAUGE,
      "1 while this replica follows its master; missing on a master",
-     WRITTEN(metrics_write_link_up, "")},
+     OPTIONAL(struct scrape, link_up, 1), .per = PER_SCRAPE},
     {"leaderboard_master_link_down_seconds", GAUGE, "How long it has not; missing on a master",
-     WRITTEN(metrics_write_link_down, "")},
+     OPTIONAL(struct scrape, link_down_ms, 1000), .per = PER_SCRAPE},
     {"leaderboard_master_copy_running", GAUGE, "1 while this replica receives a full copy",
      VALUE(replication.is_copying)},
     {"leaderboard_master_link_losses", COUNTER, "How often the link to the master broke",
@@ -526,14 +475,16 @@ static const struct family families[] = {
      VALUE(replication.counters.partial_sync_failures)},
     {"leaderboard_replication_sent_bytes", COUNTER,
      "Bytes sent to replicas: full copies, and groups of changes",
-     WRITTEN(metrics_write_replication_sent, "`what`")},
+     VALUE(replication.counters.copied_size), .label = "what=\"copies\""},
+    {VALUE(replication.counters.streamed_size), .label = "what=\"groups\""},
     {"leaderboard_replication_received_bytes", COUNTER, "Bytes received from a master: the same",
-     WRITTEN(metrics_write_replication_received, "`what`")},
+     VALUE(replication.counters.received_copy_size), .label = "what=\"copies\""},
+    {VALUE(replication.counters.received_size), .label = "what=\"groups\""},
     {"leaderboard_replication_backlog_bytes", GAUGE,
      "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl",
      VALUE(replication.backlog_size)},
     {"leaderboard_sync_state", GAUGE, "sync-replicas: 1 for the state that this server is in",
-     WRITTEN(metrics_write_sync_state, "`state`")},
+     .type = FIELD_U64, .per_unit = 1, .per = PER_SYNC_STATE},
     {"leaderboard_sync_replicas", GAUGE, "The setting: so many replicas must have what is answered",
      VALUE(replication.sync.wanted)},
     {"leaderboard_sync_counted_replicas", GAUGE,
@@ -556,7 +507,7 @@ static const struct family families[] = {
     {.title = "Ticks: a slow host or a slow server"},
     {"leaderboard_tick_duration_seconds", HISTOGRAM,
      "How long the turns of the engine's loop took, from taking requests to sending replies",
-     WRITTEN(metrics_write_ticks, "")},
+     VALUE(stats.ticks)},
     {"leaderboard_tick_longest_seconds", GAUGE, "The longest of them",
      SCALED(stats.tick_longest_us, 1000000)},
     {"leaderboard_tick_longest_cpu_seconds", GAUGE,
@@ -570,21 +521,22 @@ static const struct family families[] = {
      "For how much of that the engine's thread had a processor",
      SCALED(stats.long_tick_cpu_ns, 1000000000)},
     {"leaderboard_engine_cpu_seconds", COUNTER, "Processor time of the engine's thread",
-     WRITTEN(metrics_write_engine_cpu, "`mode`")},
+     SCALED(system_us, 1000000), .label = "mode=\"system\""},
+    {SCALED(user_us, 1000000), .label = "mode=\"user\""},
     {"leaderboard_engine_context_switches", COUNTER,
      "How often the engine's thread gave its processor away: because another was put in its place "
      "(`forced`), or to wait (`waits`)",
-     WRITTEN(metrics_write_switches, "`reason`")},
+     VALUE(switches_forced), .label = "reason=\"forced\""},
+    {VALUE(switches_own), .label = "reason=\"waits\""},
     {"leaderboard_engine_major_faults", COUNTER,
      "How often the engine's thread waited for memory that had to be read from disk (swap)",
      VALUE(faults)},
     {"leaderboard_scrape_engine_seconds", GAUGE,
      "How long the engine's thread was busy with this scrape", SCALED(look_ns, 1000000000)},
     {.title = "The process"},
-    {"process_cpu_seconds", COUNTER, "Processor time of all threads",
-     WRITTEN(metrics_write_process_cpu, "")},
+    {"process_cpu_seconds", COUNTER, "Processor time of all threads", SCRAPED(cpu_ns, 1000000000)},
     {"process_resident_memory_bytes", GAUGE, "Memory that the process has of the machine",
-     WRITTEN(metrics_write_resident, "")},
+     SCRAPED(resident, 1)},
     {"process_start_time_seconds", GAUGE, "When the process started, in unix time",
      VALUE(started_at_s)},
 };
@@ -606,12 +558,7 @@ static const char *metrics_unit(const struct family *family) {
     return "";
 }
 
-/* Samples of a counter or of information have the family's name and this. */
-static const char *metrics_sample_suffix(const struct family *family) {
-    return family->kind == COUNTER ? "_total" : family->kind == INFO ? "_info" : "";
-}
-
-static void metrics_print_family(struct page *page, const struct family *family) {
+static void metrics_begin_family(struct page *page, const struct family *family) {
     bool is_open = page->format == METRICS_OPENMETRICS;
     const char *suffix = is_open ? "" : metrics_sample_suffix(family);
     const char *kind = family->kind == INFO && !is_open ? "gauge" : kind_names[family->kind];
@@ -620,19 +567,19 @@ static void metrics_print_family(struct page *page, const struct family *family)
         metrics_put(page, "# UNIT %s %s\n", family->name, metrics_unit(family));
     }
     metrics_put(page, "# HELP %s%s %s.\n", family->name, suffix, family->help);
-    page->family = family;
-    if (family->write != NULL) {
-        family->write(page);
-    } else {
-        metrics_put_fields(page);
-    }
 }
 
 void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
     struct page page = {.figures = figures, .format = format, .out = out};
-    for (size_t i = 0; i < FAMILIES; i++) {
-        if (families[i].name != NULL) {
-            metrics_print_family(&page, &families[i]);
+    metrics_take_scrape(figures, &page.scrape);
+    for (const struct family *row = families; row < families + FAMILIES; row++) {
+        if (row->name != NULL) {
+            metrics_begin_family(&page, row);
+            page.family = row;
+        }
+        if (row->title == NULL) {
+            page.sample = row;
+            metrics_put_samples(&page);
         }
     }
     if (format == METRICS_OPENMETRICS) {
@@ -657,6 +604,20 @@ const char *metrics_content_type(enum metrics_format format) {
 
 /* ---- the page ---- */
 
+/* The names of its labels: "`thread`, `call`". */
+static void metrics_write_labels(const struct family *family, FILE *file) {
+    const char *comma = "";
+    if (label_of[family->per] != NULL) {
+        fprintf(file, "`%s`", label_of[family->per]);
+        comma = ", ";
+    }
+    for (const char *at = family->label; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        fprintf(file, "%s`%.*s`", comma, (int)strcspn(at, "="), at);
+        comma = ", ";
+    }
+}
+
 void metrics_write_docs(FILE *file) {
     fputs("# Metrics\n"
           "\n"
@@ -672,17 +633,14 @@ void metrics_write_docs(FILE *file) {
           "lines.\n",
           file);
     for (const struct family *family = families; family < families + FAMILIES; family++) {
-        if (family->name == NULL) {
+        if (family->title != NULL) {
             fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
                     family->title);
-            continue;
+        } else if (family->name != NULL) {
+            fprintf(file, "| `%s%s` | %s | ", family->name, metrics_sample_suffix(family),
+                    kind_names[family->kind]);
+            metrics_write_labels(family, file);
+            fprintf(file, " | %s |\n", family->help);
         }
-        char labels[32] = "";
-        if (label_of[family->per] != NULL) {
-            snprintf(labels, sizeof labels, "`%s`", label_of[family->per]);
-        }
-        fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name, metrics_sample_suffix(family),
-                kind_names[family->kind], family->labels != NULL ? family->labels : labels,
-                family->help);
     }
 }

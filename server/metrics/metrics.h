@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/metrics/figures.h"
 
 enum metrics_format { METRICS_OPENMETRICS, METRICS_PROMETHEUS };

@@ -5,6 +5,7 @@
 #include "server/metrics/monitoring.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "server/acl/acl_check.h"
 #include "server/dispatch/login.h"
@@ -25,6 +26,7 @@ struct monitoring {
     struct readiness readiness;
     struct http_route routes[4];
     struct figures *figures;
+    struct http *http;
 };
 
 static void monitoring_reply_text(struct http_reply *reply, unsigned status, const char *text) {
@@ -138,12 +140,16 @@ static enum http_verdict monitoring_check_login(void *context, struct http_login
 
 /* ---- beginning and end ---- */
 
-struct monitoring *monitoring_create(struct server *server) {
+struct monitoring *monitoring_start(int fd, uv_loop_t *engine_loop, struct server *server,
+                                    const char *certificate, const char *key, char *error) {
+    const char *hosts = server->settings.metrics_hosts;
     struct monitoring *monitoring = memory_allocate_zeroed(sizeof *monitoring);
     struct figures *figures = memory_allocate_zeroed(figures_size(server->stats.command_count));
     if (monitoring == NULL || figures == NULL) {
         memory_free(monitoring);
         memory_free(figures);
+        close(fd);
+        snprintf(error, HTTP_ERROR_MAX, "metrics-port: out of memory");
         return NULL;
     }
     monitoring->figures = figures;
@@ -154,16 +160,29 @@ struct monitoring *monitoring_create(struct server *server) {
         (struct http_route){"/healthz", false, NULL, monitoring_write_health, NULL};
     monitoring->routes[2] = (struct http_route){"/readyz", false, monitoring_look_at_readiness,
                                                 monitoring_write_readiness, &monitoring->readiness};
+    const struct http_options options = {
+        .routes = monitoring->routes,
+        .context = monitoring,
+        .hosts = hosts != NULL ? hosts : "",
+        .login = monitoring_check_login,
+        .certificate = certificate,
+        .key = key,
+    };
+    monitoring->http = http_start(fd, engine_loop, &options, error);
+    if (monitoring->http == NULL) {
+        memory_free(figures);
+        memory_free(monitoring);
+        return NULL;
+    }
     return monitoring;
 }
 
-void monitoring_destroy(struct monitoring *monitoring) {
-    memory_free(monitoring->figures);
-    memory_free(monitoring);
+void monitoring_stop(struct monitoring *monitoring) {
+    http_stop(monitoring->http);
 }
 
-void monitoring_fill_options(struct monitoring *monitoring, struct http_options *options) {
-    options->routes = monitoring->routes;
-    options->context = monitoring;
-    options->login = monitoring_check_login;
+void monitoring_destroy(struct monitoring *monitoring) {
+    http_destroy(monitoring->http);
+    memory_free(monitoring->figures);
+    memory_free(monitoring);
 }

@@ -7,10 +7,13 @@
 
 struct monitoring;
 
-/* The server is borrowed. NULL: out of memory. */
-MUST_CHECK struct monitoring *monitoring_create(struct server *server);
+/* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed, as is the server. engine_loop is
+ * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
+MUST_CHECK struct monitoring *monitoring_start(int fd, uv_loop_t *engine_loop,
+                                               struct server *server, const char *certificate,
+                                               const char *key, char *error);
+/* As http_stop and http_destroy. */
+void monitoring_stop(struct monitoring *monitoring);
 void monitoring_destroy(struct monitoring *monitoring);
-/* The routes, with the monitor as context; options->hosts and the PEM texts are the caller's. */
-void monitoring_fill_options(struct monitoring *monitoring, struct http_options *options);
 
 #endif

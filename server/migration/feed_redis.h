@@ -57,10 +57,8 @@ struct feed_redis {
     int64_t left_at_ms;
 };
 
-enum feed_redis_state { FEED_REDIS_NONE, FEED_REDIS_TAKES, FEED_REDIS_SENDS };
-
+/* The child's side of a copy (feed_copy.c). */
 struct feed_redis_copy {
-    enum feed_redis_state state;
     struct child child;
     struct stream out; /* what the child writes */
     bool is_read;      /* all of it */

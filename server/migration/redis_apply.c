@@ -7,21 +7,6 @@
 
 #include "server/clients/notify.h"
 #include "server/migration/redis_apply_parts.h"
-#include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/registry_hash.h"
-#include "skiplist/lookup.h"
-
-void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
-    *apply = (struct redis_apply){.server = server, .registry = server->registry};
-    session_init(&apply->session, 0, 0);
-    apply->session.user = server->acl.users.default_user;
-    buffer_init(&apply->replies, 0);
-    buffer_init(&apply->scratch, 0);
-    rdb_value_init(&apply->value, seed);
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        apply->sets[i].seed = seed + i;
-    }
-}
 
 void redis_apply_reset(struct redis_apply *apply) {
     apply->database = 0;
@@ -35,28 +20,15 @@ void redis_apply_reset(struct redis_apply *apply) {
     }
 }
 
-static void redis_apply_drop_model(struct redis_apply *apply) {
-    if (apply->has_model) {
-        registry_discard_board(apply->registry, &apply->model);
-        apply->has_model = false;
-    }
-}
-
 void redis_apply_deinit(struct redis_apply *apply) {
     redis_apply_reset(apply);
-    redis_apply_drop_model(apply);
     session_deinit(&apply->session);
     buffer_deinit(&apply->replies);
     buffer_deinit(&apply->scratch);
-    rdb_value_deinit(&apply->value);
+    rdb_load_deinit(&apply->load);
     memory_free(apply->tally.entries);
     memory_free(apply->tally.slots);
     memory_free(apply->decoder);
-}
-
-void redis_apply_turn_to(struct redis_apply *apply, struct registry *registry) {
-    redis_apply_drop_model(apply);
-    apply->registry = registry;
 }
 
 /* ---- errors ---- */
@@ -107,11 +79,9 @@ bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
                                 registry_kind_name(apply->registry, *key));
 }
 
-static void redis_apply_tell(struct redis_apply *apply, enum setting_event class, const char *event,
-                             struct bytes name) {
-    if (apply->registry == apply->server->registry) {
-        notify(apply->server, class, event, redis_apply_database(apply), name);
-    }
+static void redis_apply_tell(const struct redis_apply *apply, enum setting_event class,
+                             const char *event, struct bytes name) {
+    notify(apply->server, class, event, redis_apply_database(apply), name);
 }
 
 void redis_apply_remove(struct redis_apply *apply, struct bytes name) {
@@ -132,11 +102,6 @@ bool redis_apply_check_key(struct redis_apply *apply, struct bytes name) {
            redis_apply_fail_key(apply, name, "a key has 1 to %d bytes here", (int)REGISTRY_KEY_MAX);
 }
 
-bool redis_apply_check_new(struct redis_apply *apply, struct bytes name) {
-    return redis_apply_find(apply, name) == NULL ||
-           redis_apply_fail_key(apply, name, "it is there twice");
-}
-
 bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_t expire_at_ms) {
     struct registry_key *key = redis_apply_find(apply, name);
     if (key == NULL) {
@@ -152,29 +117,17 @@ bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name, int64_
 
 /* ---- members ---- */
 
-static bool redis_apply_put_within(struct redis_apply *apply, struct registry_key *key,
-                                   const struct board_member *member, uint64_t packed_key,
-                                   uint32_t limit) {
+bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
+                     const struct board_member *member, uint64_t packed_key) {
+    const struct rules *rules = registry_rules(key);
+    uint32_t limit = rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX;
     if (!member->is_there && board_count(&key->board) >= limit) {
         return redis_apply_fail_key(apply, registry_name(key),
                                     "member '%s': the board is full, it takes at most %u members",
                                     bytes_show(member->name).text, (unsigned)limit);
     }
-    switch (registry_put_member(apply->registry, key, member, packed_key)) {
-    case BOARD_OK:
-        return true;
-    case BOARD_FULL:
-    case BOARD_OUT_OF_MEMORY:
-        break;
-    }
-    return redis_apply_fail_memory(apply);
-}
-
-bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
-                     const struct board_member *member, uint64_t packed_key) {
-    const struct rules *rules = registry_rules(key);
-    return redis_apply_put_within(apply, key, member, packed_key,
-                                  rules->limit > 0 ? rules->limit : BOARD_MEMBERS_MAX);
+    return registry_put_member(apply->registry, key, member, packed_key) == BOARD_OK ||
+           redis_apply_fail_memory(apply);
 }
 
 void redis_apply_settle(struct redis_apply *apply, struct registry_key *key, const char *event) {
@@ -200,179 +153,32 @@ void redis_apply_end_removal(struct redis_apply *apply, struct registry_key *key
 
 /* ---- whole values ---- */
 
-bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name) {
-    char why[RDB_VALUE_ERROR_MAX];
-    redis_apply_drop_model(apply);
-    apply->is_exact = false;
-    if (!redis_apply_check_key(apply, name)) {
-        return false;
+/* A key of the load takes its place, or is of another type. */
+static void redis_apply_replace(void *context, const struct rdb_load *load) {
+    struct redis_apply *apply = context;
+    redis_apply_remove(apply, load->name);
+    if (load->kind == RDB_OTHER && rdb_type_is_set(load->reader.type)) {
+        redis_names_put(redis_apply_sets(apply), load->name);
     }
-    apply->has_model =
-        registry_create_board(apply->registry, name, apply->now_us / 1000, &apply->model);
-    if (!apply->has_model) {
-        return redis_apply_fail_memory(apply);
-    }
-    enum rdb_value_status status =
-        rdb_value_begin_board(&apply->value, board_layout(&apply->model), apply->now_us, why);
-    return status == RDB_VALUE_OK || redis_apply_fail_key(apply, name, "%s", why);
 }
 
-bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
-                             const struct rdb_board *board) {
-    redis_apply_drop_model(apply);
-    apply->is_exact = true;
-    if (!redis_apply_check_key(apply, name)) {
-        return false;
-    }
-    apply->has_model = registry_create_board_like(apply->registry, &board->rules, &apply->model);
-    if (!apply->has_model) {
-        return redis_apply_fail_memory(apply);
-    }
-    rdb_value_begin_keys(&apply->value, board_layout(&apply->model));
-    return true;
+bool redis_apply_take_load(struct redis_apply *apply, bool is_fine) {
+    return is_fine || redis_apply_fail(apply, "%s", apply->load.error);
 }
 
-bool redis_apply_put_entries(struct redis_apply *apply, struct bytes name,
-                             const struct rdb_board *board) {
-    uint32_t count;
-    const struct board_entry *entries = rdb_board_entries(board, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        switch (rdb_value_put_key(&apply->value, entries[i].member, entries[i].key)) {
-        case RDB_VALUE_OK:
-            break;
-        case RDB_VALUE_OUT_OF_MEMORY:
-            return redis_apply_fail_memory(apply);
-        case RDB_VALUE_REFUSED:
-        case RDB_VALUE_DAMAGED:
-            return redis_apply_fail_member(apply, name, entries[i].member, "it is out of order");
-        }
+void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t seed) {
+    *apply = (struct redis_apply){.server = server, .registry = server->registry};
+    session_init(&apply->session, 0, 0);
+    apply->session.user = server->acl.users.default_user;
+    buffer_init(&apply->replies, 0);
+    buffer_init(&apply->scratch, 0);
+    rdb_load_init(&apply->load, server->registry, seed, 0);
+    apply->load.keeps_expired = true;
+    apply->load.replace = redis_apply_replace;
+    apply->load.context = apply;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        apply->sets[i].seed = seed + i;
     }
-    return true;
-}
-
-bool redis_apply_put_score(struct redis_apply *apply, struct bytes name, struct bytes member,
-                           double score) {
-    char why[RDB_VALUE_ERROR_MAX];
-    switch (rdb_value_put_score(&apply->value, member, score, why)) {
-    case RDB_VALUE_OK:
-        return true;
-    case RDB_VALUE_OUT_OF_MEMORY:
-        return redis_apply_fail_memory(apply);
-    case RDB_VALUE_REFUSED:
-        return redis_apply_fail_member(apply, name, member, why);
-    case RDB_VALUE_DAMAGED:
-        break;
-    }
-    snprintf(why, sizeof why, "it is %zu bytes long: 1..%d are allowed", member.size,
-             (int)BOARD_MEMBER_MAX);
-    return redis_apply_fail_member(apply, name, member, why);
-}
-
-bool redis_apply_end_board(struct redis_apply *apply, struct bytes name, uint32_t *count) {
-    const struct rules *rules = rules_of(board_layout(&apply->model));
-    rdb_value_sort(&apply->value);
-    *count = apply->value.count;
-    if (apply->is_exact) {
-        return true;
-    }
-    if (rules->limit > 0 && *count > rules->limit) {
-        return redis_apply_fail_key(apply, name, "%u members, and the board's LIMIT is %u",
-                                    (unsigned)*count, (unsigned)rules->limit);
-    }
-    if (rules->cap > 0 && *count > rules->cap) {
-        *count = rules->cap;
-    }
-    return true;
-}
-
-/* With the model's rules as they are, also the period that it is in. NULL: no memory. */
-static struct registry_key *redis_apply_find_or_create_model(struct redis_apply *apply,
-                                                             struct bytes name) {
-    struct registry_key *key = redis_apply_find(apply, name);
-    const struct effect creation = {.kind = EFFECT_CREATE,
-                                    .database = redis_apply_database(apply),
-                                    .name = name,
-                                    .rules = rules_of(board_layout(&apply->model))};
-    uint32_t applied;
-    if (key != NULL) {
-        return key;
-    }
-    return effect_apply(apply->registry, &creation, 1, &applied) == EFFECT_OK
-               ? redis_apply_find(apply, name)
-               : NULL;
-}
-
-/* `size` entries of the model from this one on. */
-static bool redis_apply_put_group(struct redis_apply *apply, struct registry_key *key,
-                                  uint32_t count, uint32_t from, unsigned size) {
-    struct lookup ahead[LOOKUP_GROUP];
-    struct bytes names[LOOKUP_GROUP];
-    uint64_t keys[LOOKUP_GROUP];
-    struct board_member member;
-    for (unsigned i = 0; i < size; i++) {
-        uint32_t at = board_is_latest(&key->board) ? count - 1 - from - i : from + i;
-        names[i] = apply->value.entries[at].member;
-        keys[i] = apply->value.entries[at].key;
-    }
-    lookup_members_to_put(&key->board, names, 1, size, keys, ahead);
-    for (unsigned i = 0; i < size; i++) {
-        board_look_up(&key->board, names[i], &ahead[i], &member);
-        if (member.is_there) {
-            return redis_apply_fail_member(apply, registry_name(key), names[i],
-                                           "it is there twice");
-        }
-        if (!(apply->is_exact
-                  ? redis_apply_put_within(apply, key, &member, keys[i], BOARD_MEMBERS_MAX)
-                  : redis_apply_put(apply, key, &member, keys[i]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count, uint32_t from,
-                      uint32_t to) {
-    if (count == 0 && !(apply->is_exact && rules_of(board_layout(&apply->model))->is_created)) {
-        return true;
-    }
-    struct registry_key *key = redis_apply_find_or_create_model(apply, name);
-    if (key == NULL) {
-        return redis_apply_fail_memory(apply);
-    }
-    for (uint32_t at = from; at < to; at += LOOKUP_GROUP) {
-        if (!redis_apply_put_group(apply, key, count, at, lookup_group_size(to, at))) {
-            return false;
-        }
-    }
-    registry_tell_members(apply->registry, key);
-    return true;
-}
-
-bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name, const struct bytes *args,
-                            uint32_t pair_count, uint32_t *added_count) {
-    bool is_new;
-    struct registry_key *key = registry_find_or_create_hash(
-        apply->registry, redis_apply_database(apply), name, REDIS_APPLY_LONG_AGO, &is_new);
-    if (key == NULL) {
-        return redis_apply_fail_memory(apply);
-    }
-    if (key->kind != REGISTRY_HASH) {
-        return redis_apply_fail_key(apply, name, "a hash at the source, and a %s here",
-                                    registry_kind_name(apply->registry, key));
-    }
-    enum hash_status status =
-        registry_put_fields(apply->registry, key, args, pair_count, added_count);
-    if (status != HASH_OK) {
-        if (is_new) {
-            registry_take_back(apply->registry, key);
-        }
-        return status == HASH_OUT_OF_MEMORY
-                   ? redis_apply_fail_memory(apply)
-                   : redis_apply_fail_key(apply, name, "too many fields, or one too long");
-    }
-    registry_tell_members(apply->registry, key);
-    redis_apply_tell(apply, SETTING_EVENT_HASH, "hset", name);
-    return true;
 }
 
 /* ---- the table ---- */

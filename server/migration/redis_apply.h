@@ -3,7 +3,7 @@
  * changes of its boards come as LB.APPLY, and the boards stay equal to the last bit (redis_apply_board.c). Those of its bans
  * and of orders that it has not finished come as LB.APPLYSTATE (redis_apply_state.c).
  *
- *     redis_apply_begin(&apply, now_us)            before the commands of a tick
+ *     apply.now_us = ...                           before the commands of a tick
  *     redis_apply_run(&apply, &request)            SELECT, ZADD, HSET, DEL ...
  *
  * - Scores are added, weighed and compared as doubles; the sum must be a score of the board.
@@ -23,8 +23,7 @@
 #include "protocol/request.h"
 #include "server/clients/server.h"
 #include "server/migration/redis_names.h"
-#include "server/rdb/rdb_reader.h"
-#include "server/rdb/rdb_value.h"
+#include "server/rdb/rdb_load.h"
 
 enum {
     REDIS_APPLY_ERROR_MAX = 480, /* less than REPLICATION_ERROR_MAX */
@@ -40,7 +39,7 @@ struct redis_skipped {
 
 struct redis_apply {
     struct server *server;     /* borrowed */
-    struct registry *registry; /* what it changes: the server's, or another one beside it */
+    struct registry *registry; /* the server's */
     int64_t now_us;            /* the time of what is written */
     uint64_t database;         /* of the source; may be one that is not here */
     uint64_t applied_count, skipped_count;
@@ -53,11 +52,7 @@ struct redis_apply {
     /* Private. */
     struct session session; /* for handlers; in no list */
     struct buffer replies;
-    struct rdb_value value;
-    struct board model; /* never filled: it has the rules of the board that value is for */
-    bool has_model;
-    bool is_exact;                  /* the model's rules came with the board */
-    struct rdb_reader reader;       /* of RESTORE */
+    struct rdb_load load;           /* of values that come as a whole */
     struct effect_decoder *decoder; /* of LB.APPLY and its kin; NULL: none yet */
     struct buffer scratch;          /* members' names */
     struct redis_tally {
@@ -77,50 +72,9 @@ void redis_apply_init(struct redis_apply *apply, struct server *server, uint64_t
 void redis_apply_deinit(struct redis_apply *apply);
 /* A new stream: database 0, no sets, no counts. */
 void redis_apply_reset(struct redis_apply *apply);
-static inline void redis_apply_begin(struct redis_apply *apply, int64_t now_us) {
-    apply->now_us = now_us;
-}
 /* false: error says why. MULTI, EXEC, PING and REPLCONF are not for here. */
 MUST_CHECK bool redis_apply_run(struct redis_apply *apply, const struct request *request);
 
-/* ---- for what loads values (redis_stream.h) ---- */
-
-/* Change this registry from now on. */
-void redis_apply_turn_to(struct redis_apply *apply, struct registry *registry);
-
-/* Can this be a key here? false: error. */
-MUST_CHECK bool redis_apply_check_key(struct redis_apply *apply, struct bytes name);
-/* Is there no such key? false: error. */
-MUST_CHECK bool redis_apply_check_new(struct redis_apply *apply, struct bytes name);
-/* Begin a board under this name in apply->value: put_score follows, then sort, then redis_apply_fill with its
- * entries, best first (LATEST: from the last to the first). The key must not exist; with the first entries it
- * does. false: error. */
-MUST_CHECK bool redis_apply_begin_board(struct redis_apply *apply, struct bytes name);
-MUST_CHECK bool redis_apply_put_score(struct redis_apply *apply, struct bytes name,
-                                      struct bytes member, double score);
-/* The same for a board of the module, with these rules, which stay as they are: put_entries follows. */
-MUST_CHECK bool redis_apply_begin_exact(struct redis_apply *apply, struct bytes name,
-                                        const struct rdb_board *board);
-MUST_CHECK bool redis_apply_put_entries(struct redis_apply *apply, struct bytes name,
-                                        const struct rdb_board *board);
-/* Sort, and say how many entries the board takes. false: error. */
-MUST_CHECK bool redis_apply_end_board(struct redis_apply *apply, struct bytes name,
-                                      uint32_t *count);
-/* Put entries number from .. to - 1 of count, in the order in which they arrive. An empty board of the module is
- * made, too, if it is one that stays. false: error. */
-MUST_CHECK bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t count,
-                                 uint32_t from, uint32_t to);
-/* Put a blob of what the module keeps beside its keys (server/rdb/rdb_state.h) in the place of what is there under the
- * same names. false: error. */
-MUST_CHECK bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob);
 /* What came was written at this time: server time is at least that. */
 void redis_apply_raise_time(struct redis_apply *apply, int64_t time_us);
-/* Set fields of a hash, which is made if it is missing: pairs of field and value. *added_count: those that are new. false:
- * error. */
-MUST_CHECK bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name,
-                                       const struct bytes *args, uint32_t pair_count,
-                                       uint32_t *added_count);
-MUST_CHECK bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
-                                       int64_t expire_at_ms);
-
 #endif

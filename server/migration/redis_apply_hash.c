@@ -39,21 +39,36 @@ bool redis_apply_hash(struct redis_apply *apply, const struct request *request) 
     return reply.error_count == 0 || redis_apply_hash_fail_with_reply(apply, request);
 }
 
+/* Run a command of this name with the key and the arguments from this one on. */
+static bool redis_apply_hash_as(struct redis_apply *apply, const struct request *request,
+                                const char *name, uint32_t first) {
+    uint32_t count = request->count - first;
+    struct bytes *args = memory_allocate((size_t)(2 + count) * sizeof *args);
+    if (args == NULL) {
+        return redis_apply_fail_memory(apply);
+    }
+    args[0] = bytes_from_text(name);
+    args[1] = request->args[1];
+    memcpy(args + 2, request->args + first, count * sizeof *args);
+    const struct request other = {.count = 2 + count, .args = args, .size = request->size};
+    bool is_done = redis_apply_hash(apply, &other);
+    memory_free(args);
+    return is_done;
+}
+
 /* HSETEX key [FNX | FXX] [a time] FIELDS count field value ...: if it comes, it was done. Fields do not expire
  * here: they go when the source says so, by HDEL. */
 bool redis_apply_hsetex(struct redis_apply *apply, const struct request *request) {
-    uint32_t at = 2, added_count;
-    int64_t count;
+    uint32_t at = 2;
+    uint64_t count;
     while (at < request->count && !bytes_is(request->args[at], "FIELDS")) {
         at++;
     }
-    if (request->count - at < 4 || !bytes_parse_i64(request->args[at + 1], &count) || count < 1 ||
-        (uint64_t)count * 2 != request->count - at - 2) {
+    if (request->count - at < 4 || !bytes_parse_u64(request->args[at + 1], &count) ||
+        count > UINT32_MAX || count * 2 != request->count - at - 2) {
         return redis_apply_fail_form(apply, request);
     }
-    return redis_apply_check_key(apply, request->args[1]) &&
-           redis_apply_put_fields(apply, request->args[1], &request->args[at + 2], (uint32_t)count,
-                                  &added_count);
+    return redis_apply_hash_as(apply, request, "HSET", at + 2);
 }
 
 /* HGETDEL key FIELDS count field ...: Valkey 9.1 sends it as it came, Redis as HDEL. */
@@ -63,18 +78,7 @@ bool redis_apply_hgetdel(struct redis_apply *apply, const struct request *reques
         count != request->count - 4) {
         return redis_apply_fail_form(apply, request);
     }
-    struct bytes *args = memory_allocate((size_t)(request->count - 2) * sizeof *args);
-    if (args == NULL) {
-        return redis_apply_fail_memory(apply);
-    }
-    args[0] = BYTES("HDEL");
-    args[1] = request->args[1];
-    memcpy(args + 2, request->args + 4, (size_t)count * sizeof *args);
-    const struct request removal = {
-        .count = request->count - 2, .args = args, .size = request->size};
-    bool is_done = redis_apply_hash(apply, &removal);
-    memory_free(args);
-    return is_done;
+    return redis_apply_hash_as(apply, request, "HDEL", 4);
 }
 
 bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {

@@ -1,7 +1,6 @@
 /* Commands on whole keys: what removes, overwrites, renames and expires them. */
 #include <stdio.h>
 
-#include "codec/little.h"
 #include "server/migration/redis_apply_parts.h"
 #include "server/rdb/rdb_crc.h"
 
@@ -260,86 +259,15 @@ bool redis_apply_persist(struct redis_apply *apply, const struct request *reques
 
 /* ---- RESTORE ---- */
 
-enum { FOOTER_SIZE = 10 };
-
-static bool redis_apply_keys_read_entry(struct redis_apply *apply, struct bytes name) {
-    const struct rdb_reader *reader = &apply->reader;
-    if (reader->kind == RDB_ZSET) {
-        return redis_apply_put_score(apply, name, reader->text, reader->score);
-    }
-    const struct bytes pair[2] = {reader->text, reader->value};
-    uint32_t added_count;
-    return reader->kind != RDB_HASH || redis_apply_put_fields(apply, name, pair, 1, &added_count);
-}
-
-static bool redis_apply_keys_is_board(const struct rdb_reader *reader) {
-    return reader->kind == RDB_ZSET || reader->kind == RDB_BOARD;
-}
-
-/* The old value goes with the first entry of a hash, and at the end of a sorted set, which may be refused. */
-static bool redis_apply_keys_begin_value(struct redis_apply *apply, struct bytes name) {
-    if (apply->reader.kind == RDB_BOARD) {
-        return redis_apply_begin_exact(apply, name, apply->reader.board);
-    }
-    if (apply->reader.kind == RDB_ZSET) {
-        return redis_apply_begin_board(apply, name);
-    }
-    redis_apply_remove(apply, name);
-    if (apply->reader.kind == RDB_OTHER && rdb_type_is_set(apply->reader.type)) {
-        redis_names_put(redis_apply_sets(apply), name);
-    }
-    return true;
-}
-
-static bool redis_apply_keys_end_value(struct redis_apply *apply, struct bytes name) {
-    uint32_t count;
-    if (!redis_apply_keys_is_board(&apply->reader)) {
-        return true;
-    }
-    if (!redis_apply_end_board(apply, name, &count)) {
-        return false;
-    }
-    redis_apply_remove(apply, name);
-    return redis_apply_fill(apply, name, count, 0, count);
-}
-
-static bool redis_apply_keys_read_value(struct redis_apply *apply, struct bytes name) {
-    while (true) {
-        switch (rdb_reader_next(&apply->reader)) {
-        case RDB_KEY:
-            if (!redis_apply_keys_begin_value(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_ENTRY:
-            if (!redis_apply_keys_read_entry(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_ENTRIES:
-            if (!redis_apply_put_entries(apply, name, apply->reader.board)) {
-                return false;
-            }
-            break;
-        case RDB_STATE: /* not of a value */
-            break;
-        case RDB_KEY_END:
-            if (!redis_apply_keys_end_value(apply, name)) {
-                return false;
-            }
-            break;
-        case RDB_END:
-            return true;
-        case RDB_OUT_OF_MEMORY:
-            return redis_apply_fail_memory(apply);
-        case RDB_MORE:
-            return redis_apply_fail_key(apply, name,
-                                        "the value of the source's RESTORE ends early");
-        case RDB_BAD:
-            return redis_apply_fail_key(apply, name, "the source's RESTORE: %s",
-                                        apply->reader.error);
-        }
-    }
+static bool redis_apply_keys_load(struct redis_apply *apply, struct bytes name,
+                                  const struct rdb_payload *payload) {
+    struct rdb_load *load = &apply->load;
+    load->now_us = apply->now_us;
+    rdb_load_begin_value(load, payload->version, redis_apply_database(apply), name);
+    enum rdb_load_status status = rdb_load_feed(load, payload->value);
+    return status == RDB_LOAD_MORE
+               ? redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early")
+               : redis_apply_take_load(apply, status == RDB_LOAD_DONE);
 }
 
 static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct request *request,
@@ -360,31 +288,24 @@ static bool redis_apply_keys_read_expiry(struct redis_apply *apply, const struct
 }
 
 bool redis_apply_restore(struct redis_apply *apply, const struct request *request) {
-    struct bytes payload = request->args[3];
+    struct bytes name = request->args[1];
+    struct rdb_payload payload;
     int64_t expire_at_ms;
-    if (!redis_apply_check_key(apply, request->args[1]) ||
+    if (!redis_apply_check_key(apply, name) ||
         !redis_apply_keys_read_expiry(apply, request, &expire_at_ms)) {
         return false;
     }
-    if (payload.size < FOOTER_SIZE + 1) {
+    if (!rdb_payload_open(request->args[3], &payload)) {
         return redis_apply_fail_form(apply, request);
     }
-    const unsigned char *footer = (const unsigned char *)payload.at + payload.size - FOOTER_SIZE;
-    unsigned version = (unsigned)(footer[0] | footer[1] << 8);
-    if (!rdb_knows_version(version)) {
-        return redis_apply_fail_key(apply, request->args[1],
-                                    "the source's RESTORE has RDB version %u", version);
+    if (!rdb_knows_version(payload.version)) {
+        return redis_apply_fail_key(apply, name, "the source's RESTORE has RDB version %u",
+                                    payload.version);
     }
-    uint64_t crc = little_get_u64((const char *)footer + 2);
-    if (crc != 0 && crc != rdb_crc(0, payload.at, payload.size - 8)) {
-        return redis_apply_fail_key(apply, request->args[1],
-                                    "the source's RESTORE has a wrong checksum");
+    if (!payload.is_checked && !payload.is_open) {
+        return redis_apply_fail_key(apply, name, "the source's RESTORE has a wrong checksum");
     }
-    rdb_reader_init_value(&apply->reader, version);
-    rdb_reader_feed(&apply->reader,
-                    (struct bytes){.at = payload.at, .size = payload.size - FOOTER_SIZE});
-    bool is_fine = redis_apply_keys_read_value(apply, request->args[1]);
-    rdb_reader_deinit(&apply->reader);
-    return is_fine && (expire_at_ms == REGISTRY_NO_EXPIRY ||
-                       redis_apply_set_expiry(apply, request->args[1], expire_at_ms));
+    return redis_apply_keys_load(apply, name, &payload) &&
+           (expire_at_ms == REGISTRY_NO_EXPIRY ||
+            redis_apply_set_expiry(apply, name, expire_at_ms));
 }

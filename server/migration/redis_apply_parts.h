@@ -26,6 +26,11 @@ bool redis_apply_fail_memory(struct redis_apply *apply);
 /* There is apply->decoder. false: no memory, error. */
 MUST_CHECK bool redis_apply_need_decoder(struct redis_apply *apply);
 
+/* Has apply->load done that? false: its error is ours. */
+MUST_CHECK bool redis_apply_take_load(struct redis_apply *apply, bool is_fine);
+
+/* Can this be a key here? false: error. */
+MUST_CHECK bool redis_apply_check_key(struct redis_apply *apply, struct bytes name);
 struct registry_key *redis_apply_find(struct redis_apply *apply, struct bytes name);
 /* The key's board; *key NULL: there is none. false: error, it is something else. */
 MUST_CHECK bool redis_apply_find_board(struct redis_apply *apply, struct bytes name,
@@ -38,6 +43,9 @@ static inline uint32_t redis_apply_database(const struct redis_apply *apply) {
 static inline struct redis_names *redis_apply_sets(struct redis_apply *apply) {
     return &apply->sets[apply->database];
 }
+/* REGISTRY_NO_EXPIRY: none any more. false: error. */
+MUST_CHECK bool redis_apply_set_expiry(struct redis_apply *apply, struct bytes name,
+                                       int64_t expire_at_ms);
 /* Put a member that was looked up. false: error. */
 MUST_CHECK bool redis_apply_put(struct redis_apply *apply, struct registry_key *key,
                                 const struct board_member *member, uint64_t packed_key);

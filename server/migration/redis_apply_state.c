@@ -32,10 +32,6 @@ static bool redis_apply_state_apply_blob(struct redis_apply *apply, struct bytes
     return redis_apply_fail(apply, "the source's bans: they do not fit those that are here");
 }
 
-bool redis_apply_put_state(struct redis_apply *apply, struct bytes blob) {
-    return redis_apply_state_apply_blob(apply, blob, RDB_STATE_WHOLE);
-}
-
 bool redis_apply_state_effects(struct redis_apply *apply, const struct request *request) {
     return request->count == 2
                ? redis_apply_state_apply_blob(apply, request->args[1], RDB_STATE_CHANGES)

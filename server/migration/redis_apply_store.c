@@ -131,16 +131,21 @@ static void redis_apply_store_tally_end(struct redis_tally *tally) {
     }
 }
 
-/* ---- putting the result in place ---- */
+/* ---- the result ---- */
 
-/* apply->value has been begun for this name, and holds the result: it replaces what is there. */
-static bool redis_apply_store_replace(struct redis_apply *apply, struct bytes name) {
-    uint32_t count;
-    if (!redis_apply_end_board(apply, name, &count)) {
-        return false;
-    }
-    redis_apply_remove(apply, name);
-    return count == 0 || redis_apply_fill(apply, name, count, 0, count);
+static bool redis_apply_store_begin(struct redis_apply *apply, struct bytes name) {
+    apply->load.now_us = apply->now_us;
+    return redis_apply_take_load(
+        apply, rdb_load_begin_board(&apply->load, redis_apply_database(apply), name));
+}
+
+static bool redis_apply_store_put(struct redis_apply *apply, struct bytes member, double score) {
+    return redis_apply_take_load(apply, rdb_load_put_score(&apply->load, member, score));
+}
+
+/* It takes the place of what has its name. */
+static bool redis_apply_store_end(struct redis_apply *apply) {
+    return redis_apply_take_load(apply, rdb_load_end_board(&apply->load));
 }
 
 /* ---- sources ---- */
@@ -235,11 +240,10 @@ static void redis_apply_store_order_sources(struct combination *combination) {
     }
 }
 
-static bool redis_apply_store_put_all(struct redis_apply *apply, struct bytes name) {
+static bool redis_apply_store_put_all(struct redis_apply *apply) {
     const struct redis_tally *tally = &apply->tally;
     for (uint32_t i = 0; i < tally->count; i++) {
-        if (!redis_apply_put_score(apply, name, tally->entries[i].member,
-                                   tally->entries[i].score)) {
+        if (!redis_apply_store_put(apply, tally->entries[i].member, tally->entries[i].score)) {
             return false;
         }
     }
@@ -264,7 +268,7 @@ static void redis_apply_store_unite_one(struct redis_tally *tally, const struct 
         }
         redis_apply_store_tally_fetch(tally, hashes, count);
         for (unsigned i = 0; i < count; i++) {
-            double score = redis_score_of(board_layout(source->board), entries[i].key);
+            double score = rdb_value_score(board_layout(source->board), entries[i].key);
             redis_apply_store_tally_join(tally, entries[i].member, hashes[i],
                                          redis_apply_store_weigh(source->weight, score), aggregate);
         }
@@ -319,7 +323,7 @@ static bool redis_apply_store_is_in_all(const struct combination *combination,
                                         const struct board_entry *entry, double *score) {
     const struct source *first = &combination->sources[0];
     *score = redis_apply_store_weigh(first->weight,
-                                     redis_score_of(board_layout(first->board), entry->key));
+                                     rdb_value_score(board_layout(first->board), entry->key));
     for (uint32_t i = 1; i < combination->count; i++) {
         const struct source *source = &combination->sources[i];
         uint64_t key;
@@ -329,7 +333,7 @@ static bool redis_apply_store_is_in_all(const struct combination *combination,
         *score = redis_apply_store_join(
             combination->aggregate, *score,
             redis_apply_store_weigh(source->weight,
-                                    redis_score_of(board_layout(source->board), key)));
+                                    rdb_value_score(board_layout(source->board), key)));
     }
     return true;
 }
@@ -343,7 +347,7 @@ static bool redis_apply_store_intersect(struct redis_apply *apply,
 static bool redis_apply_store_is_in_first_only(const struct combination *combination,
                                                const struct board_entry *entry, double *score) {
     uint64_t key;
-    *score = redis_score_of(board_layout(combination->sources[0].board), entry->key);
+    *score = rdb_value_score(board_layout(combination->sources[0].board), entry->key);
     for (uint32_t i = 1; i < combination->count; i++) {
         const struct board *board = combination->sources[i].board;
         if (board != NULL && board_find(board, entry->member, &key)) {
@@ -384,11 +388,11 @@ static bool redis_apply_store_store(struct redis_apply *apply, const struct requ
     }
     redis_apply_store_tally_begin(apply);
     bool is_fine = redis_apply_store_find_sources(apply, request, &combination) &&
-                   how(apply, &combination) && redis_apply_begin_board(apply, combination.to) &&
-                   redis_apply_store_put_all(apply, combination.to);
+                   how(apply, &combination) && redis_apply_store_begin(apply, combination.to) &&
+                   redis_apply_store_put_all(apply);
     memory_free(combination.sources);
     redis_apply_store_tally_end(&apply->tally);
-    return is_fine && redis_apply_store_replace(apply, combination.to);
+    return is_fine && redis_apply_store_end(apply);
 }
 
 bool redis_apply_zunionstore(struct redis_apply *apply, const struct request *request) {
@@ -505,14 +509,8 @@ static bool redis_apply_store_find_places(const struct range *range, const struc
                : redis_apply_store_find_by_place(range, board_count(board), first, end);
 }
 
-static bool redis_apply_store_put_entry(struct redis_apply *apply, struct bytes name,
-                                        const struct board *board, struct bytes member,
-                                        uint64_t key) {
-    return redis_apply_put_score(apply, name, member, redis_score_of(board_layout(board), key));
-}
-
-static bool redis_apply_store_put_places(struct redis_apply *apply, struct bytes name,
-                                         const struct board *board, uint32_t first, uint32_t end) {
+static bool redis_apply_store_put_places(struct redis_apply *apply, const struct board *board,
+                                         uint32_t first, uint32_t end) {
     struct redis_selection selection;
     struct board_cursor cursor;
     struct board_entry entry;
@@ -522,16 +520,17 @@ static bool redis_apply_store_put_places(struct redis_apply *apply, struct bytes
     if (!redis_apply_select(apply, board, first, end - 1, false, &selection)) {
         return false;
     }
+    const struct layout *layout = board_layout(board);
     bool is_fine = true;
     board_seek(board, selection.rank, &cursor);
     for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry);
          i++) {
-        is_fine = redis_apply_store_put_entry(apply, name, board, entry.member, entry.key);
+        is_fine = redis_apply_store_put(apply, entry.member, rdb_value_score(layout, entry.key));
         board_cursor_next(&cursor);
     }
     for (uint32_t i = 0; i < selection.pick_count && is_fine; i++) {
-        is_fine = redis_apply_store_put_entry(apply, name, board, selection.picks[i].member,
-                                              selection.picks[i].key);
+        is_fine = redis_apply_store_put(apply, selection.picks[i].member,
+                                        rdb_value_score(layout, selection.picks[i].key));
     }
     redis_selection_deinit(&selection);
     return is_fine;
@@ -545,7 +544,7 @@ bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *re
         return redis_apply_fail_form(apply, request);
     }
     if (!redis_apply_store_find_source(apply, request, request->args[2], &board) ||
-        !redis_apply_begin_board(apply, to)) {
+        !redis_apply_store_begin(apply, to)) {
         return false;
     }
     uint32_t first = 0;
@@ -553,6 +552,5 @@ bool redis_apply_zrangestore(struct redis_apply *apply, const struct request *re
     if (board != NULL && !redis_apply_store_find_places(&range, board, &first, &end)) {
         return redis_apply_fail_form(apply, request);
     }
-    return redis_apply_store_put_places(apply, to, board, first, end) &&
-           redis_apply_store_replace(apply, to);
+    return redis_apply_store_put_places(apply, board, first, end) && redis_apply_store_end(apply);
 }

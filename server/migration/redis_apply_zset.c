@@ -51,7 +51,7 @@ static bool redis_apply_zset_decide(const struct zadd *zadd, const struct board_
     if (!member->is_there) {
         return !zadd->is_existing_only;
     }
-    double before = redis_score_of(zadd->layout, member->key);
+    double before = rdb_value_score(zadd->layout, member->key);
     if (zadd->is_new_only) {
         return false;
     }

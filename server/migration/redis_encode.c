@@ -34,18 +34,10 @@ void redis_encode_deinit(struct redis_encode *encode) {
 
 /* ---- words ---- */
 
-static void redis_encode_put_head(struct buffer *out, char kind, uint64_t number) {
-    char text[NUMBER_SIZE + 4];
-    int size = snprintf(text, sizeof text, "%c%" PRIu64 "\r\n", kind, number);
-    buffer_append(out, text, (size_t)size);
-}
-
 static void redis_encode_put_words(struct buffer *out, const struct bytes *words, uint32_t count) {
-    redis_encode_put_head(out, '*', count);
+    buffer_append_head(out, '*', count);
     for (uint32_t i = 0; i < count; i++) {
-        redis_encode_put_head(out, '$', words[i].size);
-        buffer_append(out, words[i].at, words[i].size);
-        buffer_append(out, "\r\n", 2);
+        buffer_append_word(out, words[i]);
     }
 }
 

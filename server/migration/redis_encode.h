@@ -16,7 +16,7 @@
 #ifndef SERVER_REDIS_ENCODE_H
 #define SERVER_REDIS_ENCODE_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/effect_blob.h"
 #include "server/durability/journal_file.h"
 

@@ -348,7 +348,7 @@ __attribute__((format(printf, 2, 3))) static void redis_follow_put(struct buffer
 }
 
 /* Several types of Redis's files are one kind: their counts are added. */
-static void redis_follow_print_passed(const struct redis_passed *passed, struct buffer *out) {
+static void redis_follow_print_passed(const struct rdb_load *load, struct buffer *out) {
     bool is_done[RDB_TYPES] = {false};
     for (unsigned type = 0; type < RDB_TYPES; type++) {
         const char *name = rdb_type_name(type);
@@ -356,7 +356,7 @@ static void redis_follow_print_passed(const struct redis_passed *passed, struct 
         for (unsigned other = type; other < RDB_TYPES; other++) {
             if (!is_done[other] && strcmp(rdb_type_name(other), name) == 0) {
                 is_done[other] = true;
-                count += passed->count[other];
+                count += load->skipped[other].count;
             }
         }
         if (count > 0) {
@@ -368,11 +368,12 @@ static void redis_follow_print_passed(const struct redis_passed *passed, struct 
             redis_follow_put(out, "source_skipped_keys_%s:%" PRIu64, field, count);
         }
     }
-    if (passed->function_count > 0) {
-        redis_follow_put(out, "source_skipped_functions:%" PRIu64, passed->function_count);
+    if (load->reader.function_count > 0) {
+        redis_follow_put(out, "source_skipped_functions:%" PRIu64, load->reader.function_count);
     }
-    if (passed->field_expiry_count > 0) {
-        redis_follow_put(out, "source_fields_without_expiry:%" PRIu64, passed->field_expiry_count);
+    if (load->reader.field_expiry_count > 0) {
+        redis_follow_put(out, "source_fields_without_expiry:%" PRIu64,
+                         load->reader.field_expiry_count);
     }
 }
 
@@ -381,6 +382,7 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
         return;
     }
     const struct redis_stream *stream = &follow->stream;
+    const struct rdb_load *load = &stream->load;
     const struct redis_receive *receive = &follow->receive;
     uint64_t waiting = follow->spool != NULL ? redis_spool_waiting(follow->spool) : 0;
     bool is_full = follow->spool != NULL && redis_spool_is_over_limit(follow->spool);
@@ -397,13 +399,13 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     redis_follow_put(out, "source_spool_full:%d", is_full);
     redis_follow_put(out, "source_full_syncs:%" PRIu64, receive->full_syncs);
     redis_follow_put(out, "source_partial_syncs:%" PRIu64, receive->partial_syncs);
-    redis_follow_put(out, "source_copied_boards:%" PRIu64, stream->board_count);
-    redis_follow_put(out, "source_copied_module_boards:%" PRIu64, stream->module_board_count);
-    redis_follow_put(out, "source_copied_members:%" PRIu64, stream->member_count);
-    redis_follow_put(out, "source_copied_hashes:%" PRIu64, stream->hash_count);
-    redis_follow_put(out, "source_copied_fields:%" PRIu64, stream->field_count);
-    redis_follow_put(out, "source_copied_bans:%" PRIu64, stream->ban_count);
-    redis_follow_print_passed(&stream->passed, out);
+    redis_follow_put(out, "source_copied_boards:%" PRIu64, load->board_count);
+    redis_follow_put(out, "source_copied_module_boards:%" PRIu64, load->module_board_count);
+    redis_follow_put(out, "source_copied_members:%" PRIu64, load->member_count);
+    redis_follow_put(out, "source_copied_hashes:%" PRIu64, load->hash_count);
+    redis_follow_put(out, "source_copied_fields:%" PRIu64, load->field_count);
+    redis_follow_put(out, "source_copied_bans:%" PRIu64, load->ban_count);
+    redis_follow_print_passed(load, out);
     redis_follow_put(out, "source_applied_commands:%" PRIu64, stream->apply.applied_count);
     redis_follow_put(out, "source_skipped_commands:%" PRIu64, stream->apply.skipped_count);
     for (uint32_t i = 0; i < stream->apply.skipped_used; i++) {

@@ -50,10 +50,10 @@ static uint32_t redis_order_part_picks(struct redis_pick *picks, uint32_t size,
     uint32_t low = 0;
     uint32_t high = size - 1;
     for (;; low++, high--) {
-        while (redis_compare(picks[low].member, pivot) < 0) {
+        while (bytes_compare(picks[low].member, pivot) < 0) {
             low++;
         }
-        while (redis_compare(picks[high].member, pivot) > 0) {
+        while (bytes_compare(picks[high].member, pivot) > 0) {
             high--;
         }
         if (low >= high) {
@@ -108,7 +108,7 @@ static struct redis_pick redis_order_find_end(const struct board *board, struct 
     struct redis_pick found = {.key = 0};
     board_seek(board, rank < rank_end ? rank : rank_end, &cursor);
     for (uint32_t i = group.first; i < group.end && board_cursor_read(&cursor, &entry); i++) {
-        int order = i > group.first ? redis_compare(entry.member, found.member) : 0;
+        int order = i > group.first ? bytes_compare(entry.member, found.member) : 0;
         if (i == group.first || (is_last ? order > 0 : order < 0)) {
             found = (struct redis_pick){.member = entry.member, .key = entry.key};
         }
@@ -217,8 +217,8 @@ bool redis_apply_select(struct redis_apply *apply, const struct board *board, ui
 
 static bool redis_order_is_below(const struct board *board, uint32_t place,
                                  const struct redis_score_bound *bound, bool is_upper) {
-    double score =
-        redis_score_of(board_layout(board), board_at(board, redis_order_rank_of(board, place)).key);
+    double score = rdb_value_score(board_layout(board),
+                                   board_at(board, redis_order_rank_of(board, place)).key);
     if (score != bound->score) {
         return score < bound->score;
     }

@@ -18,17 +18,6 @@ static struct registry_key *redis_position_find(struct registry *registry) {
     return registry_find(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
 }
 
-/* The next word, and the blank behind it. */
-static struct bytes redis_position_next_word(struct bytes *text) {
-    const char *end = text->size > 0 ? memchr(text->at, ' ', text->size) : NULL;
-    struct bytes word = *text;
-    word.size = end != NULL ? (size_t)(end - text->at) : text->size;
-    size_t used = word.size + (end != NULL);
-    text->at += used;
-    text->size -= used;
-    return word;
-}
-
 bool redis_position_read(struct registry *registry, struct redis_position *position) {
     const struct registry_key *key = redis_position_find(registry);
     struct bytes text;
@@ -37,11 +26,10 @@ bool redis_position_read(struct registry *registry, struct redis_position *posit
     if (key == NULL || key->kind != REGISTRY_HASH || !hash_find(&key->hash, FIELD, &text)) {
         return false;
     }
-    struct bytes id = redis_position_next_word(&text);
-    if (!history_is_id(id) ||
-        !bytes_parse_u64(redis_position_next_word(&text), &position->offset) ||
-        !bytes_parse_u64(redis_position_next_word(&text), &position->database) ||
-        !bytes_parse_u64(redis_position_next_word(&text), &port) || port > UINT16_MAX ||
+    struct bytes id = bytes_take_word(&text);
+    if (!history_is_id(id) || !bytes_parse_u64(bytes_take_word(&text), &position->offset) ||
+        !bytes_parse_u64(bytes_take_word(&text), &position->database) ||
+        !bytes_parse_u64(bytes_take_word(&text), &port) || port > UINT16_MAX ||
         text.size > REPLICATION_HOST_MAX) {
         return false;
     }

@@ -28,10 +28,4 @@ MUST_CHECK bool redis_lex_parse_bound(struct bytes text, struct redis_lex_bound 
 bool redis_lex_is_from(const struct redis_lex_bound *lower, struct bytes member);
 bool redis_lex_is_until(const struct redis_lex_bound *upper, struct bytes member);
 
-/* Below 0, 0, above 0: memcmp, then the shorter one. */
-int redis_compare(struct bytes a, struct bytes b);
-
-/* The double of a key's first field. */
-double redis_score_of(const struct layout *layout, uint64_t key);
-
 #endif

@@ -9,7 +9,7 @@
 #ifndef SERVER_REDIS_SPOOL_H
 #define SERVER_REDIS_SPOOL_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/system/disk.h"
 #include "server/system/worker.h"
 

@@ -5,12 +5,10 @@
 
 #include "server/durability/persistence.h"
 #include "server/migration/redis_apply_parts.h"
-#include "server/rdb/rdb_state.h"
 #include "server/system/log.h"
 
 enum {
     PIECE_MAX = 16 * 1024, /* of the RDB file that is read in one go */
-    FILL_STEP = 128,       /* entries put between two looks at the time */
     ARGS_MAX = 1024 * 1024,
     BULK_MAX = 512 * 1024 * 1024,
     INLINE_MAX = 65536,
@@ -57,18 +55,8 @@ static bool redis_stream_stop(struct redis_stream *stream, const char *error) {
     return false;
 }
 
-/* For what `apply` has said. */
-static bool redis_stream_stop_applied(struct redis_stream *stream) {
-    return redis_stream_stop(stream, stream->apply.error);
-}
-
-/* The name of the key that is read. */
-static struct bytes redis_stream_name(const struct redis_stream *stream) {
-    return (struct bytes){.at = stream->reader.name.at, .size = stream->reader.name.size};
-}
-
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed) {
-    *stream = (struct redis_stream){.state = REDIS_STREAM_WAITS};
+    *stream = (struct redis_stream){.state = REDIS_STREAM_WAITS, .seed = seed};
     redis_apply_init(&stream->apply, server, seed);
     buffer_init(&stream->pending, 0);
 }
@@ -84,10 +72,10 @@ static void redis_stream_drop_multi(struct redis_stream *stream) {
     stream->multi_size = 0;
 }
 
-static void redis_stream_drop_reader(struct redis_stream *stream) {
-    if (stream->has_reader) {
-        rdb_reader_deinit(&stream->reader);
-        stream->has_reader = false;
+static void redis_stream_end_load(struct redis_stream *stream) {
+    if (stream->has_load) {
+        rdb_load_deinit(&stream->load);
+        stream->has_load = false;
     }
 }
 
@@ -99,7 +87,7 @@ static void redis_stream_drop_request(struct redis_stream *stream) {
 }
 
 void redis_stream_deinit(struct redis_stream *stream) {
-    redis_stream_drop_reader(stream);
+    redis_stream_end_load(stream);
     redis_stream_drop_request(stream);
     redis_apply_deinit(&stream->apply);
     registry_destroy(stream->beside);
@@ -107,37 +95,38 @@ void redis_stream_deinit(struct redis_stream *stream) {
 
 struct registry *redis_stream_take_beside(struct redis_stream *stream) {
     struct registry *beside = stream->beside;
-    redis_apply_turn_to(&stream->apply, stream->apply.server->registry);
+    redis_stream_end_load(stream);
     stream->beside = NULL;
     return beside;
 }
 
-static void redis_stream_begin_reading(struct redis_stream *stream) {
-    redis_stream_drop_reader(stream);
-    rdb_reader_init(&stream->reader);
-    stream->has_reader = true;
-    stream->board_count = stream->module_board_count = stream->member_count = 0;
-    stream->hash_count = stream->field_count = 0;
-    stream->ban_count = 0;
-    stream->passed = (struct redis_passed){.function_count = 0};
-    stream->filling.is_on = false;
-    stream->is_hungry = true;
-    redis_apply_reset(&stream->apply);
+/* Sets are not here, but their names are known. */
+static void redis_stream_note_set(void *context, const struct rdb_load *load) {
+    struct redis_stream *stream = context;
+    if (load->kind == RDB_OTHER && rdb_type_is_set(load->reader.type) &&
+        load->database < REGISTRY_DATABASES) {
+        redis_names_put(&stream->apply.sets[load->database], load->name);
+    }
 }
 
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
-    CHECK(stream->state != REDIS_STREAM_STOPPED);
+    CHECK(stream->state != REDIS_STREAM_STOPPED && stream->beside == NULL);
     redis_stream_drop_request(stream);
-    redis_stream_begin_reading(stream);
+    redis_apply_reset(&stream->apply);
     stream->offset = offset;
     stream->unconfirmed = 0;
     stream->error[0] = '\0';
-    CHECK(stream->beside == NULL);
+    stream->is_hungry = true;
     stream->beside = registry_create_beside(stream->apply.server->registry);
     if (stream->beside != NULL) {
         registry_set_passive(stream->beside, true);
-        redis_apply_turn_to(&stream->apply, stream->beside);
     }
+    redis_stream_end_load(stream);
+    rdb_load_init(&stream->load, stream->beside, stream->seed, stream->apply.now_us);
+    stream->load.keeps_expired = true;
+    stream->load.replace = redis_stream_note_set;
+    stream->load.context = stream;
+    stream->has_load = true;
     redis_stream_change(stream, REDIS_STREAM_LOADS);
 }
 
@@ -155,133 +144,17 @@ void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t 
 
 /* ---- the copy ---- */
 
-static bool redis_stream_load_entry(struct redis_stream *stream) {
-    const struct rdb_reader *reader = &stream->reader;
-    if (reader->kind == RDB_ZSET) {
-        stream->member_count++;
-        return redis_apply_put_score(&stream->apply, redis_stream_name(stream), reader->text,
-                                     reader->score) ||
-               redis_stream_stop_applied(stream);
-    }
-    const struct bytes pair[2] = {reader->text, reader->value};
-    uint32_t added_count;
-    stream->field_count++;
-    if (redis_apply_put_fields(&stream->apply, redis_stream_name(stream), pair, 1, &added_count) &&
-        added_count == 0) {
-        (void)redis_apply_fail_member(&stream->apply, redis_stream_name(stream), reader->text,
-                                      "it is there twice");
-    }
-    return stream->apply.error[0] == '\0' || redis_stream_stop_applied(stream);
-}
-
-static bool redis_stream_load_key(struct redis_stream *stream) {
-    const struct rdb_reader *reader = &stream->reader;
-    struct redis_apply *apply = &stream->apply;
-    apply->database = reader->database;
-    if (reader->kind == RDB_OTHER) {
-        stream->passed.count[reader->type]++;
-        if (rdb_type_is_set(reader->type) && reader->database < REGISTRY_DATABASES) {
-            redis_names_put(&apply->sets[reader->database], redis_stream_name(stream));
-        }
-        return true;
-    }
-    if (!redis_apply_check_key(apply, redis_stream_name(stream)) ||
-        !redis_apply_check_new(apply, redis_stream_name(stream))) {
-        return redis_stream_stop_applied(stream);
-    }
-    stream->board_count += reader->kind != RDB_HASH;
-    stream->hash_count += reader->kind == RDB_HASH;
-    if (reader->kind == RDB_BOARD) {
-        stream->module_board_count++;
-        redis_apply_raise_time(apply, reader->board->time_us);
-        return redis_apply_begin_exact(apply, redis_stream_name(stream), reader->board) ||
-               redis_stream_stop_applied(stream);
-    }
-    return reader->kind != RDB_ZSET || redis_apply_begin_board(apply, redis_stream_name(stream)) ||
-           redis_stream_stop_applied(stream);
-}
-
-static bool redis_stream_set_expiry(struct redis_stream *stream) {
-    const struct rdb_reader *reader = &stream->reader;
-    return reader->expire_at_ms == RDB_NO_EXPIRY ||
-           redis_apply_set_expiry(&stream->apply, redis_stream_name(stream),
-                                  reader->expire_at_ms) ||
-           redis_stream_stop_applied(stream);
-}
-
-static bool redis_stream_load_key_end(struct redis_stream *stream) {
-    uint32_t count;
-    if (stream->reader.kind == RDB_OTHER) {
-        return true;
-    }
-    if (stream->reader.kind == RDB_HASH) {
-        return redis_stream_set_expiry(stream);
-    }
-    if (!redis_apply_end_board(&stream->apply, redis_stream_name(stream), &count)) {
-        return redis_stream_stop_applied(stream);
-    }
-    stream->filling = (struct redis_filling){.is_on = true, .count = count};
-    return true;
-}
-
-static bool redis_stream_load_event(struct redis_stream *stream, enum rdb_event event) {
-    const struct rdb_reader *reader = &stream->reader;
-    switch (event) {
-    case RDB_KEY:
-        return redis_stream_load_key(stream);
-    case RDB_ENTRY:
-        return redis_stream_load_entry(stream);
-    case RDB_ENTRIES:
-        stream->member_count += reader->board->decoder.entry_count;
-        return redis_apply_put_entries(&stream->apply, redis_stream_name(stream), reader->board) ||
-               redis_stream_stop_applied(stream);
-    case RDB_KEY_END:
-        return redis_stream_load_key_end(stream);
-    case RDB_STATE:
-        return redis_apply_put_state(&stream->apply, reader->text) ||
-               redis_stream_stop_applied(stream);
-    case RDB_BAD:
-    case RDB_OUT_OF_MEMORY:
-    case RDB_MORE:
-    case RDB_END:
-        break;
-    }
-    return true;
-}
-
-/* true: the board is filled. */
-static bool redis_stream_fill_some(struct redis_stream *stream) {
-    struct redis_filling *filling = &stream->filling;
-    uint32_t left = filling->count - filling->at;
-    uint32_t step = left < FILL_STEP ? left : FILL_STEP;
-    if (!redis_apply_fill(&stream->apply, redis_stream_name(stream), filling->count, filling->at,
-                          filling->at + step)) {
-        filling->is_on = false;
-        return redis_stream_stop_applied(stream);
-    }
-    filling->at += step;
-    if (filling->at == filling->count) {
-        filling->is_on = false;
-        return redis_stream_set_expiry(stream);
-    }
-    return true;
-}
-
-static void redis_stream_end_load(struct redis_stream *stream) {
-    stream->ban_count = registry_count(stream->beside, RDB_STATE_BANS);
-    stream->passed.function_count = stream->reader.function_count;
-    stream->passed.field_expiry_count = stream->reader.field_expiry_count;
-    struct bytes rest = rdb_reader_rest(&stream->reader);
+static void redis_stream_end_copy(struct redis_stream *stream) {
+    struct bytes rest = rdb_reader_rest(&stream->load.reader);
     buffer_append(&stream->pending, rest.at, rest.size); /* broken: the next call stops */
-    redis_stream_drop_reader(stream);
+    redis_stream_end_load(stream);
     stream->is_hungry = false;
-    stream->apply.database = 0;
     redis_stream_change(stream, REDIS_STREAM_LOADED);
 }
 
 bool redis_stream_exchange(struct redis_stream *stream) {
     struct server *server = stream->apply.server;
-    redis_apply_turn_to(&stream->apply, server->registry);
+    const struct rdb_load *load = &stream->load;
     if (server->persistence == NULL) {
         registry_exchange(server->registry, stream->beside);
     } else if (!persistence_exchange_keys(server->persistence, stream->beside)) {
@@ -291,9 +164,9 @@ bool redis_stream_exchange(struct redis_stream *stream) {
     log_write(LOG_NOTICE,
               "replication: the copy of Redis is in place boards=%llu members=%llu hashes=%llu "
               "fields=%llu bans=%llu; its commands follow from offset %llu",
-              (unsigned long long)stream->board_count, (unsigned long long)stream->member_count,
-              (unsigned long long)stream->hash_count, (unsigned long long)stream->field_count,
-              (unsigned long long)stream->ban_count, (unsigned long long)stream->offset);
+              (unsigned long long)load->board_count, (unsigned long long)load->member_count,
+              (unsigned long long)load->hash_count, (unsigned long long)load->field_count,
+              (unsigned long long)load->ban_count, (unsigned long long)stream->offset);
     return true;
 }
 
@@ -306,50 +179,33 @@ static bool redis_stream_is_over(const struct deadline *deadline) {
 
 /* Read on until more bytes are needed, or time is over. false: error. */
 static bool redis_stream_read_copy(struct redis_stream *stream, const struct deadline *deadline) {
-    enum { LOOK_EVERY = 64 };
+    enum rdb_load_status status = RDB_LOAD_STEP;
     stream->is_hungry = false;
-    for (unsigned i = 1;; i++) {
-        bool is_long = false;
-        if (stream->filling.is_on) {
-            if (!redis_stream_fill_some(stream)) {
-                return false;
-            }
-        } else {
-            enum rdb_event event = rdb_reader_next(&stream->reader);
-            switch (event) {
-            case RDB_BAD:
-                return redis_stream_stop(stream, stream->reader.error);
-            case RDB_OUT_OF_MEMORY:
-                return redis_stream_stop(stream, "out of memory");
-            case RDB_MORE:
-                stream->is_hungry = true;
-                return true;
-            case RDB_END:
-                redis_stream_end_load(stream);
-                return true;
-            case RDB_KEY:
-            case RDB_ENTRY:
-            case RDB_ENTRIES:
-            case RDB_KEY_END:
-            case RDB_STATE:
-                if (!redis_stream_load_event(stream, event)) {
-                    return false;
-                }
-                break;
-            }
-            is_long = event == RDB_ENTRIES || event == RDB_STATE;
-        }
-        if ((stream->filling.is_on || is_long || i % LOOK_EVERY == 0) &&
-            redis_stream_is_over(deadline)) {
-            return true;
-        }
+    stream->load.now_us = stream->apply.now_us;
+    while (status == RDB_LOAD_STEP && !redis_stream_is_over(deadline)) {
+        status = rdb_load_step(&stream->load);
     }
+    redis_apply_raise_time(&stream->apply, stream->load.latest_us);
+    switch (status) {
+    case RDB_LOAD_STEP:
+        break;
+    case RDB_LOAD_MORE:
+        stream->is_hungry = true;
+        break;
+    case RDB_LOAD_DONE:
+        redis_stream_end_copy(stream);
+        break;
+    case RDB_LOAD_FAILED:
+        return redis_stream_stop(stream, stream->load.error);
+    }
+    return true;
 }
 
 /* ---- commands ---- */
 
 static bool redis_stream_apply_one(struct redis_stream *stream, const struct request *request) {
-    return redis_apply_run(&stream->apply, request) || redis_stream_stop_applied(stream);
+    return redis_apply_run(&stream->apply, request) ||
+           redis_stream_stop(stream, stream->apply.error);
 }
 
 static bool redis_stream_queue(struct redis_stream *stream, const struct request *request) {
@@ -462,7 +318,7 @@ static bool redis_stream_take_commands(struct redis_stream *stream,
 /* ---- taking bytes ---- */
 
 static void redis_stream_end_with_error(struct redis_stream *stream) {
-    redis_stream_drop_reader(stream);
+    redis_stream_end_load(stream);
     redis_stream_drop_request(stream);
     if (stream->apply.wants_copy) {
         log_write(LOG_NOTICE, "replication: Redis is asked for a new copy: %s", stream->error);
@@ -487,12 +343,12 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
     if (!is_reading && stream->state != REDIS_STREAM_FOLLOWS) {
         return piece.size; /* they are of no use */
     }
-    redis_apply_begin(&stream->apply, now_us);
+    stream->apply.now_us = now_us;
     size_t taken = 0;
     if (stream->is_hungry && piece.size > 0) {
         taken = piece.size < PIECE_MAX ? piece.size : PIECE_MAX;
         if (is_reading) {
-            rdb_reader_feed(&stream->reader, (struct bytes){.at = piece.at, .size = taken});
+            rdb_reader_feed(&stream->load.reader, (struct bytes){.at = piece.at, .size = taken});
         } else {
             buffer_append(&stream->pending, piece.at, taken);
         }

@@ -5,7 +5,7 @@
  *        |                                                   |
  *        +--------------------> STOPPED <--------------------+      error says why
  *
- * LOADS fills another registry beside the keys, which stay as they are: its form, its checksum, whether the boards take
+ * LOADS fills another registry (server/rdb/rdb_load.h) beside the keys, which stay as they are: its form, its checksum, whether the boards take
  * every member and every score, whether a key or a member is there twice, and what is kept beside the keys
  * (server/rdb/rdb_state.h), all that is known before anything changes. Then the two are exchanged (redis_stream_exchange). A
  * new copy (redis_stream_restart) begins with LOADS again, whatever was.
@@ -30,34 +30,21 @@ enum redis_stream_state {
 };
 const char *redis_stream_state_name(enum redis_stream_state state);
 
-/* Keys of the copy that were passed over. */
-struct redis_passed {
-    uint64_t count[RDB_TYPES];
-    uint64_t function_count, field_expiry_count;
-};
-
 enum { REDIS_STREAM_ERROR_MAX = REDIS_APPLY_ERROR_MAX + 16 };
 
 struct redis_stream {
     struct redis_apply apply;
     enum redis_stream_state state;
-    uint64_t offset; /* of the source: everything up to it is applied */
-    uint64_t board_count, member_count, hash_count, field_count; /* of the copy */
-    uint64_t module_board_count;                                 /* of its boards */
-    uint64_t ban_count;                                          /* members that are banned in it */
-    struct redis_passed passed;
+    uint64_t offset;      /* of the source: everything up to it is applied */
+    struct rdb_load load; /* what it counts is of the last copy */
     char error[REDIS_STREAM_ERROR_MAX];
     /* Private. */
-    struct rdb_reader reader;
-    bool has_reader;
+    bool has_load;
+    uint64_t seed;
     bool is_hungry;       /* what it has is read as far as it goes */
     uint64_t unconfirmed; /* bytes of a transaction that is not whole */
     /* Filled by LOADS; behind the exchange, what was here before. NULL: none. */
     struct registry *beside;
-    struct redis_filling {
-        bool is_on;
-        uint32_t count, at;
-    } filling; /* a board is being put, entry by entry */
     struct resp_parser parser;
     struct resp_arena arena;
     struct buffer pending; /* the beginning of a request that is not whole */

@@ -13,7 +13,7 @@
 #ifndef SERVER_MODULE_HOST_REPLY_H
 #define SERVER_MODULE_HOST_REPLY_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/module/host_api.h"
 
 #define HOST_REPLY_COMMAND "LB.REPLY"

@@ -143,8 +143,7 @@ static bool module_read_settings(struct host_string **argv, int argc, char *erro
     buffer_init(&text, 0);
     bool is_read = settings_init(settings) && module_print_lines(argv, argc, &text, error) &&
                    (text.size == 0 ||
-                    settings_load_text(settings, (struct bytes){.at = text.at, .size = text.size},
-                                       "loadmodule", error)) &&
+                    settings_load_text(settings, buffer_bytes(&text), "loadmodule", error)) &&
                    settings_finish(settings, error);
     buffer_deinit(&text);
     /* The host decides who gets events, and reports misses itself. */

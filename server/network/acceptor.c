@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec/list.h"
 #include "codec/memory.h"
 #include "protocol/proxy_header.h"
-#include "server/network/network.h"
+#include "server/network/intake.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -18,7 +19,7 @@ static void acceptor_open_spare(struct acceptor *acceptor) {
 }
 
 struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_unix_socket) {
-    CHECK(acceptor->socket_count < ACCEPTOR_SOCKETS_MAX && acceptor->network == NULL);
+    CHECK(acceptor->socket_count < ACCEPTOR_SOCKETS_MAX && acceptor->intake == NULL);
     struct acceptor_socket *socket = &acceptor->sockets[acceptor->socket_count++];
     *socket = (struct acceptor_socket){.fd = fd, .is_unix_socket = is_unix_socket};
     return socket;
@@ -58,14 +59,7 @@ static void acceptor_on_arrival_closed(uv_handle_t *handle) {
 /* Its descriptor is the caller's. */
 static void acceptor_end_arrival(struct arrival *arrival) {
     struct acceptor *acceptor = arrival->acceptor;
-    if (arrival->previous != NULL) {
-        arrival->previous->next = arrival->next;
-    } else {
-        acceptor->arrival_first = arrival->next;
-    }
-    if (arrival->next != NULL) {
-        arrival->next->previous = arrival->previous;
-    }
+    LIST_PART(acceptor->arrival_first, arrival);
     acceptor->arrival_count--;
     uv_close((uv_handle_t *)&arrival->poll, acceptor_on_arrival_closed);
     if (acceptor->arrival_count == ARRIVALS_MAX - 1) {
@@ -74,10 +68,10 @@ static void acceptor_end_arrival(struct arrival *arrival) {
 }
 
 static void acceptor_refuse_arrival(struct arrival *arrival, const char *reason) {
-    struct network *network = arrival->acceptor->network;
+    struct intake *intake = arrival->acceptor->intake;
     const struct accepted accepted = arrival->accepted;
     acceptor_end_arrival(arrival);
-    network_refuse_proxied(network, &accepted, reason);
+    intake_refuse_proxied(intake, &accepted, reason);
 }
 
 static void acceptor_set_address(union socket_address *address, enum proxy_header_family family,
@@ -126,17 +120,17 @@ static void acceptor_take_addresses(struct accepted *accepted, const struct prox
 
 /* false: there is no room for it now. */
 static bool acceptor_hand_over(struct arrival *arrival) {
-    struct network *network = arrival->acceptor->network;
-    if (!network_may_accept(network)) {
+    struct intake *intake = arrival->acceptor->intake;
+    if (!intake_may_accept(intake)) {
         return false;
     }
-    struct accepted *accepted = network_next_accepted(network);
+    struct accepted *accepted = intake_next_accepted(intake);
     if (accepted == NULL) {
         acceptor_refuse_arrival(arrival, "no memory");
         return true;
     }
     *accepted = arrival->accepted;
-    network_keep_accepted(network);
+    intake_keep_accepted(intake);
     acceptor_end_arrival(arrival);
     return true;
 }
@@ -188,22 +182,18 @@ static void acceptor_on_header(uv_poll_t *poll, int status, int events) {
 }
 
 static void acceptor_begin_arrival(struct acceptor *acceptor, const struct accepted *accepted) {
-    struct network *network = acceptor->network;
+    struct intake *intake = acceptor->intake;
     struct arrival *arrival = memory_allocate_zeroed(sizeof *arrival);
-    if (arrival == NULL || uv_poll_init(network->loop, &arrival->poll, accepted->fd) != 0) {
+    if (arrival == NULL || uv_poll_init(intake->loop, &arrival->poll, accepted->fd) != 0) {
         memory_free(arrival);
-        network_refuse_proxied(network, accepted, "no memory");
+        intake_refuse_proxied(intake, accepted, "no memory");
         return;
     }
     arrival->poll.data = arrival;
     arrival->acceptor = acceptor;
     arrival->accepted = *accepted;
-    arrival->until_ms = uv_now(network->loop) + acceptor->header_limit_ms;
-    arrival->next = acceptor->arrival_first;
-    if (arrival->next != NULL) {
-        arrival->next->previous = arrival;
-    }
-    acceptor->arrival_first = arrival;
+    arrival->until_ms = uv_now(intake->loop) + acceptor->header_limit_ms;
+    LIST_JOIN(acceptor->arrival_first, arrival);
     acceptor->arrival_count++;
     uv_poll_start(&arrival->poll, UV_READABLE, acceptor_on_header);
 }
@@ -220,7 +210,7 @@ static void acceptor_resume_arrivals(struct acceptor *acceptor) {
 }
 
 static void acceptor_check_arrivals(struct acceptor *acceptor) {
-    uint64_t now_ms = uv_now(acceptor->network->loop);
+    uint64_t now_ms = uv_now(acceptor->intake->loop);
     struct arrival *arrival = acceptor->arrival_first;
     while (arrival != NULL) {
         struct arrival *next = arrival->next;
@@ -308,7 +298,7 @@ static bool acceptor_turn_away(struct acceptor *acceptor, const struct acceptor_
     int fd = accept4(socket->fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0) {
         close(fd);
-        acceptor->network->turned_away.count++;
+        acceptor->intake->turned_away.count++;
     }
     acceptor_open_spare(acceptor);
     return fd >= 0;
@@ -321,7 +311,7 @@ static bool acceptor_handle_error(struct acceptor *acceptor, const struct accept
         return false;
     }
     if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
-        acceptor->network->turned_away.error = code;
+        acceptor->intake->turned_away.error = code;
         if (acceptor_turn_away(acceptor, socket)) {
             return true;
         }
@@ -334,25 +324,15 @@ static bool acceptor_handle_error(struct acceptor *acceptor, const struct accept
 /* May it send PROXY headers? On a unix socket the permissions have decided. */
 static bool acceptor_is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
     uint8_t address[SUBNET_ADDRESS_SIZE];
-    if (accepted->is_unix_socket) {
-        return true;
-    }
-    if (accepted->peer.any.sa_family == AF_INET) {
-        subnet_map_v4(&accepted->peer.v4.sin_addr, address);
-    } else {
-        memcpy(address, &accepted->peer.v6.sin6_addr, sizeof address);
-    }
-    unsigned i = 0;
-    while (i < acceptor->proxy_count && !subnet_has(&acceptor->proxies[i], address)) {
-        i++;
-    }
-    return i < acceptor->proxy_count;
+    return accepted->is_unix_socket ||
+           (subnet_take_address(&accepted->peer.any, address) &&
+            subnet_list_has(acceptor->proxies, acceptor->proxy_count, address));
 }
 
 /* A client of a listener of proxy-protocol. */
 static void acceptor_admit_proxied(struct acceptor *acceptor, const struct accepted *accepted) {
     if (!acceptor_is_balancer(acceptor, accepted)) {
-        network_refuse_proxied(acceptor->network, accepted, "not in proxy-protocol-from");
+        intake_refuse_proxied(acceptor->intake, accepted, "not in proxy-protocol-from");
         return;
     }
     if (!uv_is_active((uv_handle_t *)&acceptor->second)) {
@@ -363,8 +343,8 @@ static void acceptor_admit_proxied(struct acceptor *acceptor, const struct accep
 
 static bool acceptor_accept_one(const struct acceptor_socket *socket) {
     struct acceptor *acceptor = socket->acceptor;
-    struct network *network = acceptor->network;
-    struct accepted *room = network_next_accepted(network);
+    struct intake *intake = acceptor->intake;
+    struct accepted *room = intake_next_accepted(intake);
     if (room == NULL) {
         acceptor_pause_accepting(acceptor);
         return false;
@@ -380,13 +360,13 @@ static bool acceptor_accept_one(const struct acceptor_socket *socket) {
         size = sizeof accepted.local;
         getsockname(fd, &accepted.local.any, &size);
         acceptor_set_tcp_options(
-            fd, atomic_load_explicit(&network->limits->tcp_keepalive_s, memory_order_relaxed));
+            fd, atomic_load_explicit(&intake->limits->tcp_keepalive_s, memory_order_relaxed));
     }
     if (socket->is_proxied) {
         acceptor_admit_proxied(acceptor, &accepted);
     } else {
         *room = accepted;
-        network_keep_accepted(network);
+        intake_keep_accepted(intake);
     }
     return true;
 }
@@ -394,14 +374,14 @@ static bool acceptor_accept_one(const struct acceptor_socket *socket) {
 static void acceptor_on_clients(uv_poll_t *poll, int status, int events) {
     const struct acceptor_socket *socket = poll->data;
     struct acceptor *acceptor = socket->acceptor;
-    struct network *network = acceptor->network;
+    struct intake *intake = acceptor->intake;
     (void)status;
     (void)events;
-    if (!network_may_accept(network)) {
+    if (!intake_may_accept(intake)) {
         acceptor_stop_polling(acceptor);
         return;
     }
-    for (int i = 0; i < BATCH_ACCEPTED_MAX && network_may_accept(network); i++) {
+    for (int i = 0; i < BATCH_ACCEPTED_MAX && intake_may_accept(intake); i++) {
         if (socket->is_proxied && acceptor->arrival_count == ARRIVALS_MAX) {
             uv_poll_stop(poll); /* until one of them is through, or its time is over */
             return;
@@ -414,18 +394,18 @@ static void acceptor_on_clients(uv_poll_t *poll, int status, int events) {
 
 /* ---- begin and end ---- */
 
-bool acceptor_watch(struct acceptor *acceptor, struct network *network) {
-    acceptor->network = network;
+bool acceptor_watch(struct acceptor *acceptor, struct intake *intake) {
+    acceptor->intake = intake;
     acceptor->retry.data = acceptor;
     acceptor_open_spare(acceptor);
     acceptor->second.data = acceptor;
-    uv_timer_init(network->loop, &acceptor->retry);
-    uv_timer_init(network->loop, &acceptor->second);
+    uv_timer_init(intake->loop, &acceptor->retry);
+    uv_timer_init(intake->loop, &acceptor->second);
     for (unsigned i = 0; i < acceptor->socket_count; i++) {
         struct acceptor_socket *socket = &acceptor->sockets[i];
         socket->acceptor = acceptor;
         socket->poll.data = socket;
-        if (uv_poll_init(network->loop, &socket->poll, socket->fd) != 0) {
+        if (uv_poll_init(intake->loop, &socket->poll, socket->fd) != 0) {
             for (unsigned rest = i; rest < acceptor->socket_count; rest++) {
                 close(acceptor->sockets[rest].fd);
             }
@@ -443,12 +423,12 @@ void acceptor_close(struct acceptor *acceptor) {
     }
     acceptor->is_closed = true;
     for (unsigned i = 0; i < acceptor->socket_count; i++) {
-        if (acceptor->network != NULL) {
+        if (acceptor->intake != NULL) {
             uv_close((uv_handle_t *)&acceptor->sockets[i].poll, NULL);
         }
         close(acceptor->sockets[i].fd);
     }
-    if (acceptor->network != NULL) {
+    if (acceptor->intake != NULL) {
         acceptor_close_arrivals(acceptor);
         uv_close((uv_handle_t *)&acceptor->retry, NULL);
         uv_close((uv_handle_t *)&acceptor->second, NULL);

@@ -22,7 +22,7 @@
 #include <uv.h>
 
 #include "codec/subnet.h"
-#include "server/network/batch.h"
+#include "server/network/intake.h"
 
 enum { ACCEPTOR_SOCKETS_MAX = 48, ACCEPTOR_PROXIES_MAX = 16, ARRIVALS_MAX = 64 };
 
@@ -41,7 +41,7 @@ struct acceptor_socket {
 /* Zero-initialised: no sockets. Until acceptor_watch they are its creator's, who adds them; then the
  * network's thread owns and closes them. It must live as long as the network's loop. */
 struct acceptor {
-    struct network *network; /* NULL: not watched */
+    struct intake *intake; /* of the network that accepts; NULL: not watched */
     struct acceptor_socket sockets[ACCEPTOR_SOCKETS_MAX];
     unsigned socket_count;
     uv_timer_t retry;  /* after running out of descriptors or memory */
@@ -59,7 +59,7 @@ struct acceptor {
 /* Returns it, for what else is to be said of it. */
 struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_unix_socket);
 /* Start accepting, on the loop of a network that does not run yet. false: libuv failed. */
-MUST_CHECK bool acceptor_watch(struct acceptor *acceptor, struct network *network);
+MUST_CHECK bool acceptor_watch(struct acceptor *acceptor, struct intake *intake);
 /* The network has room for accepted clients (again). */
 void acceptor_resume(struct acceptor *acceptor);
 /* Close all sockets, watched or not. The second time: nothing. */

@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "protocol/resp.h"
 
 struct network;
@@ -89,7 +89,13 @@ struct proxy_refusals {
     union socket_address peer;
 };
 
-enum { BATCH_NOTES_MAX = 128, BATCH_ACCEPTED_MAX = 8 };
+enum {
+    BATCH_NOTES_MAX = 128,
+    BATCH_ACCEPTED_MAX = 8,
+    /* Batches that wait for replies to go back with. So many may be full of accepted clients before accepting stops:
+     * then these go back, and there is room again. */
+    BATCHES_DONE_MAX = 4,
+};
 
 struct batch {
     struct batch *next;

@@ -1,7 +1,7 @@
 /* The batches of a network, and its thread. See network.h.
  *
  * Invariant: a batch is in exactly one place: being filled, spare, in a ring, with the engine, or on
- * its way back. A piece of input belongs to one batch or is spare. */
+ * its way back. */
 #include "server/network/network.h"
 
 #include <pthread.h>
@@ -10,218 +10,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec/list.h"
 #include "codec/thread_signals.h"
 #include "server/network/acceptor.h"
 
 enum {
-    PIECE_SIZE = 64 * 1024,     /* a read gets the free space of one piece */
-    PIECE_ROOM_MIN = 16 * 1024, /* with less free space a new piece is started */
-    SPARE_PIECES_MAX = 16,
-    SPARE_BATCHES_MAX = 8,
     FREE_REPLIES_MAX = 8,
-    FULL_PIECES = 512,     /* 32 MiB */
-    FULL_REQUESTS = 65536, /* waiting requests above which only a little more is read from each */
-    ENTRIES_MIN = 64,
-    ENTRIES_KEPT_MAX = 65536,
-    DONE_MAX = 4, /* batches that wait for replies to go back with */
-    /* As many as may be in batches that wait so: then these go back, and there is room again. */
-    ACCEPTED_OUT_MAX = DONE_MAX * BATCH_ACCEPTED_MAX,
-    HANDSHAKES_MAX = 4, /* steps a turn: one takes as long as many requests */
 };
 
-/* A batch and all its arrays of fixed size. */
-struct network_batch {
-    struct batch batch; /* first */
-    struct transport_note notes[BATCH_NOTES_MAX];
-    struct accepted accepted[BATCH_ACCEPTED_MAX];
-};
-
-struct input_piece {
-    struct input_piece *next;
-    size_t used;
-    char at[PIECE_SIZE];
-};
-
-/* ---- batches, on the network's thread ---- */
-
-static void network_free_batch(struct batch *batch) {
-    resp_arena_deinit(&batch->arguments);
-    memory_free(batch->entries);
-    memory_free(batch);
-}
-
-static void network_take_pieces_back(struct network *network, struct batch *batch) {
-    while (batch->pieces != NULL) {
-        struct input_piece *piece = batch->pieces;
-        batch->pieces = piece->next;
-        network->piece_count--;
-        if (network->spare_piece_count < SPARE_PIECES_MAX) {
-            piece->next = network->spare_pieces;
-            network->spare_pieces = piece;
-            network->spare_piece_count++;
-        } else {
-            memory_free(piece);
-        }
-    }
-}
+/* ---- on the network's thread ---- */
 
 static void network_resume_accepting(struct network *network) {
-    if (network->acceptor != NULL && network_may_accept(network)) {
+    if (network->acceptor != NULL && intake_may_accept(&network->intake)) {
         acceptor_resume(network->acceptor);
     }
 }
 
 /* All its requests have run. */
 static void network_recycle(struct network *network, struct batch *batch) {
-    network_take_pieces_back(network, batch);
-    network->accepted_out -= batch->accepted_count;
+    intake_recycle(&network->intake, batch);
     network_resume_accepting(network);
-    if (network->spare_count >= SPARE_BATCHES_MAX) {
-        network_free_batch(batch);
-        return;
-    }
-    if (batch->capacity > ENTRIES_KEPT_MAX) {
-        memory_free(batch->entries);
-        batch->entries = NULL;
-        batch->capacity = 0;
-    }
-    resp_arena_reset(&batch->arguments);
-    batch->next = network->spare;
-    network->spare = batch;
-    network->spare_count++;
-}
-
-/* The batch being filled. NULL: no memory. */
-static struct batch *network_filling(struct network *network) {
-    struct batch *batch = network->filling;
-    if (batch != NULL) {
-        return batch;
-    }
-    batch = network->spare;
-    if (batch != NULL) {
-        network->spare = batch->next;
-        network->spare_count--;
-    } else {
-        struct network_batch *whole = memory_allocate_zeroed(sizeof *whole);
-        if (whole == NULL) {
-            return NULL;
-        }
-        batch = &whole->batch;
-        batch->notes = whole->notes;
-        batch->accepted = whole->accepted;
-    }
-    batch->next = NULL;
-    batch->network = network;
-    batch->count = 0;
-    batch->position = 0;
-    batch->note_count = 0;
-    batch->accepted_count = 0;
-    batch->is_drained = false;
-    network->filling = batch;
-    return batch;
-}
-
-bool network_may_accept(const struct network *network) {
-    return network->accepted_out < ACCEPTED_OUT_MAX &&
-           (network->filling == NULL || network->filling->accepted_count < BATCH_ACCEPTED_MAX);
-}
-
-struct accepted *network_next_accepted(struct network *network) {
-    struct batch *batch = network_filling(network);
-    return batch != NULL ? &batch->accepted[batch->accepted_count] : NULL;
-}
-
-void network_keep_accepted(struct network *network) {
-    CHECK(network->filling->accepted_count < BATCH_ACCEPTED_MAX);
-    network->filling->accepted_count++;
-    network->accepted_out++;
-}
-
-void network_refuse_proxied(struct network *network, const struct accepted *accepted,
-                            const char *reason) {
-    close(accepted->fd);
-    network->proxy_refusals.count++;
-    network->proxy_refusals.reason = reason;
-    network->proxy_refusals.peer = accepted->is_proxied ? accepted->proxy : accepted->peer;
-}
-
-char *network_input_room(struct network *network, size_t *size) {
-    struct batch *batch = network_filling(network);
-    if (batch == NULL) {
-        return NULL;
-    }
-    struct input_piece *piece = batch->pieces;
-    if (piece == NULL || PIECE_SIZE - piece->used < PIECE_ROOM_MIN) {
-        piece = network->spare_pieces;
-        if (piece != NULL) {
-            network->spare_pieces = piece->next;
-            network->spare_piece_count--;
-        } else {
-            piece = memory_allocate(sizeof *piece);
-            if (piece == NULL) {
-                return NULL;
-            }
-        }
-        piece->used = 0;
-        piece->next = batch->pieces;
-        batch->pieces = piece;
-        network->piece_count++;
-    }
-    *size = PIECE_SIZE - piece->used;
-    return piece->at + piece->used;
-}
-
-void network_input_keep(struct network *network, size_t size) {
-    struct input_piece *piece = network->filling->pieces;
-    CHECK(size <= PIECE_SIZE - piece->used);
-    piece->used += size;
-}
-
-struct queue_entry *network_next_entry(struct network *network) {
-    struct batch *batch = network_filling(network);
-    if (batch == NULL) {
-        return NULL;
-    }
-    if (batch->count == batch->capacity) {
-        size_t capacity = batch->capacity > 0 ? batch->capacity * 2 : ENTRIES_MIN;
-        struct queue_entry *entries =
-            memory_resize(batch->entries, capacity * sizeof *batch->entries);
-        if (entries == NULL) {
-            return NULL;
-        }
-        batch->entries = entries;
-        batch->capacity = capacity;
-    }
-    return &batch->entries[batch->count];
-}
-
-void network_queue_entry(struct network *network) {
-    CHECK(network->filling->count < network->filling->capacity);
-    network->filling->count++;
-}
-
-bool network_is_full(const struct network *network) {
-    return network->in_flight > FULL_REQUESTS || network->piece_count > FULL_PIECES;
-}
-
-bool network_may_shake(struct network *network) {
-    return network->handshakes_left-- > 0;
-}
-
-void network_note(struct network *network, struct transport *transport,
-                  enum transport_event event) {
-    if (transport->events == 0) {
-        transport->noted_next = network->noted;
-        network->noted = transport;
-    }
-    transport->events |= event;
 }
 
 static bool network_is_drained(const struct network *network) {
-    if (network->noted != NULL || (network->filling != NULL && network->filling->count > 0)) {
+    if (network->intake.noted != NULL ||
+        (network->intake.filling != NULL && network->intake.filling->count > 0)) {
         return false;
     }
-    for (const struct transport *transport = network->transports; transport != NULL;
+    for (const struct transport *transport = network->intake.transports; transport != NULL;
          transport = transport->next) {
         if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
             return false;
@@ -231,9 +47,9 @@ static bool network_is_drained(const struct network *network) {
 }
 
 static void network_fill_notes(struct network *network, struct batch *batch) {
-    while (network->noted != NULL && batch->note_count < BATCH_NOTES_MAX) {
-        struct transport *transport = network->noted;
-        network->noted = transport->noted_next;
+    struct transport *transport;
+    while ((transport = network->intake.noted) != NULL && batch->note_count < BATCH_NOTES_MAX) {
+        network->intake.noted = transport->noted_next;
         batch->notes[batch->note_count++] = (struct transport_note){
             .session = transport->session,
             .events = transport->events,
@@ -247,13 +63,13 @@ static void network_fill_notes(struct network *network, struct batch *batch) {
 }
 
 static bool network_is_drained_news(const struct network *network) {
-    return network->is_draining && !network->is_drained_told && network_is_drained(network);
+    return network->intake.is_draining && !network->is_drained_told && network_is_drained(network);
 }
 
 static bool network_has_news(const struct network *network) {
-    const struct batch *batch = network->filling;
-    return network->noted != NULL || network->written != NULL || network->turned_away.error != 0 ||
-           network->proxy_refusals.count > 0 ||
+    const struct batch *batch = network->intake.filling;
+    return network->intake.noted != NULL || network->intake.written != NULL ||
+           network->intake.turned_away.error != 0 || network->intake.proxy_refusals.count > 0 ||
            (batch != NULL && (batch->count > 0 || batch->accepted_count > 0)) ||
            network_is_drained_news(network);
 }
@@ -261,26 +77,27 @@ static bool network_has_news(const struct network *network) {
 /* What was read and noted since the last batch, to be handed over. NULL: nothing, or no memory. */
 static struct batch *network_finish_batch(struct network *network) {
     bool is_told = network_is_drained_news(network);
-    struct batch *batch = network_has_news(network) ? network_filling(network) : NULL;
+    struct batch *batch = network_has_news(network) ? intake_filling(&network->intake) : NULL;
     if (batch == NULL) {
         return NULL;
     }
-    network->filling = NULL;
+    network->intake.filling = NULL;
+    batch->network = network;
     network_fill_notes(network, batch);
     batch->is_drained = is_told;
     network->is_drained_told |= is_told;
-    batch->turned_away = network->turned_away;
-    batch->proxy_refusals = network->proxy_refusals;
-    batch->read_bytes = network->read_bytes;
-    batch->written_bytes = network->written_bytes;
-    batch->written = network->written;
+    batch->turned_away = network->intake.turned_away;
+    batch->proxy_refusals = network->intake.proxy_refusals;
+    batch->read_bytes = network->intake.read_bytes;
+    batch->written_bytes = network->intake.written_bytes;
+    batch->written = network->intake.written;
     batch->used = network->used;
-    network->read_bytes = 0;
-    network->written_bytes = 0;
-    network->written = NULL;
+    network->intake.read_bytes = 0;
+    network->intake.written_bytes = 0;
+    network->intake.written = NULL;
     network->used = NULL;
-    network->turned_away = (struct turned_away){0};
-    network->proxy_refusals = (struct proxy_refusals){0};
+    network->intake.turned_away = (struct turned_away){0};
+    network->intake.proxy_refusals = (struct proxy_refusals){0};
     network_resume_accepting(network);
     return batch;
 }
@@ -292,9 +109,9 @@ static void network_close_acceptor(struct network *network) {
 }
 
 static void network_drain_input(struct network *network) {
-    network->is_draining = true;
+    network->intake.is_draining = true;
     network_close_acceptor(network);
-    struct transport *transport = network->transports;
+    struct transport *transport = network->intake.transports;
     for (; transport != NULL; transport = transport->next) {
         transport_update(transport);
     }
@@ -329,6 +146,7 @@ static void network_apply_to(struct network *network, const struct transport_mes
 
 static void network_take_replies(struct network *network) {
     struct replies *replies;
+    struct batch *batch;
     while ((replies = ring_take(&network->to_network)) != NULL) {
         for (unsigned i = 0; i < replies->count; i++) {
             const struct transport_message *message = &replies->messages[i];
@@ -339,9 +157,7 @@ static void network_take_replies(struct network *network) {
                 transport_apply(message->transport, message, bytes);
             }
         }
-        while (replies->used != NULL) {
-            struct batch *batch = replies->used;
-            replies->used = batch->next;
+        LIST_EMPTY(replies->used, batch) {
             network_recycle(network, batch);
         }
         replies->next = network->used;
@@ -350,7 +166,7 @@ static void network_take_replies(struct network *network) {
 }
 
 static void network_stop_if_asked(struct network *network) {
-    if (!network->is_stopping || network->transports != NULL) {
+    if (!network->is_stopping || network->intake.transports != NULL) {
         return;
     }
     wakeup_close(&network->wake);
@@ -370,7 +186,8 @@ static bool network_has_replies(void *context) {
 
 static void network_on_prepare(uv_prepare_t *prepare) {
     struct network *network = prepare->data;
-    if (network->in_flight > 0) { /* the engine has requests of ours and is about to answer */
+    if (network->intake.in_flight >
+        0) { /* the engine has requests of ours and is about to answer */
         (void)wakeup_spin(network->spin_ns, network_has_replies, network);
     }
     wakeup_sleep(&network->wake);
@@ -384,7 +201,7 @@ static void network_on_prepare(uv_prepare_t *prepare) {
 static void network_on_check(uv_check_t *check) {
     struct network *network = check->data;
     wakeup_wake(&network->wake);
-    network->handshakes_left = HANDSHAKES_MAX;
+    intake_begin_turn(&network->intake);
     network_take_replies(network);
     network_hand_over(network);
     network_stop_if_asked(network);
@@ -396,7 +213,7 @@ static void network_run_thread(void *context) {
     thread_signals_begin();
     snprintf(name, sizeof name, "leaderboard-io%u", network->number % 10);
     (void)pthread_setname_np(pthread_self(), name);
-    uv_run(network->loop, UV_RUN_DEFAULT);
+    uv_run(network->intake.loop, UV_RUN_DEFAULT);
     network_hand_over(network);
 }
 
@@ -405,19 +222,17 @@ static void network_run_thread(void *context) {
 static void network_fill(struct network *network, uv_loop_t *loop,
                          const struct network_options *options) {
     *network = (struct network){
-        .loop = loop,
-        .limits = options->limits,
-        .find_command = options->find_command,
+        .intake = {.loop = loop, .limits = options->limits, .find_command = options->find_command},
         .acceptor = options->acceptor,
         .engine_wake = options->engine_wake,
         .spin_ns = options->spin_ns,
         .number = options->number,
-        .handshakes_left = HANDSHAKES_MAX,
     };
+    intake_begin_turn(&network->intake);
 }
 
 static bool network_watch_acceptor(struct network *network) {
-    return network->acceptor == NULL || acceptor_watch(network->acceptor, network);
+    return network->acceptor == NULL || acceptor_watch(network->acceptor, &network->intake);
 }
 
 bool network_init(struct network *network, uv_loop_t *loop, const struct network_options *options) {
@@ -467,7 +282,7 @@ bool network_start(struct network *network, const struct network_options *option
 struct batch *network_take(struct network *network) {
     struct batch *batch = network->has_thread ? ring_take(&network->to_engine) : NULL;
     if (batch == NULL && (!network->has_thread || network->is_joined)) {
-        network->handshakes_left = HANDSHAKES_MAX;
+        intake_begin_turn(&network->intake);
         batch = network_finish_batch(network);
     }
     if (batch != NULL) {
@@ -506,14 +321,12 @@ static void network_keep_replies(struct network *network, struct replies *replie
 }
 
 void network_reclaim(struct network *network, struct batch *batch) {
-    while (batch->written != NULL) {
-        struct outgoing *outgoing = batch->written;
-        batch->written = outgoing->next;
+    struct outgoing *outgoing;
+    struct replies *replies;
+    LIST_EMPTY(batch->written, outgoing) {
         network_free_outgoing(outgoing);
     }
-    while (batch->used != NULL) {
-        struct replies *replies = batch->used;
-        batch->used = replies->next;
+    LIST_EMPTY(batch->used, replies) {
         network_keep_replies(network, replies);
     }
 }
@@ -543,22 +356,17 @@ static void network_put_replies(struct network *network) {
     replies->used = network->done_first;
     network->done_first = NULL;
     network->done_count = 0;
-    if (network->waiting_last != NULL) {
-        network->waiting_last->next = replies;
-    } else {
-        network->waiting_first = replies;
-    }
-    network->waiting_last = replies;
+    LIST_APPEND(network->waiting_first, network->waiting_last, replies);
 }
 
 bool network_push(struct network *network) {
     bool has_put = false;
-    if (network->replies == NULL && network->done_count >= DONE_MAX) {
+    if (network->replies == NULL && network->done_count >= BATCHES_DONE_MAX) {
         network->replies =
             network_new_replies(network); /* nothing to say for long: the batches go back */
     }
     if (network->replies != NULL &&
-        (network->replies->count > 0 || network->done_count >= DONE_MAX)) {
+        (network->replies->count > 0 || network->done_count >= BATCHES_DONE_MAX)) {
         network_put_replies(network);
     }
     while (network->waiting_first != NULL) {
@@ -649,39 +457,21 @@ void network_join(struct network *network) {
 }
 
 void network_deinit(struct network *network) {
-    while (network->done_first != NULL) {
-        struct batch *batch = network->done_first;
-        network->done_first = batch->next;
-        network_recycle(network, batch);
+    struct batch *batch;
+    struct outgoing *outgoing;
+    struct replies *replies;
+    LIST_EMPTY(network->done_first, batch) {
+        intake_recycle(&network->intake, batch);
     }
-    if (network->filling != NULL) {
-        network_take_pieces_back(network, network->filling);
-        network_free_batch(network->filling);
-    }
-    while (network->spare != NULL) {
-        struct batch *batch = network->spare;
-        network->spare = batch->next;
-        network_free_batch(batch);
-    }
-    while (network->spare_pieces != NULL) {
-        struct input_piece *piece = network->spare_pieces;
-        network->spare_pieces = piece->next;
-        memory_free(piece);
-    }
-    while (network->written != NULL) {
-        struct outgoing *outgoing = network->written;
-        network->written = outgoing->next;
+    intake_deinit(&network->intake);
+    LIST_EMPTY(network->intake.written, outgoing) {
         network_free_outgoing(outgoing);
     }
-    while (network->used != NULL) {
-        struct replies *replies = network->used;
-        network->used = replies->next;
-        network_keep_replies(network, replies);
+    LIST_EMPTY(network->used, replies) {
+        memory_free(replies);
     }
     memory_free(network->replies);
-    while (network->free_replies != NULL) {
-        struct replies *replies = network->free_replies;
-        network->free_replies = replies->next;
+    LIST_EMPTY(network->free_replies, replies) {
         memory_free(replies);
     }
 }

@@ -22,17 +22,10 @@
 
 #include <uv.h>
 
-#include "server/network/batch.h"
+#include "server/network/intake.h"
 #include "server/network/ring.h"
 #include "server/network/transport.h"
 #include "server/network/wakeup.h"
-
-/* What all networks read and the engine writes. */
-struct network_limits {
-    _Atomic size_t bulk_size_max; /* proto-max-bulk-len */
-    _Atomic bool has_password;
-    _Atomic int tcp_keepalive_s;
-};
 
 /* What a network is made with. All is borrowed. */
 struct network_options {
@@ -46,30 +39,14 @@ struct network_options {
 };
 
 struct network {
-    uv_loop_t *loop;
-    const struct network_limits *limits;
-    uint32_t (*find_command)(const struct request *request);
     struct acceptor *acceptor; /* NULL: none */
     unsigned number;
 
     /* the network's thread */
-    struct transport *transports;
-    struct transport *noted; /* those with events for the next batch */
-    struct batch *filling;   /* NULL: none yet */
-    struct batch *spare;
-    struct input_piece *spare_pieces;
-    unsigned spare_count, spare_piece_count, piece_count;
-    uint32_t in_flight;    /* requests of all its transports */
-    int handshakes_left;   /* steps that may still be made in this turn of the loop */
-    unsigned accepted_out; /* clients accepted, in batches that have not come back */
-    struct turned_away turned_away;
-    struct proxy_refusals proxy_refusals;
-    uint64_t read_bytes, written_bytes;
-    struct outgoing *written;
+    struct intake intake;
     struct replies *used;
-    bool is_draining, is_drained_told, is_stopping;
+    bool is_drained_told, is_stopping;
     int64_t spin_ns;
-    _Atomic uint64_t reads, writes; /* system calls, for INFO */
 
     /* a network with a thread of its own */
     bool has_thread, is_joined;
@@ -129,41 +106,5 @@ void network_refuse(struct network *network, int fd, const char *text);
 /* Accept nobody and ask for no more input: what was received is still answered, and then is_drained
  * becomes true. */
 void network_drain(struct network *network);
-
-/* ---- for acceptor.c ---- */
-
-/* Is there room for another client in what the engine has not seen? If not, acceptor_resume is
- * called once there is. */
-bool network_may_accept(const struct network *network);
-/* Where the next one goes, if network_may_accept; it counts once it is kept. NULL: no memory. */
-MUST_CHECK struct accepted *network_next_accepted(struct network *network);
-void network_keep_accepted(struct network *network);
-/* Close this client, and let the engine know. reason: a literal. */
-void network_refuse_proxied(struct network *network, const struct accepted *accepted,
-                            const char *reason);
-
-/* ---- for transport.c ---- */
-
-/* Where to read to: *size bytes, the same until some of it is kept. NULL: no memory. */
-MUST_CHECK char *network_input_room(struct network *network, size_t *size);
-void network_input_keep(struct network *network, size_t size);
-/* The free entry after the last one; it counts once network_queue_entry is called. NULL: no
- * memory. */
-MUST_CHECK struct queue_entry *network_next_entry(struct network *network);
-void network_queue_entry(struct network *network);
-static inline struct resp_arena *network_arguments(struct network *network) {
-    return &network->filling->arguments;
-}
-/* Do waiting requests hold so much that only a little more should be read from each client? */
-bool network_is_full(const struct network *network);
-/* May one more step of a handshake be made in this turn of the loop? Counts it. */
-MUST_CHECK bool network_may_shake(struct network *network);
-/* Count a system call; only the network's thread does. */
-static inline void network_count_call(_Atomic uint64_t *count) {
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-}
-/* Say this of the transport in the next batch. */
-void network_note(struct network *network, struct transport *transport, enum transport_event event);
 
 #endif

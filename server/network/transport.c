@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/network/network.h"
+#include "codec/list.h"
 
 enum {
     READ_MAX = 256 * 1024, /* at a time, for a long request */
@@ -26,7 +26,7 @@ enum {
 /* Unauthenticated clients get smaller limits. */
 static bool transport_is_known(const struct transport *transport) {
     return transport->is_authenticated ||
-           !atomic_load_explicit(&transport->network->limits->has_password, memory_order_relaxed);
+           !atomic_load_explicit(&transport->intake->limits->has_password, memory_order_relaxed);
 }
 
 size_t transport_memory_size(const struct transport *transport) {
@@ -34,10 +34,19 @@ size_t transport_memory_size(const struct transport *transport) {
            transport->parser.span_capacity * sizeof(struct resp_span);
 }
 
+/* Say this of it in the next batch. */
+static void transport_note(struct transport *transport, enum transport_event event) {
+    if (transport->events == 0) {
+        transport->noted_next = transport->intake->noted;
+        transport->intake->noted = transport;
+    }
+    transport->events |= event;
+}
+
 static void transport_fail(struct transport *transport, enum transport_failure failure) {
     transport->failure = failure;
     transport->is_failed = true;
-    network_note(transport->network, transport, TRANSPORT_FAILED);
+    transport_note(transport, TRANSPORT_FAILED);
 }
 
 /* ---- unfinished input ---- */
@@ -54,7 +63,7 @@ static void transport_trim_unfinished(struct transport *transport) {
     if (unfinished->begin == unfinished->end) {
         if (unfinished->at != NULL) {
             transport_free_unfinished(transport);
-            network_note(transport->network, transport, TRANSPORT_INPUT);
+            transport_note(transport, TRANSPORT_INPUT);
         }
     } else if (unfinished->begin > 0) {
         unfinished->end -= unfinished->begin;
@@ -92,23 +101,23 @@ static void transport_keep_rest(struct transport *transport, const char *at, siz
         memcpy(unfinished->at, at, size);
         unfinished->begin = 0;
         unfinished->end = size;
-        network_note(transport->network, transport, TRANSPORT_INPUT);
+        transport_note(transport, TRANSPORT_INPUT);
     }
 }
 
 /* ---- parsing ---- */
 
 static void transport_queue_entry(struct transport *transport) {
-    network_queue_entry(transport->network);
+    intake_queue_entry(transport->intake);
     transport->in_flight++;
-    transport->network->in_flight++;
+    transport->intake->in_flight++;
 }
 
 static struct resp_limits transport_limits_for(const struct transport *transport) {
     bool known = transport_is_known(transport);
     return (struct resp_limits){
         .args_max = known ? ARGS_MAX : UNKNOWN_ARGS_MAX,
-        .bulk_size_max = known ? atomic_load_explicit(&transport->network->limits->bulk_size_max,
+        .bulk_size_max = known ? atomic_load_explicit(&transport->intake->limits->bulk_size_max,
                                                       memory_order_relaxed)
                                : UNKNOWN_BULK_MAX,
         .inline_size_max = known ? INLINE_SIZE_MAX : UNKNOWN_BULK_MAX,
@@ -134,12 +143,12 @@ static size_t transport_stop_parsing(struct transport *transport, struct queue_e
 /* Queue the requests in at[0 .. size-1]; returns how many bytes were consumed. Before authentication
  * only one request is parsed at a time, because it may change the limits for the next one. */
 static size_t transport_parse_input(struct transport *transport, const char *at, size_t size) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
     const struct resp_limits limits = transport_limits_for(transport);
     size_t parsed = 0;
     transport->is_unparsed = false;
     while (parsed < size) {
-        struct queue_entry *entry = network_next_entry(network);
+        struct queue_entry *entry = intake_next_entry(intake);
         if (entry == NULL) {
             transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_REQUESTS);
             return parsed;
@@ -148,10 +157,10 @@ static size_t transport_parse_input(struct transport *transport, const char *at,
         entry->session = transport->session;
         enum resp_status status =
             resp_parse(&transport->parser, at + parsed, size - parsed, &limits,
-                       network_arguments(network), &entry->request, &used, &entry->error);
+                       intake_arguments(intake), &entry->request, &used, &entry->error);
         if (status == RESP_REQUEST) {
             parsed += used;
-            entry->command = network->find_command(&entry->request);
+            entry->command = intake->find_command(&entry->request);
             transport_queue_entry(transport);
             if (!limits.is_authenticated) {
                 transport->is_unparsed = parsed < size;
@@ -175,7 +184,7 @@ static void transport_parse_unfinished(struct transport *transport) {
     struct transport_input *unfinished = &transport->unfinished;
     unfinished->begin += transport_parse_input(transport, unfinished->at + unfinished->begin,
                                                unfinished->end - unfinished->begin);
-    network_note(transport->network, transport, TRANSPORT_INPUT);
+    transport_note(transport, TRANSPORT_INPUT);
     if (transport->in_flight == 0) {
         transport_trim_unfinished(transport);
     }
@@ -186,7 +195,7 @@ static void transport_parse_unfinished(struct transport *transport) {
 /* Maximum size of one read. Large senders take turns; while many requests wait, every client may
  * send only a little. */
 static size_t transport_read_size_max(const struct transport *transport) {
-    if (network_is_full(transport->network)) {
+    if (intake_is_full(transport->intake)) {
         return READ_SMALL_MAX;
     }
     return transport_is_known(transport) ? READ_MAX : UNKNOWN_INPUT_MAX;
@@ -194,12 +203,12 @@ static size_t transport_read_size_max(const struct transport *transport) {
 
 /* read() with error handling. 0: nothing was read. */
 static size_t transport_read_some(struct transport *transport, char *at, size_t room) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
     ssize_t size =
         transport->tls == NULL ? read(transport->fd, at, room) : tls_read(transport->tls, at, room);
-    network_count_call(&network->reads);
+    intake_count_call(&intake->reads);
     if (size > 0) {
-        network->read_bytes += (uint64_t)size;
+        intake->read_bytes += (uint64_t)size;
         return (size_t)size;
     }
     if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -238,7 +247,7 @@ static void transport_read_into_unfinished(struct transport *transport) {
 
 static void transport_read_into_batch(struct transport *transport) {
     size_t room = 0;
-    char *at = network_input_room(transport->network, &room);
+    char *at = intake_input_room(transport->intake, &room);
     if (at == NULL) {
         transport_fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
         return;
@@ -249,7 +258,7 @@ static void transport_read_into_batch(struct transport *transport) {
         return;
     }
     size_t parsed = transport_parse_input(transport, at, size);
-    network_input_keep(transport->network, parsed);
+    intake_input_keep(transport->intake, parsed);
     if (parsed < size && !transport->is_failed) {
         transport_keep_rest(transport, at + parsed, size - parsed);
     }
@@ -257,13 +266,13 @@ static void transport_read_into_batch(struct transport *transport) {
 
 static bool transport_may_read(const struct transport *transport) {
     return transport->in_flight == 0 && !transport->is_unparsed && !transport->is_input_over &&
-           !transport->is_stopped && !transport->is_failed && !transport->network->is_draining;
+           !transport->is_stopped && !transport->is_failed && !transport->intake->is_draining;
 }
 
 /* The end of the input is told once everything before it is parsed. */
 static void transport_tell_end(struct transport *transport) {
     if (transport->is_input_over && !transport->is_unparsed) {
-        network_note(transport->network, transport, TRANSPORT_INPUT_OVER);
+        transport_note(transport, TRANSPORT_INPUT_OVER);
     }
 }
 
@@ -294,39 +303,29 @@ static void transport_count_written(struct transport *transport, size_t size) {
 
 /* Returns how much was written; the rest must wait, or the transport has failed. */
 static size_t transport_write_some(struct transport *transport, const char *at, size_t size) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
     ssize_t written = transport_write(transport, at, size < WRITE_MAX ? size : (size_t)WRITE_MAX);
-    network_count_call(&network->writes);
+    intake_count_call(&intake->writes);
     if (written < 0) {
         if (errno != EAGAIN && errno != EINTR) {
             transport_fail(transport, TRANSPORT_LOST);
         }
         return 0;
     }
-    network->written_bytes += (uint64_t)written;
+    intake->written_bytes += (uint64_t)written;
     transport_count_written(transport, (size_t)written);
     return (size_t)written;
 }
 
 static void transport_drop_outgoing(struct transport *transport, struct outgoing *outgoing) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
     if (outgoing->is_engines) {
-        outgoing->next = network->written;
-        network->written = outgoing;
+        outgoing->next = intake->written;
+        intake->written = outgoing;
     } else {
         buffer_deinit(&outgoing->buffer);
         memory_free(outgoing);
     }
-}
-
-static void transport_append_outgoing(struct transport *transport, struct outgoing *outgoing) {
-    outgoing->next = NULL;
-    if (transport->outgoing_last != NULL) {
-        transport->outgoing_last->next = outgoing;
-    } else {
-        transport->outgoing_first = outgoing;
-    }
-    transport->outgoing_last = outgoing;
 }
 
 static void transport_note_backlog(struct transport *transport) {
@@ -345,7 +344,7 @@ static void transport_keep_output(struct transport *transport, const char *at, s
         }
         last->is_engines = false;
         buffer_init(&last->buffer, 0);
-        transport_append_outgoing(transport, last);
+        LIST_APPEND(transport->outgoing_first, transport->outgoing_last, last);
     }
     buffer_append(&last->buffer, at, size);
     if (last->buffer.is_broken) {
@@ -387,7 +386,7 @@ static void transport_send_output(struct transport *transport,
         }
     } else if (message->outgoing != NULL) {
         bool is_first = transport->outgoing_first == NULL;
-        transport_append_outgoing(transport, message->outgoing);
+        LIST_APPEND(transport->outgoing_first, transport->outgoing_last, message->outgoing);
         if (is_first) {
             transport_write_outgoing(transport);
         }
@@ -399,7 +398,7 @@ static void transport_send_output(struct transport *transport,
 static void transport_report_written(struct transport *transport) {
     if (transport->is_report_wanted && transport->outgoing_first == NULL) {
         transport->is_report_wanted = false;
-        network_note(transport->network, transport, TRANSPORT_WRITTEN);
+        transport_note(transport, TRANSPORT_WRITTEN);
     }
 }
 
@@ -420,14 +419,14 @@ static void transport_on_handshake(uv_poll_t *poll, int status, int events) {
         transport_fail(transport, TRANSPORT_LOST);
         return;
     }
-    if (transport->is_failed || !network_may_shake(transport->network)) {
+    if (transport->is_failed || !intake_may_shake(transport->intake)) {
         return; /* poll reports it again in the next turn */
     }
     switch (tls_handshake(transport->tls)) {
     case TLS_IS_OPEN:
         transport->is_shaking = false;
         transport->polled = 0; /* by transport_on_handshake */
-        network_note(transport->network, transport, TRANSPORT_SHAKEN);
+        transport_note(transport, TRANSPORT_SHAKEN);
         if (transport_has_hidden_input(transport)) {
             transport_read_input(transport);
         }
@@ -466,7 +465,7 @@ static int transport_tls_events(const struct transport *transport, int polled) {
     if (!transport->is_shaking) {
         return transport_has_hidden_input(transport) ? polled | UV_WRITABLE : polled;
     }
-    if (transport->is_failed || transport->network->is_draining) {
+    if (transport->is_failed || transport->intake->is_draining) {
         return 0;
     }
     return tls_wants_write(transport->tls) ? UV_WRITABLE : UV_READABLE;
@@ -491,7 +490,7 @@ static void transport_on_poll(uv_poll_t *poll, int status, int events) {
     if ((events & UV_WRITABLE) != 0) {
         if (transport->is_write_wanted) {
             transport->is_write_wanted = false;
-            network_note(transport->network, transport, TRANSPORT_WRITTEN);
+            transport_note(transport, TRANSPORT_WRITTEN);
         }
         if (transport->outgoing_first != NULL) {
             size_t before = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
@@ -499,7 +498,7 @@ static void transport_on_poll(uv_poll_t *poll, int status, int events) {
             transport_note_backlog(transport);
             if (atomic_load_explicit(&transport->written_total, memory_order_relaxed) != before) {
                 transport->is_report_wanted = true;
-                network_note(transport->network, transport, TRANSPORT_WRITTEN);
+                transport_note(transport, TRANSPORT_WRITTEN);
             }
             transport_report_written(transport);
         }
@@ -526,7 +525,7 @@ void transport_update(struct transport *transport) {
         return;
     }
     bool is_wanted =
-        !transport->is_muted && !transport->is_stopped && !transport->network->is_draining;
+        !transport->is_muted && !transport->is_stopped && !transport->intake->is_draining;
     if (!transport->is_failed &&
         (transport->is_ending || (is_wanted && !transport->is_input_over))) {
         polled |= UV_READABLE;
@@ -553,15 +552,10 @@ void transport_update(struct transport *transport) {
 /* ---- open and close ---- */
 
 static void transport_open(struct transport *transport) {
-    struct network *network = transport->network;
-    transport->next = network->transports;
-    transport->previous = NULL;
-    if (transport->next != NULL) {
-        transport->next->previous = transport;
-    }
-    network->transports = transport;
+    struct intake *intake = transport->intake;
+    LIST_JOIN(intake->transports, transport);
     transport->poll.data = transport;
-    if (uv_poll_init(network->loop, &transport->poll, transport->fd) != 0) {
+    if (uv_poll_init(intake->loop, &transport->poll, transport->fd) != 0) {
         transport->polled = -1; /* there is no handle */
         transport_fail(transport, TRANSPORT_LOST);
     }
@@ -572,32 +566,24 @@ static void transport_open(struct transport *transport) {
 
 static void transport_on_closed(uv_handle_t *handle) {
     struct transport *transport = handle->data;
-    network_note(transport->network, transport, TRANSPORT_CLOSED);
+    transport_note(transport, TRANSPORT_CLOSED);
 }
 
 static void transport_close(struct transport *transport) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
+    struct outgoing *outgoing;
     transport->is_closing = true;
-    network->in_flight -= transport->in_flight;
+    intake->in_flight -= transport->in_flight;
     transport->in_flight = 0;
-    if (transport->previous != NULL) {
-        transport->previous->next = transport->next;
-    } else {
-        network->transports = transport->next;
-    }
-    if (transport->next != NULL) {
-        transport->next->previous = transport->previous;
-    }
-    while (transport->outgoing_first != NULL) {
-        struct outgoing *outgoing = transport->outgoing_first;
-        transport->outgoing_first = outgoing->next;
+    LIST_PART(intake->transports, transport);
+    LIST_EMPTY(transport->outgoing_first, outgoing) {
         transport_drop_outgoing(transport, outgoing);
     }
     resp_parser_deinit(&transport->parser);
     transport_free_unfinished(transport);
     transport->is_unparsed = false;
     if (transport->polled < 0) {
-        network_note(network, transport, TRANSPORT_CLOSED);
+        transport_note(transport, TRANSPORT_CLOSED);
     } else {
         uv_close((uv_handle_t *)&transport->poll, transport_on_closed);
     }
@@ -610,14 +596,14 @@ static void transport_close(struct transport *transport) {
 
 void transport_apply(struct transport *transport, const struct transport_message *message,
                      const char *bytes) {
-    struct network *network = transport->network;
+    struct intake *intake = transport->intake;
     if (message->is_opened) {
         transport_open(transport);
     }
     transport->is_authenticated = message->is_authenticated;
     transport->is_stopped |= message->is_stopped;
     transport->in_flight -= message->done;
-    network->in_flight -= message->done;
+    intake->in_flight -= message->done;
     if (message->size > 0 || message->outgoing != NULL || message->is_report_wanted) {
         transport_send_output(transport, message, bytes);
         transport_report_written(transport);

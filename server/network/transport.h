@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "server/network/batch.h"
+#include "server/network/intake.h"
 #include "server/network/tls.h"
 #include "server/network/tls_context.h"
 
@@ -24,7 +24,7 @@ struct transport_input {
 };
 
 struct transport {
-    struct network *network;
+    struct intake *intake;
     struct session *session; /* of its other half, which embeds both */
     struct transport *next, *previous;
     struct transport *noted_next;

@@ -113,8 +113,7 @@ struct writing {
 static void rdb_board_end_chunk(struct writing *writing, size_t size_min) {
     struct buffer *chunk = &writing->chunk;
     if (chunk->size > size_min) {
-        writing->sink->put_text(writing->sink->context,
-                                (struct bytes){.at = chunk->at, .size = chunk->size});
+        writing->sink->put_text(writing->sink->context, buffer_bytes(chunk));
         buffer_clear(chunk);
         effect_encode_begin(&writing->encoder, chunk);
     }

@@ -2,7 +2,6 @@
 #include "server/rdb/rdb_crc.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "codec/little.h"
 
@@ -46,4 +45,18 @@ uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
         crc = table[0][(crc ^ (unsigned char)*at) & 0xff] ^ (crc >> 8);
     }
     return crc;
+}
+
+bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload) {
+    if (bytes.size <= RDB_FOOTER_SIZE) {
+        return false;
+    }
+    size_t size = bytes.size - RDB_FOOTER_SIZE;
+    const unsigned char *footer = (const unsigned char *)bytes.at + size;
+    uint64_t told = little_get_u64(bytes.at + size + 2);
+    *payload = (struct rdb_payload){.value = {.at = bytes.at, .size = size},
+                                    .version = (unsigned)(footer[0] | footer[1] << 8),
+                                    .is_checked = told == rdb_crc(0, bytes.at, size + 2),
+                                    .is_open = told == 0};
+    return true;
 }

@@ -3,10 +3,20 @@
 #ifndef SERVER_RDB_CRC_H
 #define SERVER_RDB_CRC_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "codec/bytes.h"
 
 /* Continue crc (0 at first) with these bytes. Any thread. */
 uint64_t rdb_crc(uint64_t crc, const char *at, size_t size);
+
+/* A DUMP payload taken apart. */
+enum { RDB_FOOTER_SIZE = 10 };
+struct rdb_payload {
+    struct bytes value; /* borrowed */
+    unsigned version;
+    bool is_checked; /* it has the right checksum */
+    bool is_open;    /* it has none, which is 0 */
+};
+/* false: it is too short. */
+MUST_CHECK bool rdb_payload_open(struct bytes bytes, struct rdb_payload *payload);
 
 #endif

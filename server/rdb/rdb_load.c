@@ -15,6 +15,7 @@ void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t se
 }
 
 static void rdb_load_drop_board(struct rdb_load *load) {
+    load->is_filling = false;
     if (load->has_board) {
         registry_discard_board(load->registry, &load->board);
         load->has_board = false;
@@ -39,8 +40,8 @@ __attribute__((format(printf, 2, 3))) static bool rdb_load_fail(struct rdb_load 
     return false;
 }
 
-static struct bytes rdb_load_name_of(const struct rdb_load *load) {
-    return (struct bytes){.at = load->reader.name.at, .size = load->reader.name.size};
+static bool rdb_load_fail_memory(struct rdb_load *load) {
+    return rdb_load_fail(load, "out of memory");
 }
 
 __attribute__((format(printf, 2, 3))) static bool rdb_load_fail_key(struct rdb_load *load,
@@ -50,9 +51,21 @@ __attribute__((format(printf, 2, 3))) static bool rdb_load_fail_key(struct rdb_l
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return rdb_load_fail(load, "key '%s' of database %llu: %s",
-                         bytes_show(rdb_load_name_of(load)).text,
-                         (unsigned long long)load->reader.database, what);
+    return rdb_load_fail(load, "key '%s' of database %llu: %s", bytes_show(load->name).text,
+                         (unsigned long long)load->database, what);
+}
+
+static bool rdb_load_fail_damaged(struct rdb_load *load) {
+    struct bytes member = load->value.culprit;
+    if (member.at == NULL) {
+        return rdb_load_fail_key(
+            load, "a field is there twice, or there are too many, or one is too long");
+    }
+    if (member.size == 0 || member.size > BOARD_MEMBER_MAX) {
+        return rdb_load_fail_key(load, "member '%s': it has 0 or more than %d bytes",
+                                 bytes_show(member).text, (int)BOARD_MEMBER_MAX);
+    }
+    return rdb_load_fail_key(load, "member '%s': it is there twice", bytes_show(member).text);
 }
 
 /* why: of RDB_VALUE_REFUSED. */
@@ -61,69 +74,70 @@ static bool rdb_load_check(struct rdb_load *load, enum rdb_value_status status, 
     case RDB_VALUE_OK:
         return true;
     case RDB_VALUE_OUT_OF_MEMORY:
-        return rdb_load_fail(load, "out of memory");
+        return rdb_load_fail_memory(load);
     case RDB_VALUE_REFUSED:
         return rdb_load_fail_key(load, "%s", why);
     case RDB_VALUE_DAMAGED:
         break;
     }
-    return rdb_load_fail_key(load,
-                             "a member or field is there twice, or has 0 or more than %d bytes",
-                             (int)BOARD_MEMBER_MAX);
+    return rdb_load_fail_damaged(load);
 }
 
 /* ---- keys ---- */
 
-static void rdb_load_note_skipped(struct rdb_load *load) {
-    struct rdb_skipped *skipped = &load->skipped[load->reader.type];
-    if (skipped->count < RDB_LOAD_NAMES) {
-        skipped->names[skipped->count] = bytes_show(rdb_load_name_of(load));
-    }
-    skipped->count++;
+static bool rdb_load_open_board(struct rdb_load *load) {
+    const struct rdb_board *board = load->reader.board;
+    rdb_load_drop_board(load);
+    load->has_board =
+        load->kind == RDB_BOARD
+            ? registry_create_board_like(load->registry, &board->rules, &load->board)
+            : registry_create_board(load->registry, load->name, load->now_us / 1000, &load->board);
+    return load->has_board || rdb_load_fail_memory(load);
 }
 
-static bool rdb_load_begin_module_board(struct rdb_load *load) {
-    const struct rdb_board *board = load->reader.board;
-    if (!registry_create_board_like(load->registry, &board->rules, &load->board)) {
-        return rdb_load_fail(load, "out of memory");
+static bool rdb_load_begin_key(struct rdb_load *load) {
+    char why[RDB_VALUE_ERROR_MAX];
+    if (load->database >= REGISTRY_DATABASES) {
+        return rdb_load_fail_key(load, "there are %d databases here, from 0 on",
+                                 (int)REGISTRY_DATABASES);
     }
-    load->has_board = true;
-    load->latest_us = board->time_us > load->latest_us ? board->time_us : load->latest_us;
+    if (load->name.size == 0 || load->name.size > REGISTRY_KEY_MAX) {
+        return rdb_load_fail_key(load, "a key has 1 to %d bytes here", (int)REGISTRY_KEY_MAX);
+    }
+    if (load->kind == RDB_HASH) {
+        rdb_value_begin_hash(&load->value);
+        return true;
+    }
+    if (!rdb_load_open_board(load)) {
+        return false;
+    }
+    if (load->kind == RDB_ZSET) {
+        return rdb_load_check(
+            load,
+            rdb_value_begin_board(&load->value, board_layout(&load->board), load->now_us, why),
+            why);
+    }
+    int64_t time_us = load->reader.board->time_us;
+    load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
     rdb_value_begin_keys(&load->value, board_layout(&load->board));
     return true;
 }
 
-static bool rdb_load_begin_board(struct rdb_load *load) {
-    char why[RDB_VALUE_ERROR_MAX];
-    if (!registry_create_board(load->registry, rdb_load_name_of(load), load->now_us / 1000,
-                               &load->board)) {
-        return rdb_load_fail(load, "out of memory");
-    }
-    load->has_board = true;
-    return rdb_load_check(
-        load, rdb_value_begin_board(&load->value, board_layout(&load->board), load->now_us, why),
-        why);
+bool rdb_load_begin_board(struct rdb_load *load, uint32_t database, struct bytes name) {
+    load->kind = RDB_ZSET;
+    load->database = database;
+    load->name = name;
+    return rdb_load_begin_key(load);
 }
 
-static bool rdb_load_begin_key(struct rdb_load *load) {
-    const struct rdb_reader *reader = &load->reader;
-    if (reader->kind == RDB_OTHER) {
-        rdb_load_note_skipped(load);
-        return true;
+bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score) {
+    char why[RDB_VALUE_ERROR_MAX];
+    enum rdb_value_status status = rdb_value_put_score(&load->value, member, score, why);
+    if (status == RDB_VALUE_REFUSED) {
+        return rdb_load_fail_key(load, "member '%s': %s", bytes_show(member).text, why);
     }
-    if (reader->database >= REGISTRY_DATABASES) {
-        return rdb_load_fail_key(load, "there are %d databases here, from 0 on",
-                                 (int)REGISTRY_DATABASES);
-    }
-    if (reader->name.size == 0 || reader->name.size > REGISTRY_KEY_MAX) {
-        return rdb_load_fail_key(load, "a key has 1 to %d bytes here", (int)REGISTRY_KEY_MAX);
-    }
-    if (reader->kind == RDB_HASH) {
-        rdb_value_begin_hash(&load->value);
-        return true;
-    }
-    return reader->kind == RDB_BOARD ? rdb_load_begin_module_board(load)
-                                     : rdb_load_begin_board(load);
+    load->member_count++;
+    return rdb_load_check(load, status, NULL);
 }
 
 static bool rdb_load_take_entries(struct rdb_load *load) {
@@ -134,97 +148,122 @@ static bool rdb_load_take_entries(struct rdb_load *load) {
         is_fine = rdb_load_check(
             load, rdb_value_put_key(&load->value, entries[i].member, entries[i].key), NULL);
     }
+    load->member_count += count;
     return is_fine;
 }
 
-static bool rdb_load_take_entry(struct rdb_load *load) {
+static bool rdb_load_take_field(struct rdb_load *load) {
     const struct rdb_reader *reader = &load->reader;
-    char why[RDB_VALUE_ERROR_MAX];
-    if (reader->kind == RDB_HASH) {
-        if (reader->field_expire_at_ms != RDB_NO_EXPIRY &&
-            reader->field_expire_at_ms <= load->now_us / 1000) {
-            load->expired_field_count++;
-            return true;
-        }
-        load->field_count++;
-        return rdb_load_check(load, rdb_value_put_field(&load->value, reader->text, reader->value),
-                              NULL);
+    if (!load->keeps_expired && reader->field_expire_at_ms != RDB_NO_EXPIRY &&
+        reader->field_expire_at_ms <= load->now_us / 1000) {
+        load->expired_field_count++;
+        return true;
     }
-    enum rdb_value_status status =
-        rdb_value_put_score(&load->value, reader->text, reader->score, why);
-    if (status == RDB_VALUE_REFUSED) {
-        return rdb_load_fail_key(load, "member '%s': %s", bytes_show(reader->text).text, why);
-    }
-    return rdb_load_check(load, status, NULL);
+    load->field_count++;
+    return rdb_load_check(load, rdb_value_put_field(&load->value, reader->text, reader->value),
+                          NULL);
 }
 
-static bool rdb_load_check_put(struct rdb_load *load, enum registry_status status) {
-    return status == REGISTRY_OK || rdb_load_fail(load, "out of memory");
+/* ---- in place ---- */
+
+/* Its name is free, or becomes it. rules: of a board; NULL: it is a hash. */
+static bool rdb_load_take_name(struct rdb_load *load, const struct rules *rules) {
+    if (load->replace != NULL) {
+        load->replace(load->context, load);
+    }
+    return registry_may_put(load->registry, (uint32_t)load->database, load->name, rules) ||
+           rdb_load_fail_key(load, registry_peek(load->registry, (uint32_t)load->database,
+                                                 load->name, INT64_MIN) != NULL
+                                       ? "it is there twice"
+                                       : "with the date of an archive it is too long");
 }
 
-static bool rdb_load_put_board(struct rdb_load *load, int64_t expire_at_ms) {
-    const struct rules *rules = rules_of(board_layout(&load->board));
-    uint32_t count = load->value.count;
-    bool is_exact = load->reader.kind == RDB_BOARD;
-    if (!is_exact && rules->limit > 0 && count > rules->limit) {
-        return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u", (unsigned)count,
-                                 (unsigned)rules->limit);
+/* Nothing is put: the key has expired, or holds nothing. */
+static void rdb_load_put_nothing(struct rdb_load *load, bool is_empty) {
+    load->empty_count += is_empty;
+    load->expired_count += !is_empty;
+    if (load->kind != RDB_HASH) {
+        load->member_count -= load->value.count;
+        rdb_load_drop_board(load);
     }
-    if (!rdb_load_check(load,
-                        rdb_value_end_board(&load->value, &load->board, is_exact ? 0 : rules->cap),
-                        NULL)) {
+    if (load->replace != NULL) {
+        load->replace(load->context, load);
+    }
+}
+
+static bool rdb_load_put_hash(struct rdb_load *load) {
+    if (!rdb_load_take_name(load, NULL)) {
         return false;
     }
-    if (!registry_may_put(load->registry, (uint32_t)load->reader.database, rdb_load_name_of(load),
-                          rules)) {
-        return rdb_load_fail_key(load, "it is there twice");
-    }
-    uint32_t kept = board_count(&load->board);
-    if (!rdb_load_check_put(
-            load, registry_put_loaded(load->registry, (uint32_t)load->reader.database,
-                                      rdb_load_name_of(load), &load->board, expire_at_ms))) {
+    load->hash_count++;
+    return registry_put_hash(load->registry, (uint32_t)load->database, load->name,
+                             &load->value.hash, load->expire_at_ms, false,
+                             INT64_MIN) == REGISTRY_OK ||
+           rdb_load_fail_memory(load);
+}
+
+/* The board is filled. */
+static bool rdb_load_put_board(struct rdb_load *load) {
+    load->is_filling = false;
+    if (!rdb_load_take_name(load, rules_of(board_layout(&load->board)))) {
         return false;
+    }
+    uint32_t cut_count = load->value.count - board_count(&load->board);
+    if (registry_put_loaded(load->registry, (uint32_t)load->database, load->name, &load->board,
+                            load->expire_at_ms) != REGISTRY_OK) {
+        return rdb_load_fail_memory(load);
     }
     load->has_board = false;
     load->board_count++;
-    load->module_board_count += is_exact;
-    load->member_count += kept;
-    load->cut_count += count - kept;
+    load->module_board_count += load->kind == RDB_BOARD;
+    load->member_count -= cut_count;
+    load->cut_count += cut_count;
     return true;
 }
 
-static bool rdb_load_put_hash(struct rdb_load *load, int64_t expire_at_ms) {
-    if (!registry_may_put(load->registry, (uint32_t)load->reader.database, rdb_load_name_of(load),
-                          NULL)) {
-        return rdb_load_fail_key(load, "it is there twice");
+static bool rdb_load_begin_filling(struct rdb_load *load) {
+    const struct rules *rules = rules_of(board_layout(&load->board));
+    bool is_exact = load->kind == RDB_BOARD;
+    if (!is_exact && rules->limit > 0 && load->value.count > rules->limit) {
+        return rdb_load_fail_key(load, "%u members, and the board's LIMIT is %u",
+                                 (unsigned)load->value.count, (unsigned)rules->limit);
     }
-    load->hash_count++;
-    return rdb_load_check_put(load,
-                              registry_put_hash(load->registry, (uint32_t)load->reader.database,
-                                                rdb_load_name_of(load), &load->value.hash,
-                                                expire_at_ms, false, load->now_us / 1000));
+    rdb_value_begin_fill(&load->value, &load->board, is_exact ? 0 : rules->cap);
+    load->is_filling = true;
+    return true;
 }
 
-static bool rdb_load_end_key(struct rdb_load *load) {
-    int64_t expire_at_ms = load->reader.expire_at_ms;
-    if (load->reader.kind == RDB_OTHER) {
-        return true;
-    }
-    bool is_hash = load->reader.kind == RDB_HASH;
+static bool rdb_load_fill_some(struct rdb_load *load) {
+    bool is_done;
+    return rdb_load_check(load, rdb_value_fill_some(&load->value, &is_done), NULL) &&
+           (!is_done || rdb_load_put_board(load));
+}
+
+/* A board is filled then, in steps. */
+static bool rdb_load_end_key(struct rdb_load *load, int64_t expire_at_ms) {
+    load->expire_at_ms = expire_at_ms;
+    bool is_hash = load->kind == RDB_HASH;
     if (is_hash && !rdb_load_check(load, rdb_value_end_hash(&load->value), NULL)) {
         return false;
     }
-    bool is_lasting = load->reader.kind == RDB_BOARD && load->reader.board->rules.is_created;
+    bool is_lasting = load->kind == RDB_BOARD && load->reader.board->rules.is_created;
     bool is_empty =
         is_hash ? hash_count(&load->value.hash) == 0 : load->value.count == 0 && !is_lasting;
-    bool is_expired = expire_at_ms != RDB_NO_EXPIRY && expire_at_ms <= load->now_us / 1000;
-    load->empty_count += is_empty;
-    load->expired_count += is_expired && !is_empty;
+    bool is_expired = !load->keeps_expired && expire_at_ms != RDB_NO_EXPIRY &&
+                      expire_at_ms <= load->now_us / 1000;
     if (is_empty || is_expired) {
-        rdb_load_drop_board(load);
+        rdb_load_put_nothing(load, is_empty);
         return true;
     }
-    return is_hash ? rdb_load_put_hash(load, expire_at_ms) : rdb_load_put_board(load, expire_at_ms);
+    return is_hash ? rdb_load_put_hash(load) : rdb_load_begin_filling(load);
+}
+
+bool rdb_load_end_board(struct rdb_load *load) {
+    bool is_fine = rdb_load_end_key(load, REGISTRY_NO_EXPIRY);
+    while (is_fine && load->is_filling) {
+        is_fine = rdb_load_fill_some(load);
+    }
+    return is_fine;
 }
 
 /* ---- beside the keys ---- */
@@ -236,7 +275,7 @@ static bool rdb_load_take_state(struct rdb_load *load) {
     if (load->decoder == NULL) {
         load->decoder = memory_allocate(sizeof *load->decoder);
         if (load->decoder == NULL) {
-            return rdb_load_fail(load, "out of memory");
+            return rdb_load_fail_memory(load);
         }
     }
     if (!rdb_state_check(load->decoder, load->reader.text, RDB_STATE_WHOLE, REGISTRY_DATABASES,
@@ -246,47 +285,100 @@ static bool rdb_load_take_state(struct rdb_load *load) {
     }
     load->latest_us = time_us > load->latest_us ? time_us : load->latest_us;
     return rdb_state_apply(load->registry, load->decoder, chunk) == EFFECT_OK ||
-           rdb_load_fail(load, "out of memory");
+           rdb_load_fail_memory(load);
 }
 
 /* Bans that are over go; no other key is due. */
 static enum rdb_load_status rdb_load_end_file(struct rdb_load *load) {
-    (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
+    if (!load->keeps_expired) {
+        (void)registry_expire_due(load->registry, load->now_us / 1000, UINT32_MAX);
+    }
     load->ban_count = registry_count(load->registry, RDB_STATE_BANS);
     return RDB_LOAD_DONE;
 }
 
-enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece) {
-    bool is_fine = true;
-    rdb_reader_feed(&load->reader, piece);
-    while (is_fine) {
-        switch (rdb_reader_next(&load->reader)) {
-        case RDB_BAD:
-            is_fine = rdb_load_fail(load, "%s", load->reader.error);
-            break;
-        case RDB_OUT_OF_MEMORY:
-            is_fine = rdb_load_fail(load, "out of memory");
-            break;
-        case RDB_MORE:
-            return RDB_LOAD_MORE;
-        case RDB_END:
-            return rdb_load_end_file(load);
-        case RDB_STATE:
-            is_fine = rdb_load_take_state(load);
-            break;
-        case RDB_KEY:
-            is_fine = rdb_load_begin_key(load);
-            break;
-        case RDB_ENTRY:
-            is_fine = rdb_load_take_entry(load);
-            break;
-        case RDB_ENTRIES:
-            is_fine = rdb_load_take_entries(load);
-            break;
-        case RDB_KEY_END:
-            is_fine = rdb_load_end_key(load);
-            break;
-        }
+/* ---- events ---- */
+
+static void rdb_load_pass_over(struct rdb_load *load) {
+    struct rdb_skipped *skipped = &load->skipped[load->reader.type];
+    if (skipped->count < RDB_LOAD_NAMES) {
+        skipped->names[skipped->count] = bytes_show(load->name);
     }
-    return RDB_LOAD_FAILED;
+    skipped->count++;
+    if (load->replace != NULL) {
+        load->replace(load->context, load);
+    }
+}
+
+static bool rdb_load_take_key(struct rdb_load *load) {
+    const struct rdb_reader *reader = &load->reader;
+    load->kind = reader->kind;
+    if (!reader->is_single) {
+        load->database = reader->database;
+        load->name = buffer_bytes(&reader->name);
+    }
+    if (load->kind == RDB_OTHER) {
+        rdb_load_pass_over(load);
+        return true;
+    }
+    return rdb_load_begin_key(load);
+}
+
+static bool rdb_load_take_entry(struct rdb_load *load) {
+    return load->kind == RDB_HASH ? rdb_load_take_field(load)
+                                  : rdb_load_put_score(load, load->reader.text, load->reader.score);
+}
+
+enum rdb_load_status rdb_load_step(struct rdb_load *load) {
+    struct rdb_reader *reader = &load->reader;
+    bool is_fine = false;
+    if (load->is_filling) {
+        return rdb_load_fill_some(load) ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
+    }
+    switch (rdb_reader_next(reader)) {
+    case RDB_BAD:
+        is_fine = reader->is_single ? rdb_load_fail_key(load, "%s", reader->error)
+                                    : rdb_load_fail(load, "%s", reader->error);
+        break;
+    case RDB_OUT_OF_MEMORY:
+        is_fine = rdb_load_fail_memory(load);
+        break;
+    case RDB_MORE:
+        return RDB_LOAD_MORE;
+    case RDB_END:
+        return reader->is_single ? RDB_LOAD_DONE : rdb_load_end_file(load);
+    case RDB_STATE:
+        is_fine = rdb_load_take_state(load);
+        break;
+    case RDB_KEY:
+        is_fine = rdb_load_take_key(load);
+        break;
+    case RDB_ENTRY:
+        is_fine = rdb_load_take_entry(load);
+        break;
+    case RDB_ENTRIES:
+        is_fine = rdb_load_take_entries(load);
+        break;
+    case RDB_KEY_END:
+        is_fine = load->kind == RDB_OTHER || rdb_load_end_key(load, reader->expire_at_ms);
+        break;
+    }
+    return is_fine ? RDB_LOAD_STEP : RDB_LOAD_FAILED;
+}
+
+enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece) {
+    enum rdb_load_status status = RDB_LOAD_STEP;
+    rdb_reader_feed(&load->reader, piece);
+    while (status == RDB_LOAD_STEP) {
+        status = rdb_load_step(load);
+    }
+    return status;
+}
+
+void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t database,
+                          struct bytes name) {
+    rdb_reader_deinit(&load->reader);
+    rdb_reader_init_value(&load->reader, version);
+    load->database = database;
+    load->name = name;
 }

@@ -1,18 +1,20 @@
 /* The room: rdb_reader.h takes a dump file apart, event by event, from pieces of any size; rdb_packed.h, rdb_board.h
  * and rdb_state.h know the forms of what is in it; rdb_value.h makes boards and hashes of it. This file puts them
- * into a registry for --import, migration/ for a server that follows Redis, RESTORE for one key. rdb_write.h is the
- * way back.
+ * into a registry: for --import, and for a server that follows Redis. The RESTORE of a client makes one key in its own way
+ * (server/commands/keys/restore.c). rdb_write.h is the way back.
  *
- * An RDB file into an empty registry: sorted sets become boards, boards of the module and hashes stay what
- * they are, all else is counted.
+ * Sorted sets become boards, boards of the module and hashes stay what they are, all else is counted.
  *
  *     rdb_load_feed(&load, piece) ...   RDB_LOAD_MORE until the file is whole
+ *     rdb_load_step                     the same in bounded steps, of what rdb_reader_feed was given
+ *     rdb_load_begin_value              then feed: the value of a DUMP payload
+ *     rdb_load_begin_board, rdb_load_put_score ..., rdb_load_end_board
  *
  * A sorted set gets the rules that the settings have for its name; its members, scores and order are those
  * of Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
  * for clients, and do not hold back an import. A board of the module keeps everything as it was. So do its bans, and the
- * durable jobs that it had not finished, which a server carries out when it starts. An error ends it; the registry then
- * holds a part, and is of no use. */
+ * durable jobs that it had not finished, which a server carries out when it starts. Where rdb_load_step has failed, the
+ * registry holds a part of the file; each key is whole or not there. */
 #ifndef SERVER_RDB_LOAD_H
 #define SERVER_RDB_LOAD_H
 
@@ -22,7 +24,12 @@
 
 enum { RDB_LOAD_ERROR_MAX = 640, RDB_LOAD_NAMES = 3 };
 
-enum rdb_load_status { RDB_LOAD_MORE, RDB_LOAD_DONE, RDB_LOAD_FAILED };
+enum rdb_load_status {
+    RDB_LOAD_MORE, /* bytes are needed */
+    RDB_LOAD_STEP, /* there is more to do; of rdb_load_step alone */
+    RDB_LOAD_DONE,
+    RDB_LOAD_FAILED, /* error says why; for good */
+};
 
 /* Keys that were passed over, and some of their names. */
 struct rdb_skipped {
@@ -32,18 +39,30 @@ struct rdb_skipped {
 
 struct rdb_load {
     struct registry *registry; /* borrowed */
-    int64_t now_us;            /* the time of everything */
-    int64_t latest_us;         /* that, or when the latest board or ban of the module was written */
+    int64_t now_us;            /* the time of what is written; it may rise between two steps */
+    bool keeps_expired;        /* whoever feeds it says what goes */
+    /* Called with each key that was read without an error, before it takes its place, and with those of other types, which
+     * are passed over. It may remove what has its name. NULL: what is there already is an error. */
+    void (*replace)(void *context, const struct rdb_load *load);
+    void *context;
+    /* Of the key that is read. */
+    uint64_t database;
+    struct bytes name;
+    enum rdb_kind kind;
+    int64_t expire_at_ms; /* at its end */
+    int64_t latest_us;    /* that, or when the latest board or ban of the module was written */
     struct rdb_reader reader;
     struct rdb_value value;
     struct board board;
-    bool has_board;                 /* the key's board is being filled */
+    bool has_board;                 /* the key's board */
+    bool is_filling;                /* it is being filled */
     struct effect_decoder *decoder; /* of what is beside the keys; NULL: nothing was */
-    uint64_t board_count, member_count, hash_count, field_count;
-    uint64_t module_board_count;  /* of the boards: those of the module */
-    uint64_t ban_count;           /* members that are banned; at the end */
-    uint64_t expired_count;       /* keys that had expired */
-    uint64_t expired_field_count; /* fields of hashes that had */
+    uint64_t board_count, hash_count;
+    uint64_t member_count, field_count; /* also of the key that is read */
+    uint64_t module_board_count;        /* of the boards: those of the module */
+    uint64_t ban_count;                 /* members that are banned; at the end */
+    uint64_t expired_count;             /* keys that had expired */
+    uint64_t expired_field_count;       /* fields of hashes that had */
     uint64_t empty_count;
     uint64_t cut_count; /* members below a CAP */
     struct rdb_skipped skipped[RDB_TYPES];
@@ -55,5 +74,14 @@ void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t se
 void rdb_load_deinit(struct rdb_load *load);
 /* RDB_LOAD_DONE: rdb_reader_left says how many of the bytes are not part of the file. */
 MUST_CHECK enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece);
+MUST_CHECK enum rdb_load_status rdb_load_step(struct rdb_load *load);
+/* What is fed next is the value of a DUMP payload of this version, without its last ten bytes, for this key; the name is
+ * borrowed until its end. */
+void rdb_load_begin_value(struct rdb_load *load, unsigned version, uint32_t database,
+                          struct bytes name);
+/* A sorted set of these members; the name is borrowed until its end. One without members is no key. false: error. */
+MUST_CHECK bool rdb_load_begin_board(struct rdb_load *load, uint32_t database, struct bytes name);
+MUST_CHECK bool rdb_load_put_score(struct rdb_load *load, struct bytes member, double score);
+MUST_CHECK bool rdb_load_end_board(struct rdb_load *load);
 
 #endif

@@ -6,8 +6,8 @@
 #ifndef SERVER_RDB_LZF_H
 #define SERVER_RDB_LZF_H
 
+#include "codec/buffer.h"
 #include "codec/bytes.h"
-#include "protocol/buffer.h"
 
 /* Replace the buffer's content with what the bytes expand to, which must be of this size. The buffer
  * grows with what is written, not with what is announced. false: the bytes are damaged, or there is

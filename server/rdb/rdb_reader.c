@@ -1,5 +1,4 @@
-/* Keys, their values, and what is beside them. See rdb_reader.h. Every step either finds all of its bytes, or leaves
- * everything as it was and asks for more. */
+/* Keys, their values, and what is beside them. See rdb_reader.h. A function at_... is a step of the state of that name. */
 #include "server/rdb/rdb_reader_parts.h"
 
 #include <math.h>
@@ -61,7 +60,7 @@ static const struct type {
     [3] = {"sorted sets", RDB_ZSET, ENTRIES_TEXT_SCORE, .passed = NULL},
     [4] = {"hashes", RDB_HASH, ENTRIES_PAIRS, .passed = NULL},
     [5] = {"sorted sets", RDB_ZSET, ENTRIES_DOUBLE, .passed = NULL},
-    [TYPE_MODULE] = {"values of modules", RDB_OTHER, .passed = "lm"},
+    [TYPE_MODULE] = {"values of modules", RDB_OTHER, .passed = "m"},
     [9] = {"hashes", RDB_HASH, ENTRIES_PACKED, RDB_ZIPMAP, .passed = NULL},
     [10] = {"lists", RDB_OTHER, .passed = "s"},
     [11] = {"sets", RDB_OTHER, .passed = "s"},
@@ -106,6 +105,11 @@ static const struct type *rdb_reader_type_of(const struct rdb_reader *reader) {
     return rdb_reader_find_type(reader, reader->type);
 }
 
+static void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
+    reader->at += size;
+    reader->offset += size;
+}
+
 static void rdb_reader_add_to_crc(struct rdb_reader *reader) {
     if (reader->at > reader->crc_at) {
         reader->crc =
@@ -116,19 +120,23 @@ static void rdb_reader_add_to_crc(struct rdb_reader *reader) {
 
 /* ---- scores ---- */
 
-static enum found rdb_reader_set_score(struct rdb_reader *reader, double score) {
+static void rdb_reader_set_score(struct rdb_reader *reader, double score) {
     reader->score = score;
-    return isnan(score) ? rdb_reader_refuse(reader, "a score that is not a number") : FOUND;
+    if (isnan(score)) {
+        rdb_reader_refuse(reader, "a score that is not a number");
+    }
 }
 
-static enum found rdb_reader_parse_score(struct rdb_reader *reader, struct bytes text) {
+static void rdb_reader_parse_score(struct rdb_reader *reader, struct bytes text) {
     char copy[SCORE_TEXT_MAX + 1];
     int64_t integer;
     if (bytes_parse_i64(text, &integer)) {
-        return rdb_reader_set_score(reader, (double)integer);
+        rdb_reader_set_score(reader, (double)integer);
+        return;
     }
     if (text.size == 0 || text.size > SCORE_TEXT_MAX) {
-        return rdb_reader_refuse(reader, "a score that is not a number");
+        rdb_reader_set_score(reader, NAN);
+        return;
     }
     memcpy(copy, text.at, text.size);
     copy[text.size] = '\0';
@@ -136,23 +144,10 @@ static enum found rdb_reader_parse_score(struct rdb_reader *reader, struct bytes
     double score = strtod(copy, &end);
     bool is_number = end == copy + text.size &&
                      ((copy[0] >= '0' && copy[0] <= '9') || strchr("+-.iI", copy[0]) != NULL);
-    return is_number ? rdb_reader_set_score(reader, score)
-                     : rdb_reader_refuse(reader, "a score that is not a number");
+    rdb_reader_set_score(reader, is_number ? score : NAN);
 }
 
 /* ---- entries ---- */
-
-static enum found rdb_reader_find_two_texts(struct rdb_reader *reader, size_t from,
-                                            struct text *first, struct text *second, size_t *size) {
-    enum found found = rdb_reader_find_whole_text(reader, from, first);
-    if (found != FOUND) {
-        return found;
-    }
-    size_t between = from + first->head + (size_t)first->stored;
-    found = rdb_reader_find_whole_text(reader, between, second);
-    *size = between + second->head + (size_t)second->stored;
-    return found;
-}
 
 /* expiry: 0 is none, 1 the base. One that is out of range is as far away as can be. */
 static void rdb_reader_note_field_expiry(struct rdb_reader *reader, uint64_t expiry) {
@@ -162,505 +157,55 @@ static void rdb_reader_note_field_expiry(struct rdb_reader *reader, uint64_t exp
     reader->field_expiry_count += expiry != 0;
 }
 
-static enum found rdb_reader_take_pair(struct rdb_reader *reader, enum entries entries) {
-    struct text field;
-    struct text value;
-    size_t size;
-    size_t from = 0;
-    size_t behind = entries == ENTRIES_PAIRS_EXPIRY ? 8 : 0;
-    uint64_t expiry = 0; /* 0: none */
-    enum found found = FOUND;
-    if (entries == ENTRIES_TTL_PAIRS) {
-        found = rdb_reader_find_plain_length(reader, 0, &expiry, &from);
+static void rdb_reader_take_pair(struct rdb_reader *reader, enum entries entries) {
+    uint64_t expiry = entries == ENTRIES_TTL_PAIRS ? rdb_reader_get_length(reader) : 0;
+    struct text field = rdb_reader_get_text(reader);
+    struct text value = rdb_reader_get_text(reader);
+    const unsigned char *behind =
+        entries == ENTRIES_PAIRS_EXPIRY ? rdb_reader_get(reader, sizeof expiry) : NULL;
+    if (!rdb_reader_is_fine(reader)) {
+        return;
     }
-    if (found == FOUND) {
-        found = rdb_reader_find_two_texts(reader, from, &field, &value, &size);
-    }
-    if (found == FOUND && rdb_reader_available(reader) - size < behind) {
-        found = FOUND_TOO_FEW;
-    }
-    if (found != FOUND) {
-        return found;
-    }
-    if (behind > 0) {
-        expiry = little_get_u64((const char *)rdb_reader_here(reader) + size) + 1; /* -1: none */
+    if (behind != NULL) {
+        expiry = little_get_u64((const char *)behind) + 1; /* -1: none */
         reader->expiry_base = 0;
     }
     rdb_reader_note_field_expiry(reader, expiry);
-    found = rdb_reader_take_text(reader, from, &field, &reader->text_room, reader->text_number,
-                                 &reader->text);
-    if (found == FOUND) {
-        found = rdb_reader_take_text(reader, from + field.head + (size_t)field.stored, &value,
-                                     &reader->value_room, reader->value_number, &reader->value);
-    }
-    if (found == FOUND) {
-        rdb_reader_consume(reader, size + behind);
-    }
-    return found;
+    reader->text = rdb_reader_take_text(reader, &field, &reader->text_room, reader->text_number);
+    reader->value = rdb_reader_take_text(reader, &value, &reader->value_room, reader->value_number);
 }
 
-static enum found rdb_reader_take_double(struct rdb_reader *reader) {
-    struct text member;
-    enum found found = rdb_reader_find_whole_text(reader, 0, &member);
-    if (found != FOUND) {
-        return found;
-    }
-    size_t size = member.head + (size_t)member.stored;
-    if (rdb_reader_available(reader) - size < sizeof(double)) {
-        return FOUND_TOO_FEW;
-    }
-    uint64_t word = little_get_u64((const char *)rdb_reader_here(reader) + size);
-    double score;
-    memcpy(&score, &word, sizeof score);
-    found = rdb_reader_take_text(reader, 0, &member, &reader->text_room, reader->text_number,
-                                 &reader->text);
-    if (found == FOUND && (found = rdb_reader_set_score(reader, score)) == FOUND) {
-        rdb_reader_consume(reader, size + sizeof score);
-    }
-    return found;
+static void rdb_reader_take_member(struct rdb_reader *reader, const struct text *member) {
+    reader->text = rdb_reader_take_text(reader, member, &reader->text_room, reader->text_number);
 }
 
-static enum found rdb_reader_take_text_score(struct rdb_reader *reader) {
+static void rdb_reader_take_double(struct rdb_reader *reader) {
+    struct text member = rdb_reader_get_text(reader);
+    const unsigned char *at = rdb_reader_get(reader, sizeof(double));
+    if (at != NULL) {
+        uint64_t word = little_get_u64((const char *)at);
+        double score;
+        memcpy(&score, &word, sizeof score);
+        rdb_reader_take_member(reader, &member);
+        rdb_reader_set_score(reader, score);
+    }
+}
+
+static void rdb_reader_take_text_score(struct rdb_reader *reader) {
     enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
-    struct text member;
-    enum found found = rdb_reader_find_whole_text(reader, 0, &member);
-    if (found != FOUND) {
-        return found;
+    struct text member = rdb_reader_get_text(reader);
+    const unsigned char *told = rdb_reader_get(reader, 1);
+    size_t size = told != NULL && *told < NAN_SIZE ? *told : 0;
+    struct bytes text = {.at = (const char *)rdb_reader_get(reader, size), .size = size};
+    if (!rdb_reader_is_fine(reader)) {
+        return;
     }
-    size_t size = member.head + (size_t)member.stored;
-    if (rdb_reader_available(reader) - size < 1) {
-        return FOUND_TOO_FEW;
-    }
-    unsigned told = rdb_reader_here(reader)[size++];
-    size_t score_size = told < NAN_SIZE ? told : 0;
-    if (rdb_reader_available(reader) - size < score_size) {
-        return FOUND_TOO_FEW;
-    }
-    struct bytes text = {.at = (const char *)rdb_reader_here(reader) + size, .size = score_size};
-    found = told == INFINITY_SIZE         ? rdb_reader_set_score(reader, INFINITY)
-            : told == MINUS_INFINITY_SIZE ? rdb_reader_set_score(reader, -INFINITY)
-                                          : rdb_reader_parse_score(reader, text);
-    if (found == FOUND) {
-        found = rdb_reader_take_text(reader, 0, &member, &reader->text_room, reader->text_number,
-                                     &reader->text);
-    }
-    if (found == FOUND) {
-        rdb_reader_consume(reader, size + score_size);
-    }
-    return found;
-}
-
-static enum found rdb_reader_take_entry(struct rdb_reader *reader) {
-    enum entries entries = rdb_reader_type_of(reader)->entries;
-    return entries == ENTRIES_DOUBLE       ? rdb_reader_take_double(reader)
-           : entries == ENTRIES_TEXT_SCORE ? rdb_reader_take_text_score(reader)
-                                           : rdb_reader_take_pair(reader, entries);
-}
-
-/* ---- packed values ---- */
-
-static enum found rdb_reader_begin_packed(struct rdb_reader *reader, size_t from) {
-    struct bytes bytes = {.at = NULL};
-    enum found found = rdb_reader_take_string(reader, from, &bytes, &reader->packed_size);
-    if (found != FOUND) {
-        return found;
-    }
-    if (!rdb_packed_begin(&reader->packed, rdb_reader_type_of(reader)->form, bytes)) {
-        return rdb_reader_refuse(reader, "damaged packed value");
-    }
-    reader->state = RDB_AT_PACKED;
-    return FOUND;
-}
-
-/* FOUND_TOO_FEW: that was all. */
-static enum found rdb_reader_take_packed(struct rdb_reader *reader) {
-    bool has_expiries = rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_TTL;
-    char room[BYTES_INTEGER_TEXT_MAX];
-    struct bytes expiry;
-    switch (rdb_packed_next(&reader->packed, reader->text_number, &reader->text)) {
-    case RDB_PACKED_VALUE:
-        break;
-    case RDB_PACKED_END:
-        return FOUND_TOO_FEW;
-    case RDB_PACKED_BAD:
-        return rdb_reader_refuse(reader, "damaged packed value");
-    }
-    if (rdb_packed_next(&reader->packed, reader->value_number, &reader->value) !=
-            RDB_PACKED_VALUE ||
-        (has_expiries && rdb_packed_next(&reader->packed, room, &expiry) != RDB_PACKED_VALUE)) {
-        return rdb_reader_refuse(reader, "damaged packed value");
-    }
-    uint64_t expire_at_ms = 0;
-    if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
-        return rdb_reader_refuse(reader, "a field's expiry that is no time");
-    }
-    reader->expiry_base = 1;
-    rdb_reader_note_field_expiry(reader, expire_at_ms);
-    return reader->kind == RDB_ZSET ? rdb_reader_parse_score(reader, reader->value) : FOUND;
-}
-
-/* ---- boards of the module ---- */
-
-enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
-enum { TYPE_VERSION_MASK = 1023 }; /* of a type's number */
-
-static enum found rdb_reader_refuse_damaged(struct rdb_reader *reader) {
-    return rdb_reader_refuse(
-        reader, reader->state >= RDB_AT_AUX && reader->state <= RDB_AT_STATE_END ? "damaged bans"
-                                                                                 : "damaged board");
-}
-
-/* A number of a module's value, *from bytes ahead, and *from then behind it. */
-static enum found rdb_reader_find_module_number(struct rdb_reader *reader, size_t *from,
-                                                uint64_t *number) {
-    uint64_t opcode = 0;
-    size_t size = 0;
-    enum found found = rdb_reader_find_plain_length(reader, *from, &opcode, &size);
-    if (found == FOUND && opcode != MODULE_UNSIGNED) {
-        return rdb_reader_refuse_damaged(reader);
-    }
-    *from += size;
-    if (found == FOUND) {
-        found = rdb_reader_find_plain_length(reader, *from, number, &size);
-        *from += size;
-    }
-    return found;
-}
-
-/* from: behind the type's number. */
-static enum found rdb_reader_begin_board(struct rdb_reader *reader, size_t from, uint64_t id) {
-    enum { NUMBERS = 3 };
-    uint64_t numbers[NUMBERS] = {0};
-    for (unsigned i = 0; i < NUMBERS; i++) {
-        enum found found = rdb_reader_find_module_number(reader, &from, &numbers[i]);
-        if (found != FOUND) {
-            return found;
-        }
-    }
-    if (reader->board == NULL) {
-        reader->board = memory_allocate(sizeof *reader->board);
-        if (reader->board == NULL) {
-            return rdb_reader_lack_memory(reader);
-        }
-    }
-    if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, numbers[0], numbers[1],
-                         numbers[2])) {
-        return rdb_reader_refuse(reader, "%s", reader->board->error);
-    }
-    rdb_reader_consume(reader, from);
-    reader->kind = RDB_BOARD;
-    reader->state = RDB_AT_CHUNK;
-    return FOUND;
-}
-
-/* FOUND in RDB_AT_CHUNK: a chunk is next; *is_over: nothing is. */
-static enum found rdb_reader_begin_chunk(struct rdb_reader *reader, bool *is_over) {
-    uint64_t opcode = 0;
-    size_t from = 0;
-    struct bytes chunk = {.at = NULL};
-    *is_over = rdb_board_is_whole(reader->board);
-    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
-    if (found == FOUND && opcode != (*is_over ? MODULE_END : MODULE_TEXT)) {
-        return rdb_reader_refuse(reader, "damaged board");
-    }
-    if (found == FOUND && *is_over) {
-        rdb_reader_consume(reader, from);
-        return FOUND;
-    }
-    if (found == FOUND) {
-        found = rdb_reader_take_string(reader, from, &chunk, &reader->packed_size);
-    }
-    if (found == FOUND) {
-        rdb_board_take(reader->board, chunk);
-        reader->state = RDB_AT_RECORD;
-    }
-    return found;
-}
-
-static enum found rdb_reader_take_record(struct rdb_reader *reader, enum rdb_event *event) {
-    switch (rdb_board_next(reader->board)) {
-    case RDB_BOARD_OPENED:
-        *event = RDB_KEY;
-        return FOUND;
-    case RDB_BOARD_ENTRIES:
-        *event = RDB_ENTRIES;
-        return FOUND;
-    case RDB_BOARD_CHUNK_END:
-        rdb_reader_consume(reader, reader->packed_size);
-        reader->state = RDB_AT_CHUNK;
-        return FOUND;
-    case RDB_BOARD_BAD:
-        break;
-    }
-    return rdb_reader_refuse(reader, "%s", reader->board->error);
-}
-
-/* ---- beside the keys ---- */
-
-/* Ours, or something to be passed over. */
-static enum found rdb_reader_begin_aux(struct rdb_reader *reader) {
-    uint64_t id = 0;
-    uint64_t when = 0; /* before the keys, or behind them */
-    size_t from = 0;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &id, &from);
-    if (found != FOUND) {
-        return found;
-    }
-    if (!rdb_board_is_type(id)) {
-        rdb_reader_consume(reader, from);
-        rdb_reader_begin_passing(reader, "llm", false);
-        return FOUND;
-    }
-    if ((id & TYPE_VERSION_MASK) != RDB_STATE_VERSION) {
-        return rdb_reader_refuse(reader, "bans that a later version has written");
-    }
-    found = rdb_reader_find_module_number(reader, &from, &when);
-    if (found == FOUND) {
-        rdb_reader_consume(reader, from);
-        reader->state = RDB_AT_STATE;
-    }
-    return found;
-}
-
-static enum found rdb_reader_take_state(struct rdb_reader *reader, enum rdb_event *event) {
-    uint64_t opcode = 0;
-    size_t from = 0;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &from);
-    if (found == FOUND && opcode != MODULE_TEXT) {
-        return rdb_reader_refuse_damaged(reader);
-    }
-    if (found == FOUND) {
-        found = rdb_reader_take_string(reader, from, &reader->text, &from);
-    }
-    if (found != FOUND) {
-        return found;
-    }
-    rdb_reader_consume(reader, from);
-    if (reader->text.size > 0) {
-        *event = RDB_STATE;
+    if (*told > NAN_SIZE) {
+        rdb_reader_set_score(reader, *told == INFINITY_SIZE ? INFINITY : -INFINITY);
     } else {
-        reader->state = RDB_AT_STATE_END;
+        rdb_reader_parse_score(reader, text);
     }
-    return FOUND;
-}
-
-static enum found rdb_reader_end_state(struct rdb_reader *reader) {
-    uint64_t opcode = 0;
-    size_t size = 0;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &size);
-    if (found == FOUND && opcode != MODULE_END) {
-        return rdb_reader_refuse_damaged(reader);
-    }
-    if (found == FOUND) {
-        rdb_reader_consume(reader, size);
-        reader->state = RDB_AT_OPCODE;
-    }
-    return found;
-}
-
-/* ---- the file ---- */
-
-static enum found rdb_reader_read_head(struct rdb_reader *reader) {
-    const char *at = (const char *)rdb_reader_here(reader);
-    if (rdb_reader_available(reader) < HEAD_SIZE) {
-        size_t size = rdb_reader_available(reader) < 5 ? rdb_reader_available(reader) : 5;
-        return size > 0 && memcmp(at, "REDIS", size) != 0 && memcmp(at, "VALKE", size) != 0
-                   ? rdb_reader_refuse(
-                         reader, "this is no RDB file: it begins with neither REDIS nor VALKEY")
-                   : FOUND_TOO_FEW;
-    }
-    reader->is_valkey = memcmp(at, "VALKEY", 6) == 0;
-    if (!reader->is_valkey && memcmp(at, "REDIS", 5) != 0) {
-        return rdb_reader_refuse(reader,
-                                 "this is no RDB file: it begins with neither REDIS nor VALKEY");
-    }
-    for (size_t i = reader->is_valkey ? 6 : 5; i < HEAD_SIZE; i++) {
-        if (at[i] < '0' || at[i] > '9') {
-            return rdb_reader_refuse(reader, "this is no RDB file: its version is no number");
-        }
-        reader->version = reader->version * 10 + (unsigned)(at[i] - '0');
-    }
-    if (!rdb_knows_version(reader->version) ||
-        reader->is_valkey != (reader->version >= RDB_VERSION_VALKEY_MIN)) {
-        return rdb_reader_refuse(reader,
-                                 "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
-                                 reader->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
-                                 (int)RDB_VERSION_VALKEY_MAX);
-    }
-    rdb_reader_consume(reader, HEAD_SIZE);
-    reader->state = RDB_AT_OPCODE;
-    return FOUND;
-}
-
-static enum found rdb_reader_read_database(struct rdb_reader *reader) {
-    size_t size;
-    enum found found = rdb_reader_find_plain_length(reader, 1, &reader->database, &size);
-    if (found == FOUND) {
-        rdb_reader_consume(reader, 1 + size);
-    }
-    return found;
-}
-
-static enum found rdb_reader_read_expiry(struct rdb_reader *reader, bool is_seconds) {
-    size_t size = is_seconds ? 4 : 8;
-    if (rdb_reader_available(reader) < 1 + size) {
-        return FOUND_TOO_FEW;
-    }
-    const char *at = (const char *)rdb_reader_here(reader) + 1;
-    if (is_seconds) {
-        reader->expire_at_ms = (int64_t)(int32_t)little_get_u32(at) * 1000;
-    } else {
-        reader->expire_at_ms = (int64_t)little_get_u64(at);
-    }
-    rdb_reader_consume(reader, 1 + size);
-    return FOUND;
-}
-
-static enum found rdb_reader_begin_opcode(struct rdb_reader *reader, const char *form) {
-    rdb_reader_consume(reader, 1);
-    rdb_reader_begin_passing(reader, form, false);
-    return FOUND;
-}
-
-static enum found rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
-    reader->type = type;
-    if (rdb_reader_type_of(reader) == NULL) {
-        return rdb_reader_refuse(reader, "unknown type %u", type);
-    }
-    reader->kind = rdb_reader_type_of(reader)->kind;
-    rdb_reader_consume(reader, 1);
-    reader->state = RDB_AT_NAME;
-    return FOUND;
-}
-
-static enum found rdb_reader_read_opcode(struct rdb_reader *reader) {
-    if (rdb_reader_available(reader) == 0) {
-        return FOUND_TOO_FEW;
-    }
-    unsigned opcode = rdb_reader_here(reader)[0];
-    if (reader->is_single) {
-        return rdb_reader_begin_key(reader, opcode);
-    }
-    switch (opcode) {
-    case OPCODE_KEY_METADATA:
-        return reader->is_valkey
-                   ? rdb_reader_refuse(reader,
-                                       "slots of a cluster are being imported: wait for their end")
-                   : rdb_reader_begin_opcode(reader, "*(4m)");
-    case OPCODE_SLOT_INFO:
-        return rdb_reader_begin_opcode(reader, "lll");
-    case OPCODE_FUNCTION:
-        reader->function_count++;
-        return rdb_reader_begin_opcode(reader, "s");
-    case OPCODE_MODULE_AUX:
-        rdb_reader_consume(reader, 1);
-        reader->state = RDB_AT_AUX;
-        return FOUND;
-    case OPCODE_IDLE:
-        return rdb_reader_begin_opcode(reader, "l");
-    case OPCODE_FREQUENCY:
-        return rdb_reader_begin_opcode(reader, "1");
-    case OPCODE_AUX:
-        return rdb_reader_begin_opcode(reader, "ss");
-    case OPCODE_RESIZE:
-        return rdb_reader_begin_opcode(reader, "ll");
-    case OPCODE_EXPIRY_MS:
-    case OPCODE_EXPIRY_S:
-        return rdb_reader_read_expiry(reader, opcode == OPCODE_EXPIRY_S);
-    case OPCODE_DATABASE:
-        return rdb_reader_read_database(reader);
-    case OPCODE_END:
-        rdb_reader_consume(reader, 1);
-        reader->state = RDB_AT_CHECKSUM;
-        return FOUND;
-    default:
-        return opcode < RDB_TYPES ? rdb_reader_begin_key(reader, opcode)
-                                  : rdb_reader_refuse(reader, "unknown opcode %u", opcode);
-    }
-}
-
-static enum found rdb_reader_read_name(struct rdb_reader *reader) {
-    struct bytes name = {.at = NULL};
-    size_t size;
-    buffer_clear(&reader->name);
-    if (!reader->is_single) {
-        enum found found = rdb_reader_take_string(reader, 0, &name, &size);
-        if (found != FOUND) {
-            return found;
-        }
-        buffer_append(&reader->name, name.at, name.size);
-        if (reader->name.is_broken) {
-            return rdb_reader_lack_memory(reader);
-        }
-        rdb_reader_consume(reader, size);
-    }
-    if (reader->type == TYPE_MODULE) {
-        reader->state = RDB_AT_MODULE;
-    } else if (reader->kind == RDB_OTHER) {
-        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
-    } else {
-        reader->state = RDB_AT_VALUE;
-    }
-    return FOUND;
-}
-
-/* A board, or something to be passed over. */
-static enum found rdb_reader_read_module(struct rdb_reader *reader, enum rdb_event *event) {
-    uint64_t id = 0;
-    size_t size = 0;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &id, &size);
-    if (found != FOUND) {
-        return found;
-    }
-    if (rdb_board_is_type(id)) {
-        return rdb_reader_begin_board(reader, size, id);
-    }
-    rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
-    *event = RDB_KEY;
-    return FOUND;
-}
-
-static enum found rdb_reader_read_value_head(struct rdb_reader *reader) {
-    const struct type *type = rdb_reader_type_of(reader);
-    size_t size;
-    if (rdb_reader_available(reader) < type->head) {
-        return FOUND_TOO_FEW;
-    }
-    reader->expiry_base =
-        type->head > 0 ? little_get_u64((const char *)rdb_reader_here(reader)) : 1;
-    if (type->entries >= ENTRIES_PACKED) {
-        return rdb_reader_begin_packed(reader, type->head);
-    }
-    enum found found =
-        rdb_reader_find_plain_length(reader, type->head, &reader->entries_left, &size);
-    if (found == FOUND) {
-        rdb_reader_consume(reader, type->head + size);
-        reader->state = RDB_AT_ENTRY;
-    }
-    return found;
-}
-
-static enum found rdb_reader_read_checksum(struct rdb_reader *reader) {
-    rdb_reader_add_to_crc(reader);
-    if (reader->version >= CHECKSUM_SINCE) {
-        if (rdb_reader_available(reader) < CHECKSUM_SIZE) {
-            return FOUND_TOO_FEW;
-        }
-        uint64_t told = little_get_u64((const char *)rdb_reader_here(reader));
-        if (told != 0 && told != reader->crc) { /* 0: rdbchecksum no */
-            return rdb_reader_refuse(reader, "the checksum is wrong: the file is damaged");
-        }
-        rdb_reader_consume(reader, CHECKSUM_SIZE);
-    }
-    reader->crc_at = reader->input.size;
-    reader->state = RDB_AT_END;
-    return FOUND;
-}
-
-/* ---- events ---- */
-
-static enum rdb_event rdb_reader_fail(const struct rdb_reader *reader) {
-    return reader->is_out_of_memory ? RDB_OUT_OF_MEMORY : RDB_BAD;
+    rdb_reader_take_member(reader, &member);
 }
 
 static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
@@ -669,86 +214,387 @@ static enum rdb_event rdb_reader_end_key(struct rdb_reader *reader) {
     return RDB_KEY_END;
 }
 
-/* Consume what is passed over unread. */
-static bool rdb_reader_has_skipped(struct rdb_reader *reader) {
-    size_t size = reader->skip < rdb_reader_available(reader) ? (size_t)reader->skip
-                                                              : rdb_reader_available(reader);
+static enum rdb_event rdb_reader_at_entry(struct rdb_reader *reader) {
+    enum entries entries = rdb_reader_type_of(reader)->entries;
+    if (reader->entries_left == 0) {
+        return rdb_reader_end_key(reader);
+    }
+    if (entries == ENTRIES_DOUBLE) {
+        rdb_reader_take_double(reader);
+    } else if (entries == ENTRIES_TEXT_SCORE) {
+        rdb_reader_take_text_score(reader);
+    } else {
+        rdb_reader_take_pair(reader, entries);
+    }
+    reader->entries_left -= rdb_reader_is_fine(reader);
+    return RDB_ENTRY;
+}
+
+/* ---- packed values ---- */
+
+static enum rdb_event rdb_reader_at_packed(struct rdb_reader *reader) {
+    bool has_expiries = rdb_reader_type_of(reader)->entries == ENTRIES_PACKED_TTL;
+    struct rdb_packed *packed = &reader->packed;
+    char room[BYTES_INTEGER_TEXT_MAX];
+    struct bytes expiry;
+    uint64_t expire_at_ms = 0;
+    enum rdb_packed_status status = rdb_packed_next(packed, reader->text_number, &reader->text);
+    if (status == RDB_PACKED_END) {
+        return rdb_reader_end_key(reader);
+    }
+    if (status == RDB_PACKED_BAD ||
+        rdb_packed_next(packed, reader->value_number, &reader->value) != RDB_PACKED_VALUE ||
+        (has_expiries && rdb_packed_next(packed, room, &expiry) != RDB_PACKED_VALUE)) {
+        rdb_reader_refuse(reader, "damaged packed value");
+    } else if (has_expiries && !bytes_parse_u64(expiry, &expire_at_ms)) {
+        rdb_reader_refuse(reader, "a field's expiry that is no time");
+    } else if (reader->kind == RDB_ZSET) {
+        rdb_reader_parse_score(reader, reader->value);
+    } else {
+        reader->expiry_base = 1;
+        rdb_reader_note_field_expiry(reader, expire_at_ms);
+    }
+    return RDB_ENTRY;
+}
+
+/* The head of a value of ours. */
+static enum rdb_event rdb_reader_at_value(struct rdb_reader *reader) {
+    const struct type *type = rdb_reader_type_of(reader);
+    bool is_packed = type->entries >= ENTRIES_PACKED;
+    const unsigned char *base = type->head > 0 ? rdb_reader_get(reader, type->head) : NULL;
+    struct bytes packed = is_packed ? rdb_reader_take_string(reader) : (struct bytes){.at = NULL};
+    uint64_t count = is_packed ? 0 : rdb_reader_get_length(reader);
+    if (!rdb_reader_is_fine(reader)) {
+        return RDB_MORE;
+    }
+    reader->expiry_base = base != NULL ? little_get_u64((const char *)base) : 1;
+    reader->entries_left = count;
+    reader->state = is_packed ? RDB_AT_PACKED : RDB_AT_ENTRY;
+    if (is_packed && !rdb_packed_begin(&reader->packed, type->form, packed)) {
+        rdb_reader_refuse(reader, "damaged packed value");
+    }
+    return RDB_MORE;
+}
+
+/* ---- boards of the module ---- */
+
+enum module_opcode { MODULE_END = 0, MODULE_UNSIGNED = 2, MODULE_TEXT = 5 };
+enum { TYPE_VERSION_MASK = 1023 }; /* of a type's number */
+
+/* The opcode of the next part of a module's value, which must be this one. */
+static void rdb_reader_expect_part(struct rdb_reader *reader, enum module_opcode expected) {
+    if (rdb_reader_get_length(reader) != expected) {
+        bool is_board = reader->state == RDB_AT_MODULE || reader->state == RDB_AT_CHUNK;
+        rdb_reader_refuse(reader, is_board ? "damaged board" : "damaged bans");
+    }
+}
+
+static uint64_t rdb_reader_get_module_number(struct rdb_reader *reader) {
+    rdb_reader_expect_part(reader, MODULE_UNSIGNED);
+    return rdb_reader_get_length(reader);
+}
+
+/* Behind the type's number. */
+static void rdb_reader_begin_board(struct rdb_reader *reader, uint64_t id) {
+    uint64_t format = rdb_reader_get_module_number(reader);
+    uint64_t time_us = rdb_reader_get_module_number(reader);
+    uint64_t count = rdb_reader_get_module_number(reader);
+    if (!rdb_reader_is_fine(reader)) {
+        return;
+    }
+    if (reader->board == NULL) {
+        reader->board = memory_allocate(sizeof *reader->board);
+    }
+    if (reader->board == NULL) {
+        rdb_reader_lack_memory(reader);
+    } else if (!rdb_board_begin(reader->board, id & TYPE_VERSION_MASK, format, time_us, count)) {
+        rdb_reader_refuse(reader, "%s", reader->board->error);
+    }
+    reader->kind = RDB_BOARD;
+    reader->state = RDB_AT_CHUNK;
+}
+
+/* A board, or something to be passed over. */
+static enum rdb_event rdb_reader_at_module(struct rdb_reader *reader) {
+    uint64_t id = rdb_reader_get_length(reader);
+    if (rdb_board_is_type(id)) {
+        rdb_reader_begin_board(reader, id);
+        return RDB_MORE;
+    }
+    if (rdb_reader_is_fine(reader)) {
+        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
+    }
+    return RDB_KEY;
+}
+
+static enum rdb_event rdb_reader_at_chunk(struct rdb_reader *reader) {
+    bool is_over = rdb_board_is_whole(reader->board);
+    rdb_reader_expect_part(reader, is_over ? MODULE_END : MODULE_TEXT);
+    struct bytes chunk = is_over ? (struct bytes){.at = NULL} : rdb_reader_take_string(reader);
+    if (!rdb_reader_is_fine(reader)) {
+        return RDB_MORE;
+    }
+    if (is_over) {
+        return rdb_reader_end_key(reader);
+    }
+    rdb_board_take(reader->board, chunk);
+    reader->state = RDB_AT_RECORD;
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_record(struct rdb_reader *reader) {
+    switch (rdb_board_next(reader->board)) {
+    case RDB_BOARD_OPENED:
+        return RDB_KEY;
+    case RDB_BOARD_ENTRIES:
+        return RDB_ENTRIES;
+    case RDB_BOARD_CHUNK_END:
+        reader->state = RDB_AT_CHUNK;
+        break;
+    case RDB_BOARD_BAD:
+        rdb_reader_refuse(reader, "%s", reader->board->error);
+        break;
+    }
+    return RDB_MORE;
+}
+
+/* ---- beside the keys ---- */
+
+/* Ours, or something to be passed over. */
+static enum rdb_event rdb_reader_at_aux(struct rdb_reader *reader) {
+    uint64_t id = rdb_reader_get_length(reader);
+    bool is_ours = rdb_board_is_type(id);
+    if (is_ours && (id & TYPE_VERSION_MASK) != RDB_STATE_VERSION) {
+        rdb_reader_refuse(reader, "bans that a later version has written");
+    }
+    if (is_ours) {
+        (void)rdb_reader_get_module_number(reader); /* before the keys, or behind them */
+    }
+    if (rdb_reader_is_fine(reader) && is_ours) {
+        reader->state = RDB_AT_STATE;
+    } else if (rdb_reader_is_fine(reader)) {
+        rdb_reader_begin_passing(reader, "llm", false);
+    }
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_state(struct rdb_reader *reader) {
+    rdb_reader_expect_part(reader, MODULE_TEXT);
+    struct bytes text = rdb_reader_take_string(reader);
+    if (!rdb_reader_is_fine(reader)) {
+        return RDB_MORE;
+    }
+    reader->text = text;
+    reader->state = text.size > 0 ? RDB_AT_STATE : RDB_AT_STATE_END;
+    return text.size > 0 ? RDB_STATE : RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_state_end(struct rdb_reader *reader) {
+    rdb_reader_expect_part(reader, MODULE_END);
+    if (rdb_reader_is_fine(reader)) {
+        reader->state = RDB_AT_OPCODE;
+    }
+    return RDB_MORE;
+}
+
+/* ---- the file ---- */
+
+static unsigned rdb_reader_parse_version(struct rdb_reader *reader, const char *at, size_t size) {
+    uint64_t version = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (at[i] < '0' || at[i] > '9') {
+            rdb_reader_refuse(reader, "this is no RDB file: its version is no number");
+        }
+        version = version * 10 + (unsigned)(at[i] - '0');
+    }
+    if (!rdb_knows_version(version) || reader->is_valkey != (version >= RDB_VERSION_VALKEY_MIN)) {
+        rdb_reader_refuse(reader, "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
+                          (unsigned)version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
+                          (int)RDB_VERSION_VALKEY_MAX);
+    }
+    return (unsigned)version;
+}
+
+static enum rdb_event rdb_reader_at_head(struct rdb_reader *reader) {
+    enum { REDIS_SIZE = 5, VALKEY_SIZE = 6 };
+    const char *at = reader->input.at;
+    size_t size = rdb_reader_available(reader);
+    bool is_redis = size == 0 || memcmp(at, "REDIS", size < REDIS_SIZE ? size : REDIS_SIZE) == 0;
+    bool is_valkey = size > 0 && memcmp(at, "VALKEY", size < VALKEY_SIZE ? size : VALKEY_SIZE) == 0;
+    if (!is_redis && !is_valkey) {
+        rdb_reader_refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY");
+    }
+    if (rdb_reader_get(reader, HEAD_SIZE) != NULL) {
+        size_t from = is_valkey ? VALKEY_SIZE : REDIS_SIZE;
+        reader->is_valkey = is_valkey;
+        reader->version = rdb_reader_parse_version(reader, at + from, HEAD_SIZE - from);
+        reader->state = RDB_AT_OPCODE;
+    }
+    return RDB_MORE;
+}
+
+static void rdb_reader_read_database(struct rdb_reader *reader) {
+    uint64_t database = rdb_reader_get_length(reader);
+    if (rdb_reader_is_fine(reader)) {
+        reader->database = database;
+    }
+}
+
+static void rdb_reader_read_expiry(struct rdb_reader *reader, bool is_seconds) {
+    const char *at = (const char *)rdb_reader_get(reader, is_seconds ? 4 : 8);
+    if (at != NULL) {
+        reader->expire_at_ms =
+            is_seconds ? (int64_t)(int32_t)little_get_u32(at) * 1000 : (int64_t)little_get_u64(at);
+    }
+}
+
+static void rdb_reader_begin_key(struct rdb_reader *reader, unsigned type) {
+    reader->type = type;
+    if (rdb_reader_type_of(reader) == NULL) {
+        rdb_reader_refuse(reader, "unknown type %u", type);
+    } else {
+        reader->kind = rdb_reader_type_of(reader)->kind;
+        reader->state = RDB_AT_NAME;
+    }
+}
+
+static void rdb_reader_begin(struct rdb_reader *reader, unsigned opcode) {
+    switch (opcode) {
+    case OPCODE_KEY_METADATA:
+        if (reader->is_valkey) {
+            rdb_reader_refuse(reader, "slots of a cluster are being imported: wait for their end");
+        }
+        rdb_reader_begin_passing(reader, "*(4m)", false);
+        break;
+    case OPCODE_SLOT_INFO:
+        rdb_reader_begin_passing(reader, "lll", false);
+        break;
+    case OPCODE_FUNCTION:
+        reader->function_count++;
+        rdb_reader_begin_passing(reader, "s", false);
+        break;
+    case OPCODE_MODULE_AUX:
+        reader->state = RDB_AT_AUX;
+        break;
+    case OPCODE_IDLE:
+        rdb_reader_begin_passing(reader, "l", false);
+        break;
+    case OPCODE_FREQUENCY:
+        rdb_reader_begin_passing(reader, "1", false);
+        break;
+    case OPCODE_AUX:
+        rdb_reader_begin_passing(reader, "ss", false);
+        break;
+    case OPCODE_RESIZE:
+        rdb_reader_begin_passing(reader, "ll", false);
+        break;
+    case OPCODE_EXPIRY_MS:
+    case OPCODE_EXPIRY_S:
+        rdb_reader_read_expiry(reader, opcode == OPCODE_EXPIRY_S);
+        break;
+    case OPCODE_DATABASE:
+        rdb_reader_read_database(reader);
+        break;
+    case OPCODE_END:
+        reader->state = RDB_AT_CHECKSUM;
+        break;
+    default:
+        if (opcode >= RDB_TYPES) {
+            rdb_reader_refuse(reader, "unknown opcode %u", opcode);
+        }
+        rdb_reader_begin_key(reader, opcode);
+    }
+}
+
+static enum rdb_event rdb_reader_at_opcode(struct rdb_reader *reader) {
+    const unsigned char *opcode = rdb_reader_get(reader, 1);
+    if (opcode != NULL && reader->is_single) {
+        rdb_reader_begin_key(reader, *opcode);
+    } else if (opcode != NULL) {
+        rdb_reader_begin(reader, *opcode);
+    }
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_name(struct rdb_reader *reader) {
+    struct bytes name = {.at = NULL};
+    if (!reader->is_single) {
+        name = rdb_reader_take_string(reader);
+    }
+    if (!rdb_reader_is_fine(reader)) {
+        return RDB_MORE;
+    }
+    buffer_clear(&reader->name);
+    buffer_append(&reader->name, name.at, name.size);
+    if (reader->name.is_broken) {
+        rdb_reader_lack_memory(reader);
+    }
+    if (reader->type == TYPE_MODULE) {
+        reader->state = RDB_AT_MODULE;
+        return RDB_MORE;
+    }
+    if (reader->kind == RDB_OTHER) {
+        rdb_reader_begin_passing(reader, rdb_reader_type_of(reader)->passed, true);
+    } else {
+        reader->state = RDB_AT_VALUE;
+    }
+    return RDB_KEY;
+}
+
+static enum rdb_event rdb_reader_at_passed(struct rdb_reader *reader) {
+    rdb_reader_pass(reader);
+    if (!rdb_reader_is_fine(reader) || reader->depth > 0) {
+        return RDB_MORE;
+    }
+    if (reader->is_passing_key) {
+        return rdb_reader_end_key(reader);
+    }
+    reader->state = RDB_AT_OPCODE;
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_checksum(struct rdb_reader *reader) {
+    rdb_reader_add_to_crc(reader);
+    if (reader->version >= CHECKSUM_SINCE) {
+        const char *at = (const char *)rdb_reader_get(reader, CHECKSUM_SIZE);
+        uint64_t told = at != NULL ? little_get_u64(at) : 0;
+        if (told != 0 && told != reader->crc) { /* 0: rdbchecksum no */
+            rdb_reader_refuse(reader, "the checksum is wrong: the file is damaged");
+        }
+    }
+    if (rdb_reader_is_fine(reader)) {
+        reader->crc_at = reader->input.size;
+        reader->state = RDB_AT_END;
+    }
+    return RDB_MORE;
+}
+
+static enum rdb_event rdb_reader_at_end(struct rdb_reader *reader) {
+    (void)reader;
+    return RDB_END;
+}
+
+/* ---- events ---- */
+
+/* By state: a step, and its event. RDB_MORE: none yet. */
+static enum rdb_event (*const steps[])(struct rdb_reader *reader) = {
+    [RDB_AT_HEAD] = rdb_reader_at_head,     [RDB_AT_OPCODE] = rdb_reader_at_opcode,
+    [RDB_AT_NAME] = rdb_reader_at_name,     [RDB_AT_VALUE] = rdb_reader_at_value,
+    [RDB_AT_ENTRY] = rdb_reader_at_entry,   [RDB_AT_PACKED] = rdb_reader_at_packed,
+    [RDB_AT_MODULE] = rdb_reader_at_module, [RDB_AT_CHUNK] = rdb_reader_at_chunk,
+    [RDB_AT_RECORD] = rdb_reader_at_record, [RDB_AT_AUX] = rdb_reader_at_aux,
+    [RDB_AT_STATE] = rdb_reader_at_state,   [RDB_AT_STATE_END] = rdb_reader_at_state_end,
+    [RDB_AT_PASSED] = rdb_reader_at_passed, [RDB_AT_CHECKSUM] = rdb_reader_at_checksum,
+    [RDB_AT_END] = rdb_reader_at_end,
+};
+
+/* false: more are needed. */
+static bool rdb_reader_skip(struct rdb_reader *reader) {
+    size_t available = rdb_reader_available(reader);
+    size_t size = reader->skip < available ? (size_t)reader->skip : available;
     rdb_reader_consume(reader, size);
     reader->skip -= size;
     return reader->skip == 0;
-}
-
-/* One step. *event: set if it makes one. */
-static enum found rdb_reader_step(struct rdb_reader *reader, enum rdb_event *event) {
-    enum found found;
-    bool is_over;
-    switch (reader->state) {
-    case RDB_AT_HEAD:
-        return rdb_reader_read_head(reader);
-    case RDB_AT_OPCODE:
-        return rdb_reader_read_opcode(reader);
-    case RDB_AT_NAME:
-        found = rdb_reader_read_name(reader);
-        if (found == FOUND && reader->state != RDB_AT_MODULE) {
-            *event = RDB_KEY;
-        }
-        return found;
-    case RDB_AT_MODULE:
-        return rdb_reader_read_module(reader, event);
-    case RDB_AT_CHUNK:
-        found = rdb_reader_begin_chunk(reader, &is_over);
-        if (found == FOUND && is_over) {
-            *event = rdb_reader_end_key(reader);
-        }
-        return found;
-    case RDB_AT_RECORD:
-        return rdb_reader_take_record(reader, event);
-    case RDB_AT_AUX:
-        return rdb_reader_begin_aux(reader);
-    case RDB_AT_STATE:
-        return rdb_reader_take_state(reader, event);
-    case RDB_AT_STATE_END:
-        return rdb_reader_end_state(reader);
-    case RDB_AT_VALUE:
-        return rdb_reader_read_value_head(reader);
-    case RDB_AT_ENTRY:
-        if (reader->entries_left == 0) {
-            *event = rdb_reader_end_key(reader);
-            return FOUND;
-        }
-        found = rdb_reader_take_entry(reader);
-        if (found == FOUND) {
-            reader->entries_left--;
-            *event = RDB_ENTRY;
-        }
-        return found;
-    case RDB_AT_PACKED:
-        found = rdb_reader_take_packed(reader);
-        if (found == FOUND) {
-            *event = RDB_ENTRY;
-        } else if (found == FOUND_TOO_FEW) {
-            rdb_reader_consume(reader, reader->packed_size);
-            *event = rdb_reader_end_key(reader);
-            found = FOUND;
-        }
-        return found;
-    case RDB_AT_PASSED:
-        found = rdb_reader_pass(reader);
-        if (found == FOUND && reader->depth == 0 && reader->is_passing_key) {
-            *event = rdb_reader_end_key(reader);
-        } else if (found == FOUND && reader->depth == 0) {
-            reader->state = RDB_AT_OPCODE;
-        }
-        return found;
-    case RDB_AT_CHECKSUM:
-        return rdb_reader_read_checksum(reader);
-    case RDB_AT_END:
-        *event = RDB_END;
-        return FOUND;
-    case RDB_AT_ERROR:
-        break;
-    }
-    return FOUND_BAD;
 }
 
 enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
@@ -757,24 +603,26 @@ enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
         reader->is_key_over = false;
         reader->expire_at_ms = RDB_NO_EXPIRY;
     }
-    while (event == RDB_MORE) {
-        if (reader->state != RDB_AT_ERROR && !rdb_reader_has_skipped(reader)) {
+    while (reader->found != RDB_FOUND_BAD && event == RDB_MORE) {
+        if (!rdb_reader_skip(reader)) {
             return RDB_MORE;
         }
-        switch (rdb_reader_step(reader, &event)) {
-        case FOUND:
-            break;
-        case FOUND_TOO_FEW:
+        reader->ahead = 0;
+        reader->found = RDB_FOUND;
+        event = steps[reader->state](reader);
+        if (reader->found == RDB_FOUND_TOO_FEW) {
+            reader->skip = 0;
             return RDB_MORE;
-        case FOUND_BAD:
-            return rdb_reader_fail(reader);
         }
+        rdb_reader_consume(reader, reader->ahead);
     }
-    return event;
+    return rdb_reader_is_fine(reader) ? event
+           : reader->is_out_of_memory ? RDB_OUT_OF_MEMORY
+                                      : RDB_BAD;
 }
 
 void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
-    if (reader->state == RDB_AT_ERROR || piece.size == 0) {
+    if (reader->found == RDB_FOUND_BAD || piece.size == 0) {
         return;
     }
     CHECK(reader->state != RDB_AT_PACKED && reader->state != RDB_AT_RECORD);
@@ -784,7 +632,7 @@ void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
     reader->at = 0;
     buffer_append(&reader->input, piece.at, piece.size);
     if (reader->input.is_broken) {
-        (void)rdb_reader_lack_memory(reader);
+        rdb_reader_lack_memory(reader);
     }
 }
 

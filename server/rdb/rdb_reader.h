@@ -18,7 +18,7 @@
 #ifndef SERVER_RDB_READER_H
 #define SERVER_RDB_READER_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_packed.h"
 
@@ -82,8 +82,9 @@ struct rdb_reader {
         RDB_AT_PASSED, /* forms[] say what is passed over */
         RDB_AT_CHECKSUM,
         RDB_AT_END,
-        RDB_AT_ERROR,
     } state;
+    enum { RDB_FOUND, RDB_FOUND_TOO_FEW, RDB_FOUND_BAD } found; /* by this step; BAD is for good */
+    size_t ahead;                                               /* bytes that it has read */
     bool is_single; /* a DUMP payload's value: no head, no opcodes */
     bool is_passing_key;
     bool is_key_over; /* the last event was RDB_KEY_END */
@@ -96,7 +97,6 @@ struct rdb_reader {
     uint64_t entries_left;
     uint64_t expiry_base; /* of a hash's fields: 0 as an expiry is none, 1 is this */
     struct rdb_packed packed;
-    size_t packed_size; /* bytes of input that it takes, or a chunk */
     char text_number[BYTES_INTEGER_TEXT_MAX], value_number[BYTES_INTEGER_TEXT_MAX];
     /* What is passed over, as text (rdb_reader.c), and how often the innermost part still comes. */
     uint32_t depth;

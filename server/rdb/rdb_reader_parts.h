@@ -1,63 +1,50 @@
 /* Shared by the files of the reader alone: rdb_reader.c (keys and values), rdb_reader_pass.c (what is passed over),
- * rdb_reader_text.c (lengths and strings). Each calls only those behind it. */
+ * rdb_reader_text.c (lengths and strings). Each calls only those behind it.
+ *
+ * A step reads `ahead` of what is consumed. If all of its bytes are there, they are consumed at its end; else nothing
+ * has changed, and it is done again with more. Once bytes are missing or wrong, what is read is 0, NULL or empty. */
 #ifndef SERVER_RDB_READER_PARTS_H
 #define SERVER_RDB_READER_PARTS_H
 
 #include "server/rdb/rdb_reader.h"
 
-/* Of a step: done; more bytes are needed, and nothing has changed; or the reader is at its end. */
-enum found { FOUND, FOUND_TOO_FEW, FOUND_BAD };
-
-/* ---- bytes ---- */
-
 static inline size_t rdb_reader_available(const struct rdb_reader *reader) {
     return reader->input.size - reader->at;
 }
-
-static inline const unsigned char *rdb_reader_here(const struct rdb_reader *reader) {
-    return (const unsigned char *)reader->input.at + reader->at;
+static inline bool rdb_reader_is_fine(const struct rdb_reader *reader) {
+    return reader->found == RDB_FOUND;
 }
 
-static inline void rdb_reader_consume(struct rdb_reader *reader, size_t size) {
-    reader->at += size;
-    reader->offset += size;
-}
-
-/* error: format, and where. */
-__attribute__((format(printf, 2, 3))) enum found rdb_reader_refuse(struct rdb_reader *reader,
-                                                                   const char *format, ...);
-enum found rdb_reader_lack_memory(struct rdb_reader *reader);
-
-/* ---- lengths and strings, `from` bytes ahead ---- */
+/* error: format, and where. Not where bytes are missing: they may be another reason, or none. */
+__attribute__((format(printf, 2, 3))) void rdb_reader_refuse(struct rdb_reader *reader,
+                                                             const char *format, ...);
+void rdb_reader_lack_memory(struct rdb_reader *reader);
 
 /* A string: where its bytes are, and what they become. */
 struct text {
-    size_t head;     /* bytes */
-    uint64_t stored; /* bytes behind the head */
+    const unsigned char *at;
+    uint64_t stored; /* bytes */
     uint64_t size;   /* of the string */
     unsigned integer_size;
     bool is_compressed;
 };
 
-/* *size: bytes that the length takes. */
-enum found rdb_reader_find_plain_length(struct rdb_reader *reader, size_t from, uint64_t *length,
-                                        size_t *size);
-/* A string's head. */
-enum found rdb_reader_find_text(struct rdb_reader *reader, size_t from, struct text *text);
-/* The same for a string that is kept, of which all bytes must be there. */
-enum found rdb_reader_find_whole_text(struct rdb_reader *reader, size_t from, struct text *text);
+/* So many bytes. */
+const unsigned char *rdb_reader_get(struct rdb_reader *reader, uint64_t size);
+uint64_t rdb_reader_get_length(struct rdb_reader *reader);
+/* A string's head: all but `at`. */
+struct text rdb_reader_get_head(struct rdb_reader *reader);
+/* With its bytes, at most RDB_TEXT_MAX. */
+struct text rdb_reader_get_text(struct rdb_reader *reader);
 /* Its bytes, from the input, or expanded in room, or a number in number. */
-enum found rdb_reader_take_text(struct rdb_reader *reader, size_t from, const struct text *text,
-                                struct buffer *room, char *number, struct bytes *bytes);
-/* Head and bytes, in text_room; *end: bytes ahead of what is behind it. */
-enum found rdb_reader_take_string(struct rdb_reader *reader, size_t from, struct bytes *bytes,
-                                  size_t *end);
-
-/* ---- what is passed over ---- */
+struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct text *text,
+                                  struct buffer *room, char *number);
+/* Head and bytes, in text_room. */
+struct bytes rdb_reader_take_string(struct rdb_reader *reader);
 
 /* form: see rdb_reader_pass.c. */
 void rdb_reader_begin_passing(struct rdb_reader *reader, const char *form, bool is_key);
-/* FOUND with depth 0: everything is passed. */
-enum found rdb_reader_pass(struct rdb_reader *reader);
+/* Pass over a part. Fine, and depth is 0: that was all. */
+void rdb_reader_pass(struct rdb_reader *reader);
 
 #endif

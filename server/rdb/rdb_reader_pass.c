@@ -21,89 +21,66 @@ static const char *rdb_reader_pass_end_of(const char *at) {
     }
 }
 
-static enum found rdb_reader_pass_bytes(struct rdb_reader *reader, size_t head, uint64_t size) {
-    rdb_reader_consume(reader, head);
-    reader->skip = size;
-    return FOUND;
-}
-
-/* An opcode of a module's value; *is_last: it ends it. */
-static enum found rdb_reader_pass_module(struct rdb_reader *reader, bool *is_last) {
-    uint64_t opcode;
-    size_t head;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &opcode, &head);
-    if (found != FOUND) {
-        return found;
-    }
-    *is_last = opcode == 0;
-    uint64_t length;
-    size_t size = 0;
-    struct text text;
+/* An opcode of a module's value. true: it ends it. */
+static bool rdb_reader_pass_module(struct rdb_reader *reader) {
+    enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
+    uint64_t opcode = rdb_reader_get_length(reader);
     switch (opcode) {
-    case 0:
-        return rdb_reader_pass_bytes(reader, head, 0);
-    case 1:
-    case 2:
-        found = rdb_reader_find_plain_length(reader, head, &length, &size);
-        return found == FOUND ? rdb_reader_pass_bytes(reader, head + size, 0) : found;
-    case 3:
-        return rdb_reader_pass_bytes(reader, head, 4);
-    case 4:
-        return rdb_reader_pass_bytes(reader, head, 8);
-    case 5:
-        found = rdb_reader_find_text(reader, head, &text);
-        return found == FOUND ? rdb_reader_pass_bytes(reader, head + text.head, text.stored)
-                              : found;
+    case END:
+        break;
+    case SIGNED:
+    case UNSIGNED:
+        (void)rdb_reader_get_length(reader);
+        break;
+    case FLOAT:
+        reader->skip = 4;
+        break;
+    case DOUBLE:
+        reader->skip = 8;
+        break;
+    case STRING:
+        reader->skip = rdb_reader_get_head(reader).stored;
+        break;
     default:
-        return rdb_reader_refuse(reader, "a module's value that cannot be passed over");
+        rdb_reader_refuse(reader, "a module's value that cannot be passed over");
     }
+    return opcode == END;
 }
 
 /* A length n, then the part n times. */
-static enum found rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
-    uint64_t count;
-    size_t size;
-    enum found found = rdb_reader_find_plain_length(reader, 0, &count, &size);
-    if (found != FOUND) {
-        return found;
+static void rdb_reader_pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
+    uint64_t count = rdb_reader_get_length(reader);
+    if (rdb_reader_is_fine(reader)) {
+        const char *part = form->at + 2; /* behind "*(" */
+        form->at = rdb_reader_pass_end_of(part) + 1;
+        CHECK(reader->depth < RDB_DEPTH_MAX);
+        reader->forms[reader->depth++] =
+            (struct rdb_form){.begin = part, .at = part, .left = count};
     }
-    rdb_reader_consume(reader, size);
-    const char *part = form->at + 2; /* behind "*(" */
-    form->at = rdb_reader_pass_end_of(part) + 1;
-    CHECK(reader->depth < RDB_DEPTH_MAX);
-    reader->forms[reader->depth++] = (struct rdb_form){.begin = part, .at = part, .left = count};
-    return FOUND;
 }
 
-static enum found rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
-    uint64_t length;
-    size_t size;
-    struct text text;
+static void rdb_reader_pass_one(struct rdb_reader *reader, struct rdb_form *form) {
     bool is_last = true;
-    enum found found;
     switch (*form->at) {
     case '*':
-        return rdb_reader_pass_parts(reader, form);
+        rdb_reader_pass_parts(reader, form);
+        return;
     case 's':
-        found = rdb_reader_find_text(reader, 0, &text);
-        found = found == FOUND ? rdb_reader_pass_bytes(reader, text.head, text.stored) : found;
+        reader->skip = rdb_reader_get_head(reader).stored;
         break;
     case 'l':
-        found = rdb_reader_find_plain_length(reader, 0, &length, &size);
-        found = found == FOUND ? rdb_reader_pass_bytes(reader, size, 0) : found;
+        (void)rdb_reader_get_length(reader);
         break;
     case 'm':
-        found = rdb_reader_pass_module(reader, &is_last);
+        is_last = rdb_reader_pass_module(reader);
         break;
     default:
-        found =
-            rdb_reader_pass_bytes(reader, 0, *form->at == '6' ? 16 : (uint64_t)(*form->at - '0'));
+        reader->skip = *form->at == '6' ? 16 : (uint64_t)(*form->at - '0');
     }
-    form->at += found == FOUND && is_last;
-    return found;
+    form->at += rdb_reader_is_fine(reader) && is_last;
 }
 
-enum found rdb_reader_pass(struct rdb_reader *reader) {
+void rdb_reader_pass(struct rdb_reader *reader) {
     while (reader->depth > 0) {
         struct rdb_form *form = &reader->forms[reader->depth - 1];
         if (form->left == 0) {
@@ -112,8 +89,8 @@ enum found rdb_reader_pass(struct rdb_reader *reader) {
             form->left--;
             form->at = form->begin;
         } else {
-            return rdb_reader_pass_one(reader, form);
+            rdb_reader_pass_one(reader, form);
+            return;
         }
     }
-    return FOUND;
 }

@@ -6,150 +6,128 @@
 #include "server/rdb/rdb_lzf.h"
 #include "server/rdb/rdb_reader_parts.h"
 
-enum { LZF_RATIO_MAX = 264 };
+enum { LZF_RATIO_MAX = 264, ENCODED_LZF = 3 /* below: integers of 1, 2, 4 bytes */ };
 
-enum found rdb_reader_refuse(struct rdb_reader *reader, const char *format, ...) {
+void rdb_reader_refuse(struct rdb_reader *reader, const char *format, ...) {
     char what[RDB_ERROR_MAX - 40];
     va_list arguments;
+    if (!rdb_reader_is_fine(reader)) {
+        return;
+    }
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     snprintf(reader->error, sizeof reader->error, "%s at offset %llu", what,
              (unsigned long long)reader->offset);
-    reader->state = RDB_AT_ERROR;
-    return FOUND_BAD;
+    reader->found = RDB_FOUND_BAD;
 }
 
-enum found rdb_reader_lack_memory(struct rdb_reader *reader) {
+void rdb_reader_lack_memory(struct rdb_reader *reader) {
     reader->is_out_of_memory = true;
-    reader->state = RDB_AT_ERROR;
-    return FOUND_BAD;
+    reader->found = RDB_FOUND_BAD;
 }
 
-static uint64_t rdb_reader_text_get_big(const unsigned char *at, size_t size) {
+const unsigned char *rdb_reader_get(struct rdb_reader *reader, uint64_t size) {
+    if (rdb_reader_is_fine(reader) && rdb_reader_available(reader) - reader->ahead < size) {
+        reader->found = RDB_FOUND_TOO_FEW;
+    }
+    if (!rdb_reader_is_fine(reader)) {
+        return NULL;
+    }
+    reader->ahead += (size_t)size;
+    return (const unsigned char *)reader->input.at + reader->at + reader->ahead - size;
+}
+
+static uint64_t rdb_reader_text_get_big(struct rdb_reader *reader, size_t size) {
+    const unsigned char *at = rdb_reader_get(reader, size);
     uint64_t value = 0;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; at != NULL && i < size; i++) {
         value = value << 8 | at[i];
     }
     return value;
 }
 
-/* A length, or how a string is encoded, from `from` bytes ahead on; *size: bytes it takes. */
-static enum found rdb_reader_text_find_length(struct rdb_reader *reader, size_t from,
-                                              uint64_t *length, bool *is_encoded, size_t *size) {
-    *length = 0;
-    if (rdb_reader_available(reader) < from + 1) {
-        return FOUND_TOO_FEW;
-    }
-    const unsigned char *at = rdb_reader_here(reader) + from;
-    unsigned first = at[0];
+/* A length, or how a string is encoded. */
+static uint64_t rdb_reader_text_get_length(struct rdb_reader *reader, bool *is_encoded) {
+    uint64_t first = rdb_reader_text_get_big(reader, 1);
+    uint64_t low = first & 0x3f;
     *is_encoded = first >> 6 == 3;
-    *size = first >> 6 == 1 ? 2 : first == 0x80 ? 5 : first == 0x81 ? 9 : 1;
-    if (first >> 6 == 2 && *size == 1) {
-        return rdb_reader_refuse(reader, "impossible length");
+    if (first >> 6 == 1) {
+        return low << 8 | rdb_reader_text_get_big(reader, 1);
     }
-    if (rdb_reader_available(reader) < from + *size) {
-        return FOUND_TOO_FEW;
+    if (first >> 6 == 2 && low > 1) {
+        rdb_reader_refuse(reader, "impossible length");
     }
-    *length = *size == 1   ? first & 0x3f
-              : *size == 2 ? (uint64_t)(first & 0x3f) << 8 | at[1]
-                           : rdb_reader_text_get_big(at + 1, *size - 1);
-    return FOUND;
+    return first >> 6 == 2 ? rdb_reader_text_get_big(reader, low == 0 ? 4 : 8) : low;
 }
 
-enum found rdb_reader_find_plain_length(struct rdb_reader *reader, size_t from, uint64_t *length,
-                                        size_t *size) {
+uint64_t rdb_reader_get_length(struct rdb_reader *reader) {
     bool is_encoded;
-    enum found found = rdb_reader_text_find_length(reader, from, length, &is_encoded, size);
-    return found == FOUND && is_encoded ? rdb_reader_refuse(reader, "impossible length") : found;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    if (is_encoded) {
+        rdb_reader_refuse(reader, "impossible length");
+    }
+    return length;
 }
 
-static enum found rdb_reader_text_find_compressed(struct rdb_reader *reader, size_t from,
-                                                  struct text *text) {
-    size_t stored_head;
-    size_t size_head;
-    enum found found = rdb_reader_find_plain_length(reader, from + 1, &text->stored, &stored_head);
-    if (found == FOUND) {
-        found =
-            rdb_reader_find_plain_length(reader, from + 1 + stored_head, &text->size, &size_head);
-    }
-    if (found != FOUND) {
-        return found;
-    }
-    text->head = 1 + stored_head + size_head;
-    text->is_compressed = true;
-    return text->stored > RDB_TEXT_MAX || text->size / LZF_RATIO_MAX > text->stored
-               ? rdb_reader_refuse(reader, "impossible compressed string")
-               : FOUND;
-}
-
-enum found rdb_reader_find_text(struct rdb_reader *reader, size_t from, struct text *text) {
-    uint64_t length;
+struct text rdb_reader_get_head(struct rdb_reader *reader) {
     bool is_encoded;
-    *text = (struct text){.is_compressed = false};
-    enum found found = rdb_reader_text_find_length(reader, from, &length, &is_encoded, &text->head);
-    if (found != FOUND || !is_encoded) {
-        text->stored = length;
-        text->size = length;
-        return found;
+    uint64_t length = rdb_reader_text_get_length(reader, &is_encoded);
+    struct text text = {.stored = length, .size = length};
+    if (is_encoded && length == ENCODED_LZF) {
+        text.stored = rdb_reader_get_length(reader);
+        text.size = rdb_reader_get_length(reader);
+        text.is_compressed = true;
+        if (text.stored > RDB_TEXT_MAX || text.size / LZF_RATIO_MAX > text.stored) {
+            rdb_reader_refuse(reader, "impossible compressed string");
+        }
+    } else if (is_encoded && length > ENCODED_LZF) {
+        rdb_reader_refuse(reader, "unknown encoding of a string");
+    } else if (is_encoded) {
+        text.integer_size = 1U << length;
+        text.stored = text.size = text.integer_size;
     }
-    if (length == 3) {
-        return rdb_reader_text_find_compressed(reader, from, text);
-    }
-    if (length > 3) {
-        return rdb_reader_refuse(reader, "unknown encoding of a string");
-    }
-    text->integer_size = 1U << length;
-    text->stored = text->integer_size;
-    text->size = text->stored;
-    return FOUND;
+    return text;
 }
 
-enum found rdb_reader_find_whole_text(struct rdb_reader *reader, size_t from, struct text *text) {
-    enum found found = rdb_reader_find_text(reader, from, text);
-    if (found != FOUND) {
-        return found;
+struct text rdb_reader_get_text(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_head(reader);
+    if (text.size > RDB_TEXT_MAX) {
+        rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
     }
-    if (text->size > RDB_TEXT_MAX) {
-        return rdb_reader_refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
-    }
-    return rdb_reader_available(reader) - from - text->head < text->stored ? FOUND_TOO_FEW : FOUND;
+    text.at = rdb_reader_get(reader, text.stored);
+    return text;
 }
 
-enum found rdb_reader_take_text(struct rdb_reader *reader, size_t from, const struct text *text,
-                                struct buffer *room, char *number, struct bytes *bytes) {
-    const unsigned char *at = rdb_reader_here(reader) + from + text->head;
-    struct bytes stored = {.at = (const char *)at, .size = (size_t)text->stored};
+struct bytes rdb_reader_take_text(struct rdb_reader *reader, const struct text *text,
+                                  struct buffer *room, char *number) {
+    struct bytes stored = {.at = (const char *)text->at, .size = (size_t)text->stored};
+    if (!rdb_reader_is_fine(reader)) {
+        return (struct bytes){.at = NULL};
+    }
     if (text->integer_size > 0) {
         uint32_t value = 0;
         for (unsigned i = 0; i < text->integer_size; i++) {
-            value |= (uint32_t)at[i] << (8 * i);
+            value |= (uint32_t)text->at[i] << (8 * i);
         }
         unsigned unused = 32 - 8 * text->integer_size;
-        *bytes = (struct bytes){
+        return (struct bytes){
             .at = number, .size = bytes_print_i64(number, (int32_t)(value << unused) >> unused)};
-        return FOUND;
     }
     if (!text->is_compressed) {
-        *bytes = stored;
-        return FOUND;
+        return stored;
     }
     if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
-        return room->is_broken ? rdb_reader_lack_memory(reader)
-                               : rdb_reader_refuse(reader, "damaged compressed string");
+        if (room->is_broken) {
+            rdb_reader_lack_memory(reader);
+        } else {
+            rdb_reader_refuse(reader, "damaged compressed string");
+        }
     }
-    *bytes = (struct bytes){.at = room->at, .size = room->size};
-    return FOUND;
+    return buffer_bytes(room);
 }
 
-enum found rdb_reader_take_string(struct rdb_reader *reader, size_t from, struct bytes *bytes,
-                                  size_t *end) {
-    struct text text;
-    enum found found = rdb_reader_find_whole_text(reader, from, &text);
-    if (found != FOUND) {
-        return found;
-    }
-    *end = from + text.head + (size_t)text.stored;
-    return rdb_reader_take_text(reader, from, &text, &reader->text_room, reader->text_number,
-                                bytes);
+struct bytes rdb_reader_take_string(struct rdb_reader *reader) {
+    struct text text = rdb_reader_get_text(reader);
+    return rdb_reader_take_text(reader, &text, &reader->text_room, reader->text_number);
 }

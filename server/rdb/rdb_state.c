@@ -29,8 +29,7 @@ static void rdb_state_begin_blob(struct writing *writing) {
 static void rdb_state_end_blob(struct writing *writing) {
     writing->is_failed |= writing->blob.is_broken;
     if (!writing->is_failed) {
-        writing->take(writing->context,
-                      (struct bytes){.at = writing->blob.at, .size = writing->blob.size});
+        writing->take(writing->context, buffer_bytes(&writing->blob));
     }
 }
 

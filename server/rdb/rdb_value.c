@@ -40,6 +40,11 @@ static void rdb_value_free_chunks(struct rdb_chunk *chunk) {
     }
 }
 
+static void rdb_value_free_slots(struct rdb_value *value) {
+    memory_free(value->fill.slots);
+    value->fill.slots = NULL;
+}
+
 static void rdb_value_free_hash(struct rdb_value *value) {
     uint32_t work;
     do {
@@ -49,6 +54,7 @@ static void rdb_value_free_hash(struct rdb_value *value) {
 
 void rdb_value_deinit(struct rdb_value *value) {
     rdb_value_free_chunks(value->chunks);
+    rdb_value_free_slots(value);
     rdb_value_free_hash(value);
     memory_free(value->entries);
     memory_free(value->fields);
@@ -69,6 +75,7 @@ static void rdb_value_clear_chunks(struct rdb_value *value) {
 
 static void rdb_value_clear(struct rdb_value *value) {
     rdb_value_clear_chunks(value);
+    rdb_value_free_slots(value);
     value->count = 0;
     value->field_count = 0;
     rdb_value_free_hash(value);
@@ -116,27 +123,11 @@ static bool rdb_value_reserve_entry(struct rdb_value *value) {
 
 /* ---- scores ---- */
 
-static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
-static const uint64_t integer_powers[] = {1,
-                                          10,
-                                          100,
-                                          1000,
-                                          10000,
-                                          100000,
-                                          1000000,
-                                          10000000,
-                                          100000000,
-                                          1000000000,
-                                          10000000000,
-                                          100000000000,
-                                          1000000000000,
-                                          10000000000000,
-                                          100000000000000,
-                                          1000000000000000,
-                                          10000000000000000,
-                                          100000000000000000,
-                                          1000000000000000000};
+static const double powers[DECIMAL_SCALE_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
+                                                     1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+                                                     1e14, 1e15, 1e16, 1e17, 1e18};
+_Static_assert((int)DECIMAL_SCALE_MAX <= 22, "10^22 is the largest power of ten that is a double");
+#define EXACT_MAGNITUDE (UINT64_C(1) << 53)
 
 /* A magnitude that is an integer of 64 bits? */
 static bool rdb_value_is_whole(double magnitude) {
@@ -166,7 +157,7 @@ static bool rdb_value_find_decimal(double score, unsigned scale, struct decimal 
     double magnitude = fabs(score);
     if (rdb_value_is_whole(magnitude)) {
         uint64_t whole = (uint64_t)magnitude;
-        if (__builtin_mul_overflow(whole, integer_powers[scale], &decimal->magnitude)) {
+        if (__builtin_mul_overflow(whole, (uint64_t)powers[scale], &decimal->magnitude)) {
             return false;
         }
         decimal->is_negative = score < 0;
@@ -180,7 +171,7 @@ static bool rdb_value_find_decimal(double score, unsigned scale, struct decimal 
         units = (double)(uint64_t)units;
         if (units / powers[used] == magnitude) {
             decimal->is_negative = score < 0;
-            return !__builtin_mul_overflow((uint64_t)units, integer_powers[scale - used],
+            return !__builtin_mul_overflow((uint64_t)units, (uint64_t)powers[scale - used],
                                            &decimal->magnitude);
         }
     }
@@ -222,6 +213,22 @@ static enum rdb_value_status rdb_value_find_long_decimal(const struct layout_fie
     return RDB_VALUE_REFUSED;
 }
 
+/* A quotient of two exact doubles is rounded once, as strtod rounds the text. */
+double rdb_value_score(const struct layout *layout, uint64_t key) {
+    const struct layout_field *field = &layout->fields[0];
+    struct decimal decimal = layout_field_decimal(field, layout_ordinal(layout, key, 0));
+    double score;
+    if (decimal.magnitude <= EXACT_MAGNITUDE || field->scale == 0) {
+        score = (double)decimal.magnitude / powers[field->scale];
+    } else {
+        char text[DECIMAL_TEXT_MAX + 1];
+        text[decimal_print(text, (struct decimal){.magnitude = decimal.magnitude}, field->scale)] =
+            '\0';
+        score = strtod(text, NULL);
+    }
+    return decimal.is_negative ? -score : score;
+}
+
 /* ---- members ---- */
 
 void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout) {
@@ -241,19 +248,13 @@ enum rdb_value_status rdb_value_begin_board(struct rdb_value *value, const struc
     return RDB_VALUE_OK;
 }
 
-static int rdb_value_compare_bytes(struct bytes a, struct bytes b) {
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = memcmp(a.at, b.at, size);
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 /* Below 0: a is better. */
 static int rdb_value_compare(const struct board_entry *a, const struct board_entry *b,
                              bool is_ascending) {
     if (a->key != b->key) {
         return a->key > b->key ? -1 : 1;
     }
-    int order = rdb_value_compare_bytes(a->member, b->member);
+    int order = bytes_compare(a->member, b->member);
     return is_ascending ? order : -order;
 }
 
@@ -264,6 +265,7 @@ static bool rdb_value_is_ascending(const struct rdb_value *value) {
 static enum rdb_value_status rdb_value_put(struct rdb_value *value, struct bytes member,
                                            uint64_t key) {
     if (member.size == 0 || member.size > BOARD_MEMBER_MAX) {
+        value->culprit = member;
         return RDB_VALUE_DAMAGED;
     }
     if (!rdb_value_reserve_entry(value)) {
@@ -339,7 +341,7 @@ static void rdb_value_reverse(struct board_entry *entries, uint32_t count) {
 }
 
 /* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
-void rdb_value_sort(struct rdb_value *value) {
+static void rdb_value_sort(struct rdb_value *value) {
     if (value->is_in_order) {
         return;
     }
@@ -352,21 +354,34 @@ void rdb_value_sort(struct rdb_value *value) {
     }
 }
 
-/* ---- members that are there twice ---- */
+/* ---- into a board ---- */
 
-struct slots {
-    uint64_t *at; /* the upper half of a hash, and an entry's index plus 1; 0: free */
-    uint64_t mask;
-};
+void rdb_value_begin_fill(struct rdb_value *value, struct board *board, uint32_t kept_max) {
+    bool is_cut = kept_max > 0 && value->count > kept_max;
+    rdb_value_free_slots(value);
+    rdb_value_sort(value);
+    value->fill = (struct rdb_fill){.board = board, .kept = is_cut ? kept_max : value->count};
+}
+
+/* Slots for all members, so that one that is there twice is found. */
+static bool rdb_value_make_slots(struct rdb_value *value) {
+    uint64_t slot_count = 4;
+    while (slot_count < (uint64_t)value->count * 2) {
+        slot_count *= 2;
+    }
+    value->fill.slot_mask = slot_count - 1;
+    value->fill.slots = memory_allocate_zeroed(slot_count * sizeof *value->fill.slots);
+    return value->fill.slots != NULL;
+}
 
 /* false: the member is there already. */
-static bool rdb_value_put_slot(const struct rdb_value *value, const struct slots *slots,
-                               uint64_t hash, uint32_t index) {
+static bool rdb_value_put_slot(const struct rdb_value *value, uint64_t hash, uint32_t index) {
+    const struct rdb_fill *fill = &value->fill;
     uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
-    for (uint64_t at = hash & slots->mask;; at = (at + 1) & slots->mask) {
-        uint64_t slot = slots->at[at];
+    for (uint64_t at = hash & fill->slot_mask;; at = (at + 1) & fill->slot_mask) {
+        uint64_t slot = fill->slots[at];
         if (slot == 0) {
-            slots->at[at] = tag | (index + 1);
+            fill->slots[at] = tag | (index + 1);
             return true;
         }
         if ((slot & ~(uint64_t)UINT32_MAX) == tag &&
@@ -376,18 +391,19 @@ static bool rdb_value_put_slot(const struct rdb_value *value, const struct slots
     }
 }
 
-static bool rdb_value_has_no_twins(const struct rdb_value *value, const struct slots *slots) {
+/* Is none of these members among them or those before? */
+static bool rdb_value_are_new(struct rdb_value *value, uint32_t begin, uint32_t end) {
     uint64_t hashes[GROUP];
-    for (uint32_t begin = 0; begin < value->count; begin += GROUP) {
-        uint32_t left = value->count - begin;
-        uint32_t count = left < GROUP ? left : GROUP;
+    for (; begin < end; begin += GROUP) {
+        uint32_t count = end - begin < GROUP ? end - begin : GROUP;
         for (uint32_t i = 0; i < count; i++) {
             struct bytes member = value->entries[begin + i].member;
             hashes[i] = XXH3_64bits_withSeed(member.at, member.size, value->seed);
-            __builtin_prefetch(&slots->at[hashes[i] & slots->mask], 1);
+            __builtin_prefetch(&value->fill.slots[hashes[i] & value->fill.slot_mask], 1);
         }
         for (uint32_t i = 0; i < count; i++) {
-            if (!rdb_value_put_slot(value, slots, hashes[i], begin + i)) {
+            if (!rdb_value_put_slot(value, hashes[i], begin + i)) {
+                value->culprit = value->entries[begin + i].member;
                 return false;
             }
         }
@@ -395,38 +411,46 @@ static bool rdb_value_has_no_twins(const struct rdb_value *value, const struct s
     return true;
 }
 
-static enum rdb_value_status rdb_value_check_twins(const struct rdb_value *value) {
-    uint64_t slot_count = 4;
-    while (slot_count < (uint64_t)value->count * 2) {
-        slot_count *= 2;
-    }
-    struct slots slots = {.mask = slot_count - 1};
-    slots.at = memory_allocate_zeroed(slot_count * sizeof *slots.at);
-    if (slots.at == NULL) {
+static enum rdb_value_status rdb_value_fill_portion(struct rdb_value *value) {
+    struct rdb_fill *fill = &value->fill;
+    uint32_t end = value->count - fill->at < PORTION ? value->count : fill->at + PORTION;
+    uint32_t kept_end = end < fill->kept ? end : fill->kept;
+    enum board_status status = BOARD_OK;
+    if (fill->at == 0 && !rdb_value_make_slots(value)) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }
-    bool is_fine = rdb_value_has_no_twins(value, &slots);
-    memory_free(slots.at);
-    return is_fine ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
+    if (!rdb_value_are_new(value, fill->at, end)) {
+        return RDB_VALUE_DAMAGED;
+    }
+    if (fill->at < kept_end) {
+        status = board_append(fill->board, value->entries + fill->at, kept_end - fill->at);
+    }
+    fill->at = end;
+    return status == BOARD_OK ? RDB_VALUE_OK : RDB_VALUE_OUT_OF_MEMORY;
+}
+
+enum rdb_value_status rdb_value_fill_some(struct rdb_value *value, bool *is_done) {
+    struct rdb_fill *fill = &value->fill;
+    *is_done = value->count == 0;
+    if (fill->at < value->count) {
+        return rdb_value_fill_portion(value);
+    }
+    rdb_value_free_slots(value);
+    return *is_done ||
+                   board_append_end_step(fill->board, &fill->indexing, PORTION, is_done) == BOARD_OK
+               ? RDB_VALUE_OK
+               : RDB_VALUE_OUT_OF_MEMORY;
 }
 
 enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
                                           uint32_t kept_max) {
-    enum rdb_value_status status = rdb_value_check_twins(value);
-    if (status != RDB_VALUE_OK) {
-        return status;
+    enum rdb_value_status status = RDB_VALUE_OK;
+    bool is_done = false;
+    rdb_value_begin_fill(value, board, kept_max);
+    while (status == RDB_VALUE_OK && !is_done) {
+        status = rdb_value_fill_some(value, &is_done);
     }
-    rdb_value_sort(value);
-    uint32_t count = kept_max > 0 && value->count > kept_max ? kept_max : value->count;
-    enum board_status appended = BOARD_OK;
-    for (uint32_t at = 0; at < count && appended == BOARD_OK; at += PORTION) {
-        uint32_t portion = count - at < PORTION ? count - at : PORTION;
-        appended = board_append(board, value->entries + at, portion);
-    }
-    if (appended == BOARD_OK && count > 0) {
-        appended = board_append_end(board);
-    }
-    return appended == BOARD_OK ? RDB_VALUE_OK : RDB_VALUE_OUT_OF_MEMORY;
+    return status;
 }
 
 /* ---- hashes ---- */
@@ -445,6 +469,7 @@ enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
         hash_put(&value->hash, value->seed, value->fields, pairs, &added_count);
     rdb_value_clear_chunks(value);
     value->field_count = 0;
+    value->culprit = (struct bytes){.at = NULL};
     if (status == HASH_OUT_OF_MEMORY) {
         return RDB_VALUE_OUT_OF_MEMORY;
     }

@@ -22,7 +22,18 @@ enum rdb_value_status {
     RDB_VALUE_OK = 0,
     RDB_VALUE_OUT_OF_MEMORY,
     RDB_VALUE_REFUSED, /* the board cannot hold it; error says why, and which layout could */
-    RDB_VALUE_DAMAGED, /* a member or a field is there twice, or its name is impossible */
+    /* A member is there twice, or its name is impossible: value->culprit. Of a hash: a field is there twice, there are too
+     * many, or one is too long; culprit.at is NULL. */
+    RDB_VALUE_DAMAGED,
+};
+
+/* A board while it is filled. */
+struct rdb_fill {
+    struct board *board;
+    uint32_t kept, at; /* of the entries */
+    uint64_t *slots;   /* the upper half of a hash, and an entry's index plus 1; 0: free */
+    uint64_t slot_mask;
+    struct board_indexing indexing;
 };
 
 struct rdb_value {
@@ -32,6 +43,8 @@ struct rdb_value {
     struct board_entry *entries; /* members are in the chunks */
     uint32_t count, capacity;
     bool is_in_order, is_in_reverse; /* as the board wants it */
+    struct bytes culprit;
+    struct rdb_fill fill;
     struct rdb_chunk *chunks;
     size_t chunk_used;
     struct hash hash;
@@ -64,9 +77,9 @@ MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, stru
 MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
                                                      uint32_t kept_max);
 
-/* Put the entries that were put into the board's order, for whoever takes them from entries[0 .. count-1]
- * instead of rdb_value_end_board. Members that are there twice are not found. */
-void rdb_value_sort(struct rdb_value *value);
+/* The same in steps of some hundred members: begin, then some until it is done. */
+void rdb_value_begin_fill(struct rdb_value *value, struct board *board, uint32_t kept_max);
+MUST_CHECK enum rdb_value_status rdb_value_fill_some(struct rdb_value *value, bool *is_done);
 
 /* Fields of one hash. */
 void rdb_value_begin_hash(struct rdb_value *value);
@@ -75,6 +88,8 @@ MUST_CHECK enum rdb_value_status rdb_value_put_field(struct rdb_value *value, st
 /* value->hash is then whole; whoever takes it zeroes it there. */
 MUST_CHECK enum rdb_value_status rdb_value_end_hash(struct rdb_value *value);
 
+/* The double of a key's first field: the very one that was put. */
+double rdb_value_score(const struct layout *layout, uint64_t key);
 /* The shortest decimal text that is this double. Returns its size. */
 enum { RDB_SCORE_TEXT_MAX = 40 };
 size_t rdb_value_print_score(double score, char *out);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "codec/buffer.h"
 #include "codec/little.h"
-#include "protocol/buffer.h"
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_state.h"
@@ -50,67 +50,81 @@ static void rdb_write_flush(struct writing *writing, size_t size_max) {
     }
 }
 
-static void rdb_write_put_byte(struct writing *writing, unsigned byte) {
+static void rdb_write_byte(struct buffer *out, unsigned byte) {
     char at = (char)byte;
-    buffer_append(&writing->pack, &at, 1);
+    buffer_append(out, &at, 1);
 }
 
-/* A length, or another number: 6, 14, 32 or 64 bits. */
-static void rdb_write_put_length(struct writing *writing, uint64_t length) {
+void rdb_write_length(struct buffer *out, uint64_t length) {
     enum { SIX = 1 << 6, FOURTEEN = 1 << 14, LENGTH_32 = 0x80, LENGTH_64 = 0x81 };
     if (length < SIX) {
-        rdb_write_put_byte(writing, (unsigned)length);
+        rdb_write_byte(out, (unsigned)length);
         return;
     }
     if (length < FOURTEEN) {
-        rdb_write_put_byte(writing, (unsigned)(SIX | length >> 8));
-        rdb_write_put_byte(writing, (unsigned)(length & UINT8_MAX));
+        rdb_write_byte(out, (unsigned)(SIX | length >> 8));
+        rdb_write_byte(out, (unsigned)(length & UINT8_MAX));
         return;
     }
     bool is_long = length > UINT32_MAX;
-    rdb_write_put_byte(writing, is_long ? LENGTH_64 : LENGTH_32);
+    rdb_write_byte(out, is_long ? LENGTH_64 : LENGTH_32);
     for (int shift = is_long ? 56 : 24; shift >= 0; shift -= 8) {
-        rdb_write_put_byte(writing, (unsigned)(length >> shift & UINT8_MAX));
+        rdb_write_byte(out, (unsigned)(length >> shift & UINT8_MAX));
+    }
+}
+
+void rdb_write_text(struct buffer *out, struct bytes text) {
+    rdb_write_length(out, text.size);
+    buffer_append(out, text.at, text.size);
+}
+
+void rdb_write_footer(struct buffer *out, unsigned version) {
+    char footer[RDB_FOOTER_SIZE] = {(char)(version & UINT8_MAX), (char)(version >> 8)};
+    buffer_append(out, footer, 2);
+    if (!out->is_broken) {
+        little_put_u64(footer + 2, rdb_crc(0, out->at, out->size));
+        buffer_append(out, footer + 2, RDB_FOOTER_SIZE - 2);
     }
 }
 
 static void rdb_write_put_text(struct writing *writing, struct bytes text) {
-    rdb_write_put_length(writing, text.size);
-    buffer_append(&writing->pack, text.at, text.size);
+    rdb_write_text(&writing->pack, text);
     rdb_write_flush(writing, PACK_SIZE);
 }
 
 /* ---- of a module ---- */
 
 static void rdb_write_put_part_number(void *context, uint64_t number) {
-    rdb_write_put_length(context, PART_NUMBER);
-    rdb_write_put_length(context, number);
+    struct writing *writing = context;
+    rdb_write_length(&writing->pack, PART_NUMBER);
+    rdb_write_length(&writing->pack, number);
 }
 
 static void rdb_write_put_part_text(void *context, struct bytes text) {
-    rdb_write_put_length(context, PART_TEXT);
-    rdb_write_put_text(context, text);
+    struct writing *writing = context;
+    rdb_write_length(&writing->pack, PART_TEXT);
+    rdb_write_put_text(writing, text);
 }
 
 static void rdb_write_put_state(struct writing *writing, struct registry *registry) {
     if (rdb_state_is_empty(registry)) {
         return;
     }
-    rdb_write_put_byte(writing, OP_MODULE_AUX);
-    rdb_write_put_length(writing, rdb_board_type_id());
+    rdb_write_byte(&writing->pack, OP_MODULE_AUX);
+    rdb_write_length(&writing->pack, rdb_board_type_id());
     rdb_write_put_part_number(writing, AUX_BEFORE_KEYS);
     writing->is_failed |=
         !rdb_state_write(registry, writing->time_us, rdb_write_put_part_text, writing);
     rdb_write_put_part_text(writing, BYTES(""));
-    rdb_write_put_length(writing, PART_END);
+    rdb_write_length(&writing->pack, PART_END);
 }
 
 static void rdb_write_put_board(struct writing *writing, const struct registry_key *key) {
     const struct rdb_board_sink sink = {rdb_write_put_part_number, rdb_write_put_part_text,
                                         writing};
-    rdb_write_put_length(writing, rdb_board_type_id());
+    rdb_write_length(&writing->pack, rdb_board_type_id());
     writing->is_failed |= !rdb_board_write(key, writing->time_us, &sink);
-    rdb_write_put_length(writing, PART_END);
+    rdb_write_length(&writing->pack, PART_END);
 }
 
 /* ---- keys ---- */
@@ -118,7 +132,7 @@ static void rdb_write_put_board(struct writing *writing, const struct registry_k
 static void rdb_write_put_hash(struct writing *writing, const struct registry_key *key) {
     struct hash_cursor cursor = hash_begin(&key->hash);
     struct hash_pair pair;
-    rdb_write_put_length(writing, hash_count(&key->hash));
+    rdb_write_length(&writing->pack, hash_count(&key->hash));
     while (hash_next(&cursor, &pair)) {
         rdb_write_put_text(writing, pair.field);
         rdb_write_put_text(writing, pair.value);
@@ -134,11 +148,11 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
         return;
     }
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        rdb_write_put_byte(writing, OP_EXPIRE_MS);
+        rdb_write_byte(&writing->pack, OP_EXPIRE_MS);
         little_put_u64(time, (uint64_t)expire_at_ms);
         buffer_append(&writing->pack, time, sizeof time);
     }
-    rdb_write_put_byte(writing, is_hash ? TYPE_HASH : TYPE_MODULE);
+    rdb_write_byte(&writing->pack, is_hash ? TYPE_HASH : TYPE_MODULE);
     rdb_write_put_text(writing, registry_name(key));
     if (is_hash) {
         rdb_write_put_hash(writing, key);
@@ -148,14 +162,14 @@ static void rdb_write_put_key(void *context, const struct registry_key *key) {
 }
 
 static void rdb_write_put_aux(struct writing *writing, const char *name, const char *value) {
-    rdb_write_put_byte(writing, OP_AUX);
+    rdb_write_byte(&writing->pack, OP_AUX);
     rdb_write_put_text(writing, bytes_from_text(name));
     rdb_write_put_text(writing, bytes_from_text(value));
 }
 
 static void rdb_write_put_end(struct writing *writing) {
     char crc[sizeof(uint64_t)];
-    rdb_write_put_byte(writing, OP_END);
+    rdb_write_byte(&writing->pack, OP_END);
     rdb_write_flush(writing, 0);
     little_put_u64(crc, writing->crc);
     buffer_append(&writing->pack, crc, sizeof crc);
@@ -172,8 +186,8 @@ bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put, v
     rdb_write_put_state(&writing, registry);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         if (registry_count(registry, database) > 0) {
-            rdb_write_put_byte(&writing, OP_DATABASE);
-            rdb_write_put_length(&writing, database);
+            rdb_write_byte(&writing.pack, OP_DATABASE);
+            rdb_write_length(&writing.pack, database);
             /* Also what is over: it ends when that is said. */
             registry_each(registry, database, INT64_MIN, rdb_write_put_key, &writing);
         }

@@ -11,7 +11,7 @@
 #ifndef SERVER_RDB_WRITE_H
 #define SERVER_RDB_WRITE_H
 
-#include "codec/check.h"
+#include "protocol/buffer.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Takes the next bytes, which are borrowed. false: it cannot, and the rest is not written. */
@@ -21,5 +21,13 @@ typedef bool rdb_write_put(void *context, const char *at, size_t size);
  * memory. */
 MUST_CHECK bool rdb_write(struct registry *registry, int64_t time_us, rdb_write_put *put,
                           void *context);
+
+/* ---- the value of DUMP ---- */
+
+/* A length, or another number: 6, 14, 32 or 64 bits. */
+void rdb_write_length(struct buffer *out, uint64_t length);
+void rdb_write_text(struct buffer *out, struct bytes text);
+/* Behind a value: 2 bytes version, and the CRC-64 of all before it. */
+void rdb_write_footer(struct buffer *out, unsigned version);
 
 #endif

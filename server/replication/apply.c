@@ -1,7 +1,4 @@
-/* See apply.h. Names and members in the batch point into the payloads. Rules are valid only until the
- * decoder's next record, so an effect with rules is the last of its batch.
- *
- * Invariant: between two batches, every group that is decoded is done. */
+/* See apply.h. Invariant: between two batches, every group that is decoded is done. */
 #include "server/replication/apply.h"
 
 #include <inttypes.h>
@@ -34,8 +31,7 @@ void apply_end(struct apply *apply) {
     apply->group_count = 0;
     apply->size = 0;
     apply->is_decoding = false;
-    apply->batch_count = 0;
-    apply->batch_done = 0;
+    effect_batch_clear(&apply->batch);
 }
 
 /* The last groups: all but so many. */
@@ -53,26 +49,21 @@ static enum apply_status apply_refuse(struct apply *apply, uint32_t group, const
 
 /* ---- batches ---- */
 
-static void apply_begin_decoding(struct apply *apply) {
-    const struct apply_group *group = &apply->groups[apply->group_decoded];
-    effect_decode_begin(&apply->decoder,
-                        (struct bytes){.at = group->payload, .size = group->head.size});
-    apply->is_decoding = true;
-}
-
 /* Fill the batch with the next effects, of this group or of those behind it, too. */
 static enum apply_status apply_fill_batch(struct apply *apply, bool is_of_one) {
     struct effect_decoder *decoder = &apply->decoder;
-    apply->batch_count = 0;
-    apply->batch_done = 0;
-    while (apply->batch_count < APPLY_BATCH && apply->group_decoded < apply->group_count) {
+    bool is_full = false;
+    effect_batch_clear(&apply->batch);
+    while (!is_full && apply->group_decoded < apply->group_count) {
         struct apply_group *group = &apply->groups[apply->group_decoded];
         if (!apply->is_decoding) {
-            apply_begin_decoding(apply);
+            effect_decode_begin(decoder,
+                                (struct bytes){.at = group->payload, .size = group->head.size});
+            apply->is_decoding = true;
         }
         enum effect_record record = effect_decode(decoder);
         if (record == EFFECT_RECORD_END) {
-            group->batch_end = apply->batch_count;
+            group->batch_end = apply->batch.count;
             apply->is_decoding = false;
             apply->group_decoded++;
             if (is_of_one) {
@@ -87,21 +78,14 @@ static enum apply_status apply_fill_batch(struct apply *apply, bool is_of_one) {
         if (record != EFFECT_RECORD_EFFECT) {
             return apply_refuse(apply, apply->group_decoded, "it holds an unknown record");
         }
-        apply->batch[apply->batch_count++] = decoder->effect;
         group->has_history |= decoder->effect.database == REGISTRY_HISTORY;
-        if (!effect_may_wait(&decoder->effect)) {
-            break;
-        }
+        is_full = effect_batch_add(&apply->batch, &decoder->effect);
     }
     return APPLY_MORE;
 }
 
 static enum apply_status apply_batch(struct apply *apply) {
-    uint32_t applied;
-    enum effect_status status = effect_apply(apply->registry, apply->batch + apply->batch_done,
-                                             apply->batch_count - apply->batch_done, &applied);
-    apply->batch_done += applied;
-    switch (status) {
+    switch (effect_batch_apply(&apply->batch, apply->registry)) {
     case EFFECT_OK:
         return APPLY_MORE;
     case EFFECT_OUT_OF_MEMORY:
@@ -110,7 +94,7 @@ static enum apply_status apply_batch(struct apply *apply) {
         break;
     }
     uint32_t group = apply->group_done;
-    while (group < apply->group_decoded && apply->groups[group].batch_end <= apply->batch_done) {
+    while (group < apply->group_decoded && apply->groups[group].batch_end <= apply->batch.done) {
         group++;
     }
     return apply_refuse(apply, group, "a change does not fit the keys");
@@ -119,7 +103,7 @@ static enum apply_status apply_batch(struct apply *apply) {
 /* Record the groups of which all effects are applied. */
 static void apply_finish_groups(struct apply *apply) {
     while (apply->group_done < apply->group_decoded &&
-           apply->groups[apply->group_done].batch_end <= apply->batch_done) {
+           apply->groups[apply->group_done].batch_end <= apply->batch.done) {
         const struct apply_group *group = &apply->groups[apply->group_done++];
         apply->size -= group->head.size;
         if (apply->persistence != NULL) {
@@ -141,7 +125,7 @@ static enum apply_status apply_run_batches(struct apply *apply, uint64_t budget_
     bool is_over = false;
     while (apply_is_going(apply)) {
         enum apply_status status = APPLY_MORE;
-        if (apply->batch_done < apply->batch_count) {
+        if (!effect_batch_is_done(&apply->batch)) {
             status = apply_batch(apply);
             is_over = clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns;
         } else if (is_over && !apply_owes_rest(apply)) {
@@ -163,7 +147,7 @@ static void apply_keep_begun(struct apply *apply) {
     bool is_begun = is_in_batch || apply->is_decoding;
     apply_drop_from(apply, apply->group_done + is_begun);
     if (is_in_batch) {
-        apply->batch_count = apply->groups[apply->group_done].batch_end;
+        apply->batch.count = apply->groups[apply->group_done].batch_end;
         apply->group_decoded = apply->group_done + 1;
         apply->is_decoding = false;
     }

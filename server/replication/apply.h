@@ -14,6 +14,7 @@
 #ifndef SERVER_APPLY_H
 #define SERVER_APPLY_H
 
+#include "server/durability/effect_batch.h"
 #include "server/durability/effect_bytes.h"
 #include "server/durability/persistence.h"
 
@@ -26,10 +27,8 @@ enum apply_status {
 
 enum {
 #ifdef SERVER_TINY
-    APPLY_BATCH = 3,
     APPLY_AT_ONCE_SIZE = 40,
 #else
-    APPLY_BATCH = 256,
     APPLY_AT_ONCE_SIZE = 32 * 1024, /* a group of no more is applied in one step */
 #endif
     APPLY_GROUPS_MAX = 256,
@@ -53,8 +52,7 @@ struct apply {
     size_t size; /* of the payloads of all groups that are not done */
     bool is_decoding;
     struct effect_decoder decoder;
-    struct effect batch[APPLY_BATCH];
-    uint32_t batch_count, batch_done;
+    struct effect_batch batch;
     char error[128];
 };
 

@@ -37,13 +37,9 @@ void feed_close_tick(struct feed *feed) {
 }
 
 void feed_forget_history(struct feed *feed) {
-    struct replication *replication = feed_replication(feed);
-    struct history history;
     feed_close_tick(feed); /* what this tick has changed is of the new history already */
-    if (feed->owes_history && history_read(feed->server->registry, &history)) {
-        memcpy(replication->id, history.id, sizeof history.id);
-        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
-        replication->second_until = history.second_until;
+    if (feed->owes_history) {
+        (void)!history_take(feed->server->registry, feed_replication(feed));
     }
     feed->owes_history = false;
 }
@@ -86,23 +82,18 @@ void feed_open(struct feed *feed) {
               (unsigned long long)feed->backlog.keep_size);
 }
 
-static void feed_close(struct feed *feed) {
-    feed_end_copy(feed);
-    feed_end_redis_copy(feed);
+/* All that is kept for replicas. */
+static void feed_clear(struct feed *feed) {
+    feed_end_copy(feed, &feed->copy);
+    feed_end_copy(feed, &feed->redis_copy);
     feed_redis_forget(feed);
     backlog_clear(&feed->backlog);
-    persistence_set_tap(feed->server->persistence, NULL, NULL);
-    feed->is_open = false;
 }
 
-/* The backlog, but not the history: a term goes on, and none of its changes may be without a number. */
-static void feed_begin_anew(struct feed *feed) {
-    feed_end_copy(feed);
-    feed_end_redis_copy(feed);
-    feed_redis_forget(feed);
-    backlog_clear(&feed->backlog);
-    backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
-    feed->has_gap = false;
+static void feed_close(struct feed *feed) {
+    feed_clear(feed);
+    persistence_set_tap(feed->server->persistence, NULL, NULL);
+    feed->is_open = false;
 }
 
 void feed_give_up(struct feed *feed, struct replica *replica, const char *reason) {
@@ -129,7 +120,10 @@ void feed_drop_replicas(struct feed *feed, const char *reason) {
 void feed_reset(struct feed *feed, const char *reason) {
     feed_drop_replicas(feed, reason);
     if (feed->is_open && feed->quorum != NULL) {
-        feed_begin_anew(feed);
+        /* A term goes on, and none of its changes may be without a number. */
+        feed_clear(feed);
+        backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
+        feed->has_gap = false;
     } else if (feed->is_open) {
         feed_close(feed);
     }
@@ -142,20 +136,21 @@ struct feed *feed_create(struct server *server, uv_loop_t *loop) {
     }
     feed->server = server;
     feed->loop = loop;
+    feed->redis_copy.is_redis = true;
     backlog_init(&feed->backlog, 0);
-    feed_disk_init(&feed->disk, feed_take_read, feed);
+    feed_disk_init(&feed->disk, feed);
     return feed;
 }
 
 void feed_stop(struct feed *feed) {
-    feed_end_redis_copy(feed);
+    feed_end_copy(feed, &feed->redis_copy);
     feed_disk_deinit(&feed->disk);
 }
 
 void feed_destroy(struct feed *feed) {
     if (feed != NULL) {
         backlog_leave(&feed->copy.pin);
-        backlog_leave(&feed->redis_pin.pin);
+        backlog_leave(&feed->redis_copy.pin);
         feed_redis_forget(feed);
         backlog_clear(&feed->backlog);
         memory_free(feed);
@@ -188,7 +183,7 @@ static void feed_check_outputs(struct feed *feed) {
 
 bool feed_step(struct feed *feed) {
     bool has_more = false;
-    feed_reap_redis_copy(feed);
+    feed_redis_copy_reap(&feed->redis_copy.redis);
     if (!feed->is_open) {
         return false;
     }
@@ -197,8 +192,8 @@ bool feed_step(struct feed *feed) {
         return true;
     }
     feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
-    has_more |= feed_step_copies(feed);
-    has_more |= feed_step_redis_copy(feed);
+    has_more |= feed_step_copy(feed, &feed->copy);
+    has_more |= feed_step_copy(feed, &feed->redis_copy);
     has_more |= feed_stream(feed);
     feed_check_outputs(feed);
     backlog_trim(&feed->backlog);
@@ -210,11 +205,11 @@ void feed_second(struct feed *feed) {
     const struct server *server = feed->server;
     struct replication *replication = feed_replication(feed);
     int64_t now_ms = server->clock.monotonic_ms;
-    feed_reap_redis_copy(feed);
+    feed_redis_copy_reap(&feed->redis_copy.redis);
     if (!feed->is_open) {
         return;
     }
-    feed_redis_copy_second(feed);
+    feed_copy_second(feed, &feed->redis_copy);
     for (struct replica *replica = replication->replicas; replica != NULL;
          replica = replica->next) {
         if (feed_is_lost(replica)) {

@@ -27,12 +27,19 @@
 #include "server/replication/feed_disk.h"
 #include "server/replication/quorum.h"
 
+enum feed_copy_state {
+    FEED_COPY_NONE,
+    FEED_COPY_TAKES, /* the snapshot is going on */
+    FEED_COPY_SENDS, /* is_redis: it is over, and the process that makes an RDB file of it is not */
+};
+
 struct feed_copy {
-    bool is_going;
+    enum feed_copy_state state;
+    bool is_redis;             /* for those that are a Redis: feed_redis.h */
     bool is_walked;            /* its group is known */
     uint64_t group;            /* the last one that it holds */
     struct backlog_cursor pin; /* behind that group; until it is walked, at the backlog's end */
-    uint32_t pieces;
+    struct feed_redis_copy redis;
 };
 
 struct feed {
@@ -48,10 +55,8 @@ struct feed {
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
-    struct feed_copy copy;
-    struct feed_redis_copy redis_copy;
-    struct feed_copy redis_pin; /* of it: the groups behind */
-    struct feed_redis *left;    /* whose links broke, the last one first */
+    struct feed_copy copy, redis_copy;
+    struct feed_redis *left; /* whose links broke, the last one first */
     char piece[WIRE_PIECE_MAX];
 };
 

@@ -1,4 +1,4 @@
-/* Full copies for replicas. See feed.h. */
+/* Full copies: one for the replicas, one for those that are a Redis. See feed.h. */
 #include "server/durability/persistence.h"
 #include "server/replication/feed_parts.h"
 #include "server/system/log.h"
@@ -6,12 +6,19 @@
 /* Of a copy, in repl-timeout: else it would never end, and others wait for its end. */
 enum { TAKEN_MIN = 64 * 1024 };
 
-void feed_end_copy(struct feed *feed) {
-    if (feed->copy.is_going) {
+static const char *feed_copy_name(const struct feed_copy *copy) {
+    return copy->is_redis ? "copy for Redis" : "full copy";
+}
+
+void feed_end_copy(struct feed *feed, struct feed_copy *copy) {
+    if (copy->state == FEED_COPY_TAKES) {
         persistence_end_stream(feed->server->persistence);
     }
-    backlog_leave(&feed->copy.pin);
-    feed->copy = (struct feed_copy){.is_going = false};
+    if (copy->is_redis) {
+        feed_redis_copy_end(&copy->redis);
+    }
+    backlog_leave(&copy->pin);
+    copy->state = FEED_COPY_NONE;
 }
 
 bool feed_takes_copy(const struct replica *replica, bool is_redis) {
@@ -32,21 +39,22 @@ uint32_t feed_count(const struct feed *feed, enum replica_state state, bool is_r
     return count;
 }
 
-static bool feed_copy_takes(const struct replica *replica) {
-    return feed_takes_copy(replica, false);
-}
-
-static void feed_copy_fail(struct feed *feed, const char *reason) {
+static void feed_copy_fail(struct feed *feed, struct feed_copy *copy, const char *reason) {
+    log_write(LOG_WARNING, "%s given up: %s", feed_copy_name(copy), reason);
+    feed_end_copy(feed, copy);
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (feed_copy_takes(replica)) {
+        if (!feed_takes_copy(replica, copy->is_redis)) {
+            continue;
+        }
+        if (copy->is_redis) {
+            feed_give_up(feed, replica, reason);
+        } else {
             wire_put_given_up(feed_output(replica), reason);
             replica->session->is_close_after_reply = true;
             replica->is_failed = true;
         }
     }
-    log_write(LOG_WARNING, "full copy given up: %s", reason);
-    feed_end_copy(feed);
 }
 
 /* That all who wait understand. */
@@ -62,32 +70,43 @@ static unsigned feed_copy_find_format(const struct feed *feed) {
     return format;
 }
 
-static void feed_copy_begin(struct feed *feed) {
+static void feed_copy_begin(struct feed *feed, struct feed_copy *copy) {
     char error[PERSISTENCE_ERROR_MAX];
     struct persistence *persistence = feed->server->persistence;
-    if (!persistence_may_stream(persistence)) {
+    if (!persistence_may_stream(persistence) ||
+        (copy->is_redis && !feed_redis_copy_may_begin(&copy->redis))) {
         return;
     }
-    enum persistence_status status =
-        persistence_begin_stream(persistence, feed_copy_find_format(feed), error);
+    unsigned format = copy->is_redis ? FILE_FORMAT : feed_copy_find_format(feed);
+    enum persistence_status status = persistence_begin_stream(persistence, format, error);
     if (status == PERSISTENCE_BUSY) {
         return;
     }
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (replica->state == REPLICA_WAITS && !replica->is_redis && !feed_is_lost(replica)) {
+        if (replica->state == REPLICA_WAITS && replica->is_redis == copy->is_redis &&
+            !feed_is_lost(replica)) {
             replica->state = REPLICA_COPIES;
         }
     }
-    if (status != PERSISTENCE_OK) {
-        feed_copy_fail(feed, error);
+    bool is_begun = status == PERSISTENCE_OK;
+    if (is_begun) {
+        copy->state = FEED_COPY_TAKES;
+        copy->is_walked = false;
+        copy->group = 0;
+        is_begun = !copy->is_redis || feed_redis_copy_begin(feed, &copy->redis, error);
+    }
+    if (!is_begun) {
+        feed_copy_fail(feed, copy, error);
         return;
     }
-    feed->copy = (struct feed_copy){.is_going = true};
-    log_write(LOG_NOTICE, "full copy begun replicas=%u", feed_count(feed, REPLICA_COPIES, false));
+    log_write(LOG_NOTICE, "%s begun replicas=%u", feed_copy_name(copy),
+              feed_count(feed, REPLICA_COPIES, copy->is_redis));
 }
 
-const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy) {
+/* Keep the groups behind a copy, whose last group is known when its walk has ended. NULL, or why
+ * that is impossible. */
+static const char *feed_copy_pin(struct feed *feed, struct feed_copy *copy) {
     struct backlog *backlog = &feed->backlog;
     uint64_t limit = feed_lag_limit(feed);
     if (limit > 0 && backlog_unread(backlog, &copy->pin) > limit) {
@@ -106,15 +125,6 @@ const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy) {
     return is_lost ? "the groups behind it are lost" : NULL;
 }
 
-/* false: it was given up. */
-static bool feed_copy_pin(struct feed *feed) {
-    const char *why = feed_pin_copy(feed, &feed->copy);
-    if (why != NULL) {
-        feed_copy_fail(feed, why);
-    }
-    return why == NULL;
-}
-
 bool feed_is_copy_slow(const struct feed *feed, bool is_redis) {
     for (const struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
@@ -125,77 +135,131 @@ bool feed_is_copy_slow(const struct feed *feed, bool is_redis) {
     return false;
 }
 
-static void feed_copy_send_piece(struct feed *feed, size_t size) {
+static void feed_copy_send_piece(struct feed *feed, struct feed_copy *copy, size_t size) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        if (feed_copy_takes(replica)) {
-            wire_put_piece(feed_output(replica), feed->piece, size);
-            feed_replication(feed)->counters.copied_size += size;
+        if (!feed_takes_copy(replica, copy->is_redis)) {
+            continue;
         }
+        if (copy->is_redis) {
+            feed_redis_copy_put_piece(&copy->redis, replica, feed->piece, size);
+        } else {
+            wire_put_piece(feed_output(replica), feed->piece, size);
+        }
+        feed_replication(feed)->counters.copied_size += size;
     }
 }
 
-static void feed_copy_complete(struct feed *feed) {
-    struct persistence_streamed streamed = persistence_streamed(feed->server->persistence);
+static void feed_copy_complete_one(struct feed *feed, const struct feed_copy *copy,
+                                   struct replica *replica) {
+    struct feed_place *place = feed_place_of(replica);
+    if (!copy->is_redis) {
+        wire_put_end(feed_output(replica), copy->group,
+                     (int64_t)persistence_streamed(feed->server->persistence)->time_us);
+        place->is_streaming = true;
+    } else if (!feed_redis_copy_put_end(feed, copy, replica)) {
+        return;
+    }
+    place->next_group = copy->group + 1;
+    place->online_from = copy->group;
+    replica->sent_group = copy->group;
+    if (!feed_is_at_hand(feed, place->next_group)) {
+        feed_give_up(feed, replica, "the groups behind its copy are lost");
+    } else if (feed->backlog.first != NULL) {
+        (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
+    }
+}
+
+static void feed_copy_complete(struct feed *feed, struct feed_copy *copy) {
     for (struct replica *replica = feed_replication(feed)->replicas; replica != NULL;
          replica = replica->next) {
-        struct feed_place *place = feed_place_of(replica);
-        if (feed_copy_takes(replica)) {
-            wire_put_end(feed_output(replica), streamed.group, streamed.time_us);
-            place->next_group = streamed.group + 1;
-            place->online_from = streamed.group;
-            place->is_streaming = true;
-            replica->sent_group = streamed.group;
-            if (!feed_is_at_hand(feed, place->next_group)) {
-                feed_give_up(feed, replica, "the groups behind its copy are lost");
-            } else if (feed->backlog.first != NULL) {
-                (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
-            }
+        if (feed_takes_copy(replica, copy->is_redis)) {
+            feed_copy_complete_one(feed, copy, replica);
         }
     }
-    feed_end_copy(feed);
+    feed_end_copy(feed, copy);
+}
+
+/* The next bytes, into feed->piece. */
+static enum stream_status feed_copy_read(struct feed *feed, struct feed_copy *copy, size_t *size,
+                                         char *error) {
+    return copy->is_redis ? feed_redis_copy_read(feed, copy, size, error)
+                          : persistence_read_stream(feed->server->persistence, feed->piece,
+                                                    sizeof feed->piece, size, error);
 }
 
 /* true: there is more to do at once. */
-bool feed_step_copies(struct feed *feed) {
-    char error[PERSISTENCE_ERROR_MAX];
-    struct persistence *persistence = feed->server->persistence;
+static bool feed_copy_send(struct feed *feed, struct feed_copy *copy) {
     enum { PIECES_MAX = 4 }; /* in one tick, over all replicas; one at least for each */
-    if (!feed->copy.is_going && feed_count(feed, REPLICA_WAITS, false) > 0) {
-        feed_copy_begin(feed);
-    }
-    if (!feed->copy.is_going) {
-        return false;
-    }
-    uint32_t replica_count = feed_count(feed, REPLICA_COPIES, false);
-    if (replica_count == 0) {
-        feed_end_copy(feed);
-        return true;
-    }
-    (void)feed_copy_pin(feed);
-    for (uint32_t sent = 0; sent < PIECES_MAX && feed->copy.is_going; sent += replica_count) {
+    char error[PERSISTENCE_ERROR_MAX];
+    uint32_t replica_count = feed_count(feed, REPLICA_COPIES, copy->is_redis);
+    for (uint32_t sent = 0; sent < PIECES_MAX; sent += replica_count) {
         size_t size = 0;
-        if (feed_is_copy_slow(feed, false)) {
+        if (!feed_redis_copy_is_read(copy) && feed_is_copy_slow(feed, copy->is_redis)) {
             return false;
         }
-        switch (
-            persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size, error)) {
-        case PERSISTENCE_STREAM_PIECE:
-            feed_copy_send_piece(feed, size);
+        switch (feed_copy_read(feed, copy, &size, error)) {
+        case STREAM_PIECE:
+            feed_copy_send_piece(feed, copy, size);
             break;
-        case PERSISTENCE_STREAM_WAITS:
-            return false;
-        case PERSISTENCE_STREAM_END:
-            if (feed_copy_pin(feed)) {
-                feed_copy_complete(feed);
+        case STREAM_WAITS:
+            return feed_redis_copy_is_read(copy); /* its process ends in an instant */
+        case STREAM_END: {
+            const char *why = feed_copy_pin(feed, copy);
+            if (why != NULL) {
+                feed_copy_fail(feed, copy, why);
+            } else {
+                feed_copy_complete(feed, copy);
             }
             return true;
-        case PERSISTENCE_STREAM_FAILED:
-            feed_copy_fail(feed, error);
+        }
+        case STREAM_FAILED:
+            feed_copy_fail(feed, copy, error);
             return true;
         }
     }
-    return feed->copy.is_going;
+    return true;
+}
+
+bool feed_step_copy(struct feed *feed, struct feed_copy *copy) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (copy->state == FEED_COPY_NONE && feed_count(feed, REPLICA_WAITS, copy->is_redis) > 0) {
+        feed_copy_begin(feed, copy);
+    }
+    if (copy->state == FEED_COPY_NONE) {
+        return false;
+    }
+    if (feed_count(feed, REPLICA_COPIES, copy->is_redis) == 0) {
+        feed_end_copy(feed, copy);
+        return true;
+    }
+    const char *why = feed_copy_pin(feed, copy);
+    if (why == NULL && copy->is_redis && copy->state == FEED_COPY_TAKES) {
+        switch (persistence_look_stream(feed->server->persistence, error)) {
+        case STREAM_END: /* all of the snapshot is in the pipe of the process */
+            why = feed_copy_pin(feed, copy);
+            persistence_end_stream(feed->server->persistence);
+            copy->state = FEED_COPY_SENDS;
+            break;
+        case STREAM_FAILED:
+            why = error;
+            break;
+        case STREAM_PIECE:
+        case STREAM_WAITS:
+            break;
+        }
+    }
+    if (why != NULL) {
+        feed_copy_fail(feed, copy, why);
+        return false;
+    }
+    return feed_copy_send(feed, copy);
+}
+
+void feed_copy_second(struct feed *feed, struct feed_copy *copy) {
+    if (copy->is_redis && copy->state != FEED_COPY_NONE && feed_redis_copy_is_stuck(feed, copy)) {
+        feed_copy_fail(feed, copy, "the process that makes it has done nothing for repl-timeout");
+    }
 }
 
 /* A copy goes on when all that share it have taken what was sent, and while it goes on no snapshot is saved. */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "codec/little.h"
 #include "server/durability/file_format.h"
 #include "server/replication/wire.h"
 
@@ -15,9 +14,7 @@ enum {
 #else
     WINDOW = 1 << 20, /* bytes of a file that one job reads, unless a group is longer */
 #endif
-    GROUP_SIZE_AT = 8, /* as in journal_file.c */
 };
-#define GROUP_SIZE_BITS (~(UINT32_C(1) << 31))
 
 /* ---- the thread ---- */
 
@@ -42,8 +39,8 @@ static bool feed_disk_take_groups(struct feed_disk *reader, size_t size) {
     while (size - at > JOURNAL_GROUP_HEAD && job->next_group <= reader->limit_group) {
         struct journal_group_head head;
         const char *group = reader->raw.at + at;
-        size_t whole_size =
-            JOURNAL_GROUP_HEAD + (size_t)(little_get_u32(group + GROUP_SIZE_AT) & GROUP_SIZE_BITS);
+        journal_group_read_head(group, job->file_id, &head);
+        size_t whole_size = JOURNAL_GROUP_HEAD + (size_t)head.size;
         if (whole_size > size - at) {
             reader->larger_size = at == 0 ? whole_size : 0;
             return size == reader->raw.capacity; /* otherwise the file ends within it */
@@ -116,15 +113,11 @@ static void feed_disk_on_done(void *context) {
     if (reader->result == FEED_DISK_END) {
         feed_disk_close_place(place);
     }
-    reader->done(reader->context, place, reader->result);
+    feed_take_read(reader->feed, place, reader->result);
 }
 
-void feed_disk_init(struct feed_disk *reader,
-                    void (*done)(void *context, struct feed_disk_place *place,
-                                 enum feed_disk_result result),
-                    void *context) {
-    reader->done = done;
-    reader->context = context;
+void feed_disk_init(struct feed_disk *reader, struct feed *feed) {
+    reader->feed = feed;
     buffer_init(&reader->raw, 0);
     buffer_init(&reader->out, 0);
 }
@@ -147,7 +140,7 @@ bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_l
     }
     if (place->fd < 0 && !persistence_find_group(persistence, place->next_group, reader->path,
                                                  sizeof reader->path)) {
-        reader->done(reader->context, place, FEED_DISK_NONE);
+        feed_take_read(reader->feed, place, FEED_DISK_NONE);
         return false;
     }
     size_t room = place->room > WINDOW ? place->room : WINDOW;
@@ -165,7 +158,7 @@ bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_l
         buffer_reserve(&reader->out, 2 * room) == NULL) {
         buffer_clear(&reader->raw);
         buffer_clear(&reader->out);
-        reader->done(reader->context, place, FEED_DISK_OUT_OF_MEMORY);
+        feed_take_read(reader->feed, place, FEED_DISK_OUT_OF_MEMORY);
         return false;
     }
     reader->place = place;

@@ -1,16 +1,18 @@
 /* Groups for a replica that is behind the backlog: read from the journal's files by a thread, sealed as
  * messages (wire.h), for one replica at a time.
  *
- *     place --ask--> READS (thread) --done--> place->ready --> session's output
+ *     place --ask--> READS (thread) --feed_take_read--> place->ready --> session's output
  *
  * An open file stays readable when a rewrite of the journal removes it; the next one must then be there. Only
  * what is written is read: groups up to persistence_written_group. */
 #ifndef SERVER_FEED_DISK_H
 #define SERVER_FEED_DISK_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/persistence.h"
 #include "server/system/worker.h"
+
+struct feed;
 
 /* One replica's place in the files; zeroed but for fd: not there yet. */
 struct feed_disk_place {
@@ -39,21 +41,19 @@ struct feed_disk {
     struct buffer raw, out;
     size_t larger_size; /* a group that needs so much room; 0: none */
     enum feed_disk_result result;
-    /* what the place is told; then the loop turns */
-    void (*done)(void *context, struct feed_disk_place *place, enum feed_disk_result result);
-    void *context;
+    struct feed *feed;
 };
 
 /* The thread is started when it is first needed. */
-void feed_disk_init(struct feed_disk *reader,
-                    void (*done)(void *context, struct feed_disk_place *place,
-                                 enum feed_disk_result result),
-                    void *context);
+void feed_disk_init(struct feed_disk *reader, struct feed *feed);
 /* The loop turns once more before the memory may be freed. */
 void feed_disk_deinit(struct feed_disk *reader);
 
-/* Read more for this place, which has sent what was ready. true: done is called later. false: the thread is
- * busy, try again; or done was called at once, as there is no such group, or no thread. */
+/* feed_stream.c: it has read for a place, or could not. */
+void feed_take_read(struct feed *feed, struct feed_disk_place *place, enum feed_disk_result result);
+
+/* Read more for this place, which has sent what was ready. true: feed_take_read is called later. false: the
+ * thread is busy, try again; or it was called at once, as there is no such group, or no thread. */
 bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_loop_t *loop,
                    const struct persistence *persistence);
 /* Close its file, and free what it has. */

@@ -5,7 +5,7 @@
  *     feed_stream.c   groups on their way to replicas
  *     feed_copy.c     full copies
  *     feed_redis.c    Redis servers: PSYNC, acknowledgements, pings
- *     feed_redis_copy.c   their copies */
+ *     feed_redis_copy.c   the process that makes their copies */
 #ifndef SERVER_FEED_PARTS_H
 #define SERVER_FEED_PARTS_H
 
@@ -52,8 +52,6 @@ bool feed_is_at_hand(const struct feed *feed, uint64_t group);
 /* Where what it is sent goes, whatever its size: what is fed is bounded by FEED_UNSENT_MAX and one
  * message more. */
 struct buffer *feed_output(struct replica *replica);
-/* The thread that reads the journal has read for a place, or could not. */
-void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);
 /* What replicas are to get in this tick. true: there is more to do at once. */
 bool feed_stream(struct feed *feed);
 /* Ask for an acknowledgement. */
@@ -61,15 +59,16 @@ void feed_ping(struct feed *feed, struct replica *replica);
 
 /* ---- feed_copy.c ---- */
 
-/* Begin a full copy, if replicas wait for one, or go on with it. true: there is more to do at once. */
-bool feed_step_copies(struct feed *feed);
-void feed_end_copy(struct feed *feed);
+/* Begin this copy, if replicas wait for one, or go on with it. true: there is more to do at once. */
+bool feed_step_copy(struct feed *feed, struct feed_copy *copy);
+void feed_end_copy(struct feed *feed, struct feed_copy *copy);
+/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout:
+ * while it goes on, no snapshot is saved. */
+void feed_copy_second(struct feed *feed, struct feed_copy *copy);
 /* Has it taken next to nothing (64 KiB) of its copy for repl-timeout? */
 bool feed_copy_is_stuck(const struct feed *feed, struct replica *replica);
 /* Asked once a second: have others that share its copy waited for it, for repl-timeout in all? */
 bool feed_copy_is_held_up(const struct feed *feed, const struct replica *replica);
-/* Keep the groups behind a copy, whose last group is known when its walk has ended. NULL, or why that is impossible. */
-const char *feed_pin_copy(struct feed *feed, struct feed_copy *copy);
 /* Is the replica receiving a copy of this kind? */
 bool feed_takes_copy(const struct replica *replica, bool is_redis);
 /* How many of this kind are in that state; of COPIES: that take a copy. */
@@ -100,15 +99,28 @@ void feed_redis_second(struct feed *feed, struct replica *replica);
 /* Ask for an acknowledgement. */
 void feed_redis_ask(struct replica *replica);
 
-/* ---- feed_redis_copy.c ---- */
+/* ---- feed_redis_copy.c: what is special to a copy for Redis ---- */
 
-/* Begin a copy, if a Redis waits for one, or go on with it. true: there is more to do at once. */
-bool feed_step_redis_copy(struct feed *feed);
-void feed_end_redis_copy(struct feed *feed);
+/* Has all of the one before ended? */
+bool feed_redis_copy_may_begin(const struct feed_redis_copy *copy);
+/* The snapshot has begun: start the child. false: error (PERSISTENCE_ERROR_MAX) says why. */
+MUST_CHECK bool feed_redis_copy_begin(struct feed *feed, struct feed_redis_copy *copy, char *error);
+void feed_redis_copy_end(struct feed_redis_copy *copy);
+/* Has the child written all? */
+static inline bool feed_redis_copy_is_read(const struct feed_copy *copy) {
+    return copy->is_redis && copy->redis.is_read;
+}
+/* As persistence_read_stream: what the child writes, into feed->piece. */
+MUST_CHECK enum stream_status feed_redis_copy_read(struct feed *feed, struct feed_copy *copy,
+                                                   size_t *size, char *error);
+void feed_redis_copy_put_piece(const struct feed_redis_copy *copy, struct replica *replica,
+                               const char *at, size_t size);
+/* false: the copy was enough, and the connection ends. */
+bool feed_redis_copy_put_end(struct feed *feed, const struct feed_copy *copy,
+                             struct replica *replica);
 /* A child that was killed has perhaps ended: also while the feed is closed. */
-void feed_reap_redis_copy(struct feed *feed);
-/* Once a second: give up a copy whose child neither works nor waits for replicas, for repl-timeout: while it goes on, no
- * snapshot is saved. */
-void feed_redis_copy_second(struct feed *feed);
+void feed_redis_copy_reap(struct feed_redis_copy *copy);
+/* Asked once a second: has it neither worked nor waited for replicas, for repl-timeout? */
+bool feed_redis_copy_is_stuck(const struct feed *feed, struct feed_copy *copy);
 
 #endif

@@ -50,8 +50,8 @@ static struct replica *feed_stream_owner_of(const struct feed *feed,
     return replica;
 }
 
-void feed_take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result) {
-    struct feed *feed = context;
+void feed_take_read(struct feed *feed, struct feed_disk_place *files,
+                    enum feed_disk_result result) {
     struct replica *replica = feed_stream_owner_of(feed, files);
     CHECK(replica != NULL);
     switch (result) {

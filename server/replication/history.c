@@ -44,6 +44,17 @@ bool history_read(struct registry *registry, struct history *history) {
     return true;
 }
 
+bool history_take(struct registry *registry, struct replication *replication) {
+    struct history history;
+    if (!history_read(registry, &history)) {
+        return false;
+    }
+    memcpy(replication->id, history.id, sizeof history.id);
+    memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+    replication->second_until = history.second_until;
+    return true;
+}
+
 bool history_write(struct registry *registry, const struct history *history) {
     char until[NUMBER_MAX];
     uint32_t added_count;

@@ -23,6 +23,8 @@ struct history {
 
 /* What the keys say. false: nothing, or nothing valid. */
 MUST_CHECK bool history_read(struct registry *registry, struct history *history);
+/* The same, into the ids of the server. false: these stay. */
+MUST_CHECK bool history_take(struct registry *registry, struct replication *replication);
 /* Make them say so. false: no memory; try again. */
 MUST_CHECK bool history_write(struct registry *registry, const struct history *history);
 /* 40 hex digits? */

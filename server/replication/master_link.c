@@ -46,8 +46,9 @@ static const enum replication_link shown_as[LINK_STATES] = {
     [LINK_STREAMING] = REPLICATION_LINK_CONNECTED,
 };
 
+enum { LINK_ANY = LINK_STATES };
 static const struct transition {
-    enum master_link_state from;
+    unsigned from; /* LINK_ANY: each */
     enum master_link_event event;
     enum master_link_state to;
     const char *text;
@@ -66,32 +67,15 @@ static const struct transition {
     ROW(LINK_COPYING, LINK_COPY_ENDED, LINK_LOADING),
     ROW(LINK_LOADING, LINK_ADOPTED, LINK_STREAMING),
     ROW(LINK_COPYING, LINK_COPY_SPOOLED, LINK_STREAMING),
-    ROW(LINK_WAITS, LINK_LOST, LINK_WAITS),
-    ROW(LINK_RESOLVING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_CONNECTING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_SHAKING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_GREETING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_ASKING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_COPYING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_LOADING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_STREAMING, LINK_LOST, LINK_WAITS),
-    ROW(LINK_OFF, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_WAITS, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_RESOLVING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_CONNECTING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_SHAKING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_GREETING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_ASKING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_COPYING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_LOADING, LINK_STOPPED, LINK_OFF),
-    ROW(LINK_STREAMING, LINK_STOPPED, LINK_OFF),
+    ROW(LINK_ANY, LINK_LOST, LINK_WAITS),
+    ROW(LINK_ANY, LINK_STOPPED, LINK_OFF),
 #undef ROW
 };
 enum { TRANSITIONS = sizeof transitions / sizeof transitions[0] };
 
 void master_link_move(struct master_link *link, enum master_link_event event) {
     const struct transition *row = transitions;
-    while (row->from != link->state || row->event != event) {
+    while ((row->from != link->state && row->from != LINK_ANY) || row->event != event) {
         row++;
         CHECK(row < transitions + TRANSITIONS);
     }
@@ -349,7 +333,7 @@ static bool master_link_read_some(struct master_link *link, bool *is_over) {
 
 bool master_link_may_read(const struct master_link *link) {
     return master_link_has_socket(link) && !apply_is_going(&link->apply) &&
-           link->state != LINK_LOADING && !persistence_receive_is_full(link->server->persistence) &&
+           link->state != LINK_LOADING && !received_is_full(master_link_received(link)) &&
            !master_link_redis_is_full(link) &&
            (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
@@ -486,9 +470,8 @@ void master_link_begin_pull(struct master_link *link, const char *host, uint16_t
  * what is before it. */
 bool master_link_advances(struct master_link *link) {
     const uint64_t copying = UINT64_C(1) << 62, loading = UINT64_C(1) << 63;
-    const struct persistence *persistence = link->server->persistence;
+    const struct received *received = master_link_received(link);
     const struct replication *replication = replication_of(link);
-    const char *error;
     uint64_t at = link->input.size;
     bool is_further = replication->group > link->pull_group;
     if (is_further) {
@@ -498,12 +481,11 @@ bool master_link_advances(struct master_link *link) {
     if (link->state == LINK_COPYING) {
         at = copying + replication->copy_read_size;
     } else if (link->state == LINK_LOADING) {
-        enum received_state state = persistence_received_state(persistence, &error);
-        if (state == RECEIVED_LOADED || state == RECEIVED_ADOPTING ||
-            (state == RECEIVED_SYNCING && link->pull_best < loading)) {
+        if (received->state == RECEIVED_LOADED || received->state == RECEIVED_ADOPTING ||
+            (received->state == RECEIVED_SYNCING && link->pull_best < loading)) {
             return true; /* this server's disk is at work */
         }
-        at = loading + persistence_received_loaded_size(persistence);
+        at = loading + received_loaded_size(received);
     } else if (apply_is_going(&link->apply) && !link->is_retrying) {
         return true;
     }

@@ -28,8 +28,9 @@
 
 #include <uv.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/clients/server.h"
+#include "server/durability/received.h"
 #include "server/network/tls.h"
 #include "server/replication/apply.h"
 #include "server/replication/quorum.h"

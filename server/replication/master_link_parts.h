@@ -18,6 +18,11 @@ static inline struct replication *replication_of(const struct master_link *link)
     return &link->server->replication;
 }
 
+/* The full copy that comes. */
+static inline struct received *master_link_received(const struct master_link *link) {
+    return persistence_received(link->server->persistence);
+}
+
 /* Let the tick run: something has come. */
 static inline void master_link_wake(const struct master_link *link) {
     replicator_wake(replication_of(link)->replicator);

@@ -39,7 +39,7 @@ void master_link_begin_copy(struct master_link *link) {
 static void master_link_stream_take_piece(struct master_link *link,
                                           const struct wire_message *message) {
     struct replication *replication = replication_of(link);
-    persistence_receive(link->server->persistence, message->at, message->size);
+    received_add(master_link_received(link), message->at, message->size);
     replication->copy_read_size += message->size;
     replication->counters.received_copy_size += message->size;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
@@ -48,18 +48,14 @@ static void master_link_stream_take_piece(struct master_link *link,
 /* It is loaded, and has replaced everything. */
 static void master_link_stream_note_adopted(struct master_link *link) {
     struct replication *replication = replication_of(link);
-    struct history history;
     struct persistence *persistence = link->server->persistence;
     persistence_abandon_receive(persistence); /* what was replaced is freed */
     replication_note_copy(link->server);
     replication->group = persistence_last_group(persistence);
-    if (!history_read(link->server->registry, &history)) {
+    if (!history_take(link->server->registry, replication)) {
         master_link_fail(link, "the full copy does not say which history it is of");
         return;
     }
-    memcpy(replication->id, history.id, sizeof history.id);
-    memcpy(replication->second_id, history.second_id, sizeof history.second_id);
-    replication->second_until = history.second_until;
     replication->is_whole = true;
     persistence_clear_gap(persistence);
     link->next_group = replication->group + 1;
@@ -75,27 +71,17 @@ static void master_link_stream_note_adopted(struct master_link *link) {
 
 /* true: there is more to do at once. */
 static bool master_link_stream_step_copy(struct master_link *link, uint64_t budget_ns) {
-    struct persistence *persistence = link->server->persistence;
-    const char *error = NULL;
-    bool has_more = persistence_step_receive(persistence, budget_ns);
-    switch (persistence_received_state(persistence, &error)) {
-    case RECEIVED_FAILED:
+    const struct received *received = master_link_received(link);
+    bool has_more = persistence_step_receive(link->server->persistence, budget_ns);
+    if (received->state == RECEIVED_FAILED) {
         master_link_fail(link,
                          "the full copy from %s:%u cannot be taken, and is asked for again: %s",
-                         master_link_host(link), (unsigned)master_link_port(link), error);
+                         master_link_host(link), (unsigned)master_link_port(link), received->error);
         return false;
-    case RECEIVED_ADOPTED:
+    }
+    if (received->state == RECEIVED_ADOPTED) {
         master_link_stream_note_adopted(link);
-        master_link_watch(link);
-        return true;
-    case RECEIVED_NONE:
-    case RECEIVED_RECEIVING:
-    case RECEIVED_SYNCING:
-    case RECEIVED_LOADING:
-    case RECEIVED_LOADED:
-    case RECEIVED_ADOPTING:
-    case RECEIVED_STATES:
-        break;
+        has_more = true;
     }
     master_link_watch(link);
     return has_more;
@@ -186,7 +172,7 @@ static bool master_link_stream_take_message(struct master_link *link,
         if (!is_copying) {
             return master_link_stream_refuse(link, "the end of a copy that was not asked for");
         }
-        persistence_end_receive(link->server->persistence);
+        received_end(master_link_received(link));
         link->copy_group = message->group;
         master_link_move(link, LINK_COPY_ENDED);
         return true;
@@ -251,16 +237,6 @@ bool master_link_parse(struct master_link *link) {
 
 /* ---- applying ---- */
 
-static void master_link_stream_take_history(struct master_link *link) {
-    struct replication *replication = replication_of(link);
-    struct history history;
-    if (history_read(link->server->registry, &history)) {
-        memcpy(replication->id, history.id, sizeof history.id);
-        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
-        replication->second_until = history.second_until;
-    }
-}
-
 /* The keys do not fit the stream: only a full copy helps. */
 static void master_link_stream_give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
@@ -306,7 +282,7 @@ static void master_link_stream_note_applied(struct master_link *link,
     link->taken_size = (size_t)(group->payload - link->input.at) + group->head.size;
     replication->group = group->head.sequence;
     if (group->has_history) {
-        master_link_stream_take_history(link);
+        (void)!history_take(link->server->registry, replication);
     }
     if (group->head.time_us != 0) {
         clock_follow(&link->server->clock, (int64_t)group->head.time_us, true);

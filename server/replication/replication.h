@@ -26,9 +26,9 @@
 #ifndef SERVER_REPLICATION_H
 #define SERVER_REPLICATION_H
 
+#include "codec/buffer.h"
 #include "codec/bytes.h"
 #include "codec/memory.h"
-#include "protocol/buffer.h"
 #include "server/replication/sync.h"
 
 struct feed_place;

@@ -1,6 +1,4 @@
-/* See vote_file.h.
- *
- *     write leaderboard.promise.new, sync it, sync the directory, rename, sync the directory */
+/* See vote_file.h. */
 #include "server/replication/vote_file.h"
 
 #include <errno.h>
@@ -12,11 +10,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/durability/store.h"
 #include "server/system/digest.h"
 
-#define NAME     "leaderboard.promise"
-#define NEW_NAME NAME ".new"
-#define TITLE    "leaderboard promise 1\n"
+#define NAME  "leaderboard.promise"
+#define TITLE "leaderboard promise 1\n"
 
 static const char *const left_names[VOTE_LEFTS] = {"crashed", "durable", "clean"};
 
@@ -134,27 +132,11 @@ enum vote_status vote_load(const char *directory, struct vote *vote, char *error
     return VOTE_OK;
 }
 
-static bool vote_file_write_new(int folder, const struct vote *vote) {
+bool vote_save(const char *directory, const struct vote *vote) {
     char text[VOTE_TEXT_MAX];
     size_t size = vote_print(vote, text);
-    int fd = disk_open(folder, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
-    bool is_written = fd >= 0 && disk_write_all(fd, text, size) && disk_sync(fd);
-    disk_close(fd);
-    return is_written && disk_sync_directory(folder);
-}
-
-static bool vote_file_rename_new(int folder) {
-    int result;
-    do {
-        result = disk->rename_at(folder, NEW_NAME, NAME);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
-}
-
-bool vote_save(const char *directory, const struct vote *vote) {
     int folder = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
-    bool is_saved = folder >= 0 && vote_file_write_new(folder, vote) &&
-                    vote_file_rename_new(folder) && disk_sync_directory(folder);
+    bool is_saved = folder >= 0 && store_replace(folder, NAME, text, size) == STORE_SET;
     disk_close(folder);
     return is_saved;
 }

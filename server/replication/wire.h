@@ -18,7 +18,7 @@
 #ifndef SERVER_WIRE_H
 #define SERVER_WIRE_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/durability/file_format.h"
 #include "server/durability/journal_file.h"
 

@@ -51,8 +51,8 @@ static void setting_free_strings(struct settings *settings) {
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        setting_free_string(settings, &settings->bind[i]);
-        setting_free_string(settings, &settings->proxied[i]);
+        setting_free_string(settings, &settings->bind.at[i]);
+        setting_free_string(settings, &settings->proxied.at[i]);
     }
     setting_free_string(settings, &settings->replicaof_host);
     setting_free_string(settings, &settings->default_layout_origin);
@@ -117,25 +117,25 @@ void settings_deinit(struct settings *settings) {
     memset(settings, 0, sizeof *settings);
 }
 
-/* Is there a listener of this name? */
-static bool setting_has_listener(const struct settings *settings, const char *name) {
-    if (strcmp(name, "unixsocket") == 0) {
-        return settings->unixsocket != NULL;
-    }
+bool settings_has_address(const struct setting_addresses *addresses, const char *name) {
     uint32_t i = 0;
-    while (i < settings->bind_count && strcmp(settings->bind[i], name) != 0) {
+    while (i < addresses->count && strcmp(addresses->at[i], name) != 0) {
         i++;
     }
-    return i < settings->bind_count;
+    return i < addresses->count;
 }
 
 static bool setting_check_proxied(const struct settings *settings, char *error) {
-    for (uint32_t i = 0; i < settings->proxied_count; i++) {
-        if (!setting_has_listener(settings, settings->proxied[i])) {
+    for (uint32_t i = 0; i < settings->proxied.count; i++) {
+        const char *name = settings->proxied.at[i];
+        bool is_there = strcmp(name, "unixsocket") == 0
+                            ? settings->unixsocket != NULL
+                            : settings_has_address(&settings->bind, name);
+        if (!is_there) {
             return setting_fail(error,
                                 "proxy-protocol: there is no listener '%s': name addresses as bind "
                                 "has them, or unixsocket",
-                                settings->proxied[i]);
+                                name);
         }
     }
     return true;

@@ -114,19 +114,21 @@ struct setting_subnets {
     struct subnet at[SETTING_LIST_MAX];
     uint32_t count;
 };
+struct setting_addresses {
+    char *at[SETTING_LIST_MAX]; /* as given */
+    uint32_t count;
+};
 
 /* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". A
  * string keeps its address until its setting gets another value: strings of SETTING_FIXED settings
  * may be borrowed while the server runs. */
 struct settings {
     /* network */
-    char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "localhost", "*" (all IPv4), "::*" (all
-                                   * IPv6); a '-' in front: no error if this machine does not have
-                                   * the address */
-    uint32_t bind_count;
+    /* "127.0.0.1", "::1", "localhost", "*" (all IPv4), "::*" (all IPv6); a '-' in front: no error if
+     * this machine does not have the address */
+    struct setting_addresses bind;
     /* Listeners whose connections begin with a PROXY header: words of bind, and "unixsocket". */
-    char *proxied[SETTING_LIST_MAX];
-    uint32_t proxied_count;
+    struct setting_addresses proxied;
     struct setting_subnets proxies; /* whose headers are believed */
     int64_t port;                   /* 0: no TCP */
     char *unixsocket;               /* NULL: none */
@@ -244,12 +246,15 @@ struct settings {
     struct settings *original;
 };
 
-/* Fill in the defaults. false: no memory. */
 /* How many connections the web-port may hold. */
 static inline int64_t settings_web_connections(const struct settings *settings) {
     return settings->web_port != 0 ? settings->web_max_connections : 0;
 }
 
+/* Is this one of them? */
+bool settings_has_address(const struct setting_addresses *addresses, const char *name);
+
+/* Fill in the defaults. false: no memory. */
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 
@@ -331,8 +336,8 @@ enum setting_type {
     SETTING_TYPE_DEFAULT_LAYOUT,  /* the same, a layout's name */
     SETTING_TYPE_EVENTS,          /* unsigned: enum setting_event, a letter each */
     SETTING_TYPE_USER,            /* the same: a line of words for each `user` */
-    SETTING_TYPE_BIND,            /* from here on: several words, several fields */
-    SETTING_TYPE_PROXIED,
+    SETTING_TYPE_ADDRESSES,       /* from here on: several words, at least minimum; choices[0] says
+                                   * what is wrong with one that is no address */
     SETTING_TYPE_SUBNETS,
     SETTING_TYPE_OUTPUT_LIMIT,
     SETTING_TYPE_SAVE,

@@ -86,10 +86,6 @@ static void setting_docs_put_text(struct writer *writer, const char *text) {
 
 /* ---- leaderboard.conf ---- */
 
-static bool setting_docs_is_first_of_section(const struct setting *setting) {
-    return setting == setting_table || setting->section != setting[-1].section;
-}
-
 static void setting_docs_put_title(FILE *file, const char *title) {
     static const char marks[] = "########################################"; /* half a line */
     int left = (TITLE_WIDTH - 2 - (int)strlen(title)) / 2;
@@ -123,7 +119,7 @@ void settings_write_example(FILE *file) {
         "CONFIG REWRITE writes the changes to this file.");
     fputc('\n', file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (setting_docs_is_first_of_section(setting)) {
+        if (setting_begins_section(setting)) {
             setting_docs_put_title(file, setting->section->title);
             setting_docs_put_text(&writer, setting->section->summary);
             fputc('\n', file);
@@ -141,7 +137,7 @@ static const char *setting_docs_default_text(const struct setting *setting) {
 static void setting_docs_write_index(FILE *file) {
     unsigned count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (setting_docs_is_first_of_section(setting)) {
+        if (setting_begins_section(setting)) {
             const char *between = count == 0 ? "Sections: " : count % 4 == 0 ? ",\n" : ", ";
             fprintf(file, "%s[%s](#%s)", between, setting->section->title, setting->name);
             count++;
@@ -202,7 +198,7 @@ void settings_write_docs(FILE *file) {
           file);
     setting_docs_write_index(file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (setting_docs_is_first_of_section(setting)) {
+        if (setting_begins_section(setting)) {
             fprintf(file, "## %s\n\n", setting->section->title);
             setting_docs_put_text(&writer, setting->section->summary);
             fputc('\n', file);
@@ -246,7 +242,7 @@ void settings_write_help(FILE *file) {
     }
     fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        if (setting_docs_is_first_of_section(setting)) {
+        if (setting_begins_section(setting)) {
             fprintf(file, "\n%s\n", setting->section->title);
         }
         char syntax[SETTING_SYNTAX_MAX];

@@ -137,17 +137,6 @@ static bool setting_file_read_all(int fd, const char *file_name, char **text, si
     }
 }
 
-static bool setting_file_load_fd(struct settings *settings, int fd, const char *file_name,
-                                 char *error) {
-    char *text = NULL;
-    size_t size = 0;
-    bool is_fine = setting_file_read_all(fd, file_name, &text, &size, error) &&
-                   setting_file_load_text(settings, (struct bytes){.at = text, .size = size},
-                                          file_name, NULL, error);
-    memory_free(text);
-    return is_fine;
-}
-
 bool setting_file_read(const char *path, char **text, size_t *size, char *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -161,25 +150,28 @@ bool setting_file_read(const char *path, char **text, size_t *size, char *error)
 /* Remember where CONFIG REWRITE writes: an absolute path, because a daemon changes its directory,
  * with symbolic links resolved, because a rename would replace the link. A pipe cannot be
  * rewritten. */
-static bool setting_file_remember_path(struct settings *settings, int fd, const char *path,
-                                       char *error) {
+static bool setting_file_remember_path(struct settings *settings, const char *path, char *error) {
     struct stat status;
     char absolute[PATH_MAX];
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || realpath(path, absolute) == NULL) {
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || realpath(path, absolute) == NULL) {
         return true;
     }
     return setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
            setting_fail(error, "out of memory");
 }
 
+/* path NULL: stdin. */
 static bool setting_file_load(struct settings *settings, const char *path, char *error) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return setting_file_fail_to_read(error, path, strerror(errno));
-    }
-    bool is_fine = setting_file_load_fd(settings, fd, path, error) &&
-                   setting_file_remember_path(settings, fd, path, error);
-    close(fd);
+    const char *name = path != NULL ? path : "stdin";
+    char *text = NULL;
+    size_t size = 0;
+    bool is_read = path != NULL ? setting_file_read(path, &text, &size, error)
+                                : setting_file_read_all(STDIN_FILENO, name, &text, &size, error);
+    bool is_fine =
+        is_read &&
+        setting_file_load_text(settings, (struct bytes){text, size}, name, NULL, error) &&
+        (path == NULL || setting_file_remember_path(settings, path, error));
+    memory_free(text);
     return is_fine;
 }
 
@@ -260,7 +252,7 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
         reads_stdin = true;
         argc--;
     }
-    if (reads_stdin && !setting_file_load_fd(settings, STDIN_FILENO, "stdin", error)) {
+    if (reads_stdin && !setting_file_load(settings, NULL, error)) {
         return false;
     }
     return first >= argc || setting_file_load_options(settings, argc - first, argv + first, error);

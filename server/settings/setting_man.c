@@ -166,7 +166,7 @@ void settings_write_file_manual(FILE *file) {
     fputs(format_text, file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         char syntax[SETTING_SYNTAX_MAX];
-        if (setting == setting_table || setting->section != setting[-1].section) {
+        if (setting_begins_section(setting)) {
             fputs(".SH ", file);
             for (const char *at = setting->section->title; *at != '\0'; at++) {
                 fputc(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at, file);

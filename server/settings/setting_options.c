@@ -18,14 +18,6 @@ static bool setting_options_parse_members(struct bytes word, uint32_t *count) {
     return true;
 }
 
-static bool setting_options_parse_cap(struct bytes word, struct rules *rules) {
-    return setting_options_parse_members(word, &rules->cap);
-}
-
-static bool setting_options_parse_limit(struct bytes word, struct rules *rules) {
-    return setting_options_parse_members(word, &rules->limit);
-}
-
 /* NONE is 0, and takes the guard away. */
 static bool setting_options_parse_time(struct bytes word, struct rules *rules, uint8_t guard,
                                        int64_t *time_ms) {
@@ -38,89 +30,20 @@ static bool setting_options_parse_time(struct bytes word, struct rules *rules, u
     return true;
 }
 
-static bool setting_options_parse_opens(struct bytes word, struct rules *rules) {
-    return setting_options_parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
-}
-
-static bool setting_options_parse_closes(struct bytes word, struct rules *rules) {
-    return setting_options_parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
-}
-
-static bool setting_options_parse_archived(struct bytes word, struct rules *rules) {
-    rules->archives_are_writable = bytes_is(word, "WRITABLE");
-    return rules->archives_are_writable || bytes_is(word, "FROZEN");
-}
-
-static bool setting_options_freeze(struct bytes word, struct rules *rules) {
-    (void)word;
-    rules->guards |= RULES_FROZEN;
-    return true;
-}
-
-static bool setting_options_thaw(struct bytes word, struct rules *rules) {
-    (void)word;
-    rules->guards &= (uint8_t)~RULES_FROZEN;
-    return true;
-}
-
-static bool setting_options_parse_keep(struct bytes word, struct rules *rules) {
-    rules->keeps_best = bytes_is(word, "BEST");
-    return rules->keeps_best || bytes_is(word, "LAST");
-}
-
-static bool setting_options_parse_period(struct bytes word, struct rules *rules) {
-    rules->period.unit = period_parse_unit(word);
-    return rules->period.unit != PERIOD_NONE || bytes_is(word, "NONE");
-}
-
-static bool setting_options_parse_every(struct bytes word, struct rules *rules) {
-    uint64_t every;
-    if (!bytes_parse_u64(word, &every) || every < 1 || every > PERIOD_EVERY_MAX) {
-        return false;
-    }
-    rules->period.every = (uint16_t)every;
-    return true;
-}
-
-static bool setting_options_parse_on(struct bytes word, struct rules *rules) {
-    return period_parse_weekday(word, &rules->period.weekday);
-}
-
-static bool setting_options_parse_at(struct bytes word, struct rules *rules) {
-    uint64_t hour;
-    if (!bytes_parse_u64(word, &hour) || hour > 23) {
-        return false;
-    }
-    rules->period.hour = (uint8_t)hour;
-    return true;
-}
-
-static bool setting_options_parse_from(struct bytes word, struct rules *rules) {
-    return period_parse_date(word, &rules->period.from_day);
-}
-
 /* A name is looked up afterwards: its error has a text of its own. */
-static bool setting_options_parse_zone(struct bytes word, struct rules *rules) {
+static bool setting_options_parse_zone(struct bytes word, struct period *period) {
     int zone_minutes = 0;
-    rules->period.zone = NULL;
+    period->zone = NULL;
     if (!period_parse_zone(word, &zone_minutes) && !zone_is_name(word)) {
         return false;
     }
-    rules->period.zone_minutes = (int16_t)zone_minutes;
+    period->zone_minutes = (int16_t)zone_minutes;
     return true;
 }
 
-static bool setting_options_parse_archive(struct bytes word, struct rules *rules) {
-    uint64_t count;
-    if (bytes_is(word, "ALL")) {
-        rules->archives_max = RULES_ARCHIVES_ALL;
-        return true;
-    }
-    if (!bytes_parse_u64(word, &count) || count > PERIOD_COUNT_MAX) {
-        return false;
-    }
-    rules->archives_max = (uint32_t)count;
-    return true;
+static bool setting_options_parse_number(struct bytes word, uint64_t minimum, uint64_t maximum,
+                                         uint64_t *number) {
+    return bytes_parse_u64(word, number) && *number >= minimum && *number <= maximum;
 }
 
 enum {
@@ -142,32 +65,79 @@ enum {
     OPTION_COUNT
 };
 
+/* An option's value; of FREEZE and THAW the option itself. false: it is none. */
+static bool setting_options_parse_value(size_t option, struct bytes word, struct rules *rules) {
+    struct period *period = &rules->period;
+    uint64_t number = 0;
+    bool is_fine = true;
+    switch (option) {
+    case OPTION_CAP:
+        return setting_options_parse_members(word, &rules->cap);
+    case OPTION_LIMIT:
+        return setting_options_parse_members(word, &rules->limit);
+    case OPTION_KEEP:
+        rules->keeps_best = bytes_is(word, "BEST");
+        return rules->keeps_best || bytes_is(word, "LAST");
+    case OPTION_FREEZE:
+        rules->guards |= RULES_FROZEN;
+        return true;
+    case OPTION_THAW:
+        rules->guards &= (uint8_t)~RULES_FROZEN;
+        return true;
+    case OPTION_OPENS:
+        return setting_options_parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
+    case OPTION_CLOSES:
+        return setting_options_parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
+    case OPTION_PERIOD:
+        period->unit = period_parse_unit(word);
+        return period->unit != PERIOD_NONE || bytes_is(word, "NONE");
+    case OPTION_EVERY:
+        is_fine = setting_options_parse_number(word, 1, PERIOD_EVERY_MAX, &number);
+        period->every = (uint16_t)number;
+        return is_fine;
+    case OPTION_ON:
+        return period_parse_weekday(word, &period->weekday);
+    case OPTION_AT:
+        is_fine = setting_options_parse_number(word, 0, 23, &number);
+        period->hour = (uint8_t)number;
+        return is_fine;
+    case OPTION_FROM:
+        return period_parse_date(word, &period->from_day);
+    case OPTION_TZ:
+        return setting_options_parse_zone(word, period);
+    case OPTION_ARCHIVE:
+        is_fine = bytes_is(word, "ALL") ||
+                  setting_options_parse_number(word, 0, PERIOD_COUNT_MAX, &number);
+        rules->archives_max = bytes_is(word, "ALL") ? RULES_ARCHIVES_ALL : (uint32_t)number;
+        return is_fine;
+    default:
+        CHECK(option == OPTION_ARCHIVED);
+        rules->archives_are_writable = bytes_is(word, "WRITABLE");
+        return rules->archives_are_writable || bytes_is(word, "FROZEN");
+    }
+}
+
 static const struct option {
     const char *name;
-    bool (*parse)(struct bytes word, struct rules *rules);
     /* "CAP needs a number", "CAP 'x' is not a valid number" */
     const char *article, *error, *wanted; /* wanted NULL: the option has no value */
 } options[OPTION_COUNT] = {
-    {"CAP", setting_options_parse_cap, "a ", "not a valid", "number of members: 1..4294967295"},
-    {"LIMIT", setting_options_parse_limit, "a ", "not a valid", "number of members: 1..4294967295"},
-    {"KEEP", setting_options_parse_keep, "", "unknown: use", "LAST or BEST"},
-    {"FREEZE", setting_options_freeze, NULL, NULL, NULL},
-    {"THAW", setting_options_thaw, NULL, NULL, NULL},
-    {"OPENS", setting_options_parse_opens, "a ", "not a",
-     "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"CLOSES", setting_options_parse_closes, "a ", "not a",
-     "time: ISO 8601 with an offset, or unix milliseconds"},
-    {"PERIOD", setting_options_parse_period, "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
-    {"EVERY", setting_options_parse_every, "a ", "not a valid",
-     "number of periods in one: 1..1000"},
-    {"ON", setting_options_parse_on, "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
-    {"AT", setting_options_parse_at, "an ", "not an", "hour of the day: 0..23"},
-    {"FROM", setting_options_parse_from, "a ", "not a", "date: 2026-11-16"},
-    {"TZ", setting_options_parse_zone, "an ", "not a valid",
+    {"CAP", "a ", "not a valid", "number of members: 1..4294967295"},
+    {"LIMIT", "a ", "not a valid", "number of members: 1..4294967295"},
+    {"KEEP", "", "unknown: use", "LAST or BEST"},
+    {"FREEZE", NULL, NULL, NULL},
+    {"THAW", NULL, NULL, NULL},
+    {"OPENS", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"CLOSES", "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"PERIOD", "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
+    {"EVERY", "a ", "not a valid", "number of periods in one: 1..1000"},
+    {"ON", "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
+    {"AT", "an ", "not an", "hour of the day: 0..23"},
+    {"FROM", "a ", "not a", "date: 2026-11-16"},
+    {"TZ", "an ", "not a valid",
      "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
-    {"ARCHIVE", setting_options_parse_archive, "a ", "not a valid",
-     "number of periods: 0..1000000"},
-    {"ARCHIVED", setting_options_parse_archived, "", "unknown: use", "FROZEN or WRITABLE"},
+    {"ARCHIVE", "a ", "not a valid", "number of periods: 0..1000000"},
+    {"ARCHIVED", "", "unknown: use", "FROZEN or WRITABLE"},
 };
 _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
                    PERIOD_EVERY_MAX == 1000,
@@ -199,12 +169,12 @@ static bool setting_options_parse_option(const struct bytes *words, size_t word_
     has[i] = true;
     *size = option->wanted != NULL ? 2 : 1;
     if (option->wanted == NULL) {
-        return option->parse(words[0], rules);
+        return setting_options_parse_value(i, words[0], rules);
     }
     if (word_count == 1) {
         return setting_fail(reason, "%s needs %s%s", option->name, option->article, option->wanted);
     }
-    if (!option->parse(words[1], rules)) {
+    if (!setting_options_parse_value(i, words[1], rules)) {
         return setting_fail(reason, "%s '%s' is %s %s", option->name, bytes_show(words[1]).text,
                             option->error, option->wanted);
     }

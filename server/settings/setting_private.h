@@ -119,6 +119,11 @@ void setting_board_truncate(struct settings *settings, uint32_t layout_count, ui
 
 /* ---- setting.c ---- */
 
+/* Is it the first of its section? */
+static inline bool setting_begins_section(const struct setting *setting) {
+    return setting == setting_table || setting->section != setting[-1].section;
+}
+
 /* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
  * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */
 void setting_draft_begin(struct settings *draft, struct settings *original);

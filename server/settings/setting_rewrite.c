@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/system/disk.h"
 
 #define SIGNATURE "# Written by CONFIG REWRITE:"
@@ -100,16 +100,12 @@ static bool setting_rewrite_is_same_value(const struct setting_words *line, stru
     return true;
 }
 
-static void setting_rewrite_put(struct rewrite *rewrite, struct bytes text) {
-    buffer_append(&rewrite->out, text.at, text.size);
-}
-
 static void setting_rewrite_put_setting(struct rewrite *rewrite, const struct setting *setting,
                                         struct bytes value) {
-    setting_rewrite_put(rewrite, bytes_from_text(setting->name));
-    setting_rewrite_put(rewrite, BYTES(" "));
-    setting_rewrite_put(rewrite, value);
-    setting_rewrite_put(rewrite, BYTES("\n"));
+    buffer_append_bytes(&rewrite->out, bytes_from_text(setting->name));
+    buffer_append_bytes(&rewrite->out, BYTES(" "));
+    buffer_append_bytes(&rewrite->out, value);
+    buffer_append_bytes(&rewrite->out, BYTES("\n"));
 }
 
 /* Write the old line, or the setting's current value, or nothing if it has no more lines. */
@@ -124,7 +120,7 @@ static void setting_rewrite_put_line(struct rewrite *rewrite, struct bytes line,
     const struct setting *setting = setting_find(words.words[0]);
     CHECK(setting != NULL);
     if (!rewrite->is_changed[setting - setting_table]) {
-        setting_rewrite_put(rewrite, line_with_end);
+        buffer_append_bytes(&rewrite->out, line_with_end);
         return;
     }
     uint32_t index = rewrite->line_count[setting - setting_table]++;
@@ -133,7 +129,7 @@ static void setting_rewrite_put_line(struct rewrite *rewrite, struct bytes line,
     }
     struct bytes value = {.at = text, .size = size};
     if (setting_rewrite_is_same_value(&words, value)) {
-        setting_rewrite_put(rewrite, line_with_end);
+        buffer_append_bytes(&rewrite->out, line_with_end);
     } else {
         setting_rewrite_put_setting(rewrite, setting, value);
     }
@@ -150,7 +146,7 @@ static void setting_rewrite_put_lines(struct rewrite *rewrite) {
             setting_rewrite_put_line(rewrite, line, with_end);
             continue;
         }
-        setting_rewrite_put(rewrite, with_end);
+        buffer_append_bytes(&rewrite->out, with_end);
         rewrite->has_signature |= bytes_equal(line, BYTES(SIGNATURE));
     }
 }
@@ -166,10 +162,10 @@ static void setting_rewrite_put_new_lines(struct rewrite *rewrite) {
              index++) {
             const struct buffer *out = &rewrite->out;
             if (out->size > 0 && out->at[out->size - 1] != '\n') {
-                setting_rewrite_put(rewrite, BYTES("\n"));
+                buffer_append_bytes(&rewrite->out, BYTES("\n"));
             }
             if (!rewrite->has_signature) {
-                setting_rewrite_put(rewrite, BYTES(SIGNATURE "\n"));
+                buffer_append_bytes(&rewrite->out, BYTES(SIGNATURE "\n"));
                 rewrite->has_signature = true;
             }
             setting_rewrite_put_setting(rewrite, setting, (struct bytes){.at = text, .size = size});

@@ -118,15 +118,29 @@ enum {
 #define STRING(field, syntax) TEXT(STRING, field, 0, SETTING_STRING_MAX, syntax)
 #define EVENTS(field)                                                                              \
     { SETTING_TYPE_EVENTS, "letters", FIELD(unsigned, field), 0, 0, NULL }
+/* At least one word, or none. */
 #define WORDS(type, syntax)                                                                        \
+    { SETTING_TYPE_##type, syntax, 0, 1, 0, NULL }
+#define WORDS_OR_NONE(type, syntax)                                                                \
     { SETTING_TYPE_##type, syntax, 0, 0, 0, NULL }
+#define ADDRESSES(field, minimum, syntax, wrong)                                                   \
+    {                                                                                              \
+        SETTING_TYPE_ADDRESSES, syntax, FIELD(struct setting_addresses, field), minimum, 0,        \
+            (const char *const[]) {                                                                \
+            wrong                                                                                  \
+        }                                                                                          \
+    }
 
 #define SUBNETS(field)                                                                             \
     { SETTING_TYPE_SUBNETS, "network ...", FIELD(struct setting_subnets, field), 0, 0, NULL }
 
 /* name, section, flags, kind, default, example, summary */
 const struct setting setting_table[] = {
-    {"bind", &network, SETTING_FIXED, WORDS(BIND, "address [address ...]"), "127.0.0.1 -::1", NULL,
+    {"bind", &network, SETTING_FIXED,
+     ADDRESSES(bind, 1, "address [address ...]",
+               "is not an address: IPv4, IPv6, a host's name, * and ::* are allowed, with '-' in "
+               "front if it may be missing"),
+     "127.0.0.1 -::1", NULL,
      "The addresses to listen on, 16 at most. Only this machine can reach 127.0.0.1 and ::1. To "
      "serve other machines, name the address of one of your own network cards; * is every IPv4 "
      "address, ::* every IPv6 address. A host's name stands for its first address.\n"
@@ -144,8 +158,9 @@ const struct setting setting_table[] = {
     {"unixsocketperm", &network, SETTING_FIXED, OCTAL(unixsocketperm, 777), "0", "700",
      "The permissions of the Unix socket, as chmod takes them: 700 lets the server's own user in, "
      "770 its group too. 0 uses the umask."},
-    {"proxy-protocol", &network, SETTING_FIXED, WORDS(PROXIED, "address|unixsocket ..."), "\"\"",
-     "127.0.0.1",
+    {"proxy-protocol", &network, SETTING_FIXED,
+     ADDRESSES(proxied, 0, "address|unixsocket ...", "is neither an address nor unixsocket"),
+     "\"\"", "127.0.0.1",
      "Listeners behind a balancer: the words of bind whose connections begin with a header of the "
      "PROXY protocol, version 1 or 2, and unixsocket. The client that the header names counts as "
      "the client, in CLIENT LIST, in the log, and for protected-mode. A connection without a "
@@ -483,7 +498,7 @@ const struct setting setting_table[] = {
     {"appendonly-keep-size", &durability, 0, SIZE(appendonly_keep_size, 0, "size"), "10gb", NULL,
      "The most that kept files may take together: of more, the oldest are removed. 0 means no "
      "limit."},
-    {"save", &durability, 0, WORDS(SAVE, "seconds changes [seconds changes ...] | \"\""),
+    {"save", &durability, 0, WORDS_OR_NONE(SAVE, "seconds changes [seconds changes ...] | \"\""),
      "3600 1 300 100 60 10000", NULL,
      "With appendonly no: write a snapshot when, for any of the pairs, that many seconds have "
      "passed since the last one and that many changes were made (a command that changes a board "
@@ -497,8 +512,8 @@ const struct setting setting_table[] = {
      "After a snapshot of a save line has failed, reject changes with an error that begins with "
      "MISCONF until one succeeds, so that the failure is noticed. Reads still work. If the journal "
      "cannot be written, changes are rejected in any case."},
-    {"replicaof", &replication, SETTING_FIXED, WORDS(REPLICAOF, "host port | no one"), "\"\"",
-     "10.0.0.1 6379",
+    {"replicaof", &replication, SETTING_FIXED, WORDS_OR_NONE(REPLICAOF, "host port | no one"),
+     "\"\"", "10.0.0.1 6379",
      "Be a replica of the server at this address: copy its boards, and follow its changes. The "
      "command REPLICAOF changes it while running, and CONFIG REWRITE writes it. \"\" or no one: a "
      "master."},

@@ -14,7 +14,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "server/system/digest.h"
 
 enum {
@@ -269,46 +269,26 @@ static bool setting_value_check_list(const struct setting_input *in) {
            setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
 }
 
-/* Copies of the words. slots: SETTING_LIST_MAX. */
-static bool setting_value_assign_texts(const struct setting_input *in, char **slots,
-                                       uint32_t *count) {
+/* Whether each of proxy-protocol is a word of bind is checked once that is known. */
+static bool setting_value_assign_addresses(const struct setting_input *in) {
+    struct setting_addresses *addresses = setting_value_field_of(in->settings, in->setting);
+    if (!setting_value_check_list(in)) {
+        return false;
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (!setting_value_is_address(in->words[i])) {
+            return setting_fail(in->reason, "'%s' %s", bytes_show(in->words[i]).text,
+                                in->setting->kind.choices[0]);
+        }
+    }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         struct bytes word = i < in->count ? in->words[i] : BYTES("");
-        if (!setting_value_replace(in->settings, &slots[i], word)) {
+        if (!setting_value_replace(in->settings, &addresses->at[i], word)) {
             return setting_fail(in->reason, "out of memory");
         }
     }
-    *count = (uint32_t)in->count;
+    addresses->count = (uint32_t)in->count;
     return true;
-}
-
-static bool setting_value_assign_bind(const struct setting_input *in) {
-    if (!setting_value_check_list(in)) {
-        return false;
-    }
-    for (size_t i = 0; i < in->count; i++) {
-        if (!setting_value_is_address(in->words[i])) {
-            return setting_fail(in->reason,
-                                "'%s' is not an address: IPv4, IPv6, a host's name, * and ::* are "
-                                "allowed, with '-' in front if it may be missing",
-                                bytes_show(in->words[i]).text);
-        }
-    }
-    return setting_value_assign_texts(in, in->settings->bind, &in->settings->bind_count);
-}
-
-/* Whether each is a word of bind is checked once that is known. */
-static bool setting_value_assign_proxied(const struct setting_input *in) {
-    if (!setting_value_check_list(in)) {
-        return false;
-    }
-    for (size_t i = 0; i < in->count; i++) {
-        if (!setting_value_is_address(in->words[i])) {
-            return setting_fail(in->reason, "'%s' is neither an address nor unixsocket",
-                                bytes_show(in->words[i]).text);
-        }
-    }
-    return setting_value_assign_texts(in, in->settings->proxied, &in->settings->proxied_count);
 }
 
 static bool setting_value_assign_subnets(const struct setting_input *in) {
@@ -423,11 +403,15 @@ bool settings_set_master(struct settings *settings, struct bytes host, uint16_t 
     return true;
 }
 
+static bool setting_value_check_host(const struct setting_input *in) {
+    return settings_is_host(in->words[0]) ||
+           setting_fail(in->reason, "'%s' is neither an address nor a host's name",
+                        bytes_show(in->words[0]).text);
+}
+
 static bool setting_value_assign_host(const struct setting_input *in) {
-    return in->words[0].size == 0 || settings_is_host(in->words[0])
-               ? setting_value_assign_string(in)
-               : setting_fail(in->reason, "'%s' is neither an address nor a host's name",
-                              bytes_show(in->words[0]).text);
+    return (in->words[0].size == 0 || setting_value_check_host(in)) &&
+           setting_value_assign_string(in);
 }
 
 static bool setting_value_assign_replicaof(const struct setting_input *in) {
@@ -438,9 +422,8 @@ static bool setting_value_assign_replicaof(const struct setting_input *in) {
         return setting_fail(in->reason, "wrong number of arguments, the form is: replicaof %s",
                             in->setting->kind.text);
     }
-    if (!is_none && !settings_is_host(in->words[0])) {
-        return setting_fail(in->reason, "'%s' is neither an address nor a host's name",
-                            bytes_show(in->words[0]).text);
+    if (!is_none && !setting_value_check_host(in)) {
+        return false;
     }
     if (!is_none && (!bytes_parse_i64(in->words[1], &port) || port < 1 || port > 65535)) {
         return setting_fail(in->reason, "Invalid master port");
@@ -543,29 +526,19 @@ static size_t setting_value_print_directory(const struct printing *p) {
         p, !p->is_for_file && realpath(path, absolute) != NULL ? absolute : path);
 }
 
-static size_t setting_value_print_texts(char *const *texts, uint32_t count, char *out) {
-    size_t size = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        size += (size_t)sprintf(out + size, "%s%s", i > 0 ? " " : "", texts[i]);
-    }
-    return size;
-}
-
-static size_t setting_value_print_bind(const struct printing *p) {
-    return setting_value_print_texts(p->settings->bind, p->settings->bind_count, p->out);
-}
-
 /* Of an empty list: "" in a file, nothing for CONFIG GET. */
 static size_t setting_value_print_nothing(const struct printing *p) {
     memcpy(p->out, "\"\"", 2);
     return p->is_for_file ? 2 : 0;
 }
 
-static size_t setting_value_print_proxied(const struct printing *p) {
-    const struct settings *settings = p->settings;
-    return settings->proxied_count > 0
-               ? setting_value_print_texts(settings->proxied, settings->proxied_count, p->out)
-               : setting_value_print_nothing(p);
+static size_t setting_value_print_addresses(const struct printing *p) {
+    const struct setting_addresses *addresses = p->field;
+    size_t size = 0;
+    for (uint32_t i = 0; i < addresses->count; i++) {
+        size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", addresses->at[i]);
+    }
+    return size > 0 ? size : setting_value_print_nothing(p);
 }
 
 static size_t setting_value_print_subnets(const struct printing *p) {
@@ -685,9 +658,7 @@ static bool setting_value_assign_user(const struct setting_input *in) {
         }
     }
     buffer_append(&lines, "\n", 1);
-    bool is_fine =
-        !lines.is_broken &&
-        settings_set_user_lines(settings, (struct bytes){.at = lines.at, .size = lines.size});
+    bool is_fine = !lines.is_broken && settings_set_user_lines(settings, buffer_bytes(&lines));
     buffer_deinit(&lines);
     return is_fine || setting_fail(in->reason, "out of memory");
 }
@@ -764,8 +735,8 @@ static const struct {
                                      TEXT},
     [SETTING_TYPE_EVENTS] = {setting_value_assign_events, setting_value_print_events, WORD},
     [SETTING_TYPE_USER] = {setting_value_assign_user, setting_value_print_user, TEXTS},
-    [SETTING_TYPE_BIND] = {setting_value_assign_bind, setting_value_print_bind, WORDS},
-    [SETTING_TYPE_PROXIED] = {setting_value_assign_proxied, setting_value_print_proxied, WORDS},
+    [SETTING_TYPE_ADDRESSES] = {setting_value_assign_addresses, setting_value_print_addresses,
+                                WORDS},
     [SETTING_TYPE_SUBNETS] = {setting_value_assign_subnets, setting_value_print_subnets, WORDS},
     [SETTING_TYPE_OUTPUT_LIMIT] = {setting_value_assign_output_limit,
                                    setting_value_print_output_limit, WORDS},
@@ -799,10 +770,8 @@ static bool setting_value_assign_list(const struct setting_input *in) {
     }
     each.words = words.words;
     each.count = words.count;
-    bool may_be_empty = type == SETTING_TYPE_SAVE || type == SETTING_TYPE_PROXIED ||
-                        type == SETTING_TYPE_SUBNETS || type == SETTING_TYPE_REPLICAOF;
-    return each.count > 0 || may_be_empty ? types[type].assign(&each)
-                                          : setting_value_fail_count(in);
+    return (int64_t)each.count >= in->setting->kind.minimum ? types[type].assign(&each)
+                                                            : setting_value_fail_count(in);
 }
 
 bool setting_value_assign(const struct setting_input *in) {

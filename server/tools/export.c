@@ -131,21 +131,11 @@ static void export_begin_key(struct exporting *exporting, const struct registry_
 
 /* ---- Redis ---- */
 
-static void export_put_bulk(struct buffer *out, struct bytes text) {
-    char head[32];
-    int size = snprintf(head, sizeof head, "$%zu\r\n", text.size);
-    buffer_append(out, head, (size_t)size);
-    buffer_append(out, text.at, text.size);
-    buffer_append(out, "\r\n", 2);
-}
-
 static void export_put_command(struct buffer *out, const char *name, struct bytes key,
                                uint32_t count) {
-    char head[32];
-    int size = snprintf(head, sizeof head, "*%" PRIu32 "\r\n", count);
-    buffer_append(out, head, (size_t)size);
-    export_put_bulk(out, bytes_from_text(name));
-    export_put_bulk(out, key);
+    buffer_append_head(out, '*', count);
+    buffer_append_word(out, bytes_from_text(name));
+    buffer_append_word(out, key);
 }
 
 /* ZADD or HSET of the members that were gathered. */
@@ -173,8 +163,8 @@ static void export_note_inexact(struct exporting *exporting, const struct regist
 
 static void export_put_pair(struct exporting *exporting, const struct registry_key *key,
                             struct bytes first, struct bytes second) {
-    export_put_bulk(&exporting->members, first);
-    export_put_bulk(&exporting->members, second);
+    buffer_append_word(&exporting->members, first);
+    buffer_append_word(&exporting->members, second);
     if (++exporting->member_count == TOGETHER_MAX) {
         export_end_command(exporting, key);
     }
@@ -215,7 +205,7 @@ static void export_end_redis_key(struct exporting *exporting, const struct regis
     export_end_command(exporting, key);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         export_put_command(&exporting->text, "PEXPIREAT", registry_name(key), 3);
-        export_put_bulk(&exporting->text, export_print_integer(time, expire_at_ms));
+        buffer_append_word(&exporting->text, export_print_integer(time, expire_at_ms));
     }
 }
 

@@ -24,7 +24,7 @@ struct importing {
 static const char *import_apply(struct importing *importing, struct effect *effect) {
     uint32_t applied;
     effect->database = importing->database;
-    effect->name = (struct bytes){.at = importing->name.at, .size = importing->name.size};
+    effect->name = buffer_bytes(&importing->name);
     effect->key_kind = importing->is_hash ? &key_kind_hash : NULL;
     switch (effect_apply(importing->registry, effect, 1, &applied)) {
     case EFFECT_OK:

@@ -85,6 +85,7 @@ static bool import_rdb_read_dump(struct importing *importing) {
         }
         const struct bytes piece = {.at = importing->piece, .size = size};
         switch (rdb_load_feed(&importing->load, piece)) {
+        case RDB_LOAD_STEP:
         case RDB_LOAD_MORE:
             import_rdb_tell_progress(importing);
             break;

@@ -84,7 +84,7 @@ static void record_print_json(struct buffer *out, const struct record *record) {
             buffer_clear(&text);
             record_escape(&text, record->at[i], false);
             out->is_broken |= text.is_broken;
-            json_text(&json, names[i], (struct bytes){.at = text.at, .size = text.size});
+            json_text(&json, names[i], buffer_bytes(&text));
         }
     }
     json_close(&json, '}');

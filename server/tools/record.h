@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 
 enum record_field {
     RECORD_DATABASE,

@@ -110,8 +110,7 @@ void web_run(struct web_request *request, struct web_query *query) {
     web_query_run(query);
 }
 
-/* It is known who asks. */
-static void web_run_as(struct web_request *request, const struct web_identity *identity) {
+void web_run_as(struct web_request *request, const struct web_identity *identity) {
     struct web *web = request->web;
     struct http_exchange *exchange = request->exchange;
     struct web_query *query = web_query_create(web);
@@ -129,44 +128,6 @@ static void web_run_as(struct web_request *request, const struct web_identity *i
     } else {
         web_run(request, query);
     }
-}
-
-static void web_login_is_answered(void *context, struct http_login_ask *login) {
-    struct http_exchange *exchange = login->exchange;
-    struct web_request *request = exchange->own;
-    struct web_identity identity = {.is_local = login->given.is_local};
-    (void)context;
-    request->login = NULL;
-    if (exchange->stage != HTTP_WAITS) {
-        return; /* it has waited too long */
-    }
-    if (login->verdict == HTTP_LOGIN_OK) {
-        web_identity_set(&identity, &login->given);
-        web_run_as(request, &identity);
-    } else {
-        exchange->reply.is_login_wanted = login->verdict == HTTP_LOGIN_NEEDED;
-        web_refuse_login(exchange, login);
-    }
-}
-
-/* HTTP Basic. */
-static void web_log_in_and_run(struct web_request *request) {
-    struct http_exchange *exchange = request->exchange;
-    struct http_login_ask *login = http_login_create(exchange);
-    if (login == NULL) {
-        http_exchange_refuse(exchange, 503, "out of memory\n");
-        return;
-    }
-    if (!http_login_take_basic(exchange, &login->given) || !login->given.has_password) {
-        http_login_destroy(login);
-        exchange->reply.is_login_wanted = true;
-        http_exchange_refuse(exchange, 401, "no user has this name and password\n");
-        return;
-    }
-    login->check = web_engine_check_login;
-    login->done = web_login_is_answered;
-    request->login = login;
-    http_login_ask(login, exchange);
 }
 
 static bool web_is_path(const struct http_target *target, unsigned from, const char *word) {
@@ -203,7 +164,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     }
     if (exchange->method == HTTP_POST) {
         if (target->segment_count == 3 && web_is_path(target, 2, "login")) {
-            web_log_in(web, request);
+            web_log_in(request);
         } else if (target->segment_count == 3 && web_is_path(target, 2, "logout")) {
             web_log_out(web, request);
         } else {
@@ -214,7 +175,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
     request->wants_stream =
         bytes_equal(target->segments[target->segment_count - 1], BYTES("events"));
     if (http_exchange_header(exchange, "Authorization") != NULL) {
-        web_log_in_and_run(request);
+        web_log_in_basic(request);
         return;
     }
     web_identify(web, request, &identity);

@@ -39,14 +39,7 @@ static bool web_boards_ask_list(struct web_query *query) {
         return false;
     }
     query->scan.size_max = LIST_REPLY_MAX;
-    web_command(query, "LB.LIST");
-    web_word_text(query, "MATCH");
-    query->scan.pattern_word = query->word_count;
-    web_word_text(query, "*"); /* the engine puts in one of the user's */
-    web_word_text(query, "COUNT");
-    web_word_integer(query, LIST_STEP);
-    web_word_text(query, "CURSOR");
-    web_word_cursor(query);
+    web_command(query, "LB.LIST MATCH $pattern COUNT # CURSOR $cursor", (int64_t)LIST_STEP);
     return true;
 }
 
@@ -143,8 +136,7 @@ const struct web_route web_route_list = {.ask = web_boards_ask_list,
 /* ---- one board ---- */
 
 static bool web_boards_ask_board(struct web_query *query) {
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
+    web_command(query, "LB.INFO $board");
     return true;
 }
 
@@ -183,13 +175,8 @@ static bool web_boards_ask_page(struct web_query *query) {
         !web_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
         return false;
     }
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
-    web_command(query, "LB.RANGE");
-    web_word(query, query->board);
-    web_word_integer(query, query->from);
-    web_word_integer(query, query->from + query->count - 1);
-    web_words_of_data(query);
+    web_command(query, "LB.INFO $board");
+    web_command(query, "LB.RANGE $board # # $data", query->from, query->from + query->count - 1);
     return true;
 }
 

@@ -367,8 +367,7 @@ static bool web_figures_ask_slowlog(struct web_query *query) {
     if (!web_number(query, "count", 1, SLOWLOG_MAX, SLOWLOG_MAX, &query->count)) {
         return false;
     }
-    web_command(query, "SLOWLOG GET");
-    web_word_integer(query, query->count);
+    web_command(query, "SLOWLOG|GET #", query->count);
     return true;
 }
 

@@ -138,13 +138,7 @@ bool web_keep_login(struct web *web, const struct web_request *request) {
     return true;
 }
 
-void web_identity_set(struct web_identity *identity, const struct http_login *login) {
-    identity->kind = WEB_USER;
-    snprintf(identity->user, sizeof identity->user, "%s", login->user);
-    digest_print(bytes_from_text(login->password), identity->digest);
-}
-
-/* ---- POST ---- */
+/* ---- logging in: POST, or HTTP Basic ---- */
 
 /* A string, terminated. */
 static bool web_login_take_text(struct json_reader *reader, char *out, size_t size_max) {
@@ -179,7 +173,7 @@ bool web_read_login(const char *text, struct http_login *login) {
     return json_take(&reader, '}') && json_is_over(&reader) && has_user && login->has_password;
 }
 
-void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login) {
+static void web_login_refuse(struct http_exchange *exchange, const struct http_login_ask *login) {
     switch (login->verdict) {
     case HTTP_LOGIN_TOO_SOON:
         http_exchange_refuse(
@@ -217,8 +211,8 @@ static bool web_login_is_browser_secure(const struct web *web,
            (origin != NULL && strncmp(origin, "https://", 8) == 0);
 }
 
-/* The login that the request came with, if any. */
-static void web_login_end(struct web *web, struct web_request *request, bool *is_secure) {
+/* End the login that the request came with, if any. */
+static void web_login_end(struct web *web, const struct web_request *request, bool *is_secure) {
     struct web_session *session = web_login_find_session(web, request->exchange, is_secure);
     if (session != NULL) {
         web_sessions_end(session);
@@ -244,17 +238,24 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     struct web_request *request = exchange->own;
     struct web_identity identity = {.is_local = login->given.is_local};
     char token[WEB_TOKEN_SIZE];
-    bool was_secure;
+    bool was_secure, is_posted = exchange->method == HTTP_POST;
     request->login = NULL;
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
     }
     if (login->verdict != HTTP_LOGIN_OK) {
-        web_refuse_login(exchange, login);
+        exchange->reply.is_login_wanted = !is_posted && login->verdict == HTTP_LOGIN_NEEDED;
+        web_login_refuse(exchange, login);
+        return;
+    }
+    identity.kind = WEB_USER;
+    snprintf(identity.user, sizeof identity.user, "%s", login->given.user);
+    digest_print(bytes_from_text(login->given.password), identity.digest);
+    if (!is_posted) {
+        web_run_as(request, &identity);
         return;
     }
     web_login_end(web, request, &was_secure);
-    web_identity_set(&identity, &login->given);
     web_sessions_add(&web->sessions, identity.user, identity.digest, http_server_now(web->http),
                      token);
     web_login_set_cookie(request, web_login_is_browser_secure(web, exchange), token,
@@ -262,13 +263,12 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     web_login_reply_me(web, request, &identity);
 }
 
-void web_log_in(struct web *web, struct web_request *request) {
+void web_log_in(struct web_request *request) {
     struct http_exchange *exchange = request->exchange;
     const char *type = http_exchange_header(exchange, "Content-Type");
-    struct http_login_ask *login = http_login_create(exchange);
-    (void)web;
+    struct http_login_ask *login =
+        http_login_create(exchange, web_engine_check_login, web_login_is_answered);
     if (login == NULL) {
-        http_exchange_refuse(exchange, 503, "out of memory\n");
         return;
     }
     buffer_append(&exchange->body, "", 1);
@@ -283,10 +283,25 @@ void web_log_in(struct web *web, struct web_request *request) {
         return;
     }
     explicit_bzero(exchange->body.at, exchange->body.size);
-    login->check = web_engine_check_login;
-    login->done = web_login_is_answered;
     request->login = login;
-    http_login_ask(login, exchange);
+    http_login_ask(login);
+}
+
+void web_log_in_basic(struct web_request *request) {
+    struct http_exchange *exchange = request->exchange;
+    struct http_login_ask *login =
+        http_login_create(exchange, web_engine_check_login, web_login_is_answered);
+    if (login == NULL) {
+        return;
+    }
+    if (!http_login_take_basic(login) || !login->given.has_password) {
+        http_login_destroy(login);
+        exchange->reply.is_login_wanted = true;
+        http_exchange_refuse(exchange, 401, "no user has this name and password\n");
+        return;
+    }
+    request->login = login;
+    http_login_ask(login);
 }
 
 void web_log_out(struct web *web, struct web_request *request) {

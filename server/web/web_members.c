@@ -16,20 +16,9 @@ enum {
 /* ---- a member ---- */
 
 static bool web_members_ask_member(struct web_query *query) {
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
-    web_command(query, "LB.GET");
-    web_word(query, query->board);
-    web_word_text(query, "1");
-    web_word(query, query->member);
-    web_word_text(query, "PCT");
-    web_words_of_data(query);
-    web_command(query, "LB.AROUND");
-    web_word(query, query->board);
-    web_word_text(query, "MEMBER");
-    web_word(query, query->member);
-    web_word_integer(query, AROUND);
-    web_words_of_data(query);
+    web_command(query, "LB.INFO $board");
+    web_command(query, "LB.GET $board 1 $member PCT $data");
+    web_command(query, "LB.AROUND $board MEMBER $member # $data", (int64_t)AROUND);
     return true;
 }
 
@@ -67,13 +56,9 @@ const struct web_route web_route_member = {.ask = web_members_ask_member,
 /* No index has the names: places are gone through from the best on, a round's worth at a time. What is found is
  * printed at once, so that a board that gets another layout meanwhile does no harm. */
 static void web_members_ask_names(struct web_query *query) {
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
-    web_command(query, "LB.RANGE");
-    web_word(query, query->board);
-    web_word_integer(query, (int64_t)query->scan.cursor);
-    web_word_integer(query, (int64_t)query->scan.cursor + NAMES_STEP - 1);
-    web_words_of_data(query);
+    web_command(query, "LB.INFO $board");
+    int64_t from = (int64_t)query->scan.cursor;
+    web_command(query, "LB.RANGE $board # # $data", from, from + NAMES_STEP - 1);
 }
 
 /* The name in a record: the first of its data that is no picture. */
@@ -158,18 +143,15 @@ static bool web_members_print_names(struct web_query *query) {
 /* Rounds: scan, until enough members are in query->kept as bulks; then their records. */
 static void web_members_ask_records(struct web_query *query) {
     struct value_reader at = web_kept(query);
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
+    web_command(query, "LB.INFO $board");
     if (query->more == 0) {
         return;
     }
-    web_command(query, "LB.GET");
-    web_word(query, query->board);
-    web_word_integer(query, query->more);
+    web_command(query, "LB.GET $board #", (int64_t)query->more);
     for (unsigned i = 0; i < query->more; i++) {
         web_word(query, value_next(&at).text);
     }
-    web_words_of_data(query);
+    web_words(query, "$data");
 }
 
 static struct bytes web_members_prefix_pattern(struct web_query *query, struct bytes prefix) {
@@ -213,13 +195,8 @@ static bool web_members_ask_search(struct web_query *query) {
         web_members_ask_records(query);
         return true;
     }
-    web_command(query, "ZSCAN");
-    web_word(query, query->board);
-    web_word_cursor(query);
-    web_word_text(query, "MATCH");
-    web_word(query, web_members_prefix_pattern(query, prefix));
-    web_word_text(query, "COUNT");
-    web_word_integer(query, SEARCH_STEP);
+    web_command(query, "ZSCAN $board $cursor MATCH $ COUNT #",
+                web_members_prefix_pattern(query, prefix), (int64_t)SEARCH_STEP);
     query->scan.size_max = SEARCH_REPLY_MAX;
     if (query->round == 0 && query->scan.cursor == 0) {
         /* The member itself comes first, however large the board is. */

@@ -73,15 +73,14 @@ void web_sessions_end(struct web_session *session);
 /* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
 MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
 /* POST /login and /logout. */
-void web_log_in(struct web *web, struct web_request *request);
+void web_log_in(struct web_request *request);
 void web_log_out(struct web *web, struct web_request *request);
 /* Who asks, by the cookie. */
 void web_identify(struct web *web, struct web_request *request, struct web_identity *identity);
 /* Is the login still there that the request came with? That is use of it. */
 MUST_CHECK bool web_keep_login(struct web *web, const struct web_request *request);
-void web_identity_set(struct web_identity *identity, const struct http_login *login);
-/* A wrong password, or one that is not taken. */
-void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login);
+/* Look at the password of HTTP Basic, and go on by web_run_as. */
+void web_log_in_basic(struct web_request *request);
 
 /* ---- views: web_views.c ---- */
 
@@ -187,6 +186,8 @@ void web_add_headers(struct http_reply *reply);
 void web_add_file_headers(const struct web *web, struct http_reply *reply, bool may_frame);
 /* Reply what the query has written. */
 void web_answer(struct http_exchange *exchange, struct web_query *query);
+/* It is known who asks: run what the request asks for, and reply. */
+void web_run_as(struct web_request *request, const struct web_identity *identity);
 /* Run the query for this request, and reply; it is taken. */
 void web_run(struct web_request *request, struct web_query *query);
 

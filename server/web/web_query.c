@@ -150,28 +150,6 @@ void web_word(struct web_query *query, struct bytes word) {
     query->word_begins[query->command_count] = query->word_count;
 }
 
-void web_word_text(struct web_query *query, const char *word) {
-    web_word(query, bytes_from_text(word));
-}
-
-void web_command(struct web_query *query, const char *name) {
-    CHECK(query->command_count < WEB_COMMANDS_MAX);
-    char lower[COMMAND_FULL_NAME_MAX];
-    size_t size = 0;
-    for (; name[size] != '\0'; size++) {
-        lower[size] = name[size] == ' ' ? '|' : bytes_lower(name[size]);
-    }
-    uint32_t number = command_find_original((struct bytes){.at = lower, .size = size});
-    CHECK(number != COMMAND_NONE);
-    query->numbers[query->command_count] = number;
-    query->word_begins[query->command_count++] = query->word_count;
-    while (*name != '\0') {
-        size_t word = strcspn(name, " ");
-        web_word(query, (struct bytes){.at = name, .size = word});
-        name += word + (name[word] == ' ');
-    }
-}
-
 struct bytes web_word_copy(struct web_query *query, struct bytes bytes) {
     char *at = buffer_reserve(&query->texts, bytes.size + 1);
     CHECK(at != NULL);
@@ -182,23 +160,81 @@ struct bytes web_word_copy(struct web_query *query, struct bytes bytes) {
     return (struct bytes){.at = at, .size = bytes.size};
 }
 
-void web_word_integer(struct web_query *query, int64_t number) {
+static void web_query_add_number(struct web_query *query, int64_t number) {
     char text[BYTES_INTEGER_TEXT_MAX];
     size_t size = bytes_print_i64(text, number);
     web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
 }
 
-void web_words_of_data(struct web_query *query) {
+static void web_query_add_cursor(struct web_query *query) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_u64(text, query->scan.cursor);
+    query->scan.cursor_word = query->word_count;
+    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+}
+
+/* DATA pattern FIELDS n field ..., if the query has any. */
+static void web_query_add_data(struct web_query *query) {
     if (query->data.pattern.at == NULL) {
         return;
     }
-    web_word_text(query, "DATA");
-    web_word(query, query->data.pattern);
-    web_word_text(query, "FIELDS");
-    web_word_integer(query, query->data.count);
+    web_words(query, "DATA $ FIELDS #", query->data.pattern, (int64_t)query->data.count);
     for (unsigned i = 0; i < query->data.count; i++) {
         web_word(query, query->data.fields[i]);
     }
+}
+
+static void web_query_add_words(struct web_query *query, const char *words, va_list *arguments) {
+    for (size_t size; (size = strcspn(words, " ")) > 0; words += size + (words[size] == ' ')) {
+        struct bytes word = {.at = words, .size = size};
+        if (bytes_equal(word, BYTES("#"))) {
+            web_query_add_number(query, va_arg(*arguments, int64_t));
+        } else if (bytes_equal(word, BYTES("$"))) {
+            web_word(query, va_arg(*arguments, struct bytes));
+        } else if (bytes_equal(word, BYTES("$board"))) {
+            web_word(query, query->board);
+        } else if (bytes_equal(word, BYTES("$member"))) {
+            web_word(query, query->member);
+        } else if (bytes_equal(word, BYTES("$data"))) {
+            web_query_add_data(query);
+        } else if (bytes_equal(word, BYTES("$cursor"))) {
+            web_query_add_cursor(query);
+        } else if (bytes_equal(word, BYTES("$pattern"))) {
+            query->scan.pattern_word = query->word_count;
+            web_word(query, BYTES("*"));
+        } else {
+            web_word(query, word);
+        }
+    }
+}
+
+void web_words(struct web_query *query, const char *words, ...) {
+    va_list arguments;
+    va_start(arguments, words);
+    web_query_add_words(query, words, &arguments);
+    va_end(arguments);
+}
+
+void web_command(struct web_query *query, const char *words, ...) {
+    CHECK(query->command_count < WEB_COMMANDS_MAX);
+    char lower[COMMAND_FULL_NAME_MAX];
+    size_t size = 0;
+    for (; words[size] != ' '; size++) {
+        lower[size] = bytes_lower(words[size]);
+    }
+    uint32_t number = command_find_original((struct bytes){.at = lower, .size = size});
+    CHECK(number != COMMAND_NONE);
+    query->numbers[query->command_count] = number;
+    query->word_begins[query->command_count++] = query->word_count;
+    size_t first = strcspn(words, "| ");
+    web_word(query, (struct bytes){.at = words, .size = first});
+    if (first < size) {
+        web_word(query, (struct bytes){.at = words + first + 1, .size = size - first - 1});
+    }
+    va_list arguments;
+    va_start(arguments, words);
+    web_query_add_words(query, words + size + 1, &arguments);
+    va_end(arguments);
 }
 
 bool web_number(struct web_query *query, const char *name, int64_t lowest, int64_t highest,

@@ -161,15 +161,17 @@ static inline struct json web_json(struct buffer *out) {
 
 /* ---- for routes ---- */
 
-/* Begin a command, then add its words, which must live as long as the round. */
-void web_command(struct web_query *query, const char *name);
+/* Begin a command with these words, one blank between each two: its name ("SLOWLOG|GET"), texts, and
+ *
+ *     $board  $member  $data     the query's; of data nothing, if none was asked for
+ *     $cursor  $pattern          of a scan, where the engine puts in those of its steps
+ *     #  $                       an int64_t, and a struct bytes that lives as long as the round */
+void web_command(struct web_query *query, const char *words, ...);
+/* Add such words to the command, or one. */
+void web_words(struct web_query *query, const char *words, ...);
 void web_word(struct web_query *query, struct bytes word);
-void web_word_text(struct web_query *query, const char *word);
-void web_word_integer(struct web_query *query, int64_t number);
 /* A copy of bytes for a word of this round. Room: 1 KiB in all, names of keys apart. */
 struct bytes web_word_copy(struct web_query *query, struct bytes bytes);
-/* DATA pattern FIELDS n field ..., if the query has any. */
-void web_words_of_data(struct web_query *query);
 /* The reply to the nth command of the round. */
 struct value_reader web_reply(const struct web_query *query, unsigned nth);
 /* If the nth command was refused: the status and the JSON of that. */

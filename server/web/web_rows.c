@@ -282,13 +282,6 @@ void web_put_cursor(struct web_query *query, bool is_over) {
 
 /* ---- a scan ---- */
 
-void web_word_cursor(struct web_query *query) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(text, query->scan.cursor);
-    query->scan.cursor_word = query->word_count;
-    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
-}
-
 bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list) {
     if (web_reply_is_error(query, nth)) {
         return false;

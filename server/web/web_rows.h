@@ -45,8 +45,6 @@ bool web_end_reply(struct web_query *query);
 MUST_CHECK bool web_read_cursor(struct web_query *query);
 void web_put_cursor(struct web_query *query, bool is_over);
 
-/* The word where the engine puts in the cursors of further steps; now it is query->scan.cursor. */
-void web_word_cursor(struct web_query *query);
 /* The nth step of a scan: its cursor goes to query->scan.cursor, and *list is at what it has found. false: this step
  * was refused, as any of them can be; the error was written. */
 MUST_CHECK bool web_take_step(struct web_query *query, unsigned nth, struct value_reader *list);

@@ -138,19 +138,16 @@ static bool web_spread_ask_histogram(struct web_query *query) {
     if (!web_spread_place(query, &bins)) {
         return false;
     }
-    web_command(query, "LB.INFO");
-    web_word(query, query->board);
-    web_command(query, "LB.QUANTILE");
-    web_word(query, query->board);
+    web_command(query, "LB.INFO $board");
+    web_command(query, "LB.QUANTILE $board");
     for (unsigned i = 0; i < QUANTILES; i++) {
-        web_word_text(query, quantiles[i]);
+        web_word(query, bytes_from_text(quantiles[i]));
     }
-    web_words_of_data(query);
+    web_words(query, "$data");
     if (query->round == 0 || !has_ends) {
         return true;
     }
-    web_command(query, "LB.HIST");
-    web_word(query, query->board);
+    web_command(query, "LB.HIST $board");
     for (int64_t i = bins.count > 1 ? 1 : 0; i < bins.count; i++) {
         char text[DECIMAL_TEXT_MAX];
         size_t size = web_spread_print_units(bins.edges[i], bins.scale, text);
@@ -294,19 +291,13 @@ static bool web_spread_ask_archives(struct web_query *query) {
         return false;
     }
     if (query->round == 0) {
-        web_command(query, "LB.INFO");
-        web_word(query, query->board);
+        web_command(query, "LB.INFO $board");
         return true;
     }
     while (at.at < at.end) {
         struct bytes name = value_next(&at).text;
-        web_command(query, "LB.INFO");
-        web_word(query, name);
-        web_command(query, "LB.RANGE");
-        web_word(query, name);
-        web_word_text(query, "0");
-        web_word_integer(query, query->count - 1);
-        web_words_of_data(query);
+        web_command(query, "LB.INFO $", name);
+        web_command(query, "LB.RANGE $ 0 # $data", name, query->count - 1);
     }
     return true;
 }

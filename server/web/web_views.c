@@ -9,10 +9,11 @@
  * not begun. */
 #include <stdio.h>
 
+#include "codec/list.h"
 #include "server/web/web_parts.h"
 
 struct web_view {
-    struct web_view *next;
+    struct web_view *next, *previous;
     struct web_request *first; /* its viewers */
     struct web_query *query;
     char *target; /* as sent: who asks the same sends the same */
@@ -35,11 +36,7 @@ static bool web_views_is_same(const struct web_view *view, const struct web_quer
 }
 
 static void web_views_destroy_view(struct web *web, struct web_view *view) {
-    struct web_view **at = &web->views.first;
-    while (*at != view) {
-        at = &(*at)->next;
-    }
-    *at = view->next;
+    LIST_PART(web->views.first, view);
     web->views.count--;
     web_give_memory(web, view->counted);
     web_query_leave(view->query);
@@ -172,8 +169,7 @@ static struct web_view *web_views_create_view(struct web *web, const char *targe
     query->is_view = true;
     query->owner = view;
     query->done = web_views_view_is_answered;
-    view->next = web->views.first;
-    web->views.first = view;
+    LIST_JOIN(web->views.first, view);
     web->views.count++;
     return view;
 }
@@ -200,11 +196,7 @@ void web_views_add(struct web *web, struct web_request *request, struct web_quer
         return;
     }
     request->view = view;
-    request->next = view->first;
-    if (view->first != NULL) {
-        view->first->previous = request;
-    }
-    view->first = request;
+    LIST_JOIN(view->first, request);
     int64_t now_ms = http_server_now(web->http);
     web_views_send_to(view, request, now_ms);
     web_views_look(web, view, now_ms);
@@ -216,14 +208,7 @@ void web_views_leave(struct web *web, struct web_request *request) {
         return;
     }
     request->view = NULL;
-    if (request->previous != NULL) {
-        request->previous->next = request->next;
-    } else {
-        view->first = request->next;
-    }
-    if (request->next != NULL) {
-        request->next->previous = request->previous;
-    }
+    LIST_PART(view->first, request);
     if (view->first == NULL) {
         web_views_destroy_view(web, view);
     }

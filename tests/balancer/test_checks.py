@@ -111,15 +111,14 @@ class Others(unittest.TestCase):
         server.stop()
 
     def test_the_header_comes_before_the_handshake_of_tls(self):
-        files = parts.directory()
+        files = parts.new_directory()
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
                         "-nodes", "-subj", "/CN=localhost", "-days", "1", "-keyout", files / "key", "-out",
                         files / "certificate"], check=True, capture_output=True)
-        with parts.hold_port() as held:
-            port = held.getsockname()[1]
-            server = parts.Server(*PROXIED, "--tls-port", str(port), "--tls-cert-file",
-                                  files / "certificate", "--tls-key-file", files / "key",
-                                  "--tls-auth-clients", "no", "--protected-mode", "no")
+        port = parts.hold_port()
+        server = parts.Server(*PROXIED, "--tls-port", port, "--tls-cert-file", files / "certificate",
+                              "--tls-key-file", files / "key", "--tls-auth-clients", "no", "--protected-mode",
+                              "no")
         context = ssl.create_default_context(cafile=files / "certificate")
         connection = socket.create_connection(("127.0.0.1", port), parts.LIMIT_S)
         connection.sendall(b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 6379\r\n")

@@ -27,7 +27,7 @@ class Page(unittest.TestCase):
             self.assertIn(block, text)
 
     def start(self, block):
-        path = parts.directory() / "leaderboard.conf"
+        path = parts.new_directory() / "leaderboard.conf"
         path.write_text(block)
         return parts.Server(config=path, bind=None)
 
@@ -38,7 +38,7 @@ class Page(unittest.TestCase):
     def test_its_transcripts_are_replayed(self):
         server = self.start(blocks("conf")[0])
         haproxy = parts.Haproxy(server)
-        tools = parts.directory()
+        tools = parts.new_directory()
         (tools / "leaderboard-server").symlink_to(parts.PROGRAM)
         environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
         for block in blocks("console"):

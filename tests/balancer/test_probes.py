@@ -46,7 +46,7 @@ def secret(name):
     """A file of the Secret, made as the first lines of the Statefulset say, and the volume that it is mounted as."""
     literal = re.search(rf'--from-literal={re.escape(name)}="(.*)"',
                         (KUBERNETES / "statefulset.yaml").read_text()).group(1)
-    path = parts.directory() / name
+    path = parts.new_directory() / name
     path.write_text(literal.replace("$password", PASSWORD))
     return path
 
@@ -89,7 +89,7 @@ class Probes(unittest.TestCase):
     def start(self, config):
         text = re.sub(r"^(bind|port|dir) .*\n", "", config, flags=re.M)
         text = re.sub(r"{{.*}}", PASSWORD, text)
-        path = parts.directory() / "leaderboard.conf"
+        path = parts.new_directory() / "leaderboard.conf"
         path.write_text(text)
         # In front of the words that every server here is started with.
         return parts.Server(config=path, password=PASSWORD)

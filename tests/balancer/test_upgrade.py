@@ -9,7 +9,7 @@ import parts
 
 class Rolling(unittest.TestCase):
     def start(self, text):
-        path = parts.directory() / "leaderboard.conf"
+        path = parts.new_directory() / "leaderboard.conf"
         path.write_text(text)
         server = parts.Server(config=path)
         self.addCleanup(server.stop)

@@ -12,9 +12,9 @@ static bool parses(const char *text) {
 }
 
 static void address_of(const char *text, uint8_t *address) {
-    uint8_t v4[4];
-    if (inet_pton(AF_INET, text, v4) == 1) {
-        subnet_map_v4(v4, address);
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+        assert_true(subnet_take_address((const struct sockaddr *)&v4, address));
     } else {
         assert_int_equal(inet_pton(AF_INET6, text, address), 1);
     }

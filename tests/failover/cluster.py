@@ -7,7 +7,8 @@ from pathlib import Path
 
 import history
 import nodes
-from network import Network, end_with_parent
+from network import Network
+from process import end_with_the_test, wait_until
 
 HOSTS = {"n1": 1, "n2": 2, "n3": 3, "s1": 11, "s2": 12, "s3": 13, "proxy": 20, "clients": 30}
 HERE = Path(__file__).resolve().parent
@@ -37,7 +38,7 @@ class Clients:
         with open(log, "ab") as errors:
             self.process = subprocess.Popen(network.on("clients", words), stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=errors, text=True,
-                                            preexec_fn=end_with_parent)
+                                            preexec_fn=end_with_the_test)
         self.lines, self.stopped = [], threading.Event()
         threading.Thread(target=self.gather, daemon=True).start()
 
@@ -59,16 +60,6 @@ class Clients:
         self.stopped.clear()
         lines, self.lines = self.lines, []
         return [history.parse(line) for line in lines]
-
-
-def wait_until(claim, limit_s, what):
-    """What the claim gives, once it gives something."""
-    give_up_at = time.monotonic() + limit_s
-    while not (found := claim()):
-        if time.monotonic() > give_up_at:
-            raise Trouble(f"not within {limit_s} s: {what()}")
-        time.sleep(0.05)
-    return found
 
 
 class Cluster:
@@ -97,8 +88,8 @@ class Cluster:
         for node in self.nodes:
             node.configure(None if node is self.nodes[0] else self.nodes[0])
             node.start()
-        wait_until(lambda: self.check_crashes() or all(node.info() for node in self.nodes), START_LIMIT_S,
-                   lambda: "the servers' start: " + self.state())
+        wait_until(lambda: self.check_crashes() or all(node.info() for node in self.nodes),
+                   lambda: "the servers' start: " + self.state(), START_LIMIT_S)
         self.preload(self.nodes[0])
         for sentinel in self.sentinels:
             sentinel.start()
@@ -108,7 +99,7 @@ class Cluster:
     def preload(self, master):
         """Something to copy for a replica that begins anew."""
         step = 1000
-        wait_until(lambda: self.is_open(master), START_LIMIT_S, lambda: "the first write: " + self.state())
+        wait_until(lambda: self.is_open(master), lambda: "the first write: " + self.state(), START_LIMIT_S)
         master.ask_all([("ZADD", "ballast", *(word for i in range(first, first + step)
                                               for word in (i, self.randomness.randbytes(12))))
                         for first in range(0, PRELOADED, step)], 30)
@@ -216,8 +207,8 @@ class Cluster:
             [replica["flags"] for replica in replicas] == ["slave"] * 2
 
     def wait_healed(self):
-        wait_until(lambda: self.check_crashes() or self.is_whole(), HEAL_LIMIT_S,
-                   lambda: "all is well: " + self.state())
+        wait_until(lambda: self.check_crashes() or self.is_whole(),
+                   lambda: "all is well: " + self.state(), HEAL_LIMIT_S, step_s=0.05, passing=())
 
     def state(self):
         """For people, when something went wrong."""

@@ -313,7 +313,7 @@ WEIGHTS = {
     kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3,
     pause_briefly: 1, unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_among_readers: 2,
     cut_at_random: 2, switch_over: 3, coordinate: 1, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
-SHORT = (kill, cut_both, pause)
+SHORT = (kill, cut_both)
 # Nothing happens beside these, and nothing may be lost with any promise. A write that was done and not answered is a
 # fault, too: it is done once more when its client tries again.
 PLANNED = (coordinate,)

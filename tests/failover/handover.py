@@ -4,11 +4,13 @@ must not be: a client that is told nothing writes again, and then it counts twic
 
     handover.py [--rounds N] [--seed N]         the server is $LEADERBOARD_SERVER"""
 import argparse
+import os
 import random
 import sys
 import time
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
 
 import loopback
 import resp

@@ -11,9 +11,9 @@ import random
 import signal
 import sys
 import time
-from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "support"))
 
 import loopback
 
@@ -51,7 +51,6 @@ def compare(rounds, seed):
 
 
 def main():
-    os.environ["PATH"] = f"{Path(os.environ['LEADERBOARD_SERVER']).parent / 'peers'}:{os.environ['PATH']}"
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)

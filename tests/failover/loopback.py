@@ -1,68 +1,27 @@
 """Servers on this machine's loopback, without the namespaces of cluster.py, and who writes to them."""
-import os
-import random
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 import threading
-import time
 from contextlib import contextmanager
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "torture"))
-
+import process
 import resp
-from network import end_with_parent
-
-LIMIT_S = 60
+from process import LIMIT_S, wait_until  # noqa: F401
 
 
-def hold_port():
-    """A socket bound to a port that nobody has, below those that the system gives to clients. While it is held,
-    a server may bind it, too."""
-    while True:
-        held = socket.socket()
-        try:
-            held.bind(("127.0.0.1", random.SystemRandom().randint(20000, 32000)))
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            return held
-        except OSError:
-            held.close()
-
-
-def wait_until(claim, what, limit_s=LIMIT_S):
-    give_up_at = time.monotonic() + limit_s
-    while not claim():
-        if time.monotonic() > give_up_at:
-            raise AssertionError(f"not within {limit_s} s: {what}")
-        time.sleep(0.005)
-
-
-class Server:
+class Server(process.Server):
     """name: "leaderboard" ($LEADERBOARD_SERVER) or "redis"."""
 
-    def __init__(self, name, directory, *words):
-        program = os.environ["LEADERBOARD_SERVER"] if name == "leaderboard" else "redis-server"
-        threads = os.environ.get("LEADERBOARD_TEST_IO_THREADS")
-        words += ("--io-threads", threads) if threads else ()
-        words += ("--repl-diskless-sync-delay", "0") if name == "redis" else ()
-        self.held = hold_port()
-        self.port = self.held.getsockname()[1]
-        directory.mkdir()
-        self.log = directory / "log"
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [program, "--port", str(self.port), "--dir", str(directory), "--save", "", *words],
-                cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=end_with_parent)
+    def __init__(self, name, *words):
+        if name == "redis":
+            super().__init__("--repl-diskless-sync-delay", "0", *words, program=process.PEERS / "redis-server",
+                             is_started=False)
+        else:
+            super().__init__(*words, is_started=False)
+        self.spawn()
 
     def ask(self, *words):
         """None: it does not answer."""
         try:
-            with resp.Client(self.port) as client:
-                return client.ask(*words)
+            return super().ask(*words)
         except OSError:
             return None
 
@@ -74,21 +33,15 @@ class Server:
     def takes_writes(self):
         return isinstance(self.ask("ZADD", "begin", 1, "begin"), int)
 
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.held.close()
-
 
 @contextmanager
 def servers(name, count, *words):
     """A master and replicas of it, which are being sent what is written."""
-    work = Path(tempfile.mkdtemp(prefix="failover-loopback-"))
     nodes = []
     try:
         for number in range(count):
             following = ("--replicaof", "127.0.0.1", str(nodes[0].port)) if number else ()
-            nodes.append(Server(name, work / str(number), *words, *following))
+            nodes.append(Server(name, *words, *following))
         for node in nodes[1:]:
             wait_until(lambda node=node: node.has("master_link_status:up"), "a replica")
         # A Redis says so before it is sent anything.
@@ -98,12 +51,12 @@ def servers(name, count, *words):
         yield nodes
     except AssertionError:
         for node in nodes:
-            print(f"---- {node.port}\n" + "\n".join(node.log.read_text().splitlines()[-20:]), flush=True)
+            print(f"---- {node.port}\n{node.told()}", flush=True)
         raise
     finally:
         for node in nodes:
-            node.end()
-        shutil.rmtree(work, ignore_errors=True)
+            node.kill()
+            process.let_port_go(node.port)
 
 
 class Writer(threading.Thread):

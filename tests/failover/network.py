@@ -5,11 +5,11 @@ several can run side by side with the same addresses, and all its processes end 
 
 A cut from one host to another is an entry in the first one's table of neighbours: the frames go to an
 address that nobody has, silently, as on a broken line. That needs no filter of the kernel."""
-import ctypes
 import os
-import signal
 import subprocess
 import sys
+
+from process import end_with_the_test
 
 PREFIX = "10.0.0."  # as in deploy/sentinel.conf and deploy/haproxy-sentinel.cfg
 NOBODY = "02:00:00:00:00:fe"
@@ -18,7 +18,6 @@ INSIDE = "LEADERBOARD_FAILOVER_INSIDE"
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 if os.getuid() != 0:
     UNSHARE += ["--user", "--map-root-user"]
-LIBC = ctypes.CDLL(None)
 
 
 def ip(*words):
@@ -40,11 +39,7 @@ def why_not():
 def spawn_inside(words, **how):
     """This program once more, with these arguments, in namespaces of its own."""
     return subprocess.Popen([*UNSHARE, sys.executable, sys.argv[0], *words],
-                            env={**os.environ, INSIDE: "1"}, preexec_fn=end_with_parent, **how)
-
-
-def end_with_parent():
-    LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+                            env={**os.environ, INSIDE: "1"}, preexec_fn=end_with_the_test, **how)
 
 
 def is_inside():

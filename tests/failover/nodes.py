@@ -11,9 +11,8 @@ import uuid
 from pathlib import Path
 
 import resp
-from network import end_with_parent
+from process import ROOT, end_with_the_test
 
-ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 PORT, SENTINEL_PORT = 6379, 26379
 MASTER_NAME = "leaderboard"
@@ -58,7 +57,7 @@ class Process:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.network.on(self.host, command), cwd=self.directory, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, preexec_fn=end_with_parent,
+                stdout=log, stderr=log, preexec_fn=end_with_the_test,
                 env={**os.environ, "CLOCK_STEP_FILE": str(self.step_file),
                      "LD_PRELOAD": str(self.library), **environment})
 

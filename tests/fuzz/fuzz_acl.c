@@ -29,13 +29,11 @@ static struct acl_user *make_user(struct bytes text, char separator) {
     struct bytes words[WORDS_MAX];
     struct bytes failed;
     struct buffer joined;
-    bool is_open;
     uint32_t count = split(text, separator, words);
     struct acl_user *user = acl_user_create(BYTES("u"), false);
     CHECK(user != NULL);
     buffer_init(&joined, 0);
-    enum acl_status status =
-        acl_rules_apply_all(user, words, count, false, &joined, &failed, &is_open);
+    enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
     CHECK(status == ACL_OK || (failed.at != NULL && acl_status_text(status)[0] != '\0'));
     buffer_deinit(&joined);
     if (status != ACL_OK) {

@@ -643,7 +643,7 @@ static void step(struct run *run) {
 }
 
 TEST(random_rules_permit_the_same_as_in_redis) {
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? STEPS_SHORT : STEPS_LONG;
+    int steps = is_short_run() ? STEPS_SHORT : STEPS_LONG;
     static struct run run;
     run = (struct run){.random = random_begin("acl")};
     for (int side = 0; side < SIDES; side++) {

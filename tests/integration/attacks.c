@@ -55,10 +55,6 @@ static int disconnect_witness(void **state) {
     return 0;
 }
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static void fill_board(void) {
     struct text request = {.at = NULL};
     text_format(&request, "*%d\r\n$4\r\nZADD\r\n$1\r\nb\r\n", 2 + 2 * BOARD_SIZE);
@@ -428,7 +424,7 @@ TEST(a_crowd_that_is_killed_in_the_middle_of_requests_leaves_nothing_behind) {
     struct killer killers[KILLERS];
     struct figures figures[TENTHS + 1];
     uint64_t seed = random_begin("crowd").state;
-    unsigned count = is_short() ? KILLED_SHORT : KILLED;
+    unsigned count = is_short_run() ? KILLED_SHORT : KILLED;
     assert_true(process_start(&crowded, &options));
     struct wire client = wire_open(process_connect_unix(&crowded));
     wire_wait_info(&client, "connected_clients", 1);
@@ -486,7 +482,7 @@ IN_TURN(clients_that_die_while_answered_leave_nothing_behind) {
 IN_TURN(thousands_of_idle_clients_leave_the_others_alone) {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
-    size_t count = is_short() ? IDLE_CLIENTS_SHORT : IDLE_CLIENTS;
+    size_t count = is_short_run() ? IDLE_CLIENTS_SHORT : IDLE_CLIENTS;
     if (files.rlim_cur != RLIM_INFINITY && files.rlim_cur < count + 200) {
         count = (size_t)files.rlim_cur - 200;
     }

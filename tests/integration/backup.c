@@ -26,10 +26,6 @@ static struct wire wire;
 static struct random numbers;
 static bool is_killed;
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static const char *backup_path(void) {
     return directory_join(directory, "boards.backup");
 }
@@ -196,7 +192,7 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
     char error[DISK_ERROR_MAX];
     pid_t writer = start_writer();
     assert_true(settings_init(&settings));
-    for (int i = 0; i < (is_short() ? 2 : 20); i++) {
+    for (int i = 0; i < (is_short_run() ? 2 : 20); i++) {
         uint64_t time_us;
         struct scores scores = {{0}};
         while (wire_ask_integer(&wire, "ZCARD two") < 100) {}
@@ -218,7 +214,7 @@ IN_FIXTURE(a_backup_has_whole_transactions_only) {
 
 IN_FIXTURE(a_backup_that_is_killed_leaves_no_file_and_a_server_that_goes_on) {
     uint32_t killed = 0;
-    for (int i = 0; i < (is_short() ? 8 : 100); i++) {
+    for (int i = 0; i < (is_short_run() ? 8 : 100); i++) {
         forget_backup();
         pid_t tool = start_tool(server.socket_path, 0);
         usleep((useconds_t)random_below(&numbers, 60000));
@@ -265,7 +261,7 @@ static pid_t start_cutter(int listener, uint64_t size_max) {
 }
 
 IN_FIXTURE(a_connection_that_is_cut_leaves_no_backup) {
-    for (int i = 0; i < (is_short() ? 4 : 40); i++) {
+    for (int i = 0; i < (is_short_run() ? 4 : 40); i++) {
         struct sockaddr_storage bound;
         socklen_t length = sizeof bound;
         int listener = socket(AF_INET, SOCK_STREAM, 0);

@@ -224,7 +224,7 @@ static void wait_until_alone(struct wire *witness) {
 }
 
 TEST(a_server_outlives_whatever_its_clients_do) {
-    int actions = getenv("LEADERBOARD_TEST_SHORT") ? ACTIONS_SHORT : ACTIONS;
+    int actions = is_short_run() ? ACTIONS_SHORT : ACTIONS;
     chance = random_begin("chaos");
     struct wire witness = wire_open(process_connect_tcp(&server));
     wait_until_alone(&witness);

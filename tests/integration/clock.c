@@ -372,7 +372,7 @@ static void step_and_compare(struct wire *master, struct wire *replica, int64_t 
 TEST(a_step_of_the_clock_shifts_durations_on_the_master_its_replica_and_in_its_files) {
     enum { BELIEVED_S = 62 };
     skip_where_it_cannot_be_tried();
-    bool is_short = getenv("LEADERBOARD_TEST_SHORT") != NULL;
+    bool is_short = is_short_run();
     struct process master, replica;
     char directory[DIRECTORY_PATH_MAX];
     directory_make(directory);

@@ -1349,7 +1349,7 @@ static uint64_t commands_wanted(int argc, char **argv) {
     if (given != NULL) {
         return strtoull(given, NULL, 10);
     }
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL ? COMMANDS_SHORT : COMMANDS_DEFAULT;
+    return is_short_run() ? COMMANDS_SHORT : COMMANDS_DEFAULT;
 }
 
 static uint64_t wanted;
@@ -1427,7 +1427,7 @@ TEST(both_servers_read_patterns_alike) {
     side_start(&run.ours, "ours", NULL);
     side_start(&run.theirs, "redis", &(struct process_options){.program = process_redis_program()});
     make_pattern_keys(g);
-    int patterns = getenv("LEADERBOARD_TEST_SHORT") != NULL ? PATTERNS_SHORT : PATTERNS;
+    int patterns = is_short_run() ? PATTERNS_SHORT : PATTERNS;
     uint64_t found = 0;
     for (int i = 0; i < patterns; i++) {
         struct text request = {.at = NULL};

@@ -233,7 +233,7 @@ TEST(a_daemon_writes_its_pid_and_takes_it_away) {
 
 /* What fills the big board, and the answers to it. */
 static void write_big_board(struct text *request, struct text *replies) {
-    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? BIG_BOARD_SHORT : BIG_BOARD;
+    uint32_t count = is_short_run() ? BIG_BOARD_SHORT : BIG_BOARD;
     for (uint32_t i = 0; i < count; i++) {
         if (i % MEMBERS_PER_COMMAND == 0) {
             text_format(request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n", 2 + 2 * MEMBERS_PER_COMMAND);

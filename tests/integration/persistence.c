@@ -397,7 +397,7 @@ IN_FIXTURE(save_points_write_snapshots_by_themselves) {
 /* ---- loading ---- */
 
 static int long_board(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") ? LONG_BOARD_SHORT : LONG_BOARD;
+    return is_short_run() ? LONG_BOARD_SHORT : LONG_BOARD;
 }
 
 /* The health check of docs/durability.md, behind redis-cli. */
@@ -590,7 +590,7 @@ static int wait_for_winner(bool is_one) {
 
 static void compete(const char *const *words) {
     enum { ROUNDS = 30, ROUNDS_SHORT = 5 };
-    int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? ROUNDS_SHORT : ROUNDS;
+    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
     int winner = -1;
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < RIVALS; i++) {

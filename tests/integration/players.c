@@ -19,7 +19,7 @@ static void start(struct process *server, const char *directory, struct wire *wi
 }
 
 static int board_count(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL ? BOARDS_SHORT : BOARDS;
+    return is_short_run() ? BOARDS_SHORT : BOARDS;
 }
 
 static void fill(struct wire *wire) {

@@ -131,7 +131,7 @@ static void random_step(struct stage *stage, struct random *random) {
 static void compare_at_random(const char *config, const char *name) {
     struct stage stage;
     struct random random = random_begin(name);
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1500 : 30000;
+    int steps = is_short_run() ? 1500 : 30000;
     stage_begin(&stage, 5, config);
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < 2; i++) {
@@ -221,7 +221,7 @@ TEST(random_commands_cause_the_events_that_redis_sends) {
     static const char *const classes[] = {"KEA", "KEAn", "KEzn", "Kg", "Ez", "An", "KE", "KExg"};
     struct stage stage;
     struct random random = random_begin(__func__);
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 2500 : 60000;
+    int steps = is_short_run() ? 2500 : 60000;
     uint64_t score = 1;
     size_t received = 0;
     stage_begin(&stage, 3, "layout l FIELD score 64 SIGNED\nboard * l\n");

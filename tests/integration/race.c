@@ -443,7 +443,7 @@ static int stop_server(void **state) {
 
 int main(int argc, char **argv) {
     const char *given = argc > 1 ? argv[1] : getenv("LEADERBOARD_RACE_COMMANDS");
-    uint64_t commands = getenv("LEADERBOARD_TEST_SHORT") ? COMMANDS_SHORT : COMMANDS_DEFAULT;
+    uint64_t commands = is_short_run() ? COMMANDS_SHORT : COMMANDS_DEFAULT;
     commands_per_client = (given ? strtoull(given, NULL, 10) : commands) / CLIENTS;
     seed = random_begin("race").state;
     return test_run(start_server, stop_server);

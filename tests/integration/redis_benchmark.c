@@ -41,7 +41,7 @@ static int run_benchmark(const char *words) {
 }
 
 static const char *requests(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") ? "-n 10000" : "-n 100000";
+    return is_short_run() ? "-n 10000" : "-n 100000";
 }
 
 static void check_benchmark(const char *words, int figures) {

@@ -22,11 +22,11 @@ enum {
     WAIT_LIMIT_MS = 60000,
     NODES = 3,
     COMMANDS = 3000,
-    COMMANDS_SHORT = 800,
+    COMMANDS_SHORT = 500,
     LARGE = 300000,
     LARGE_SHORT = 60000,
     ROUNDS = 30,
-    ROUNDS_SHORT = 6,
+    ROUNDS_SHORT = 3,
     WORDS_MAX = 24,
 };
 
@@ -502,7 +502,7 @@ IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on
         assert_true(process_now_ms() < give_up_at);
         process_sleep_ms(5);
     }
-    for (int i = 0; i < (is_short_run() ? 30 : 150); i++) { /* longer than repl-timeout */
+    for (int i = 0; i < (is_short_run() ? 10 : 150); i++) { /* longer than repl-timeout */
         assert_true(wire_info(&REPLICA->wire, "aof_buffer_length") < 70 * MEBIBYTE);
         process_sleep_ms(100);
     }

@@ -14,9 +14,10 @@
 #include "tests/support/nodes.h"
 #include "tests/support/random.h"
 
-enum {
-    LARGE = 600000, /* their groups are more than a tick may hand to the disk */
-};
+/* Their groups are more than a tick may hand to the disk. */
+static int large(void) {
+    return is_short_run() ? 150000 : 600000;
+}
 
 static struct node master, replica, third;
 
@@ -129,10 +130,10 @@ IN_FIXTURE(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 
 /* ---- groups that are applied in part ---- */
 
-/* A command that changes LARGE members is applied on the replica in many steps: returns in the middle of them. */
+/* A command that changes large() members is applied on the replica in many steps: returns in the middle of them. */
 static void begin_long_change(void) {
     begin_pair();
-    node_fill(&master, "all", LARGE);
+    node_fill(&master, "all", large());
     node_wait_synced(&replica, &master);
     wire_send_text(&master.wire, "ZUNIONSTORE sum 1 all\r\n");
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
@@ -144,10 +145,10 @@ static void begin_long_change(void) {
 /* All of it, in memory and on disk. */
 static void check_whole(void) {
     wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
     node_end(&replica, SIGTERM);
     node_start(&replica, with_journal);
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
 }
 
 IN_FIXTURE(a_replica_that_is_promoted_in_the_middle_of_a_group_has_it_whole) {
@@ -168,7 +169,7 @@ IN_FIXTURE(a_link_that_is_lost_in_the_middle_of_a_group_leaves_it_whole) {
 IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) {
     begin_long_change();
     wire_check(&replica.wire, "CLIENT KILL TYPE master", ":1");
-    wire_expect(&master.wire, ":600000\r\n");
+    wire_expect(&master.wire, formatted(":%d\r\n", large()));
     node_wait_synced(&replica, &master);
     assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
     check_whole();
@@ -177,15 +178,15 @@ IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) 
 IN_FIXTURE(a_change_that_is_too_long_to_be_held_comes_as_a_copy) {
     const char *const words[] = {"--appendonly", "yes", "--client-query-buffer-limit", "1mb", NULL};
     node_start(&master, with_journal);
-    node_fill(&master, "all", LARGE / 3);
+    node_fill(&master, "all", large());
     node_start(&replica, words);
     node_follow(&replica, &master);
     node_wait_synced(&replica, &master);
     assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
-    assert_int_equal(wire_ask_integer(&master.wire, "ZUNIONSTORE sum 1 all"), LARGE / 3);
+    assert_int_equal(wire_ask_integer(&master.wire, "ZUNIONSTORE sum 1 all"), large());
     node_wait_synced(&replica, &master);
     assert_int_equal(wire_info(&master.wire, "sync_full"), 2);
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE / 3);
+    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
     wire_check(&master.wire, "ZADD sum 1 after", ":1"); /* and goes on */
     node_wait_synced(&replica, &master);
     wire_check(&replica.wire, "ZSCORE sum after", "1");
@@ -205,9 +206,9 @@ IN_FIXTURE(who_asks_for_boards_of_a_new_master_waits_and_others_do_not) {
     wire_check_prefix(&replica.wire, "ROLE", "[master ");
     assert_non_null(strstr(wire_ask(&replica.wire, "INFO replication"), "role:master"));
     wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-    wire_expect(&writer, ":1\r\n:600000\r\n");
+    wire_expect(&writer, formatted(":1\r\n:%d\r\n", large()));
     wire_check_prefix(&replica.wire, "CLIENT KILL TYPE normal", ":");
-    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_check(&replica.wire, "ZCARD sum", formatted(":%d", large()));
     wire_close(&writer);
     wire_close(&killed);
     check_whole();
@@ -223,7 +224,7 @@ IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_wh
     bool is_loading =
         strcmp(reply, "[OK -LOADING What was received from the master is being applied]") == 0;
     if (!is_loading) { /* it was over already */
-        assert_string_equal(reply, "[OK :600000]");
+        assert_string_equal(reply, formatted("[OK :%d]", large()));
     }
     check_whole();
 }
@@ -234,7 +235,7 @@ IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
     const char *command = formatted("REPLICAOF 127.0.0.1 %u", master.port);
     wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
     wire_check(&replica.wire, command, "OK");
-    wire_expect(&master.wire, ":600000\r\n");
+    wire_expect(&master.wire, formatted(":%d\r\n", large()));
     node_wait_synced(&replica, &master);
     assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
     check_whole();
@@ -242,20 +243,20 @@ IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
 
 IN_FIXTURE(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
     begin_long_change();
-    wire_expect(&master.wire, ":600000\r\n");
+    wire_expect(&master.wire, formatted(":%d\r\n", large()));
     wire_check(&master.wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port),
                "OK");
     node_wait_up(&master);
-    wire_check(&replica.wire, "ZCARD sum", ":600000");
+    wire_check(&replica.wire, "ZCARD sum", formatted(":%d", large()));
     wire_check(&replica.wire, "ZADD sum 1 after", ":1");
     node_wait_synced(&master, &replica);
-    wire_check(&master.wire, "ZCARD sum", ":600001");
+    wire_check(&master.wire, "ZCARD sum", formatted(":%d", large() + 1));
     assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
 }
 
 IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
     static const char *const ends[] = {"SHUTDOWN NOW\r\n", "SHUTDOWN\r\n"};
-    for (int i = 0; i < (getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1 : 2); i++) {
+    for (int i = 0; i < (is_short_run() ? 1 : 2); i++) {
         begin_long_change();
         wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
         wire_send_text(&replica.wire, ends[i]);
@@ -263,7 +264,7 @@ IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
         wire_close(&replica.wire);
         replica.is_running = false;
         node_start(&replica, with_journal);
-        assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), LARGE);
+        assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
         node_end(&replica, SIGTERM);
         node_end(&master, SIGTERM);
         directory_remove(replica.directory);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
@@ -120,7 +121,11 @@ TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
     snprintf(file_setting, sizeof file_setting, "FAKETIME_TIMESTAMP_FILE=%s", file_name);
     const char *environment[] = {preload, file_setting, "FAKETIME_NO_CACHE=1",
                                  "FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
-    struct process_options options = {.environment = environment};
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
+    const char *arguments[] = {"--appendonly", "yes", NULL};
+    struct process_options options = {
+        .environment = environment, .arguments = arguments, .directory = directory};
     struct process stepped;
     set_clock(file_name, "+0");
     assert_true(process_start(&stepped, &options));
@@ -144,9 +149,25 @@ TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
     wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v u t]");
     wire_check(&client, "ZRANGE b 0 -1", "[t u v w x y z]");
 
+    /* Set back while it is down, after a kill; once its journal is all there is, once a base is. */
+    for (int i = 0; i < 2; i++) {
+        process_signal(&stepped, SIGKILL);
+        assert_true(process_wait(&stepped, PROCESS_STOP_LIMIT_MS));
+        wire_close(&client);
+        process_stop(&stepped);
+        set_clock(file_name, "-3600");
+        assert_true(process_start(&stepped, &options));
+        client = wire_open(process_connect_tcp(&stepped));
+        wire_wait_loaded(&client);
+        wire_check(&client, formatted("ZADD b 10 %c", i == 0 ? 's' : 'r'), ":1");
+        wire_check(&client, "SAVE", "OK");
+    }
+    wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v u t s r]");
+
     wire_close(&client);
     unlink(file_name);
     assert_int_equal(process_stop(&stepped), 0);
+    directory_remove(directory);
 }
 
 /* ---- many ---- */
@@ -168,7 +189,7 @@ static void check_page(uint32_t first, uint32_t count) {
 /* The first half comes hundreds a command, the second one a command: both ways are taken. */
 IN_TURN(a_million_members_at_one_score_keep_arrival_order) {
     skip_on_redis();
-    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? MEMBERS_SHORT : MEMBERS_LONG;
+    uint32_t count = is_short_run() ? MEMBERS_SHORT : MEMBERS_LONG;
     struct text pipeline = {.at = NULL};
     struct text replies = {.at = NULL};
     for (uint32_t i = 0; i < count; i++) {

@@ -35,10 +35,6 @@ static struct process server, redis;
 static struct wire witness;
 static uint64_t steps;
 
-static bool is_short(void) {
-    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
-}
-
 static int start_servers(void **state) {
     (void)state;
     /* What a vote makes of a key today, and its points alone; the end is a month ahead. */
@@ -416,7 +412,7 @@ static bool try_increment(redisContext *context, bool *is_done) {
 
 static bool increment(redisContext *context, int racer) {
     (void)racer;
-    for (int wins = 0; wins < (is_short() ? WINS_SHORT : WINS);) {
+    for (int wins = 0; wins < (is_short_run() ? WINS_SHORT : WINS);) {
         bool is_done = false;
         if (!try_increment(context, &is_done)) {
             return false;
@@ -427,7 +423,7 @@ static bool increment(redisContext *context, int racer) {
 }
 
 IN_TURN(racing_read_and_write_under_watch_loses_no_increment) {
-    const char *expected = formatted("%d", RACERS * (is_short() ? WINS_SHORT : WINS));
+    const char *expected = formatted("%d", RACERS * (is_short_run() ? WINS_SHORT : WINS));
     assert_true(race(RACERS, increment));
     wire_check(&witness, "ZSCORE counter n", expected);
 }
@@ -435,7 +431,7 @@ IN_TURN(racing_read_and_write_under_watch_loses_no_increment) {
 /* Two boards change together, while others look at both. */
 static bool move_points(redisContext *context, int racer) {
     char text[64];
-    for (int i = 0; i < (is_short() ? WINS_SHORT : WINS); i++) {
+    for (int i = 0; i < (is_short_run() ? WINS_SHORT : WINS); i++) {
         redisAppendCommand(context, "MULTI");
         redisAppendCommand(context, "ZINCRBY from -1 purse");
         redisAppendCommand(context, "ZINCRBY to 1 purse");
@@ -475,7 +471,7 @@ static bool vote_packed(redisContext *context, int racer) {
     const long long end_ms = (long long)time(NULL) * 1000 + 30LL * 86400 * 1000;
     char text[64];
     long long votes = 0;
-    for (int vote = 0; vote < (is_short() ? VOTES_SHORT : VOTES); vote++) {
+    for (int vote = 0; vote < (is_short_run() ? VOTES_SHORT : VOTES); vote++) {
         bool is_done = false;
         for (int i = 0; i < TRIES && !is_done; i++) {
             if (!ask(context, text, sizeof text, "WATCH packed:poll") ||
@@ -507,7 +503,7 @@ IN_TURN(the_loop_of_watch_and_fifteen_tries_works_unchanged) {
     for (int i = 0; i < RACERS; i++) {
         told += strtoull(wire_ask(&witness, formatted("ZSCORE told voter:%d", i)), NULL, 10);
     }
-    int asked = RACERS * (is_short() ? VOTES_SHORT : VOTES);
+    int asked = RACERS * (is_short_run() ? VOTES_SHORT : VOTES);
     printf("%d votes asked for, %llu given: the others had no luck in %d tries\n", asked, told,
            TRIES);
     assert_true(told > 0);
@@ -517,7 +513,7 @@ IN_TURN(the_loop_of_watch_and_fifteen_tries_works_unchanged) {
 
 static bool vote_points(redisContext *context, int racer) {
     char text[64];
-    for (int vote = 0; vote < (is_short() ? VOTES_SHORT : VOTES); vote++) {
+    for (int vote = 0; vote < (is_short_run() ? VOTES_SHORT : VOTES); vote++) {
         if (!ask(context, text, sizeof text, "ZINCRBY points:poll 1 candidate") ||
             !ask(context, text, sizeof text, "ZINCRBY points:poll 1 voter:%d", racer)) {
             return false;
@@ -527,7 +523,7 @@ static bool vote_points(redisContext *context, int racer) {
 }
 
 IN_TURN(zincrby_alone_needs_neither_watch_nor_tries) {
-    int votes = is_short() ? VOTES_SHORT : VOTES;
+    int votes = is_short_run() ? VOTES_SHORT : VOTES;
     assert_true(race(RACERS, vote_points));
     wire_check(&witness, "ZSCORE points:poll candidate", formatted("%d", RACERS * votes));
     wire_check(&witness, "ZREVRANK points:poll candidate", ":0");
@@ -630,7 +626,7 @@ IN_TURN(a_client_that_queues_without_end_is_cut_off) {
 }
 
 IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write) {
-    int count = is_short() ? MANY_SHORT : MANY;
+    int count = is_short_run() ? MANY_SHORT : MANY;
     struct text request = {.at = NULL};
     struct wire client = wire_open(process_connect_unix(&server));
     text_format(&request, "*%d\r\n$5\r\nWATCH\r\n", count);
@@ -658,7 +654,7 @@ IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write) {
 }
 
 IN_TURN(a_million_commands_are_one_transaction) {
-    int count = is_short() ? MANY_SHORT : MANY;
+    int count = is_short_run() ? MANY_SHORT : MANY;
     struct text request = {.at = NULL};
     struct wire client = wire_open(process_connect_unix(&server));
     struct wire reader = wire_open(process_connect_unix(&server));
@@ -724,7 +720,7 @@ IN_TURN(clients_killed_anywhere_leave_whole_transactions) {
 
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    steps = is_short() ? STEPS_SHORT : STEPS_DEFAULT;
+    steps = is_short_run() ? STEPS_SHORT : STEPS_DEFAULT;
     if (argc > 1) {
         steps = strtoull(argv[1], NULL, 10);
     }

@@ -156,7 +156,7 @@ TEST(a_server_and_its_naive_twin_answer_alike) {
 }
 
 int main(int argc, char **argv) {
-    if (getenv("LEADERBOARD_TEST_SHORT") != NULL) {
+    if (is_short_run()) {
         commands_max = COMMANDS_SHORT;
     }
     if (argc > 1) {

@@ -145,7 +145,7 @@ TEST(random_waiting_is_as_in_redis) {
     enum { CLIENTS = 7, KEYS = 4 };
     struct stage stage;
     struct random random = random_begin(__func__);
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 800 : 20000;
+    int steps = is_short_run() ? 800 : 20000;
     uint64_t score = 1;
     uint64_t served = 0;
     stage_begin(&stage, CLIENTS, "io-threads 2\nappendonly yes\n");
@@ -297,7 +297,7 @@ TEST(what_follows_a_request_that_waits_is_bounded) {
 /* A server that is to end does not wait for those who wait. */
 TEST(ten_thousand_clients_wait_give_up_and_are_served) {
     enum { CLIENTS = 2000, SHORT = 300 }; /* 10,000 descriptors here and there are not everywhere */
-    int count = getenv("LEADERBOARD_TEST_SHORT") != NULL ? SHORT : CLIENTS;
+    int count = is_short_run() ? SHORT : CLIENTS;
     struct process server;
     assert_true(process_start(&server, NULL));
     struct wire bob = wire_open(process_connect_unix(&server));

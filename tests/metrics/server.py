@@ -1,54 +1,28 @@
 """A server with a metrics-port, and HTTP to it."""
 import base64
 import http.client
-import os
 import re
-import shutil
-import signal
 import ssl
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "moving"))
 import redis
-from servers import end_with_the_test, hold_port
 
-PROGRAM = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
-PEERS = Path(PROGRAM).resolve().parent / "peers"
-LIMIT_S = 120
+import process
+from process import LIMIT_S, PEERS, ROOT, hold_port, spawn, wait_until  # noqa: F401
 
 
-class Server:
-    def __init__(self, *arguments, directory=None, tls=None, wait=True):
-        self.held = [hold_port(), hold_port()]
-        self.port, self.metrics_port = (held.getsockname()[1] for held in self.held)
-        self.own_directory = None if directory else tempfile.mkdtemp(prefix="leaderboard-metrics-")
-        self.directory = directory or self.own_directory
-        self.log = Path(self.directory) / "log"
-        self.tls = tls
-        words = ["--port", self.port, "--bind", "127.0.0.1", "--metrics-port", self.metrics_port,
-                 "--save", "", "--dir", self.directory, *arguments]
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([PROGRAM, *map(str, words)], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, preexec_fn=end_with_the_test)
-        if wait:
-            self.wait(lambda: self.client().ping())
+class Server(process.Server):
+    def __init__(self, *arguments, tls=None, wait=True, **options):
+        self.metrics_port, self.tls = hold_port(), tls
+        super().__init__("--metrics-port", self.metrics_port, *arguments, is_started=wait, **options)
+        if not wait:
+            self.spawn()
 
     def wait(self, is_so):
-        give_up_at = time.monotonic() + LIMIT_S
-        while True:
-            try:
-                if is_so():
-                    return
-            except (redis.RedisError, OSError, http.client.HTTPException):
-                pass
-            if time.monotonic() > give_up_at or self.process.poll() is not None:
-                raise AssertionError(f"it does not come to that:\n{self.log.read_text()[-3000:]}")
-            time.sleep(0.02)
+        def claim():
+            self.assert_runs()
+            return is_so()
+        wait_until(claim, self.told, passing=(redis.RedisError, OSError, http.client.HTTPException))
 
     def client(self, **options):
         return redis.Redis(port=self.port, **options)
@@ -79,17 +53,6 @@ class Server:
         status, body, _ = self.get("/metrics", **headers)
         assert status == 200, (status, body)
         return samples(body)
-
-    def stop(self):
-        for held in self.held:
-            held.close()
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(LIMIT_S)
-        text = self.log.read_text()
-        if self.own_directory:
-            shutil.rmtree(self.own_directory, ignore_errors=True)
-        assert status == 0, f"status {status}:\n{text[-3000:]}"
 
 
 def samples(text):

@@ -1,17 +1,14 @@
 """The metrics-port of a real server."""
 import http.client
 import os
-import shutil
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import unittest
 
-from server import PEERS, Server
-
-SHORT = "LEADERBOARD_TEST_SHORT" in os.environ
+from process import IS_SHORT as SHORT, new_directory
+from server import Server
 
 
 class Http(unittest.TestCase):
@@ -173,8 +170,7 @@ class Http(unittest.TestCase):
 
 class Starts(unittest.TestCase):
     def test_loading_is_seen(self):
-        directory = tempfile.mkdtemp(prefix="leaderboard-metrics-")
-        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        directory = new_directory()
         server = Server("--appendonly", "yes", directory=directory)
         client = server.client()
         pipeline = client.pipeline(transaction=False)
@@ -202,8 +198,7 @@ class Starts(unittest.TestCase):
         server.stop()
 
     def test_tls(self):
-        directory = tempfile.mkdtemp(prefix="leaderboard-metrics-")
-        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        directory = new_directory()
         certificate, key = f"{directory}/server.crt", f"{directory}/server.key"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",

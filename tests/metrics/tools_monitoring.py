@@ -2,11 +2,11 @@
 import json
 import re
 import subprocess
-import time
 import unittest
 import urllib.request
 
-from server import LIMIT_S, PEERS, ROOT, Server, end_with_the_test, hold_port, samples
+from process import let_port_go
+from server import LIMIT_S, PEERS, ROOT, Server, hold_port, samples, spawn, wait_until
 
 PROMTOOL = PEERS / "promtool"
 DEPLOY = ROOT / "deploy" / "prometheus"
@@ -67,14 +67,11 @@ class Exporter(unittest.TestCase):
         client.zadd("weekly", {"ann": 1})
         client.expire("weekly", 1000)
         client.config_set("maxmemory", "1gb")
-        held = hold_port()
-        port = held.getsockname()[1]
-        held.close()
-        log = open(f"{server.directory}/exporter.log", "wb")
-        exporter = subprocess.Popen(
-            [PEERS / "prometheus-redis-exporter", f"-redis.addr=redis://127.0.0.1:{server.port}",
-             f"-web.listen-address=127.0.0.1:{port}"],
-            stdout=log, stderr=log, preexec_fn=end_with_the_test)
+        port = hold_port()
+        let_port_go(port)
+        log = server.directory / "exporter.log"
+        exporter = spawn([PEERS / "prometheus-redis-exporter", f"-redis.addr=redis://127.0.0.1:{server.port}",
+                          f"-web.listen-address=127.0.0.1:{port}"], log)
         try:
             shown = self.scrape(port)
             info = client.info("everything")
@@ -102,19 +99,11 @@ class Exporter(unittest.TestCase):
         finally:
             exporter.terminate()
             exporter.wait(LIMIT_S)
-            log.close()
-        with open(log.name, encoding="utf-8") as text:
-            faults = [line for line in text if re.search("level=(error|warn|fatal)", line)]
-        self.assertEqual(faults, [])
+        self.assertEqual(re.findall(".*level=(?:error|warn|fatal).*", log.read_text(encoding="utf-8")), [])
         server.stop()
 
     def scrape(self, port):
-        give_up_at = time.monotonic() + LIMIT_S
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
-                    return samples(page.read().decode())
-            except OSError:
-                if time.monotonic() > give_up_at:
-                    raise
-                time.sleep(0.05)
+        def ask():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
+                return samples(page.read().decode())
+        return wait_until(ask, "a scrape")

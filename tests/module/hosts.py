@@ -1,89 +1,50 @@
 """redis-servers with the module, boards compared, and a load that knows what was acknowledged."""
-import atexit
-import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "moving"))
 import redis
-from servers import Server, end_with_the_test, hold_port
 
-SERVER = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
-MODULE = os.environ.get("LEADERBOARD_SO") or str(Path(SERVER).resolve().parent / "leaderboard.so")
+import process
+from process import IS_SHORT as SHORT, PROGRAM as SERVER, ROOT, hold_port, new_directory  # noqa: F401
+from servers import Server  # noqa: F401
+
+MODULE = process.os.environ.get("LEADERBOARD_SO") or str(SERVER.parent / "leaderboard.so")
 MODULE_TEST = str(Path(MODULE).with_name("leaderboard-test.so"))  # with a clock that is set
-SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
-LIMIT_S = 120
 BOARDS = ["layout", "money", "FIELD", "points", "22", "TIME", "41", "MS",
           "board", "daily:*", "default", "board", "m:*", "money", "board", "*{b}*", "default"]
 
 
 def program():
-    own = os.environ.get("LEADERBOARD_REDIS_SERVER")
-    peers = Path(SERVER).resolve().parent / "peers" / "redis-server"
+    own = process.os.environ.get("LEADERBOARD_REDIS_SERVER")
+    peers = SERVER.parent / "peers" / "redis-server"
     return own or (str(peers) if peers.exists() else
                    shutil.which("redis-server") or shutil.which("redis-check-rdb"))
 
 
-def directory():
-    made = tempfile.mkdtemp(prefix="leaderboard-module-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+def wait_until(is_so, what, limit_s=process.LIMIT_S):
+    process.wait_until(is_so, what, limit_s, passing=(redis.RedisError, OSError))
 
 
-def wait_until(is_so, what, limit_s=LIMIT_S):
-    give_up_at = time.monotonic() + limit_s
-    while True:
-        try:
-            if is_so():
-                return
-        except (redis.RedisError, OSError):
-            pass
-        if time.monotonic() > give_up_at:
-            raise AssertionError(f"it does not come to that: {what}")
-        time.sleep(0.02)
-
-
-class Host:
+class Host(process.Server):
     """A redis-server with the module (boards=None: without) in a directory of its own."""
 
     def __init__(self, *options, boards=BOARDS, module=MODULE, is_cluster=False, environment=None):
-        self.held = [hold_port(), hold_port()]
-        self.port, self.bus_port = (held.getsockname()[1] for held in self.held)
-        self.directory = directory()
-        self.log = Path(self.directory) / "log"
+        directory = new_directory()
+        link = directory / "redis-server"  # Debian's package redis-tools has it under another name
+        link.symlink_to(program())
         self.options, self.boards, self.module = options, boards, module
-        self.environment = {**os.environ, **(environment or {})}
         if is_cluster:
+            self.bus_port = hold_port()
             self.options += ("--cluster-port", self.bus_port)
-        self.start()
+        super().__init__("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", program=link,
+                         directory=directory, environment=environment)
 
-    def start(self):
-        # Debian's package redis-tools has the whole server, under another name.
-        link = Path(self.directory) / "redis-server"
-        if not link.exists():
-            link.symlink_to(program())
-        words = [str(link), "--port", self.port, "--bind", "127.0.0.1", "--save", "",
-                 "--dir", self.directory, "--enable-debug-command", "yes",
-                 "--repl-diskless-sync-delay", "0", *self.options]
-        if self.boards is not None:
-            words += ["--loadmodule", self.module, *self.boards]
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, preexec_fn=end_with_the_test,
-                                            env=self.environment)
-        wait_until(self.answers, lambda: self.log.read_text()[-2000:])
-
-    def answers(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"it has ended with {self.process.returncode}:\n{self.log.read_text()[-4000:]}")
-        return self.client().ping()
+    def spawn(self, *more):
+        module = ["--loadmodule", self.module, *self.boards] if self.boards is not None else []
+        super().spawn(*self.options, *more, *module)
 
     def client(self, **options):
         return redis.Redis(port=self.port, **options)
@@ -100,18 +61,12 @@ class Host:
         return (client.execute_command("DEBUG", "DIGEST"),
                 sorted(client.execute_command("LB.BANS", "COUNT", 10000)[1]))
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
     def stop(self):
         if self.process.poll() is None:
             self.kill()
         elif self.process.returncode not in (0, -signal.SIGKILL, -signal.SIGTERM):
-            print(f"{program()} has ended with {self.process.returncode}:\n{self.log.read_text()[-8000:]}",
-                  file=sys.stderr)
-        for held in self.held:
-            held.close()
+            print(f"{program()} has ended with {self.process.returncode}:\n{self.told()}", file=sys.stderr)
+        process.let_port_go(self.port)
 
 
 def settled(master, replica):

@@ -1,4 +1,4 @@
-// ioredis's cluster client at work until its input ends. load_ioredis.js NAME PORT ...
+// ioredis's cluster client at work until its input ends. load_ioredis.js NAME REST_MS PORT ...
 //
 // It counts up m:count-NAME and lets w0, w1, ... arrive at m:order-NAME with equal scores. Whatever was
 // acknowledged is a line: "count VALUE SECONDS" or "order MEMBER SECONDS" (of the monotonic clock).
@@ -6,7 +6,7 @@
 "use strict";
 const Redis = require("../clients/node/node_modules/ioredis");
 
-const [name, ...ports] = process.argv.slice(2);
+const [name, restMs, ...ports] = process.argv.slice(2);
 const client = new Redis.Cluster(ports.map((port) => ({ host: "127.0.0.1", port: Number(port) })), {
     maxRedirections: 32, retryDelayOnFailover: 50, retryDelayOnClusterDown: 50,
     clusterRetryStrategy: () => 50, slotsRefreshTimeout: 5000,
@@ -40,6 +40,7 @@ async function main() {
         if (added !== null) {
             console.log(`order w${number} ${seconds()}`);
         }
+        await sleep(Number(restMs));
     }
     client.disconnect();
 }

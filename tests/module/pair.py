@@ -38,8 +38,8 @@ class Pair:
         self.old = self.host.client()
         return self.old
 
-    def start_server(self, *arguments):
-        self.server = Ours(self.directory, *arguments)
+    def start_server(self, *arguments, **options):
+        self.server = Ours(self.directory, *arguments, **options)
         self.addCleanup(self.server.process.kill)
         self.ours = self.server.client()
         return self.ours

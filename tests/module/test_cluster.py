@@ -16,7 +16,9 @@ from hosts import ROOT, Host, SHORT, wait_until
 
 logging.getLogger("redis.cluster").setLevel(logging.CRITICAL + 1)  # every error that it gets over
 
-BOARDS = 2000 if SHORT else 100000
+BOARDS = 1000 if SHORT else 100000
+SLOTS = 200 if SHORT else 1000  # that move
+REST_S = 0.01 if SHORT else 0  # of a client between two writes
 MEMBERS = 5
 LOADS = 3  # clients of each kind
 WINDOW_S = 2  # before the kill: what a master acknowledged and had no time to send
@@ -90,6 +92,7 @@ class Cluster(unittest.TestCase):
             if added is not None:
                 acknowledged.append(("order", f"w{number}", time.monotonic()))
             number += 1
+            time.sleep(REST_S)
 
     def begin_load(self):
         """Clients of both kinds. Returns a function that ends them and returns what was acknowledged."""
@@ -104,7 +107,7 @@ class Cluster(unittest.TestCase):
             output = open(f"{directory.name}/io{i}", "w+")
             self.addCleanup(output.close)
             programs[f"io{i}"] = output, subprocess.Popen(
-                ["node", str(ROOT / "tests/module/load_ioredis.js"), f"io{i}",
+                ["node", str(ROOT / "tests/module/load_ioredis.js"), f"io{i}", str(REST_S * 1000),
                  *[str(host.port) for host in self.hosts]], stdin=subprocess.PIPE, stdout=output)
             self.addCleanup(programs[f"io{i}"][1].kill)
 
@@ -190,7 +193,7 @@ class Cluster(unittest.TestCase):
         node_of = lambda host: host.client().execute_command("CLUSTER MYID").decode()
         self.tell("reshard", f"127.0.0.1:{self.hosts[0].port}", "--cluster-from",
                   node_of(self.hosts[0]), "--cluster-to", node_of(self.hosts[1]),
-                  "--cluster-slots", 1000, "--cluster-yes", "--cluster-pipeline", 50)
+                  "--cluster-slots", SLOTS, "--cluster-yes", "--cluster-pipeline", 50)
         self.check(self.client(), boards)
         time.sleep(2 * WINDOW_S)
         replica = next(host for host in self.hosts[3:] if

@@ -12,9 +12,9 @@ import redis
 
 from connection import Connection
 from crc import Crc
-from hosts import MODULE_TEST, SERVER as PROGRAM, Server, Changes, Host, SHORT, settled, wait_until
+from hosts import MODULE_TEST, Server, Changes, Host, SHORT, settled, wait_until
 
-COUNT = 5000 if SHORT else 100000
+COUNT = 2000 if SHORT else 100000
 
 
 class Lazily(unittest.TestCase):
@@ -221,7 +221,7 @@ class Alone(unittest.TestCase):
         return self.client.info("server")["redis_version"] >= "7.2"
 
     def test_our_commands_are_in_the_categories_of_the_server(self):
-        server = Server(PROGRAM)
+        server = Server()
         self.addCleanup(server.stop)
         acl_cat = lambda *category: {name.decode() for name in
                                      server.client().execute_command("ACL", "CAT", *category)}
@@ -610,7 +610,7 @@ class Files(unittest.TestCase):
         self.assertNotIn("CRITICAL", replica.log.read_text(errors="replace"))
 
     def test_boards_move_between_the_server_and_the_module(self):
-        host, server = self.host(), Server(PROGRAM)
+        host, server = self.host(), Server()
         module, standalone = host.client(), redis.Redis(port=server.port)
         changes = Changes(self.seed, ["m:1"])
         while module.zcard("m:1") < 40:
@@ -650,7 +650,7 @@ class Files(unittest.TestCase):
         if client.config_get("sanitize-dump-payload"):  # Valkey 9.1 has it no more
             client.config_set("sanitize-dump-payload", "yes")
         crc = Crc()
-        for _ in range(3000 if SHORT else 100000):
+        for _ in range(1000 if SHORT else 100000):
             damaged = bytearray(payload[:-8])
             for _ in range(draw.randrange(1, 4)):
                 damaged[draw.randrange(2, len(damaged) - 2)] = draw.randrange(256)

@@ -7,19 +7,18 @@ import socket
 import subprocess
 import time
 import unittest
-import unittest.mock
 from pathlib import Path
 
 import redis
 
 from hosts import Changes, Host, SHORT, settled, wait_until
 import follow
-from servers import hold_port
+from process import hold_port
 from pair import Pair, SEED
 from test_dump import PROGRAM, Ours, run_import
 
-SECONDS = 5 if SHORT else 60
-RATE = 20000
+SECONDS = 2 if SHORT else 60
+RATE = 6000 if SHORT else 20000
 LONG = 20000 if SHORT else 400000
 SETTINGS = ["--layout", "money FIELD points 22 TIME 41 MS", "--board", "m:* money"]
 DATABASES = (0, 3, 5)
@@ -92,8 +91,10 @@ class Leaving(Pair, unittest.TestCase):
         for key in ("daily:latest", "daily:rolled"):
             client.zadd(key, {f"m{i}": i % 3 for i in range(3000)})
         long = self.client_of(5)  # where no FLUSHDB comes
-        for i in range(0, members, 1000):
+        for i in range(0, min(members, LONG), 1000):
             long.zadd("daily:long", {f"member:{j}" * (1 + j % 9): j % 17 for j in range(i, i + 1000)})
+        for i in range(1, members // LONG):
+            long.copy("daily:long", f"daily:long{i}")
         client.hset("hash:long", mapping={f"field {i}": "x" * (i % 300) for i in range(1000)})
         client.hset("hash:1", mapping={"f": "v", "g": ""})
         client.pexpire("hash:1", 10 ** 8)
@@ -273,7 +274,6 @@ class Leaving(Pair, unittest.TestCase):
         wait_until(lambda: children_of(self.server.process), "a copy is made")
         self.server.process.kill()
         self.server.process.wait()
-        self.server.held_port.close()
         port = self.server.port
         self.start_server(*SETTINGS, "--appendonly", "yes")
         self.assertNotEqual(self.server.port, port)
@@ -332,9 +332,7 @@ class Leaving(Pair, unittest.TestCase):
         self.assertEqual(self.client_of(5).zcard("daily:long"), 1000)
 
     def test_a_module_of_an_earlier_version_takes_nothing_and_the_server_goes_on(self):
-        later = str(Path(PROGRAM).with_name(Path(PROGRAM).name + "-format-5"))
-        with unittest.mock.patch("test_dump.PROGRAM", later):
-            self.start_server(*SETTINGS)
+        self.start_server(*SETTINGS, program=PROGRAM.with_name(PROGRAM.name + "-format-5"))
         self.fill(self.ours, 1000)
         self.start_host("--repl-diskless-load", "disabled")
         self.old.execute_command("REPLICAOF", "127.0.0.1", self.server.port)
@@ -392,12 +390,10 @@ class Leaving(Pair, unittest.TestCase):
         self.assertEqual(self.old.execute_command("LB.ZRANGE", "daily:1", 0, -1), [b"ann"])
 
     def test_tls(self):
-        at, held = self.directory, hold_port()
-        self.addCleanup(held.close)
+        at, port = self.directory, hold_port()
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
                         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{at}/key.pem",
                         "-out", f"{at}/cert.pem"], check=True, capture_output=True)
-        port = held.getsockname()[1]
         self.start_server(*SETTINGS, "--tls-port", str(port), "--tls-cert-file", f"{at}/cert.pem", "--tls-key-file",
                           f"{at}/key.pem", "--tls-auth-clients", "no")
         self.fill(self.ours)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import redis
 
-from hosts import SERVER as PROGRAM, Changes, Host, Server, SHORT, settled, wait_until
+from hosts import Changes, Host, Server, SHORT, settled, wait_until
 
 BOARDS = 20000 if SHORT else 300000
 BANNED = "BANNED member is banned from this board"
@@ -73,7 +73,7 @@ class Hosts(unittest.TestCase):
 
 class Members(Hosts):
     def test_boards_are_listed_as_the_server_does(self):
-        host, server = self.host(), Server(PROGRAM)
+        host, server = self.host(), Server()
         module = host.client(decode_responses=True)
         standalone = redis.Redis(port=server.port, decode_responses=True)
         for client in (module, standalone):

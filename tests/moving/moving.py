@@ -11,7 +11,7 @@ from unittest import mock
 import follow
 import servers
 
-MEMBERS = 2000 if os.environ.get("LEADERBOARD_TEST_SHORT") else 10000
+MEMBERS = 1000 if os.environ.get("LEADERBOARD_TEST_SHORT") else 10000
 MOMENTS = 300
 SECOND = 1000
 DAY = 86400 * SECOND

@@ -12,10 +12,9 @@ import redis
 
 from moving import SEED, Moving, names
 import servers
+from process import IS_SHORT as SHORT, PROGRAM
 
-PROGRAM = os.environ.get("LEADERBOARD_SERVER") or str(servers.ROOT / "build" / "leaderboard-server")
-SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
-BOARDS = 40 if SHORT else 400
+BOARDS = 20 if SHORT else 400
 LARGEST = 1500 if SHORT else 20000
 SETTINGS = ["--layout", "money FIELD balance 48 SIGNED SCALE 4 TIME 16 D", "--board",
             "money:* money", "--layout", "times FIELD ms 40 ASC", "--board", "time:* times"]
@@ -26,31 +25,10 @@ ENCODINGS = [{}, {"zset-max-listpack-entries": 0, "hash-max-listpack-entries": 0
 
 
 class Ours(servers.Server):
-    """Our server, on the machine's clock, in a directory that stays."""
+    """Our server, on the machine's clock, in a directory that stays, with the usual save points."""
 
-    def __init__(self, directory, *arguments):
-        self.directory = directory
-        self.held_port = servers.hold_port()
-        self.port = self.held_port.getsockname()[1]
-        self.log = Path(directory) / "log"
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", directory,
-                 *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=servers.end_with_the_test)
-        give_up_at = time.monotonic() + servers.START_LIMIT_S
-        while not self.answers():
-            if time.monotonic() > give_up_at or self.process.poll() is not None:
-                raise AssertionError(self.log.read_text())
-            time.sleep(0.02)
-
-    def answers(self):
-        try:
-            return self.client().ping()
-        except (redis.AuthenticationError, redis.exceptions.NoPermissionError):
-            return True
-        except (redis.ConnectionError, redis.BusyLoadingError):
-            return False
+    def __init__(self, directory, *arguments, **options):
+        super().__init__("--save", "3600 1 300 100 60 10000", *arguments, directory=directory, **options)
 
 
 def run_import(dump, directory, *arguments):
@@ -314,8 +292,8 @@ class Moved(unittest.TestCase):
         settings.write_text("layout money FIELD balance 48\n")
         text = self.run_page("From a dump file", [
             ("leaderboard-server leaderboard.conf --dir /var/lib/leaderboard", ""),
-            ("leaderboard-server", PROGRAM), ("leaderboard.conf", str(settings)),
-            ("/var/lib/redis", self.redis.directory), ("/var/lib/leaderboard", self.directory)])
+            ("leaderboard-server", str(PROGRAM)), ("leaderboard.conf", str(settings)),
+            ("/var/lib/redis", str(self.redis.directory)), ("/var/lib/leaderboard", self.directory)])
         self.assertIn("imported: 1 sorted sets with 3 members, 1 hashes with 1 fields", text)
         server = Ours(self.directory)
         self.assert_arena(server)

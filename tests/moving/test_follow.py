@@ -1,8 +1,8 @@
 """A Redis that runs is followed, and left: REPLICAOF, under every command that changes a sorted set."""
-import os
 import random
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -13,35 +13,25 @@ import redis
 
 import follow
 import servers
+from process import IS_SHORT as SHORT, LIMIT_S, hold_port
 from moving import SEED, Moving, names
 from test_dump import Ours
 
-SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
-SECONDS = 4 if SHORT else 60
-RATE = 20000
+SECONDS = 2 if SHORT else 60
+RATE = 8000 if SHORT else 20000
+EXPIRES_S = 4 if SHORT else 8
 
 
 class Source(servers.Server):
     """A redis-server that can be started again on its port."""
 
     def __init__(self):
-        super().__init__(servers.shutil.which("redis-server"))
+        super().__init__("--repl-diskless-sync-delay", "0", program=servers.shutil.which("redis-server"))
 
     def restart(self, how):
         self.process.send_signal(how)
-        self.process.wait(servers.START_LIMIT_S)
-        with open(self.log, "ab") as log:
-            self.process = servers.subprocess.Popen(
-                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir",
-                 self.directory, "--repl-diskless-sync-delay", "0"], stdin=servers.subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=servers.end_with_the_test)
-        assert follow.wait_until(self.answers, servers.START_LIMIT_S), self.log.read_text()
-
-    def answers(self):
-        try:
-            return super().answers()
-        except redis.BusyLoadingError:
-            return False
+        self.process.wait(LIMIT_S)
+        self.start()
 
 
 class EndlessCopy:
@@ -230,7 +220,7 @@ class Followed(unittest.TestCase):
             for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
                 time.sleep(random.uniform(0.3, 1.0))
                 self.server.process.send_signal(how)
-                self.server.process.wait(servers.START_LIMIT_S)
+                self.server.process.wait(LIMIT_S)
                 self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
                            f"127.0.0.1 {self.source.port}")
                 self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
@@ -249,11 +239,11 @@ class Followed(unittest.TestCase):
             self.old.zadd("time:4", {"ann": 1, "bob": 2})
             self.old.hset("hash", mapping={"field": "value"})
             for name in ("time:4", "hash"):
-                self.old.pexpire(name, 8000)
-            past_at = time.monotonic() + 8.1
+                self.old.pexpire(name, EXPIRES_S * 1000)
+            past_at = time.monotonic() + EXPIRES_S + 0.1
             self.wait_for_offset()
             self.server.process.send_signal(how)
-            self.server.process.wait(servers.START_LIMIT_S)
+            self.server.process.wait(LIMIT_S)
             for name in ("time:4", "hash"):
                 self.assertTrue(self.old.persist(name))
             time.sleep(max(past_at - time.monotonic(), 0))
@@ -293,7 +283,7 @@ class Followed(unittest.TestCase):
             self.wait_for_offset()
             time.sleep(1.2)  # everysec
             self.server.process.send_signal(how)
-            self.server.process.wait(servers.START_LIMIT_S)
+            self.server.process.wait(LIMIT_S)
             other.zincrby("board", 1, "ann")
             self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
             self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
@@ -327,7 +317,7 @@ class Followed(unittest.TestCase):
             if not servers.knows(self.old, "COPY"):  # before Redis 6.2
                 text = text.replace("CLIENT PAUSE 60000 WRITE", "CONFIG SET min-replicas-to-write 1000")
             text = text.replace("-p 7000", f"-p {self.server.port}")
-            return servers.subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
+            return subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
                                           timeout=60, check=True).stdout.split()
 
         self.assertEqual(run(0), ["OK"])
@@ -441,15 +431,12 @@ class Followed(unittest.TestCase):
 
     def test_tls(self):
         def openssl(*words):
-            servers.subprocess.run(["openssl", *words], cwd=self.source.directory, check=True,
-                                   stdout=servers.subprocess.DEVNULL,
-                                   stderr=servers.subprocess.DEVNULL)
+            subprocess.run(["openssl", *words], cwd=self.source.directory, check=True, capture_output=True)
 
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
                 "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",
                 "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
-        held = servers.hold_port()
-        port = held.getsockname()[1]
+        port = hold_port()
         at = self.source.directory
         try:
             self.old.execute_command("CONFIG", "SET", "tls-cert-file", f"{at}/cert.pem",

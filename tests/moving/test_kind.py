@@ -79,7 +79,7 @@ class Kind(unittest.TestCase):
         return gate
 
     def start_source(self):
-        source = servers.Server(servers.shutil.which("redis-server"))
+        source = servers.Server(program=servers.shutil.which("redis-server"))
         self.addCleanup(source.process.kill)
         source.client().config_set("repl-diskless-sync-delay", 0)
         return source.client()

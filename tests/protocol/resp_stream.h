@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "protocol/resp.h"
 
 static const struct resp_limits limits_usual = {.args_max = 1048576,

@@ -5,73 +5,92 @@
 
 #include "tests/server/zset_fixture.h"
 
-/* Run a line of plain words without any memory but the handler's own. */
-static inline const char *run_words(struct harness *h, const char *line) {
-    static char words[65536];
-    static struct bytes args[4096];
-    struct request request = {.args = args, .size = strlen(line)};
-    assert_true(request.size < sizeof(words));
-    strcpy(words, line);
-    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
-        args[request.count++] = bytes_from_text(word);
+static inline void fill_3000(struct harness *h) {
+    for (int i = 0; i < 3000; i++) {
+        zset_run(h, "ZADD k %d member:%d", i % 50, i);
     }
-    buffer_clear(&h->reply);
-    struct reply reply;
-    reply_init(&reply, &h->reply, 2);
-    server_update_time(&h->server);
-    harness_execute(&h->server, h->server.sessions.first, &request, &reply);
-    h->reply.at[h->reply.size] = '\0';
-    return h->reply.at;
 }
 
-static inline struct harness *harness_with(const char *before, bool is_large) {
+/* Keys before a line runs, which may be NULL, and which of them are compared. */
+struct world {
+    const char *before; /* a command */
+    void (*fill)(struct harness *h);
+    const char *const *keys;
+    size_t key_count;
+};
+
+static inline struct harness *make_world(const struct world *world) {
     void *state;
     zset_start(&state);
     struct harness *h = state;
     shadow_end(h->shadow); /* the module would only repeat what each of them begins with */
-    assert_non_null(buffer_reserve(&h->reply, 65536));
-    if (before != NULL) {
-        zset_run(h, "%s", before);
+    if (world->before != NULL) {
+        zset_run(h, "%s", world->before);
     }
-    for (int i = 0; i < (is_large ? 3000 : 0); i++) {
-        zset_run(h, "ZADD k %d member:%d", i % 50, i);
+    if (world->fill != NULL) {
+        world->fill(h);
     }
     return h;
 }
 
-/* Fail each allocation of a line in turn: it is applied, or not at all. */
-static inline void fail_each_allocation(const char *before, const char *line, const char *expected,
-                                        bool is_large) {
-    struct harness *twin = harness_with(before, is_large);
-    char *dump_before = zset_dump(twin, "k");
+/* The members of the keys, and when each expires. To be freed. */
+static inline char *dump_world(struct harness *h, const struct world *world) {
+    struct zset_line all = {0};
+    for (size_t i = 0; i < world->key_count; i++) {
+        char *dump = zset_dump(h, world->keys[i]);
+        const char *text = dump != NULL ? dump : "nothing\n";
+        zset_line_add(&all, text, strlen(text));
+        free(dump);
+        text = zset_run(h, "PEXPIRETIME %s", world->keys[i]);
+        zset_line_add(&all, text, strlen(text));
+    }
+    return all.text;
+}
+
+/* Fail each allocation of a line in turn: it is applied completely, with the reply expected (NULL:
+ * any that is no error), or not at all. */
+static inline void fail_each_allocation_in(const struct world *world, const char *line,
+                                           const char *expected) {
+    struct harness *twin = make_world(world);
+    char *dump_before = dump_world(twin, world);
     uint32_t keys_before = registry_count(twin->server.registry, 0);
-    assert_string_equal(run_words(twin, line), expected);
-    char *dump_after = zset_dump(twin, "k");
+    char *reply = strdup(harness_run_failing(twin, twin->server.sessions.first, line, 0));
+    char *dump_after = dump_world(twin, world);
     harness_destroy(twin);
+    if (expected != NULL) {
+        assert_string_equal(reply, expected);
+    }
+    assert_int_not_equal(reply[0], '-');
     uint64_t refused_count = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
-        struct harness *h = harness_with(before, is_large);
+        struct harness *h = make_world(world);
         uint64_t requests_before = memory_requests();
-        memory_fail_at(nth);
-        const char *answered = run_words(h, line);
+        const char *answered = harness_run_failing(h, h->server.sessions.first, line, nth);
         is_reached = memory_requests() - requests_before >= nth;
-        memory_fail_at(0);
         bool is_refused = strcmp(answered, "-OOM out of memory\r\n") == 0;
-        assert_true(is_refused || strcmp(answered, expected) == 0);
-        const char *wanted = is_refused ? dump_before : dump_after;
-        char *dump = zset_dump(h, "k");
-        assert_true(dump == NULL ? wanted == NULL : wanted != NULL && strcmp(dump, wanted) == 0);
+        assert_true(is_refused || strcmp(answered, reply) == 0);
         if (is_refused) {
             assert_int_equal(registry_count(h->server.registry, 0), keys_before);
         }
         refused_count += is_refused;
+        char *dump = dump_world(h, world);
+        assert_string_equal(dump, is_refused ? dump_before : dump_after);
         free(dump);
         harness_destroy(h);
     }
     assert_in_range(refused_count, 1, 10000);
+    free(reply);
     free(dump_before);
     free(dump_after);
+}
+
+/* On the board k, made by a command or NULL; is_large: and of 3000 members. */
+static inline void fail_each_allocation(const char *before, const char *line, const char *expected,
+                                        bool is_large) {
+    static const char *const keys[] = {"k"};
+    const struct world world = {before, is_large ? fill_3000 : NULL, keys, 1};
+    fail_each_allocation_in(&world, line, expected);
 }
 
 #endif

@@ -149,22 +149,6 @@ static inline void zset_expect_rows(struct harness *harness, const char *const (
     }
 }
 
-/* Run a command whose first allocation fails; it must reply with the out-of-memory error. */
-static inline void zset_expect_no_memory(struct harness *harness, const struct bytes *args,
-                                         uint32_t count) {
-    static const char expected[] = "-OOM out of memory\r\n";
-    struct request request = {.args = args, .count = count};
-    struct reply reply;
-    assert_non_null(buffer_reserve(&harness->reply, 1000));
-    buffer_clear(&harness->reply);
-    reply_init(&reply, &harness->reply, 2);
-    memory_fail_at(1);
-    harness_execute(&harness->server, harness->server.sessions.first, &request, &reply);
-    memory_fail_at(0);
-    assert_int_equal(harness->reply.size, strlen(expected));
-    assert_memory_equal(harness->reply.at, expected, harness->reply.size);
-}
-
 static inline void zset_use_resp3(struct harness *harness) {
     harness->server.sessions.first->protocol = 3;
 }

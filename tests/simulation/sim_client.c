@@ -92,6 +92,9 @@ static bool sim_client_parse(const char **at, const char *end, struct sim_reply 
 
 const struct sim_reply *sim_reply_item(const struct sim_reply *array, size_t index) {
     const struct sim_reply *item = array->items;
+    if (array->whole == array->count + 1) { /* no item has items */
+        return item + index;
+    }
     for (size_t i = 0; i < index; i++) {
         item += item->whole;
     }
@@ -174,7 +177,8 @@ static bool sim_client_receive(struct sim_client *client, int64_t until) {
             client->size += (size_t)got;
             return true;
         }
-        if (got != -11 || sim_now() >= until) {
+        client->was_left = got != -11;
+        if (client->was_left || sim_now() >= until) {
             return false;
         }
         sim_fiber_wait(until);

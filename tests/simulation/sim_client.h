@@ -17,8 +17,9 @@ struct sim_reply {
 };
 
 struct sim_client {
-    int machine; /* it is on */
-    int server;  /* it is connected to; -1: not connected */
+    int machine;   /* it is on */
+    int server;    /* it is connected to; -1: not connected */
+    bool was_left; /* the server has closed the last connection while it owed an answer */
     struct sim_socket *socket;
     char *input;
     size_t size, capacity;

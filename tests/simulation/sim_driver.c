@@ -27,17 +27,20 @@ enum fault_kind {
     FAULT_CLOCK,
     FAULT_DISK_FULL,
     FAULT_DISK_SLOW,
+    FAULT_DISK_ERROR,
     FAULT_SAVE,
     FAULT_REWRITE,
     FAULT_FAILOVER,
     FAULT_TWO_MASTERS,
     FAULT_POINT_BACK,
+    FAULT_BRIEF_MASTER,
     FAULT_KINDS
 };
 static const char *const fault_names[FAULT_KINDS] = {
-    "kill",        "restart",   "power",    "stop",        "sleep",     "cut",
-    "cut-one-way", "slow-link", "reset",    "clock",       "disk-full", "disk-slow",
-    "save",        "rewrite",   "failover", "two-masters", "point-back"};
+    "kill",      "restart",     "power",      "stop",        "sleep",
+    "cut",       "cut-one-way", "slow-link",  "reset",       "clock",
+    "disk-full", "disk-slow",   "disk-error", "save",        "rewrite",
+    "failover",  "two-masters", "point-back", "brief-master"};
 
 struct fault {
     int64_t at, lasts;
@@ -65,6 +68,7 @@ static struct {
     int master;
     struct sim_random random;
     int64_t busy_until; /* a mistake is being made: Sentinel waits */
+    bool has_chain;     /* one replica follows another one */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -160,6 +164,28 @@ static int sim_driver_choose(void) {
     return best;
 }
 
+/* Whom it is to follow. */
+static int sim_driver_parent(int server) {
+    int last = driver.options.server_count - 1;
+    last -= last == driver.master;
+    if (!driver.has_chain || server != last) {
+        return driver.master;
+    }
+    return driver.master == 0 ? 1 : 0;
+}
+
+/* Whoever follows another one is pointed there. */
+static void sim_driver_gather(void) {
+    for (int i = 0; i < driver.options.server_count; i++) {
+        const struct seen *seen = &driver.seen[i];
+        if (i != driver.master && sim_now() - seen->informed_at < DOWN_AFTER_NS &&
+            (seen->is_master || seen->master != sim_driver_parent(i))) {
+            sim_driver_point(sim_now(), i, sim_driver_parent(i));
+            driver.busy_until = sim_now() + 500 * SIM_MS;
+        }
+    }
+}
+
 static void sim_driver_decide(void) {
     if (!sim_driver_is_up(driver.master)) {
         int best = sim_driver_choose();
@@ -176,11 +202,18 @@ static void sim_driver_decide(void) {
         driver.busy_until = sim_now() + SIM_S;
         return;
     }
+    sim_driver_gather();
+}
+
+/* An operator who has given FAILOVER: whoever has become master is it. */
+static void sim_driver_go_along(void) {
+    if (driver.seen[driver.master].is_master) {
+        sim_driver_gather();
+        return;
+    }
     for (int i = 0; i < driver.options.server_count; i++) {
-        const struct seen *seen = &driver.seen[i];
-        if (i != driver.master && sim_now() - seen->informed_at < DOWN_AFTER_NS &&
-            (seen->is_master || seen->master != driver.master)) {
-            sim_driver_point(sim_now(), i, driver.master);
+        if (driver.seen[i].is_master && sim_driver_is_up(i)) {
+            driver.master = i;
             driver.busy_until = sim_now() + 500 * SIM_MS;
         }
     }
@@ -190,8 +223,13 @@ static void sim_driver_run_sentinel(void *context) {
     (void)context;
     for (;;) {
         sim_fiber_sleep(sim_now() + 100 * SIM_MS);
-        if (driver.options.with_failover && sim_now() >= driver.busy_until) {
+        if (sim_now() < driver.busy_until) {
+            continue;
+        }
+        if (driver.options.kinds.has_sentinel) {
             sim_driver_decide();
+        } else if (driver.options.kinds.is_planned) {
+            sim_driver_go_along();
         }
     }
 }
@@ -304,8 +342,14 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
         machine->disk.slow_until = sim_now() + fault->lasts;
         machine->disk.slow_ns = fault->size * SIM_MS;
         break;
+    case FAULT_DISK_ERROR: /* of writes, or of syncs, which then lose what was to be synced */
+        *(fault->size % 2 ? &machine->disk.sync_fails_until : &machine->disk.write_fails_until) =
+            sim_now() + fault->lasts / 4;
+        break;
     case FAULT_SAVE:
-        sim_driver_tell(sim_now(), fault->one, "SAVE");
+        for (int64_t at = 0; at < fault->lasts; at += 10 * fault->size * SIM_MS / 4) {
+            sim_driver_tell(sim_now() + at, fault->one, "SAVE");
+        }
         break;
     case FAULT_REWRITE:
         sim_driver_tell(sim_now(), fault->one, "BGREWRITEAOF");
@@ -318,6 +362,12 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
     case FAULT_POINT_BACK:
         sim_driver_err(fault);
         break;
+    case FAULT_BRIEF_MASTER:
+        if (fault->one != driver.master) {
+            sim_driver_promote(sim_now(), fault->one);
+            sim_driver_point(sim_now() + fault->size * SIM_MS / 8, fault->one, driver.master);
+        }
+        break;
     case FAULT_KINDS:
         break;
     }
@@ -327,30 +377,34 @@ static void sim_driver_begin_fault(void *context, uint64_t number) {
     }
 }
 
-static bool sim_driver_may_have(enum fault_kind kind, bool *has_power_cut) {
+static bool sim_driver_may_have(enum fault_kind kind, int *power_cuts) {
     const struct sim_driver_options *options = &driver.options;
+    if (options->kinds.is_planned) {
+        return kind == FAULT_SLOW_LINK || kind == FAULT_CLOCK || kind == FAULT_DISK_SLOW ||
+               (kind >= FAULT_SAVE && kind <= FAULT_FAILOVER);
+    }
     if (kind == FAULT_POWER) {
-        bool may = options->with_power_cuts || !*has_power_cut;
-        *has_power_cut = true;
-        return may;
+        return (*power_cuts)++ < options->kinds.power_cuts;
     }
-    if (kind == FAULT_DISK_FULL) {
-        return options->with_disk_faults;
+    if (kind == FAULT_DISK_FULL || kind == FAULT_DISK_ERROR) {
+        return options->kinds.has_disk_faults;
     }
-    return options->with_failover || kind < FAULT_FAILOVER;
+    return options->kinds.has_sentinel || kind < FAULT_FAILOVER;
 }
 
 static void sim_driver_draw(void) {
     struct sim_random random = sim_random_of(driver.options.seed, 7);
     int servers = driver.options.server_count;
     int64_t from = 3 * SIM_S, to = driver.options.until - 5 * SIM_S;
-    bool has_power_cut = false;
+    int power_cuts = 0;
     int wanted = (int)sim_random_between(&random, 2, 12);
     for (int i = 0; i < wanted; i++) {
         struct fault *fault = &driver.faults[driver.fault_count];
         fault->at = sim_random_between(&random, from / SIM_MS, to / SIM_MS) * SIM_MS;
         fault->lasts = sim_random_between(&random, 50, 4500) * SIM_MS;
-        fault->kind = (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
+        fault->kind = driver.options.kinds.is_planned && i % 2 == 0
+                          ? FAULT_FAILOVER
+                          : (enum fault_kind)sim_random_below(&random, FAULT_KINDS);
         fault->one = (int)sim_random_below(&random, (uint64_t)servers);
         /* Another server, Sentinel's machine or the clients'. */
         fault->other =
@@ -365,15 +419,29 @@ static void sim_driver_draw(void) {
         snprintf(fault->text, sizeof fault->text, "%s of %d at %.3f for %.3f (%d, %lld)",
                  fault_names[fault->kind], fault->one, (double)fault->at / 1e9,
                  (double)fault->lasts / 1e9, fault->other, (long long)fault->size);
-        if (sim_driver_may_have(fault->kind, &has_power_cut)) {
+        if (sim_driver_may_have(fault->kind, &power_cuts)) {
             driver.fault_count++;
         }
+    }
+}
+
+/* For the whole schedule one machine is far away. */
+static void sim_driver_make_slow(void) {
+    int far = (int)sim_random_below(&driver.random, (uint64_t)driver.options.server_count);
+    int64_t rate = sim_random_between(&driver.random, 16, 64) * 1000;
+    for (int i = 0; i < driver.options.server_count; i++) {
+        sim_network_set_rate(i, far, rate);
+        sim_network_set_rate(far, i, rate);
     }
 }
 
 void sim_driver_start(const struct sim_driver_options *options) {
     driver.options = *options;
     driver.random = sim_random_of(options->seed, 8);
+    driver.has_chain = options->kinds.may_have_chain && sim_random_chance(&driver.random, 50);
+    if (options->kinds.has_sentinel && sim_random_chance(&driver.random, 20)) {
+        sim_driver_make_slow();
+    }
     sim_driver_draw();
     for (int i = 0; i < driver.fault_count; i++) {
         if ((options->left_out >> i & 1) == 0) {

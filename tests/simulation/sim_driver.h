@@ -9,15 +9,22 @@
 
 enum { SIM_FAULTS_MAX = 24 };
 
+/* Which faults there are, besides those that all have. */
+struct sim_driver_kinds {
+    bool has_sentinel; /* it acts, and makes mistakes */
+    int power_cuts;    /* so many at most */
+    bool has_disk_faults;
+    bool may_have_chain; /* a replica of a replica */
+    bool is_planned;     /* only FAILOVER, and what makes servers slow */
+};
+
 struct sim_driver_options {
     int server_count;
     int machine; /* where Sentinel is */
     uint64_t seed;
-    int64_t until;        /* all faults have ended by then */
-    uint64_t left_out;    /* bit i: without fault i */
-    bool with_failover;   /* Sentinel acts, and makes mistakes */
-    bool with_power_cuts; /* any; else one machine, once */
-    bool with_disk_faults;
+    int64_t until;     /* all faults have ended by then */
+    uint64_t left_out; /* bit i: without fault i */
+    struct sim_driver_kinds kinds;
 };
 
 /* The arguments of the servers are set. */

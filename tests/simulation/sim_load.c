@@ -4,6 +4,7 @@
  *     counters  ZINCRBY of a member of the client's own: lost, counted twice
  *     left, right   the same by one MULTI, or one LB.SUBMIT: torn
  *     registers     growing values (GT: a request that is late lowers none): stale reads
+ *     long0 ..      all members by one command that is long: torn
  *     queue         put by some, popped by others: lost, popped twice */
 #include "tests/simulation/sim_load.h"
 
@@ -17,7 +18,7 @@
 #include "tests/simulation/sim_process.h"
 #include "tests/simulation/sim_random.h"
 
-enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15 };
+enum { CLIENTS_MAX = 16, MEMBERS_MAX = 1 << 15, POWER_CUTS_MAX = 64 };
 
 static const int64_t PATIENCE_NS = 1500 * SIM_MS;
 /* everysec: a second, and a slow sync. */
@@ -25,8 +26,8 @@ static const int64_t LATE_NS = 3 * SIM_S;
 
 /* A member that was sent once, on "all" or "queue". */
 struct member {
-    int64_t sent_at, answered_at; /* answered_at 0: in doubt */
-    bool is_there, is_popped;
+    int64_t sent_at, answered_at;        /* answered_at 0: in doubt */
+    bool is_there, is_popped, is_waited; /* is_waited: WAIT has counted all replicas */
 };
 
 /* A value that only grows, as far as is known. */
@@ -41,7 +42,8 @@ struct client {
     int number;
     int64_t answered_at;
     struct bounds counter, pair, submitted, reg;
-    int64_t reg_sent;
+    int64_t reg_sent, long_sent;
+    bool is_reg_in_doubt;
     struct member *members, *queued;
     size_t member_count, queued_count;
 };
@@ -50,8 +52,10 @@ static struct {
     struct sim_load_options options;
     struct client clients[CLIENTS_MAX];
     bool is_ending, is_judged;
+    int64_t pace; /* of this schedule: pauses are so many times as long */
     uint64_t answered, in_doubt, pops_in_doubt;
-    int64_t power_cut_at;
+    int64_t power_cuts[POWER_CUTS_MAX];
+    size_t power_cut_count;
 } load;
 
 /* ---- asking ---- */
@@ -62,6 +66,9 @@ static struct {
 /* NULL: in doubt, or an error, which has changed nothing; the client then goes elsewhere. */
 static const struct sim_reply *sim_load_take(struct client *client, const struct sim_reply *reply) {
     if (reply == NULL) {
+        if (load.options.is_planned && client->line.was_left) {
+            sim_fail("unanswered: client %d was left without an answer", client->number);
+        }
         load.in_doubt++;
         return NULL;
     }
@@ -159,6 +166,11 @@ static void sim_load_step_member(struct client *client, const char *board, bool 
         member->sent_at = INT64_MAX; /* refused: it must not be there */
     } else if (reply != NULL) {
         member->answered_at = sim_now();
+        if (load.options.promise == SIM_WAITED) {
+            reply = ASK(client, "WAIT %d 200", load.options.server_count - 1);
+            member->is_waited =
+                sim_load_is_answer(reply) && reply->number >= load.options.server_count - 1;
+        }
     }
 }
 
@@ -185,7 +197,9 @@ static void sim_load_step_queue(struct client *client) {
         sim_load_step_member(client, "queue", true);
         return;
     }
-    const struct sim_reply *reply = sim_client_ask(&client->line, 4 * SIM_S, "BZPOPMIN queue 0.5");
+    const struct sim_reply *reply =
+        sim_client_ask(&client->line, 6 * SIM_S, "BZPOPMIN queue %.1f",
+                       (double)sim_random_between(&client->random, 2, 40) / 10);
     if (reply == NULL) {
         load.pops_in_doubt++;
     }
@@ -204,13 +218,45 @@ static void sim_load_step_queue(struct client *client) {
 }
 
 static void sim_load_step_register(struct client *client) {
-    int64_t value = ++client->reg_sent;
+    int64_t value = client->is_reg_in_doubt ? client->reg_sent : ++client->reg_sent;
     const struct sim_reply *reply =
         ASK(client, "ZADD registers GT %lld r%d", (long long)value, client->number);
+    client->is_reg_in_doubt = reply == NULL; /* it is sent again */
     client->reg.upper = value;
     if (sim_load_is_answer(reply) && value > client->reg.lower) {
         client->reg.lower = value;
     }
+}
+
+enum { LONG_MEMBERS = 30 };
+
+static void sim_load_step_long(struct client *client) {
+    char request[1024];
+    int size = snprintf(request, sizeof request, "ZADD long%d", client->number);
+    client->long_sent++;
+    for (int i = 0; i < LONG_MEMBERS; i++) {
+        size += snprintf(request + size, sizeof request - (size_t)size, " %lld member%d",
+                         (long long)client->long_sent, i);
+    }
+    (void)ASK(client, "%s", request);
+}
+
+/* The least and the greatest score of a board that is written as a whole. */
+static void sim_load_check_long(const struct sim_reply *least, const struct sim_reply *greatest,
+                                int server) {
+    if (least->kind == SIM_ARRAY && greatest->kind == SIM_ARRAY && least->count == 2 &&
+        sim_reply_item(least, 1)->number != sim_reply_item(greatest, 1)->number) {
+        sim_fail("torn: server %d shows %lld and %lld of one long change", server,
+                 (long long)sim_reply_item(least, 1)->number,
+                 (long long)sim_reply_item(greatest, 1)->number);
+    }
+}
+
+/* Keys that expire while servers come and go: they are compared at rest, and replicas wait for their
+ * master's word. */
+static void sim_load_step_expiring(struct client *client) {
+    (void)ASK(client, "MULTI|ZADD brief%d 1 a 2 b|PEXPIRE brief%d %d|EXEC", client->number,
+              client->number, (int)sim_random_between(&client->random, 1, 3000));
 }
 
 /* At a server that says it is the master: not older than what was answered or read before it began. */
@@ -220,9 +266,11 @@ static void sim_load_step_read(struct client *client) {
     int64_t floor = owner->reg.lower;
     int server = client->line.server;
     const struct sim_reply *reply =
-        ASK(client, "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|EXEC",
-            owner->number, owner->number, owner->number);
-    if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 4) {
+        ASK(client,
+            "MULTI|ROLE|ZSCORE registers r%d|ZSCORE left c%d|ZSCORE right c%d|"
+            "ZRANGE long%d 0 0 WITHSCORES|ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+            owner->number, owner->number, owner->number, owner->number, owner->number);
+    if (!sim_load_is_answer(reply) || reply->kind != SIM_ARRAY || reply->count != 6) {
         return;
     }
     const struct sim_reply *role = sim_reply_item(reply, 0), *value = sim_reply_item(reply, 1);
@@ -236,6 +284,7 @@ static void sim_load_step_read(struct client *client) {
         sim_client_close(&client->line);
         return;
     }
+    sim_load_check_long(sim_reply_item(reply, 4), sim_reply_item(reply, 5), server);
     int64_t number = value->kind == SIM_NIL ? 0 : value->number;
     if (load.options.promise == SIM_KEPT && number < floor) {
         sim_fail("stale: client %d read %lld at server %d, where r%d was %lld before",
@@ -251,9 +300,9 @@ static void sim_load_step_read(struct client *client) {
 
 static void sim_load_step(struct client *client) {
     static void (*const steps[])(struct client *) = {
-        sim_load_step_counter, sim_load_step_pair,     sim_load_step_submit,
-        sim_load_step_all,     sim_load_step_register, sim_load_step_read,
-        sim_load_step_queue,   sim_load_step_all,      sim_load_step_read,
+        sim_load_step_counter,  sim_load_step_pair,     sim_load_step_submit, sim_load_step_all,
+        sim_load_step_register, sim_load_step_read,     sim_load_step_queue,  sim_load_step_all,
+        sim_load_step_read,     sim_load_step_expiring, sim_load_step_long,
     };
     size_t count = sizeof steps / sizeof steps[0];
     steps[sim_random_below(&client->random, count)](client);
@@ -274,7 +323,7 @@ static void sim_load_run(void *context) {
         int64_t pause_us = sim_random_chance(&client->random, 5)
                                ? sim_random_between(&client->random, 1000, 100000)
                                : sim_random_between(&client->random, 500, 12000);
-        sim_fiber_sleep(sim_now() + pause_us * SIM_US);
+        sim_fiber_sleep(sim_now() + pause_us * load.pace * SIM_US);
         if (sim_random_chance(&client->random, 1)) {
             sim_client_close(&client->line);
         }
@@ -283,7 +332,9 @@ static void sim_load_run(void *context) {
 }
 
 void sim_load_start(const struct sim_load_options *options) {
+    struct sim_random random = sim_random_of(options->seed, 999);
     load.options = *options;
+    load.pace = INT64_C(1) << sim_random_below(&random, 6);
     for (int i = 0; i < options->client_count; i++) {
         struct client *client = &load.clients[i];
         client->number = i;
@@ -324,7 +375,7 @@ uint64_t sim_load_in_doubt(void) {
 }
 
 void sim_load_note_power_cut(void) {
-    load.power_cut_at = sim_now();
+    load.power_cuts[load.power_cut_count++ % POWER_CUTS_MAX] = sim_now();
 }
 
 /* ---- the end ---- */
@@ -333,9 +384,16 @@ static bool sim_load_must_be_there(const struct member *member) {
     if (member->answered_at == 0 || load.options.promise == SIM_BOUNDED) {
         return false;
     }
-    return load.options.promise == SIM_KEPT || load.power_cut_at == 0 ||
-           member->answered_at > load.power_cut_at ||
-           member->answered_at < load.power_cut_at - LATE_NS;
+    if (load.options.promise == SIM_WAITED) {
+        return member->is_waited;
+    }
+    for (size_t i = 0; load.options.promise == SIM_KEPT_LATE && i < load.power_cut_count; i++) {
+        if (member->answered_at <= load.power_cuts[i] &&
+            member->answered_at >= load.power_cuts[i] - LATE_NS) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static const struct sim_reply *sim_load_fetch(struct sim_client *line, int server,
@@ -364,7 +422,7 @@ static void sim_load_judge_order(const struct sim_reply *members) {
         }
         member->is_there = true;
         if (member->sent_at != INT64_MAX && member->sent_at > earliest_answer &&
-            load.options.promise != SIM_BOUNDED) {
+            load.options.promise < SIM_BOUNDED) {
             sim_fail("order: %.*s, sent at %.6f, is before %.*s, answered at %.6f", (int)name->size,
                      name->at, (double)member->sent_at / 1e9, (int)earliest->size, earliest->at,
                      (double)earliest_answer / 1e9);
@@ -422,13 +480,15 @@ static void sim_load_judge_values(struct sim_client *line, int master) {
         int64_t values[6];
         snprintf(request, sizeof request,
                  "MULTI|ZSCORE counters c%d|ZSCORE left c%d|ZSCORE right c%d|ZSCORE east c%d|"
-                 "ZSCORE west c%d|ZSCORE registers r%d|EXEC",
-                 i, i, i, i, i, i);
+                 "ZSCORE west c%d|ZSCORE registers r%d|ZRANGE long%d 0 0 WITHSCORES|"
+                 "ZREVRANGE long%d 0 0 WITHSCORES|EXEC",
+                 i, i, i, i, i, i, i, i);
         const struct sim_reply *reply = sim_load_fetch(line, master, request);
         for (size_t v = 0; v < 6; v++) {
             const struct sim_reply *item = sim_reply_item(reply, v);
             values[v] = item->kind == SIM_BULK ? item->number : 0;
         }
+        sim_load_check_long(sim_reply_item(reply, 6), sim_reply_item(reply, 7), master);
         if (values[1] != values[2] || values[3] != values[4]) {
             sim_fail("torn: client %d has %lld and %lld, %lld and %lld at the end", i,
                      (long long)values[1], (long long)values[2], (long long)values[3],
@@ -454,8 +514,8 @@ static uint64_t sim_load_hash(const struct sim_reply *reply) {
 
 /* At rest all servers show the same, ties included. */
 static void sim_load_judge_equality(struct sim_client *line, int master) {
-    static const char *const boards[] = {"all",  "counters", "left",      "right",
-                                         "east", "west",     "registers", "queue"};
+    static const char *const boards[] = {"all",  "counters",  "left",  "right", "east",
+                                         "west", "registers", "queue", "long0", "long1"};
     for (size_t b = 0; b < sizeof boards / sizeof boards[0]; b++) {
         char request[64];
         snprintf(request, sizeof request, "ZREVRANGE %s 0 -1 WITHSCORES", boards[b]);

@@ -18,6 +18,7 @@ enum sim_promise {
     SIM_KEPT,      /* whatever happens: none is lost, no read is stale */
     SIM_KEPT_LATE, /* those answered this long before the last power cut */
     SIM_BOUNDED,   /* asynchronous: they may be lost, but nothing counts twice */
+    SIM_WAITED,    /* the same, but not those for which WAIT has counted all replicas */
 };
 
 struct sim_load_options {
@@ -26,6 +27,7 @@ struct sim_load_options {
     int machine; /* where the clients are */
     uint64_t seed;
     enum sim_promise promise;
+    bool is_planned; /* no write ends without an answer */
 };
 
 void sim_load_start(const struct sim_load_options *options);

@@ -1,10 +1,14 @@
 /* Schedules of whole servers, each from one seed and in a process of its own.
  *
- *     simulate SERVER.so [--seed N] [--count N] [--seconds N] [--mode NAME] [--trace] [--twice]
+ *     simulate SERVER.so [TINY.so] [--seed N] [--count N] [--seconds N] [--mode NAME] [--trace]
+ *              [--twice] [--rows] [--first] [--steps]
  *
- * --seconds: fresh seeds until so many seconds have passed. --trace prints what happens. --twice runs
- * each seed twice and compares the traces. A seed that fails is shortened: faults are left out, one by
- * one, as long as it fails. The exit status is 1 if a seed has failed. */
+ * With two objects each seed chooses one. --seconds: fresh seeds until so many seconds have passed.
+ * --trace prints what happens. --twice runs each seed twice and compares the traces. --rows lists which
+ * rows of the tables of states were taken. --steps prints the quorum's steps for
+ * tests/model/steps.py. --first ends with the first seed that fails. Otherwise a seed
+ * that fails is shortened: faults are left out, one by one, as long as it fails. The exit status is 1 if
+ * a seed has failed. */
 #include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +22,7 @@
 #include "tests/simulation/sim_driver.h"
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_load.h"
+#include "tests/simulation/sim_model.h"
 #include "tests/simulation/sim_process.h"
 
 static const int64_t FAULTS_UNTIL = 25 * SIM_S;
@@ -30,35 +35,39 @@ struct mode {
     const char *name;
     int server_count;
     enum sim_promise promise;
-    bool with_failover, with_power_cuts, with_disk_faults;
+    struct sim_driver_kinds kinds;
     const char *arguments[12];
 };
 
+#define SYNC(replicas, nodes)                                                                      \
+    "--sync-replicas", replicas, "--replication-nodes", nodes, "--sync-replicas-lease", "400"
 static const struct mode modes[] = {
-    {"sync",
-     3,
-     SIM_KEPT,
-     true,
-     false,
-     false,
-     {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
-    {"all",
-     3,
-     SIM_KEPT,
-     true,
-     false,
-     false,
-     {"--sync-replicas", "2", "--replication-nodes", "3", "--sync-replicas-lease", "400"}},
+    {"sync", 3, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("1", "3")}},
+    {"all", 3, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("2", "3")}},
+    {"five", 5, SIM_KEPT, {.has_sentinel = true, .power_cuts = 1}, {SYNC("2", "5")}},
     {"fsync",
      3,
      SIM_KEPT,
-     true,
-     true,
-     true,
-     {"--sync-replicas", "1", "--replication-nodes", "3", "--sync-replicas-lease", "400",
-      "--sync-replicas-fsync", "yes", "--appendfsync", "always"}},
-    {"async", 3, SIM_BOUNDED, true, true, true, {NULL}},
-    {"always", 1, SIM_KEPT, false, true, true, {"--appendfsync", "always"}},
+     {.has_sentinel = true, .power_cuts = SIM_FAULTS_MAX, .has_disk_faults = true},
+     {SYNC("1", "3"), "--sync-replicas-fsync", "yes", "--appendfsync", "always"}},
+    {"async",
+     3,
+     SIM_BOUNDED,
+     {.has_sentinel = true,
+      .power_cuts = SIM_FAULTS_MAX,
+      .has_disk_faults = true,
+      .may_have_chain = true},
+     {NULL}},
+    {"wait", 3, SIM_WAITED, {.has_sentinel = true}, {NULL}},
+    {"always",
+     1,
+     SIM_KEPT,
+     {.power_cuts = SIM_FAULTS_MAX, .has_disk_faults = true},
+     {"--appendfsync", "always"}},
+    {"everysec", 1, SIM_KEPT_LATE, {.power_cuts = SIM_FAULTS_MAX}, {NULL}},
+    /* An operator hands over; nothing fails. */
+    {"planned", 3, SIM_KEPT, {.is_planned = true}, {SYNC("1", "3")}},
+    {"planned-async", 3, SIM_KEPT, {.is_planned = true}, {NULL}},
 };
 enum { MODES = sizeof modes / sizeof modes[0] };
 
@@ -127,14 +136,16 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
                                          "--protected-mode",
                                          "no",
                                          "--loglevel",
-                                         "verbose",
+                                         "debug",
                                          "--save",
                                          "",
                                          "--repl-timeout",
                                          "5",
                                          NULL};
     static const char *const replica[] = {"--replicaof", "10.0.0.1 6379", NULL};
+    struct sim_random choice = sim_random_of(seed, 2);
     random = sim_random_of(seed, 1);
+    sim_images_choose((int)sim_random_below(&choice, (uint64_t)sim_images_count()));
     sim_network_init(&random);
     for (int i = 0; i < mode->server_count; i++) {
         struct sim_machine *machine = sim_machine_get(i);
@@ -155,9 +166,7 @@ static void sim_main_begin(const struct mode *mode, uint64_t seed, uint64_t left
         .seed = seed,
         .until = FAULTS_UNTIL,
         .left_out = left_out,
-        .with_failover = mode->with_failover,
-        .with_power_cuts = mode->with_power_cuts,
-        .with_disk_faults = mode->with_disk_faults,
+        .kinds = mode->kinds,
     });
 }
 
@@ -178,6 +187,7 @@ static bool sim_main_is_served(void) {
 static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64_t left_out) {
     sim_on_fail = sim_main_end;
     sim_main_catch();
+    sim_model_begin();
     sim_main_begin(mode, seed, left_out);
     sim_run_until(SIM_S);
     sim_load_start(&(struct sim_load_options){
@@ -186,6 +196,7 @@ static void sim_main_run_schedule(const struct mode *mode, uint64_t seed, uint64
         .machine = mode->server_count + 1,
         .seed = seed,
         .promise = mode->promise,
+        .is_planned = mode->kinds.is_planned,
     });
     sim_run_until(FAULTS_UNTIL);
     sim_main_wait(sim_main_is_served, SERVICE_NS, "not every client is answered");
@@ -257,34 +268,46 @@ struct arguments {
     uint64_t seed, count, without;
     int64_t seconds;
     const char *mode;
-    bool is_shown, is_twice;
+    bool is_shown, is_twice, is_listing, is_first, shows_steps;
 };
+
+static bool sim_main_read_flag(struct arguments *arguments, const char *name) {
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {{"--trace", &arguments->is_shown},
+                 {"--twice", &arguments->is_twice},
+                 {"--rows", &arguments->is_listing},
+                 {"--first", &arguments->is_first},
+                 {"--steps", &arguments->shows_steps}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(name, flags[i].name) == 0) {
+            *flags[i].flag = true;
+            return true;
+        }
+    }
+    return false;
+}
 
 static struct arguments sim_main_read(int argc, char **argv) {
     struct arguments arguments = {.seed = (uint64_t)time(NULL), .count = 1};
-    for (int i = 2; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--trace") == 0) {
-            arguments.is_shown = true;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-' || sim_main_read_flag(&arguments, argv[i])) {
             continue;
         }
-        if (strcmp(argv[i], "--twice") == 0) {
-            arguments.is_twice = true;
-            continue;
-        }
-        if (strcmp(argv[i], "--seed") == 0) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[++i] : "";
+        if (strcmp(name, "--seed") == 0) {
             arguments.seed = strtoull(value, NULL, 10);
-        } else if (strcmp(argv[i], "--count") == 0) {
+        } else if (strcmp(name, "--count") == 0) {
             arguments.count = strtoull(value, NULL, 10);
-        } else if (strcmp(argv[i], "--seconds") == 0) {
+        } else if (strcmp(name, "--seconds") == 0) {
             arguments.seconds = strtoll(value, NULL, 10);
             arguments.count = UINT64_MAX;
-        } else if (strcmp(argv[i], "--mode") == 0) {
+        } else if (strcmp(name, "--mode") == 0) {
             arguments.mode = value;
-        } else if (strcmp(argv[i], "--without") == 0) {
+        } else if (strcmp(name, "--without") == 0) {
             arguments.without = strtoull(value, NULL, 16);
         }
-        i++;
     }
     return arguments;
 }
@@ -308,7 +331,7 @@ static bool sim_main_run_seed(const struct arguments *arguments, uint64_t seed,
     total->simulated_ns += outcome.simulated_ns;
     if (sim_main_has_failed(&outcome)) {
         printf("seed %llu (%s): %s\n", (unsigned long long)seed, mode->name, outcome.reason);
-        if (!arguments->is_shown && arguments->without == 0) {
+        if (!arguments->is_shown && !arguments->is_first && arguments->without == 0) {
             sim_main_shorten(mode, seed, &outcome);
         }
         return false;
@@ -333,18 +356,22 @@ int main(int argc, char **argv) {
     struct outcome total = {.events = 0};
     uint64_t run_count = 0, failed_count = 0;
     if (argc < 2) {
-        fprintf(stderr, "usage: simulate SERVER.so [--seed N] ...\n");
+        fprintf(stderr, "usage: simulate SERVER.so [TINY.so] [--seed N] ...\n");
         return 2;
     }
     sim_main_fix_addresses(argv);
     struct arguments arguments = sim_main_read(argc, argv);
-    const char *error = sim_images_load(argv[1], SIM_SERVERS_MAX);
-    if (error != NULL) {
-        fprintf(stderr, "cannot load %s: %s\n", argv[1], error);
-        return 2;
+    for (int i = 1; i < argc && argv[i][0] != '-'; i++) {
+        const char *error = sim_images_load(argv[i]);
+        if (error != NULL) {
+            fprintf(stderr, "cannot load %s: %s\n", argv[i], error);
+            return 2;
+        }
     }
+    sim_model_init();
+    sim_model_show_steps(arguments.shows_steps);
     time_t began = time(NULL);
-    while (run_count < arguments.count &&
+    while (run_count < arguments.count && !(arguments.is_first && failed_count > 0) &&
            (arguments.seconds == 0 || time(NULL) - began < arguments.seconds)) {
         failed_count += !sim_main_run_seed(&arguments, arguments.seed + run_count, &total);
         run_count++;
@@ -353,6 +380,7 @@ int main(int argc, char **argv) {
            (unsigned long long)run_count, (double)total.simulated_ns / 3600e9,
            (long long)(time(NULL) - began), (unsigned long long)total.answered,
            (unsigned long long)total.in_doubt);
+    sim_model_print(arguments.is_listing);
     printf("%llu passed, %llu failed\n", (unsigned long long)(run_count - failed_count),
            (unsigned long long)failed_count);
     return failed_count > 0;

@@ -11,6 +11,7 @@
 static struct {
     struct sim_random *random;
     int64_t delay[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
+    int64_t rate[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
     bool is_cut[SIM_MACHINES_MAX][SIM_MACHINES_MAX];
     bool is_off[SIM_MACHINES_MAX];
     struct sim_socket *sockets;
@@ -45,6 +46,10 @@ void sim_network_init(struct sim_random *random) {
 
 void sim_network_set_delay(int from, int to, int64_t ns) {
     network.delay[from][to] = ns;
+}
+
+void sim_network_set_rate(int from, int to, int64_t rate) {
+    network.rate[from][to] = rate;
 }
 
 void sim_network_cut(int from, int to, bool is_cut) {
@@ -85,7 +90,10 @@ static bool sim_network_is_blocked(int from, int to) {
 /* In order behind what this end has sent before. */
 static void sim_network_post(struct packet *packet, int64_t at) {
     struct sim_socket *from = packet->from;
+    int64_t rate = network.rate[from->machine][from->peer_machine];
     at = at > from->last_arrival ? at : from->last_arrival;
+    at +=
+        rate > 0 && from->machine != from->peer_machine ? (int64_t)packet->size * SIM_S / rate : 0;
     from->last_arrival = at;
     sim_at(at, sim_network_arrive, packet, 0);
 }

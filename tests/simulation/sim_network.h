@@ -55,6 +55,8 @@ void sim_network_init(struct sim_random *random);
 /* Milliseconds that a piece takes between these machines, half of it to all of it; also while a fault
  * slows the link down. */
 void sim_network_set_delay(int from, int to, int64_t ns);
+/* Bytes a second of each connection; 0: without a limit. */
+void sim_network_set_rate(int from, int to, int64_t rate);
 void sim_network_cut(int from, int to, bool is_cut);
 bool sim_network_is_cut(int from, int to);
 /* Off: nothing of it answers. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/simulation/sim_events.h"
+#include "tests/simulation/sim_model.h"
 
 /* 2026-01-01: what the machines take for the time when a schedule begins. */
 static const int64_t WALL_START_NS = INT64_C(1767225600) * SIM_S;
@@ -25,6 +26,7 @@ enum { WRITABLE_MAX = 4 };
 
 /* A loaded copy of the server, and its variables as they are before main. */
 struct sim_image {
+    void *handle;
     int (*main)(int argc, char **argv);
     const char *base;
     struct {
@@ -34,7 +36,8 @@ struct sim_image {
     size_t writable_count;
 };
 
-static struct sim_image images[SIM_SERVERS_MAX];
+static struct sim_image images[SIM_IMAGES_MAX][SIM_SERVERS_MAX];
+static int image_count, image_chosen;
 static struct sim_machine machines[SIM_SERVERS_MAX];
 static uint64_t process_count;
 
@@ -102,6 +105,7 @@ static const char *sim_image_load(struct sim_image *image, const char *path) {
     if (handle == NULL) {
         return dlerror();
     }
+    image->handle = handle;
     *(void **)&image->main = dlsym(handle, "main");
     if (image->main == NULL || dladdr(*(void **)&image->main, &info) == 0) {
         return "it has no main";
@@ -115,22 +119,29 @@ static const char *sim_image_load(struct sim_image *image, const char *path) {
     return NULL;
 }
 
-const char *sim_images_load(const char *path, int count) {
-    for (int i = 0; i < count; i++) {
-        const char *error = sim_image_load(&images[i], path);
-        if (error != NULL) {
-            return error;
-        }
+const char *sim_images_load(const char *path) {
+    const char *error = image_count < SIM_IMAGES_MAX ? NULL : "too many objects";
+    for (int i = 0; error == NULL && i < SIM_SERVERS_MAX; i++) {
+        error = sim_image_load(&images[image_count][i], path);
     }
-    return NULL;
+    image_count++;
+    return error;
 }
 
-size_t sim_images_size(void) {
-    size_t size = 0;
-    for (size_t i = 0; i < images[0].writable_count; i++) {
-        size += images[0].writable[i].size;
+int sim_images_count(void) {
+    return image_count;
+}
+
+void sim_images_choose(int number) {
+    image_chosen = number;
+}
+
+void *sim_machine_symbol(const struct sim_machine *machine, const char *name) {
+    void *found = dlsym(machine->image->handle, name);
+    if (found == NULL) {
+        sim_fail("the server has no %s", name);
     }
-    return size;
+    return found;
 }
 
 /* ---- machines ---- */
@@ -152,7 +163,7 @@ static void sim_machine_boot(struct sim_machine *machine) {
 }
 
 void sim_machine_init(struct sim_machine *machine, int index, uint64_t seed) {
-    *machine = (struct sim_machine){.index = index, .image = &images[index]};
+    *machine = (struct sim_machine){.index = index, .image = &images[image_chosen][index]};
     machine->random = sim_random_of(seed, 100 + (uint64_t)index);
     machine->disk_random = sim_random_of(seed, 200 + (uint64_t)index);
     sim_disk_init(&machine->disk, &machine->disk_random);
@@ -322,6 +333,7 @@ void sim_process_log(struct sim_process *process, const char *bytes, size_t size
             process->line[process->line_size] = '\0';
             process->line_size = 0;
             sim_trace("log %d: %s", process->machine->index, process->line);
+            sim_model_note(process->line);
         } else {
             process->line[process->line_size++] = bytes[i];
         }

@@ -17,7 +17,13 @@
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_random.h"
 
-enum { SIM_SERVERS_MAX = 5, SIM_FDS_MAX = 512, SIM_FIBERS_MAX = 32, SIM_PORT = 6379 };
+enum {
+    SIM_IMAGES_MAX = 2,
+    SIM_SERVERS_MAX = 5,
+    SIM_FDS_MAX = 512,
+    SIM_FIBERS_MAX = 32,
+    SIM_PORT = 6379
+};
 
 /* An open file description. */
 struct sim_file {
@@ -75,9 +81,13 @@ struct sim_machine {
     const char *arguments[64];   /* of its server; NULL at the end */
 };
 
-/* Load a copy of this object for each of so many machines. NULL, or why not. */
-const char *sim_images_load(const char *path, int count);
-size_t sim_images_size(void);
+/* Load a copy of this object for each machine. NULL, or why not. */
+const char *sim_images_load(const char *path);
+int sim_images_count(void);
+/* Machines that are made from now on run this one; 0: the first that was loaded. */
+void sim_images_choose(int number);
+/* Of the copy that this machine runs. It must be there. */
+void *sim_machine_symbol(const struct sim_machine *machine, const char *name);
 
 struct sim_machine *sim_machine_get(int index);
 void sim_machine_init(struct sim_machine *machine, int index, uint64_t seed);

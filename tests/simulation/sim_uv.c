@@ -35,7 +35,8 @@ struct sim_handle {
 /* loop->data is the program's; this is in loop->active_reqs.unused[0]. */
 struct sim_loop {
     struct sim_process *process;
-    struct sim_handle *first, **last;
+    struct sim_handle *first[UV_HANDLE_TYPE_MAX], **last[UV_HANDLE_TYPE_MAX]; /* of each type */
+    unsigned closing_count;
     uint64_t now_ms, order;
 };
 
@@ -66,14 +67,22 @@ int uv_loop_init(uv_loop_t *loop) {
     struct sim_loop *own = calloc(1, sizeof *own);
     memset(loop, 0, sizeof *loop);
     own->process = sim_process_current();
-    own->last = &own->first;
+    for (int type = 0; type < UV_HANDLE_TYPE_MAX; type++) {
+        own->last[type] = &own->first[type];
+    }
     loop->active_reqs.unused = own;
     uv_update_time(loop);
     return 0;
 }
 
 int uv_loop_close(uv_loop_t *loop) {
-    return sim_uv_loop(loop)->first == NULL ? 0 : UV_EBUSY;
+    const struct sim_loop *own = sim_uv_loop(loop);
+    for (int type = 0; type < UV_HANDLE_TYPE_MAX; type++) {
+        if (own->first[type] != NULL) {
+            return UV_EBUSY;
+        }
+    }
+    return 0;
 }
 
 static int sim_uv_add(uv_loop_t *loop, void *handle, uv_handle_type type) {
@@ -84,15 +93,14 @@ static int sim_uv_add(uv_loop_t *loop, void *handle, uv_handle_type type) {
     public->type = type;
     public->u.reserved[0] = added;
     added->handle = public;
-    *own->last = added;
-    own->last = &added->next;
+    *own->last[type] = added;
+    own->last[type] = &added->next;
     return 0;
 }
 
 static void sim_uv_run_kind(struct sim_loop *own, uv_handle_type type) {
-    struct sim_handle *end = own->first != NULL ? *own->last : NULL;
-    for (struct sim_handle *each = own->first; each != end; each = each->next) {
-        if (each->is_active && each->handle->type == type) {
+    for (struct sim_handle *each = own->first[type]; each != NULL; each = each->next) {
+        if (each->is_active) {
             if (type == UV_IDLE) {
                 each->call.idle((uv_idle_t *)each->handle);
             } else if (type == UV_PREPARE) {
@@ -106,10 +114,9 @@ static void sim_uv_run_kind(struct sim_loop *own, uv_handle_type type) {
 
 static struct sim_handle *sim_uv_next_timer(struct sim_loop *own) {
     struct sim_handle *next = NULL;
-    for (struct sim_handle *each = own->first; each != NULL; each = each->next) {
-        if (each->is_active && each->handle->type == UV_TIMER &&
-            (next == NULL || each->due_ms < next->due_ms ||
-             (each->due_ms == next->due_ms && each->order < next->order))) {
+    for (struct sim_handle *each = own->first[UV_TIMER]; each != NULL; each = each->next) {
+        if (each->is_active && (next == NULL || each->due_ms < next->due_ms ||
+                                (each->due_ms == next->due_ms && each->order < next->order))) {
             next = each;
         }
     }
@@ -166,46 +173,50 @@ static bool sim_uv_is_ready(struct sim_loop *own, const struct sim_handle *each)
     }
 }
 
+/* What a loop waits for, besides its timers. */
+static const uv_handle_type sim_uv_sources[] = {UV_ASYNC, UV_POLL, UV_SIGNAL};
+enum { SOURCES = sizeof sim_uv_sources / sizeof sim_uv_sources[0] };
+
 static bool sim_uv_has_ready(struct sim_loop *own) {
-    for (struct sim_handle *each = own->first; each != NULL; each = each->next) {
-        if (sim_uv_is_ready(own, each)) {
-            return true;
+    for (int i = 0; i < SOURCES; i++) {
+        for (struct sim_handle *each = own->first[sim_uv_sources[i]]; each != NULL;
+             each = each->next) {
+            if (sim_uv_is_ready(own, each)) {
+                return true;
+            }
         }
     }
     return false;
 }
 
+static void sim_uv_call(struct sim_loop *own, struct sim_handle *each) {
+    switch ((int)each->handle->type) {
+    case UV_POLL:
+        each->call.poll((uv_poll_t *)each->handle, 0, sim_uv_ready(each));
+        break;
+    case UV_ASYNC:
+        each->is_sent = false;
+        each->call.async((uv_async_t *)each->handle);
+        break;
+    default:
+        own->process->signals &= ~sim_uv_signal_bit(each);
+        each->call.signal((uv_signal_t *)each->handle, each->number);
+    }
+}
+
 static void sim_uv_run_ready(struct sim_loop *own) {
-    for (struct sim_handle *each = own->first; each != NULL; each = each->next) {
-        if (!sim_uv_is_ready(own, each)) {
-            continue;
-        }
-        switch ((int)each->handle->type) {
-        case UV_POLL:
-            each->call.poll((uv_poll_t *)each->handle, 0, sim_uv_ready(each));
-            break;
-        case UV_ASYNC:
-            each->is_sent = false;
-            each->call.async((uv_async_t *)each->handle);
-            break;
-        default:
-            own->process->signals &= ~sim_uv_signal_bit(each);
-            each->call.signal((uv_signal_t *)each->handle, each->number);
+    for (int i = 0; i < SOURCES; i++) {
+        for (struct sim_handle *each = own->first[sim_uv_sources[i]]; each != NULL;
+             each = each->next) {
+            if (sim_uv_is_ready(own, each)) {
+                sim_uv_call(own, each);
+            }
         }
     }
 }
 
-/* Call back and forget what is closed; both may add and close others. */
-static void sim_uv_run_closed(struct sim_loop *own) {
-    for (struct sim_handle *each = own->first; each != NULL; each = each->next) {
-        if (each->is_closing && !each->is_over) {
-            each->is_over = true;
-            if (each->handle->close_cb != NULL) {
-                each->handle->close_cb(each->handle);
-            }
-        }
-    }
-    struct sim_handle **at = &own->first;
+static void sim_uv_forget_closed(struct sim_loop *own, int type) {
+    struct sim_handle **at = &own->first[type];
     while (*at != NULL) {
         struct sim_handle *each = *at;
         if (each->is_over) {
@@ -215,27 +226,53 @@ static void sim_uv_run_closed(struct sim_loop *own) {
             at = &each->next;
         }
     }
-    own->last = at;
+    own->last[type] = at;
 }
 
-static bool sim_uv_has(struct sim_loop *own, bool (*is_it)(const struct sim_handle *)) {
-    for (struct sim_handle *each = own->first; each != NULL; each = each->next) {
-        if (is_it(each)) {
-            return true;
+/* Call back and forget what is closed; both may add and close others. */
+static void sim_uv_run_closed(struct sim_loop *own) {
+    for (int type = 0; own->closing_count > 0 && type < UV_HANDLE_TYPE_MAX; type++) {
+        for (struct sim_handle *each = own->first[type]; each != NULL; each = each->next) {
+            if (each->is_closing && !each->is_over) {
+                each->is_over = true;
+                own->closing_count--;
+                if (each->handle->close_cb != NULL) {
+                    each->handle->close_cb(each->handle);
+                }
+            }
+        }
+        sim_uv_forget_closed(own, type);
+    }
+}
+
+static bool sim_uv_is_alive(struct sim_loop *own) {
+    if (own->closing_count > 0) {
+        return true;
+    }
+    for (int type = 0; type < UV_HANDLE_TYPE_MAX; type++) {
+        for (struct sim_handle *each = own->first[type]; each != NULL; each = each->next) {
+            if (each->is_active && !each->is_unreferenced) {
+                return true;
+            }
         }
     }
     return false;
 }
 
-static bool sim_uv_keeps_alive(const struct sim_handle *each) {
-    return each->is_closing || (each->is_active && !each->is_unreferenced);
-}
-
-static bool sim_uv_forbids_waiting(const struct sim_handle *each) {
-    return each->is_closing || (each->is_active && each->handle->type == UV_IDLE);
+static bool sim_uv_may_wait(struct sim_loop *own) {
+    for (struct sim_handle *each = own->first[UV_IDLE]; each != NULL; each = each->next) {
+        if (each->is_active) {
+            return false;
+        }
+    }
+    return own->closing_count == 0;
 }
 
 static void sim_uv_poll(struct sim_loop *own, bool is_waiting) {
+    if (!is_waiting || sim_uv_has_ready(own)) {
+        /* Others' time passes as far as this loop has computed. */
+        sim_fiber_sleep(sim_fiber_now());
+    }
     while (is_waiting && !sim_uv_has_ready(own)) {
         const struct sim_handle *timer = sim_uv_next_timer(own);
         const struct sim_machine *machine = own->process->machine;
@@ -252,17 +289,13 @@ static void sim_uv_poll(struct sim_loop *own, bool is_waiting) {
 
 int uv_run(uv_loop_t *loop, uv_run_mode mode) {
     struct sim_loop *own = sim_uv_loop(loop);
-    while (sim_uv_has(own, sim_uv_keeps_alive)) {
+    while (sim_uv_is_alive(own)) {
         sim_fiber_spend(TURN_NS);
         uv_update_time(loop);
         sim_uv_run_timers(own);
         sim_uv_run_kind(own, UV_IDLE);
         sim_uv_run_kind(own, UV_PREPARE);
-        bool is_waiting = mode != UV_RUN_NOWAIT && !sim_uv_has(own, sim_uv_forbids_waiting) &&
-                          sim_uv_has(own, sim_uv_keeps_alive);
-        /* Others' time passes as far as this loop has computed. */
-        sim_fiber_sleep(sim_fiber_now());
-        sim_uv_poll(own, is_waiting);
+        sim_uv_poll(own, mode != UV_RUN_NOWAIT && sim_uv_may_wait(own) && sim_uv_is_alive(own));
         uv_update_time(loop);
         sim_uv_run_kind(own, UV_CHECK);
         sim_uv_run_closed(own);
@@ -270,13 +303,14 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode) {
             break;
         }
     }
-    return sim_uv_has(own, sim_uv_keeps_alive);
+    return sim_uv_is_alive(own);
 }
 
 /* ---- handles ---- */
 
 void uv_close(uv_handle_t *handle, uv_close_cb call) {
     struct sim_handle *own = sim_uv_handle(handle);
+    sim_uv_loop(handle->loop)->closing_count += !own->is_closing;
     own->is_active = false;
     own->is_closing = true;
     handle->close_cb = call;

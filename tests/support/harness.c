@@ -250,6 +250,61 @@ const char *harness_run_args(struct harness *harness, struct session *session,
     return reply;
 }
 
+/* The words of a line, cut at blanks; static memory. */
+static struct request plain_request(const char *line) {
+    enum { WORDS_MAX = 4096 };
+    static char words[65536];
+    static struct bytes args[WORDS_MAX];
+    struct request request = {.args = args, .size = strlen(line)};
+    CHECK(request.size < sizeof words);
+    strcpy(words, line);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        CHECK(request.count < WORDS_MAX);
+        args[request.count++] = bytes_from_text(word);
+    }
+    return request;
+}
+
+const char *harness_run_failing(struct harness *harness, struct session *session, const char *line,
+                                uint64_t nth) {
+    struct request request = plain_request(line);
+    struct reply reply;
+    buffer_clear(&harness->reply);
+    CHECK(buffer_reserve(&harness->reply, 65536) != NULL);
+    reply_init(&reply, &harness->reply, session->protocol);
+    session_shape_reply(session, &reply);
+    server_update_time(&harness->server);
+    memory_fail_at(nth);
+    harness_execute(&harness->server, session, &request, &reply);
+    memory_fail_at(0);
+    return take_reply(harness);
+}
+
+bool harness_breaks(struct harness *harness, struct session *session, const char *line,
+                    size_t size_max) {
+    struct request request = plain_request(line);
+    struct buffer out;
+    struct reply reply;
+    buffer_init(&out, size_max);
+    reply_init(&reply, &out, session->protocol);
+    harness_execute(&harness->server, session, &request, &reply);
+    bool is_broken = out.is_broken;
+    buffer_deinit(&out);
+    return is_broken;
+}
+
+const char *harness_output(struct session *session) {
+    static char *taken; /* by malloc: not among what a test must give back */
+    taken = realloc(taken, session->output.size + 1);
+    CHECK(taken != NULL);
+    if (session->output.size > 0) {
+        memcpy(taken, session->output.at, session->output.size);
+    }
+    taken[session->output.size] = '\0';
+    buffer_clear(&session->output);
+    return taken;
+}
+
 void harness_expect_at(struct harness *harness, struct session *session, const char *line,
                        const char *expected, const char *file, int line_number) {
     const char *reply = harness_run(harness, session, line);

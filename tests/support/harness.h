@@ -65,6 +65,18 @@ const char *harness_run_args(struct harness *harness, struct session *session,
  * closes the client. */
 const char *harness_send(struct harness *harness, struct session *session, struct bytes input);
 
+/* A line of plain words parted by blanks, whose nth allocation fails (0: none): the test itself
+ * allocates nothing meanwhile. Returns the reply as harness_run does. */
+const char *harness_run_failing(struct harness *harness, struct session *session, const char *line,
+                                uint64_t nth);
+/* Does its reply break an output of that size? */
+bool harness_breaks(struct harness *harness, struct session *session, const char *line,
+                    size_t size_max);
+
+/* What the session was sent beside its replies, terminated, valid until the next call; it is taken
+ * away. */
+const char *harness_output(struct session *session);
+
 /* Run one request, as the server's loop does. */
 void harness_execute(struct server *server, struct session *session, const struct request *request,
                      struct reply *reply);

@@ -85,10 +85,6 @@ void loop_replicate(struct loop_server *looped) {
     struct tick *tick = &looped->tick;
     tick->replicator = replicator_create(looped->server, &looped->loop, wake, tick);
     assert_non_null(tick->replicator);
-    tick->replicate_begin = replicator_begin_tick;
-    tick->replicate_close = replicator_close_tick;
-    tick->replicate_end = replicator_end_tick;
-    tick->replicate_second = replicator_second;
 }
 
 void loop_stop(struct loop_server *looped) {

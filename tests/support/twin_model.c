@@ -4,7 +4,8 @@
 
 /* ---- the board ---- */
 
-static struct twin_layout describe(const struct layout *layout) {
+static struct twin_layout describe(const struct rules *rules) {
+    const struct layout *layout = &rules->layout;
     struct twin_layout twin = {
         .prefix = "",
         .field_count = layout->field_count,
@@ -12,6 +13,8 @@ static struct twin_layout describe(const struct layout *layout) {
         .is_latest = layout->time.is_latest,
         .unit_us = layout->time.unit_us,
         .start_us = layout->time.start_us,
+        .cap = rules->cap,
+        .keeps_best = rules->keeps_best,
     };
     assert_in_range(layout->field_count, 1, TWIN_FIELDS);
     for (int i = 0; i < layout->field_count; i++) {
@@ -26,8 +29,7 @@ void twin_model_start(struct twin_model *twin, const char *name) {
     struct harness *harness = twin->harness;
     harness_run(harness, harness->server.sessions.first, "FLUSHALL");
     twin->name = name;
-    twin->layout =
-        describe(&settings_rules_for(&harness->server.settings, bytes_from_text(name))->layout);
+    twin->layout = describe(settings_rules_for(&harness->server.settings, bytes_from_text(name)));
     twin_server_init(&twin->server, &twin->layout);
 }
 

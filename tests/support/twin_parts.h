@@ -30,6 +30,10 @@ uint32_t twin_count_better(const struct twin_key *key, const struct twin_member 
 void twin_put_member(struct twin_server *twin, struct twin_key *key, struct twin_member member);
 void twin_remove_rank(struct twin_key *key, uint32_t rank);
 void twin_clear_members(struct twin_key *key);
+/* Remove those below the layout's cap. */
+void twin_cut(struct twin_key *key);
+/* Would that member stay as it is, as the layout keeps the best? */
+bool twin_keeps(const struct twin_key *key, const struct twin_member *member);
 /* Everything but name and database. */
 void twin_copy_members(struct twin_key *to, const struct twin_key *from);
 int64_t twin_time_units(const struct twin_layout *layout, int64_t time_us);

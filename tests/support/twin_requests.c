@@ -20,22 +20,23 @@ enum {
 
 const struct twin_layout twin_requests_layouts[] = {
     {"asc:", "FIELD lap 32 ASC TIME 24 S" START, ONE_FIELD(32, 0, false, true), 24, false, 1000000,
-     START_US},
+     START_US, 0, false},
     {"lat:", "FIELD day 33 SIGNED TIME 31 MS" START " LATEST", ONE_FIELD(33, 0, true, false), 31,
-     true, 1000, START_US},
+     true, 1000, START_US, 0, false},
     {"lap:", "FIELD lap 23 ASC SCALE 3 TIME 41 US" START " LATEST", ONE_FIELD(23, 3, false, true),
-     41, true, 1, START_US},
+     41, true, 1, START_US, 0, false},
     {"two:", "FIELD agree 22 FIELD comment 22 TIME 20 M" START, TWO_FIELDS(22, 0, false, false), 20,
-     false, 60000000, START_US},
+     false, 60000000, START_US, 0, false},
     {"usd:", "FIELD money 40 SIGNED SCALE 2 TIME 24 S" START, ONE_FIELD(40, 2, true, false), 24,
-     false, 1000000, START_US},
-    {"big:", "FIELD score 64 SIGNED", ONE_FIELD(64, 0, true, false), 0, false, 1, 0},
+     false, 1000000, START_US, 0, false},
+    {"big:", "FIELD score 64 SIGNED", ONE_FIELD(64, 0, true, false), 0, false, 1, 0, 0, false},
     /* Full within the run: later writes must be refused. */
     {"end:", "FIELD points 30 TIME 15 S START 2026-01-01T00:00:00Z", ONE_FIELD(30, 0, false, false),
-     15, false, 1000000, TWIN_REQUESTS_START_US},
+     15, false, 1000000, TWIN_REQUESTS_START_US, 0, false},
     {"few:", "FIELD flag 4 TIME 8 H START 2026-01-01T00:00:00Z", ONE_FIELD(4, 0, false, false), 8,
-     false, INT64_C(3600000000), TWIN_REQUESTS_START_US},
-    {"", NULL, ONE_FIELD(33, 0, true, false), 31, false, 1000000, INT64_C(1577836800000000)},
+     false, INT64_C(3600000000), TWIN_REQUESTS_START_US, 0, false},
+    {"", NULL, ONE_FIELD(33, 0, true, false), 31, false, 1000000, INT64_C(1577836800000000), 0,
+     false},
 };
 enum { LAYOUTS = sizeof twin_requests_layouts / sizeof twin_requests_layouts[0] };
 

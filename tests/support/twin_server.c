@@ -181,6 +181,18 @@ void twin_put_member(struct twin_server *twin, struct twin_key *key, struct twin
     key->count++;
 }
 
+void twin_cut(struct twin_key *key) {
+    while (key->layout->cap > 0 && key->count > key->layout->cap) {
+        twin_remove_rank(key, key->count - 1);
+    }
+}
+
+bool twin_keeps(const struct twin_key *key, const struct twin_member *member) {
+    int64_t rank = twin_find_member(key, member->name);
+    return key->layout->keeps_best && rank >= 0 &&
+           twin_compare_fields(key->layout, member, &key->members[rank]) >= 0;
+}
+
 void twin_remove_if_empty(struct twin_server *twin, struct twin_key *key) {
     if (key != NULL && key->count == 0) {
         twin_remove_key(twin, key);

@@ -28,6 +28,8 @@ struct twin_layout {
     int time_bits; /* 0: none */
     bool is_latest;
     int64_t unit_us, start_us;
+    uint32_t cap; /* members; 0: any number */
+    bool keeps_best;
 };
 
 struct twin_member {

@@ -3,10 +3,15 @@
 
 /* ---- writing scores ---- */
 
+enum { PAIRS_MAX = 64 };
+
 struct zadd {
     bool nx, xx, gt, lt, ch, incr;
+    bool is_zincrby;
     uint32_t first; /* of the pairs */
-    int64_t added, updated;
+    uint32_t added_count;
+    struct bytes added[PAIRS_MAX];
+    int64_t updated;
     bool is_skipped;
     twin_wide result;
 };
@@ -30,20 +35,35 @@ static bool add_pair(struct twin_server *twin, struct twin_key *key, struct zadd
         return true;
     }
     zadd->result = score;
-    if (rank >= 0 && score == old) {
+    struct twin_member member = rank >= 0 ? key->members[rank] : (struct twin_member){.name = name};
+    member.values[0] = score;
+    if ((rank >= 0 && score == old) || (!zadd->incr && twin_keeps(key, &member))) {
         return true;
     }
     if (!twin_is_time_in_field(key->layout, twin->now_us)) {
         twin_put_error(twin, TWIN_TIME_ERROR);
         return false;
     }
-    struct twin_member member = rank >= 0 ? key->members[rank] : (struct twin_member){.name = name};
-    member.values[0] = score;
     member.unit = twin_time_units(key->layout, twin->now_us);
     twin_put_member(twin, key, member);
-    zadd->added += rank < 0;
-    zadd->updated += rank >= 0;
+    if (rank >= 0) {
+        zadd->updated++;
+    } else {
+        CHECK(zadd->added_count < PAIRS_MAX);
+        zadd->added[zadd->added_count++] = name;
+    }
     return true;
+}
+
+/* Below the cap nobody is kept, nor counted as added; ZINCRBY alone replies the sum. */
+static void cut(struct zadd *zadd, struct twin_key *key, struct bytes last) {
+    uint32_t kept_count = 0;
+    twin_cut(key);
+    for (uint32_t i = 0; i < zadd->added_count; i++) {
+        kept_count += twin_find_member(key, zadd->added[i]) >= 0;
+    }
+    zadd->added_count = kept_count;
+    zadd->is_skipped |= zadd->incr && !zadd->is_zincrby && twin_find_member(key, last) < 0;
 }
 
 /* Any score that cannot be on the board refuses the whole command. */
@@ -83,6 +103,9 @@ static bool apply(struct twin_server *twin, struct zadd *zadd, const struct byte
         is_done =
             twin_read_number(args[i], scratch.layout->fields[0].scale, &score) == TWIN_NUMBER &&
             add_pair(twin, &scratch, zadd, score, args[i + 1]);
+    }
+    if (is_done) {
+        cut(zadd, &scratch, args[count - 1]);
     }
     if (is_done && scratch.count > 0) {
         twin_copy_members(key != NULL ? key : twin_create_in(twin, twin->database, args[1]),
@@ -133,13 +156,13 @@ void twin_run_zadd(struct twin_server *twin, const struct bytes *args, uint32_t 
         if (zadd.incr) {
             answer_score(twin, &zadd, args[1]);
         } else {
-            twin_put_integer(twin, zadd.added + (zadd.ch ? zadd.updated : 0));
+            twin_put_integer(twin, zadd.added_count + (zadd.ch ? zadd.updated : 0));
         }
     }
 }
 
 void twin_run_zincrby(struct twin_server *twin, const struct bytes *args, uint32_t count) {
-    struct zadd zadd = {.first = 2, .incr = true};
+    struct zadd zadd = {.first = 2, .incr = true, .is_zincrby = true};
     if (apply(twin, &zadd, args, count)) {
         answer_score(twin, &zadd, args[1]);
     }

@@ -70,14 +70,6 @@ class Big:
         self.changes.append((index, method, arguments))
         getattr(self.now, method)(*arguments)
 
-    def undo(self, index):
-        """The latest command has changed nothing."""
-        if self.changes and self.changes[-1][0] == index:
-            self.changes.pop()
-            self.now = self.base.copy()
-            for _, method, arguments in self.changes:
-                getattr(self.now, method)(*arguments)
-
 
 # ---- commands ----
 

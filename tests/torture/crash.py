@@ -18,6 +18,7 @@ import load
 import player
 import rolling
 import servers
+from process import LIMIT_S
 
 WIPE_EVERY = 50  # cycles on one directory
 
@@ -32,8 +33,8 @@ class Trouble(Exception):
 class Arena:
     """A server, its players, and the twin's side of both. seed repeats the commands."""
 
-    def __init__(self, program, directory, policy, seed, player_count=50, settings=()):
-        self.server = servers.Server(program, directory, policy, settings)
+    def __init__(self, program, directory, policy, seed, player_count=50):
+        self.server = servers.Server(program, directory, policy)
         self.random = random.Random(f"{seed}/arena")
         self.seed, self.player_count = seed, player_count
         self.counts = Counter()
@@ -50,7 +51,7 @@ class Arena:
         self.server.log.unlink(missing_ok=True)
         self.moments.clear()
         self.life += 1
-        self.players = [player.Player(i, f"{self.seed}/{self.life}", self.server.is_redis)
+        self.players = [player.Player(i, f"{self.seed}/{self.life}")
                         for i in range(self.player_count)]
         for one in self.players:
             one.others = [other for other in self.players if other is not one]
@@ -81,7 +82,7 @@ class Arena:
         between the listing of the keys and their reading."""
         while True:
             first_s = time.time()
-            seen = dump.take(self.server.port, self.server.is_redis)
+            seen = dump.take(self.server.port)
             window = judge.Window(first_s, time.time())
             if window.first_ms // rolling.MINUTE_MS == window.last_ms // rolling.MINUTE_MS:
                 return seen, window
@@ -126,14 +127,14 @@ def at_some_point(arena, delay_s, words):
 
 
 def snapshot_command(arena):
-    if arena.server.policy == "off" or (not arena.server.is_redis and arena.random.random() < 0.3):
+    if arena.server.policy == "off" or arena.random.random() < 0.3:
         return ("BGSAVE",)
     return ("BGREWRITEAOF",)
 
 
 def has_kept_files(arena):
     """Every other life of a server with a journal keeps superseded files, and never stops to."""
-    return arena.life % 2 == 1 and arena.server.policy != "off" and not arena.server.is_redis
+    return arena.life % 2 == 1 and arena.server.policy != "off"
 
 
 def random_settings(arena):
@@ -157,7 +158,7 @@ def go_back(arena):
     restored = servers.Server(arena.server.program, target, arena.server.policy)
     restored.start()
     try:
-        compare_dumps(moment.seen, dump.take(restored.port, False), moment.minute)
+        compare_dumps(moment.seen, dump.take(restored.port), moment.minute)
     except Trouble as trouble:
         raise Trouble(f"back to {until}: {trouble}") from None
     finally:
@@ -260,9 +261,9 @@ def shutdown_cycle(arena):
     arena.load.run()
     ender.join()
     arena.disconnect()
-    if arena.server.process.wait(servers.START_LIMIT_S) != 0:
+    if arena.server.process.wait(LIMIT_S) != 0:
         raise Trouble("SIGTERM: exit status "
-                      f"{arena.server.process.returncode}\n{arena.server.log_tail()}")
+                      f"{arena.server.process.returncode}\n{arena.server.told()}")
     arena.server.start(*random_settings(arena))
     arena.counts["shutdowns"] += 1
     arena.judge_and_go_on()

@@ -4,8 +4,8 @@ from collections import namedtuple
 import hashes
 import resp
 
-# records: as LB.RANGE answers them, best first (Redis: [name, None, None, score], lowest first); of
-# a hash its fields and values, sorted. rules: layout, cap, keep, created. expire_at_ms: -1 for none.
+# records: as LB.RANGE answers them, best first; of a hash its fields
+# and values, sorted. rules: layout, cap, keep, created. expire_at_ms: -1 for none.
 Seen = namedtuple("Seen", "records expire_at_ms rules")
 DATABASE_COUNT = 16
 
@@ -36,19 +36,15 @@ def seen_rules(answer):
             bool(told[b"created"]), tuple(period) if period else None)
 
 
-def board_requests(key, is_redis):
-    ranged = ("ZRANGE", key, 0, -1, "WITHSCORES") if is_redis else ("LB.RANGE", key, 0, -1)
-    return [ranged, ("PEXPIRETIME", key)] + ([] if is_redis else [("LB.INFO", key)])
+def board_requests(key):
+    return [("LB.RANGE", key, 0, -1), ("PEXPIRETIME", key), ("LB.INFO", key)]
 
 
-def read_board(replies, is_redis):
+def read_board(replies):
     """The Seen of one key, by the replies to board_requests. None: it has gone meanwhile."""
     records, expire_at_ms = replies[:2]
     if isinstance(records, resp.Error) or expire_at_ms == -2:
         return None
-    if is_redis:
-        pairs = zip(records[::2], records[1::2])
-        return Seen([[name, None, None, score] for name, score in pairs], expire_at_ms, None)
     rules = seen_rules(replies[2])
     return Seen(records, expire_at_ms, rules) if rules else None
 
@@ -59,7 +55,7 @@ def read_hash(replies):
     return found and Seen(*found)
 
 
-def take(port, is_redis=False):
+def take(port):
     """All boards and hashes: (database, key) -> Seen."""
     seen = {}
     with resp.Client(port) as client:
@@ -67,11 +63,11 @@ def take(port, is_redis=False):
             client.ask("SELECT", database)
             names = keys_of(client, database)
             asked = [hashes.requests(name) if hashes.is_key(name) else
-                     board_requests(name, is_redis) for name in names]
+                     board_requests(name) for name in names]
             replies = iter(client.ask_all([one for requests in asked for one in requests]))
             for name, requests in zip(names, asked):
                 of_key = [next(replies) for _ in requests]
-                found = read_hash(of_key) if hashes.is_key(name) else read_board(of_key, is_redis)
+                found = read_hash(of_key) if hashes.is_key(name) else read_board(of_key)
                 if found is not None:
                     seen[database, name] = found
     return seen

@@ -148,10 +148,9 @@ def read(player):
     return ("HGETALL", key), lambda reply: sorted(zip(reply[::2], reply[1::2])) == records(old)
 
 
-# What is asked for, how often, and whether it needs the server's own commands (player.py).
-OPERATIONS = ((put, 14, False), (put_new, 3, False), (increment, 5, False), (remove, 5, False),
-              (rename, 1, False), (copy, 1, False), (expire, 1.5, False), (delete, 0.7, False),
-              (read, 2, False))
+# What is asked for, and how often (player.py).
+OPERATIONS = ((put, 14), (put_new, 3), (increment, 5), (remove, 5), (rename, 1), (copy, 1), (expire, 1.5),
+              (delete, 0.7), (read, 2))
 
 
 # ---- what a server holds ----

@@ -9,7 +9,7 @@ import big
 import hashes
 import rolling
 from player import CLOCK_SLACK_MS, SHARED_BOARD, stored
-from twin import REDIS, Board, Entry, Expiry, Rules, rules_of
+from twin import Board, Entry, Expiry, Rules, rules_of
 
 # candidates: a set of lengths; needed: the shortest that loses nothing acknowledged.
 Verdict = namedtuple("Verdict", "player candidates needed faults")
@@ -57,8 +57,7 @@ def is_expiry(player, expiry, seen_ms, window):
 
 def has_rules(board, seen):
     rules = board.rules
-    return seen.rules is None or \
-        seen.rules == (rules.layout, rules.cap, rules.is_best, rules.is_created, None)
+    return seen.rules == (rules.layout, rules.cap, rules.is_best, rules.is_created, None)
 
 
 def is_board(player, board, seen, window):
@@ -302,11 +301,8 @@ def adopted(player, seen):
     """The twin's board of what was seen, or its hash."""
     if seen.rules == hashes.RULES:
         return hashes.adopted(seen)
-    if seen.rules is None:
-        rules = REDIS
-    else:
-        layout, cap, is_best, is_created, _ = seen.rules
-        rules = rules_of(layout, cap=cap, is_best=is_best, is_created=is_created)
+    layout, cap, is_best, is_created, _ = seen.rules
+    rules = rules_of(layout, cap=cap, is_best=is_best, is_created=is_created)
     records = seen.records[::-1] if rules.is_latest else seen.records
     members = {}
     for record in records:

@@ -12,12 +12,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-import bigload
-import clock
 import crash
-import damage
-import faults
-import io_failures
 import powercut
 import report
 import selftest
@@ -133,43 +128,6 @@ def run_crash(options, policy):
                       trouble)
 
 
-# ---- a long load ----
-
-def run_load(options, policy):
-    """A load of millions, killed again and again; read whole each time."""
-    kills = options.cycles or 3
-    counts, trouble = Counter(), None
-    work = work_directory(options, "load")
-    show = report.Progress(f"long load {policy}", kills)
-    try:
-        bigload.run(options.program, work / "served", policy, seed_of(options, "load", policy, 0),
-                    kills, counts, show.show)
-    except Trouble as found:
-        trouble = str(found)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    note = (f"in a load of {bigload.MEMBERS:,} members; {counts['members']:,} there at the last "
-            f"kill, all ranks, ties and {counts['times']:,} times compared")
-    return report.Row("kill -9 in a long load", policy, counts["kills"], counts["acked"],
-                      0 if trouble is None else None, note, trouble)
-
-
-# ---- the clock ----
-
-def run_clock(options):
-    """Restarts with a clock that was set back."""
-    runs, trouble = 0, None
-    try:
-        for policy in ("always", "everysec"):
-            for is_rewritten in (False, True):
-                clock.run(options.program, work_directory(options, "clock"), policy, is_rewritten)
-                runs += 1
-    except Trouble as found:
-        trouble = str(found)
-    return report.Row("clock set back", "", runs, 0, None, "an hour, between kill -9 and start",
-                      trouble)
-
-
 # ---- power cuts ----
 
 def run_cut(options, policy):
@@ -194,60 +152,6 @@ def run_cut(options, policy):
     note = (f"ms lost: median {lost_ms[len(lost_ms) // 2]:.0f}, most {lost_ms[-1]:.0f}"
             if lost_ms else "")
     return report.Row("power cut", shown, counts["cuts"], counts["acked"], None, note, trouble)
-
-
-# ---- failing file calls ----
-
-def run_io(options, policy):
-    """Every nth file call fails, under one policy."""
-    seed = seed_of(options, "io", policy, 0)
-    work = work_directory(options, "io")
-    try:
-        calls = io_failures.count_calls(options.program, work, policy, seed)
-        scenes = list(io_failures.all_scenes(calls, options.stride))
-        random.Random(seed).shuffle(scenes)  # so that the short form sees all kinds of calls
-        scenes = scenes[:options.cycles]
-
-        def run_job(job, _, progress, counts, __):
-            end = until(options)
-            for scene in scenes[job::options.jobs]:
-                if time.monotonic() > end:
-                    break
-                done = io_failures.run_scene(options.program, work / str(job), policy, *scene, seed)
-                counts["scenes"] += 1
-                counts["acked"] += len(done.player.acked_at) - done.refused
-                counts["refused"] += done.refused + done.refused_others
-                progress(counts["scenes"])
-        counts, _, trouble = cut_into_jobs(options, f"failing calls {policy}", len(scenes), run_job)
-    except Trouble as found:
-        calls, counts, trouble = 0, Counter(), str(found)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    note = f"{calls} calls, each with 7 faults; {counts['refused']} writes refused"
-    return report.Row("nth file call fails", policy, counts["scenes"], counts["acked"],
-                      counts["lost"], note, trouble)
-
-
-# ---- damaged files ----
-
-def run_files(options):
-    """Every byte cut and flipped."""
-    def run_job(job, _, progress, counts, __):
-        work = work_directory(options, "files")
-        try:
-            found = damage.run(options.program, work, seed_of(options, "files", "", 0),
-                               options.stride, options.bits, (job, options.jobs), until(options),
-                               progress)
-            counts.update({name: found[name] for name in ("damages", "refused", "cut")})
-            if job == 0:
-                counts.update({name: found[name] for name in ("bytes", "journals", "groups")})
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    counts, _, trouble = cut_into_jobs(options, "damaged files", options.jobs, run_job)
-    note = (f"{counts['bytes']} bytes in a base and {counts['journals']} journals; "
-            f"{counts['refused']} refused, {counts['cut']} with a tail cut off, "
-            f"of {counts['groups']} groups")
-    return report.Row("torn and flipped files", "", counts["damages"], 0, None, note, trouble)
 
 
 # ---- failovers ----
@@ -276,8 +180,8 @@ def run_failovers(options):
 
 # ---- broken on purpose ----
 
-LIES = {"reply-before-fsync": faults.LIE_FILE_SYNC,
-        "no-directory-fsync": faults.LIE_DIRECTORY_SYNC}
+LIES = {"reply-before-fsync": powercut.LIE_FILE_SYNC,
+        "no-directory-fsync": powercut.LIE_DIRECTORY_SYNC}
 BROKEN = (("reply-before-fsync", "always"), ("no-directory-fsync", "off"))
 
 

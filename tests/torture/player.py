@@ -72,13 +72,10 @@ class Player:
     """state: (database, key) -> Board. history: (database, key) -> [(index, Board or None)], the
     first being what was there at the beginning. acked_count of the commands are answered."""
 
-    def __init__(self, number, seed, is_redis=False, is_timeless=False):
-        """is_timeless: nothing that goes or rolls by itself."""
+    def __init__(self, number, seed):
         self.number = number
         self.name = f"p{number:02}"
         self.random = random.Random(f"{seed}/{number}")
-        self.is_redis = is_redis
-        self.default_rules = twin.REDIS if is_redis else twin.DEFAULT
         self.arrival = 0
         self.doomed_count = 0
         self.index = -1
@@ -87,9 +84,8 @@ class Player:
         self.rolling = {}  # key -> RollingBoard
         self.big = big.Big()
         self.operations, self.weights = zip(*(
-            (operation, weight) for operation, weight, needs_lb in OPERATIONS
-            if not (needs_lb and is_redis) and not (is_timeless and operation in TIMED) and
-            (number in BIG_PLAYERS or operation is not big.act)))
+            (operation, weight) for operation, weight in OPERATIONS
+            if number in BIG_PLAYERS or operation is not big.act))
         self.begin({}, {}, 0)
 
     def begin(self, state, shared, counter):
@@ -127,7 +123,7 @@ class Player:
             self.state[place] = board
 
     def writing(self, key):
-        board = self.board(key) or Board(self.default_rules, {})
+        board = self.board(key) or Board(twin.DEFAULT, {})
         return Writing(board, NOW + self.index, self.arrival)
 
     def finish(self, key, writing):
@@ -162,25 +158,6 @@ class Player:
         command = Command(self.index, requests, expected)
         self.commands.append(command)
         return command
-
-    def undo(self, command):
-        """The latest command was refused with an error: it has changed nothing."""
-        for place, history in self.history.items():
-            while history[-1][0] == command.index:
-                history.pop()
-                board = history[-1][1]
-                self.state.pop(place, None)
-                if board is not None:
-                    self.state[place] = board
-        for additions in (self.counter_history, self.shared_added):
-            while additions and additions[-1][0] == command.index:
-                additions.pop()
-        self.big.undo(command.index)
-        for key, board in list(self.rolling.items()):
-            if board.added and board.added[-1].index == command.index:
-                board.added.pop()
-            if board.created == command.index:
-                del self.rolling[key]
 
     def sent(self, count, at):
         """The latest commands have been sent, all at this time."""
@@ -237,7 +214,7 @@ def usable(board):
 
 
 def is_plain(board):
-    return board.rules.layout == twin.DEFAULT.layout or board.rules.is_by_name
+    return board.rules.layout == twin.DEFAULT.layout
 
 
 # ---- writes by score ----
@@ -495,8 +472,8 @@ def zstore(player):
     scores = [entry.fields for entry in members.values()]
     if any(abs(score) > SCORE_LIMIT for (score,) in scores):
         return None
-    is_loose = len(set(scores)) < len(scores) and not player.is_redis
-    player.put(target, Board(player.default_rules, members, None, is_loose) if members else None)
+    is_loose = len(set(scores)) < len(scores)
+    player.put(target, Board(twin.DEFAULT, members, None, is_loose) if members else None)
     request = (kind, target, 2, *keys) + (("AGGREGATE", aggregate) if aggregate else ())
     return request, len(members)
 
@@ -522,7 +499,7 @@ def zrangestore(player):
     last = first + player.random.randint(0, 10)
     names = board.ascending()[first:last + 1]
     members = {name: board.members[name] for name in names}
-    player.put(target, Board(player.default_rules, members) if members else None)
+    player.put(target, Board(twin.DEFAULT, members) if members else None)
     return ("ZRANGESTORE", target, key, first, last), len(names)
 
 
@@ -659,8 +636,7 @@ def select(player):
 
 
 def databases(player):
-    is_private = player.number < 8 and not player.is_redis
-    return DATABASES + ((FIRST_PRIVATE_DATABASE + player.number,) if is_private else ())
+    return DATABASES + ((FIRST_PRIVATE_DATABASE + player.number,) if player.number < 8 else ())
 
 
 Player.databases = databases
@@ -684,17 +660,15 @@ def block(player):
     return requests, is_right
 
 
-# What is asked for, how often, and whether it needs the server's own commands.
+# What is asked for, and how often.
 OPERATIONS = (
-    (zadd, 24, False), (zadd_options, 9, False), (zincrby, 12, False), (count_up, 8, False),
-    (look_at_another, 4, False), (share, 4, False), (zrem, 4, False), (zremrangebyrank, 2, False),
-    (zremrangebyscore, 1.5, False), (pop, 3, False), (delete, 1.5, False), (flush, 0.3, False),
-    (rename, 2, False), (copy, 2, False), (expire, 3, False), (doom, 0.7, False),
-    (zstore, 2, False), (zrangestore, 1.5, False), (select, 1.5, False), (block, 3, False),
-    (read_score, 3, False), (read_order, 2, False), (lb_create, 3, True), (lb_add, 12, True),
-    (lb_increase, 3, True), (lb_roll, 0.8, True), (read_records, 3, True),
-    (rolling.create, 0.3, True), (rolling.add, 1.5, True), (big.act, 25, True),
+    (zadd, 24), (zadd_options, 9), (zincrby, 12), (count_up, 8),
+    (look_at_another, 4), (share, 4), (zrem, 4), (zremrangebyrank, 2),
+    (zremrangebyscore, 1.5), (pop, 3), (delete, 1.5), (flush, 0.3),
+    (rename, 2), (copy, 2), (expire, 3), (doom, 0.7),
+    (zstore, 2), (zrangestore, 1.5), (select, 1.5), (block, 3),
+    (read_score, 3), (read_order, 2), (lb_create, 3), (lb_add, 12),
+    (lb_increase, 3), (lb_roll, 0.8), (read_records, 3),
+    (rolling.create, 0.3), (rolling.add, 1.5), (big.act, 25),
     *hashes.OPERATIONS,
 )
-# Those whose effects come or go by themselves, later.
-TIMED = (doom, rolling.create, rolling.add)

@@ -21,9 +21,9 @@ Entry = namedtuple("Entry", "fields time arrival")
 Expiry = namedtuple("Expiry", "at_ms index")
 
 
-class Rules(namedtuple("Rules", "layout fields unit is_latest cap is_best is_created is_by_name",
-                       defaults=(0, False, False, False))):
-    """A board's layout and options. is_by_name: equal scores rank by name, as Redis does it."""
+class Rules(namedtuple("Rules", "layout fields unit is_latest cap is_best is_created",
+                       defaults=(0, False, False))):
+    """A board's layout and options."""
     __slots__ = ()
 
     def lowest(self, i):
@@ -39,12 +39,10 @@ class Rules(namedtuple("Rules", "layout fields unit is_latest cap is_best is_cre
             return 0
         return time if time >= NOW else time - time % UNIT_MS[self.unit]
 
-    def place(self, name, entry):
+    def place(self, entry):
         """Sorts the best first."""
         ranks = tuple(value if field.is_ascending else -value
                       for field, value in zip(self.fields, entry.fields))
-        if self.is_by_name:
-            return ranks + (name,)
         time, arrival = (0 if self.unit is None else entry.time), entry.arrival
         return ranks + ((-time, -arrival) if self.is_latest else (time, arrival))
 
@@ -78,7 +76,7 @@ class Board:
         """The names, best first."""
         if self.order_cache is None:
             place, members = self.rules.place, self.members
-            self.order_cache = sorted(members, key=lambda name: place(name, members[name]))
+            self.order_cache = sorted(members, key=lambda name: place(members[name]))
         return self.order_cache
 
     def ascending(self):
@@ -151,8 +149,6 @@ def rules_of(layout, **options):
 
 
 DEFAULT = rules_of("FIELD score 33 SIGNED TIME 31 S")
-# The stand-in that the harness itself is tried on: no reach times, ties by name.
-REDIS = Rules("", (Field("score", 52, True, True, 0),), None, False, is_by_name=True)
 
 # What LB.CREATE is asked for; all of them hold scores of 0..1000 and more.
 CREATED = [rules_of(layout, is_created=True, **options) for layout, options in (

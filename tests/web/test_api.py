@@ -15,9 +15,9 @@ import unittest
 from urllib.parse import quote
 
 import redis
+from process import IS_SHORT as SHORT, wait_until
 from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
 
-SHORT = "LEADERBOARD_TEST_SHORT" in os.environ
 LIMIT_S = 60
 
 
@@ -495,10 +495,7 @@ class Live(unittest.TestCase):
         self.assertGreaterEqual(self.api.get("/server")["web_connections"], count)
         for stream in streams:
             stream.close()
-        give_up_at = time.monotonic() + LIMIT_S
-        while self.api.get("/server")["web_connections"] > count // 2:
-            self.assertLess(time.monotonic(), give_up_at)
-            time.sleep(0.1)
+        wait_until(lambda: self.api.get("/server")["web_connections"] <= count // 2, "they are gone")
 
 
 class Users(unittest.TestCase):
@@ -629,10 +626,7 @@ class Guessing(unittest.TestCase):
         self.assertIn(429, statuses[3:])
         self.assertEqual(api.log_in("default", "secret")[0], 429)  # it was not looked at
         self.assertEqual(api.status("/boards", user="default:secret"), 429)
-        give_up_at = time.monotonic() + LIMIT_S
-        while api.log_in("default", "secret")[0] != 200:
-            self.assertLess(time.monotonic(), give_up_at)
-            time.sleep(0.2)
+        wait_until(lambda: api.log_in("default", "secret")[0] == 200, "a login", step_s=0.2)
         self.assertEqual(api.log_in("default", "secret")[0], 200)  # the address is forgiven
         self.assertIn("by=http", server.log.read_text())
         server.stop()
@@ -844,11 +838,10 @@ class Strangers(unittest.TestCase):
 class Following(unittest.TestCase):
     def follow(self, api, wanted):
         """The server's replication, once it is as wanted."""
-        give_up_at = time.monotonic() + LIMIT_S
-        while not wanted(reply := api.get("/server")["replication"]):
-            self.assertLess(time.monotonic(), give_up_at, reply)
-            time.sleep(0.1)
-        return reply
+        def reply():
+            told = api.get("/server")["replication"]
+            return told if wanted(told) else None
+        return wait_until(reply, lambda: api.get("/server")["replication"])
 
 
 class Replicas(Following):

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import test_api
 from test_attacks import own_address
-from web_server import PROGRAM, WebServer, end_with_the_test
+from process import PEERS, spawn, wait_until
+from web_server import WebServer, hold_port, let_port_go
 
-HAPROXY = Path(PROGRAM).parent / "peers" / "haproxy"
+HAPROXY = PEERS / "haproxy"
 LIMIT_S = 60
 CONFIGURATION = """
 defaults
@@ -58,24 +59,14 @@ class Proxied(unittest.TestCase):
         cls.server.run("ACL", "SETUSER", "ann", "on", ">right", "~*", "+@read")
         for board in ("open", "hidden"):
             cls.server.run("ZADD", board, "1", "bob")
-        held = test_api.socket.socket()
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
-        held.close()
+        port = hold_port()
+        let_port_go(port)
         configuration = Path(cls.directory) / "haproxy.cfg"
         configuration.write_text(CONFIGURATION.format(port=port, certificate=both, web_port=cls.server.web_port))
-        cls.proxy = subprocess.Popen([HAPROXY, "-db", "-f", configuration], preexec_fn=end_with_the_test,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.proxy = spawn([HAPROXY, "-db", "-f", configuration], Path(cls.directory) / "log")
         cls.near = Api(Behind(port, "127.0.0.1", certificate))
         cls.far = Api(Behind(port, own_address(), certificate))
-        give_up_at = time.monotonic() + LIMIT_S
-        while True:
-            try:
-                cls.near.status("/me", Host="boards.example.com")
-                return
-            except OSError:
-                assert cls.proxy.poll() is None and time.monotonic() < give_up_at
-                time.sleep(0.05)
+        wait_until(lambda: cls.near.status("/me", Host="boards.example.com"), "the start of HAProxy")
 
     @classmethod
     def tearDownClass(cls):

@@ -8,14 +8,6 @@
 #include "server/dispatch/category.h"
 #include "server/system/digest.h"
 
-static int acl_shown_size(struct bytes text) {
-    return (int)(text.size < 1024 ? text.size : 1024);
-}
-
-static struct bytes acl_text_of(const struct buffer *buffer) {
-    return (struct bytes){.at = buffer->at, .size = buffer->size};
-}
-
 /* ---- ACL SETUSER ---- */
 
 /* A copy of the user, or a new one. NULL: the error was replied. */
@@ -41,17 +33,16 @@ static struct acl_user *acl_make_draft(const struct call *call, struct bytes nam
     return draft;
 }
 
-static void acl_refuse_rule(const struct call *call, enum acl_status status, struct bytes rule,
-                            bool is_open) {
+static void acl_refuse_rule(const struct call *call, enum acl_status status, struct bytes rule) {
     if (status == ACL_OUT_OF_MEMORY) {
         call_out_of_memory(call);
-    } else if (is_open) {
+    } else if (status == ACL_UNMATCHED_PARENTHESIS) {
         reply_error_format(call->reply,
                            "ERR Unmatched parenthesis in acl selector starting at '%.*s'.",
-                           acl_shown_size(rule), rule.at);
+                           bytes_shown_size(rule, 1024), rule.at);
     } else {
         reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s",
-                           acl_shown_size(rule), rule.at, acl_status_text(status));
+                           bytes_shown_size(rule, 1024), rule.at, acl_status_text(status));
     }
 }
 
@@ -64,16 +55,15 @@ static void setuser_run(struct call *call) {
     }
     struct buffer joined;
     struct bytes failed;
-    bool is_open;
     buffer_init(&joined, 0);
     enum acl_status status =
         acl_rules_apply_all(draft, call->request->args + 3, call->request->count - 3,
-                            has_all_channels, &joined, &failed, &is_open);
+                            has_all_channels, &joined, &failed);
     if (status == ACL_OK && !acl_user_finish(draft)) {
         status = ACL_OUT_OF_MEMORY;
     }
     if (status != ACL_OK) {
-        acl_refuse_rule(call, status, failed, is_open);
+        acl_refuse_rule(call, status, failed);
         acl_user_destroy(draft);
     } else {
         const struct acl_user *user = acl_users_replace(&server->acl.users, draft);
@@ -134,7 +124,7 @@ static void acl_reply_printed(const struct call *call, const char *name,
     buffer_init(&text, 0);
     print(selector, &text);
     reply_bulk_text(call->reply, name);
-    reply_bulk(call->reply, acl_text_of(&text));
+    reply_bulk(call->reply, buffer_bytes(&text));
     call->reply->out->is_broken |= text.is_broken;
     buffer_deinit(&text);
 }
@@ -192,11 +182,9 @@ static void list_run(struct call *call) {
     reply_array(call->reply, users->count);
     for (uint32_t i = 0; i < users->count && !reply_is_lost(call->reply); i++) {
         buffer_clear(&line);
-        buffer_append(&line, "user ", 5);
-        buffer_append(&line, users->at[i]->name.at, users->at[i]->name.size);
-        buffer_append(&line, " ", 1);
-        acl_rules_print(users->at[i], &line);
-        reply_bulk(call->reply, acl_text_of(&line));
+        buffer_append_text(&line, "user ");
+        acl_rules_print_named(users->at[i], &line);
+        reply_bulk(call->reply, buffer_bytes(&line));
         call->reply->out->is_broken |= line.is_broken;
     }
     buffer_deinit(&line);
@@ -253,8 +241,8 @@ static void cat_run(struct call *call) {
     struct bytes name = call_arg(call, 2);
     uint32_t category = category_find(name);
     if (category == CATEGORIES) {
-        reply_error_format(call->reply, "ERR Unknown category '%.*s'",
-                           (int)(name.size < 128 ? name.size : 128), name.at);
+        reply_error_format(call->reply, "ERR Unknown category '%.*s'", bytes_shown_size(name, 128),
+                           name.at);
         return;
     }
     uint64_t count = 0;
@@ -339,7 +327,7 @@ static void acl_reply_denial(const struct call *call, enum acl_denial denial, ui
                           command_full_name(command));
     } else {
         reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
-                          acl_shown_size(name), name.at,
+                          bytes_shown_size(name, 1024), name.at,
                           denial == ACL_DENIED_KEY ? "key" : "channel");
     }
 }
@@ -353,13 +341,13 @@ static void dryrun_run(struct call *call) {
     };
     if (user == NULL) {
         reply_error_format(call->reply, "ERR User '%.*s' not found",
-                           acl_shown_size(call_arg(call, 2)), call_arg(call, 2).at);
+                           bytes_shown_size(call_arg(call, 2), 1024), call_arg(call, 2).at);
         return;
     }
     uint32_t index = command_find_request(&request);
     if (index == COMMAND_NONE) {
         reply_error_format(call->reply, "ERR Command '%.*s' not found",
-                           acl_shown_size(request.args[0]), request.args[0].at);
+                           bytes_shown_size(request.args[0], 1024), request.args[0].at);
         return;
     }
     if (command_has_wrong_arity(command_by_index(index), &request)) {
@@ -467,48 +455,11 @@ static const struct command acl_save = {
     .run = save_run,
 };
 
-/* ---- ACL HELP ---- */
-
-static const char *const help_lines[] = {
-    "CAT [<category>]",
-    "    List all commands that belong to <category>, or all command categories",
-    "    when no category is specified.",
-    "DELUSER <username> [<username> ...]",
-    "    Delete a list of users.",
-    "DRYRUN <username> <command> [<arg> ...]",
-    "    Returns whether the user can execute the given command without executing the command.",
-    "GETUSER <username>",
-    "    Get the user's details.",
-    "GENPASS [<bits>]",
-    "    Generate a secure 256-bit user password. The optional `bits` argument can",
-    "    be used to specify a different size.",
-    "LIST",
-    "    Show users details in config file format.",
-    "LOAD",
-    "    Reload users from the ACL file.",
-    "LOG [<count> | RESET]",
-    "    Show the ACL log entries.",
-    "SAVE",
-    "    Save the current config to the ACL file.",
-    "SETUSER <username> <attribute> [<attribute> ...]",
-    "    Create or modify a user with the specified attributes.",
-    "USERS",
-    "    List all the registered usernames.",
-    "WHOAMI",
-    "    Return the current connection username.",
-    NULL,
-};
-
-static const struct command acl_help =
-    CALL_HELP("What the subcommands of ACL do", help_lines, COMMAND_LOADING);
-
 const struct command command_acl = {
     .name = "ACL",
     .summary = "Users, and what each of them may do",
     .complexity = "Depends on the subcommand",
-    .subcommands =
-        (const struct command *const[]){&acl_cat, &acl_deluser, &acl_dryrun, &acl_genpass,
-                                        &acl_getuser, &acl_help, &acl_list, &acl_load,
-                                        &acl_log_command, &acl_save, &acl_setuser,
-                                        &acl_users_command, &acl_whoami, NULL},
+    .subcommands = COMMAND_LIST(&acl_cat, &acl_deluser, &acl_dryrun, &acl_genpass, &acl_getuser,
+                                &call_help_command, &acl_list, &acl_load, &acl_log_command,
+                                &acl_save, &acl_setuser, &acl_users_command, &acl_whoami),
 };

@@ -63,8 +63,8 @@ static bool client_parse_type(const struct call *call, struct bytes word, enum c
             return true;
         }
     }
-    return call_refuse_format(call, "ERR Unknown client type '%.*s'",
-                              (int)(word.size < 128 ? word.size : 128), word.at);
+    return call_refuse_format(call, "ERR Unknown client type '%.*s'", bytes_shown_size(word, 128),
+                              word.at);
 }
 
 static void client_list_all(const struct call *call, enum client_type type) {
@@ -158,7 +158,7 @@ static bool client_read_kill_user(const struct call *call, uint32_t index, void 
     const struct acl_user **user = &((struct kill_filter *)target)->user;
     *user = acl_users_find(&call->server->acl.users, name);
     return *user != NULL || call_refuse_format(call, "ERR No such user '%.*s'",
-                                               (int)(name.size < 128 ? name.size : 128), name.at);
+                                               bytes_shown_size(name, 128), name.at);
 }
 
 static bool client_read_kill_id(const struct call *call, uint32_t index, void *target) {
@@ -337,7 +337,7 @@ static const struct command client_setname = {
 
 static void setinfo_run(struct call *call) {
     struct bytes option = call_arg(call, 2);
-    int shown_size = (int)(option.size < 128 ? option.size : 128);
+    int shown_size = bytes_shown_size(option, 128);
     char **name = NULL;
     if (bytes_is(option, "LIB-NAME")) {
         name = &call->session->library_name;
@@ -545,58 +545,14 @@ static const struct command client_numbers = {
 
 /* ---- CLIENT HELP ---- */
 
-static const char *const help_lines[] = {
-    "GETNAME",
-    "    Return the name of the current connection.",
-    "ID",
-    "    Return the ID of the current connection.",
-    "INFO",
-    "    Return the current connection's line of CLIENT LIST.",
-    "KILL <ip:port>",
-    "    Close the connection made from <ip:port>.",
-    "KILL <option> <value> [<option> <value> [...]]",
-    "    Close connections for which all options hold:",
-    "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
-    "      Made from, or to, this address.",
-    "    * ID <id>, TYPE (NORMAL|MASTER|REPLICA|PUBSUB), USER <username>",
-    "    * MAXAGE <seconds>",
-    "      Open for at least this long.",
-    "    * SKIPME (YES|NO)",
-    "      Skip the current connection (default: yes).",
-    "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> ...]]",
-    "    Return a line for every connection.",
-    "NO-EVICT (ON|OFF)",
-    "    Exempt the current connection when maxmemory-clients is exceeded.",
-    "NO-TOUCH (ON|OFF)",
-    "    Accepted; keys have no access times.",
-    "NUMBERS (STRINGS|NATIVE)",
-    "    Send numbers that may exceed 2^53 as strings, or as the protocol has them.",
-    "PAUSE <timeout> [WRITE|ALL]",
-    "    Delay all commands, or those that write, for <timeout> milliseconds.",
-    "REPLY (ON|OFF|SKIP)",
-    "    Control the replies sent to the current connection.",
-    "SETINFO (LIB-NAME|LIB-VER) <value>",
-    "    Set the name or version of the client library.",
-    "SETNAME <name>",
-    "    Name the current connection.",
-    "UNBLOCK <clientid> [TIMEOUT|ERROR]",
-    "    Unblock the specified blocked client.",
-    "UNPAUSE",
-    "    End a pause.",
-    NULL,
-};
+static const struct command client_help = CALL_HELP(COMMAND_LOADING | COMMAND_NO_PAUSE);
 
-static const struct command client_help =
-    CALL_HELP("What the subcommands do", help_lines, COMMAND_LOADING | COMMAND_NO_PAUSE);
-
-static const struct command *const client_subcommands[] = {
-    &client_getname, &client_help,    &client_id,       &client_info,
-    &client_kill,    &client_list,    &client_no_evict, &client_no_touch,
-    &client_numbers, &client_pause,   &client_reply,    &client_setinfo,
-    &client_setname, &client_unblock, &client_unpause,  NULL};
 const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .subcommands = client_subcommands,
+    .subcommands = COMMAND_LIST(&client_getname, &client_help, &client_id, &client_info,
+                                &client_kill, &client_list, &client_no_evict, &client_no_touch,
+                                &client_numbers, &client_pause, &client_reply, &client_setinfo,
+                                &client_setname, &client_unblock, &client_unpause),
 };

@@ -123,26 +123,6 @@ static void getkeys_run(struct call *call) {
 
 /* ---- entries ---- */
 
-static const char *const help_lines[] = {
-    "(no subcommand)",
-    "    Return details about all commands.",
-    "COUNT",
-    "    Return the total number of commands in this server.",
-    "LIST",
-    "    Return a list of all commands in this server.",
-    "INFO [<command-name> ...]",
-    "    Return details about multiple commands.",
-    "    If no command names are given, documentation details for all",
-    "    commands are returned.",
-    "DOCS [<command-name> ...]",
-    "    Return documentation details about multiple commands.",
-    "    If no command names are given, documentation details for all",
-    "    commands are returned.",
-    "GETKEYS <full-command>",
-    "    Return the keys from a full command.",
-    NULL,
-};
-
 static const struct command command_command_count = {
     .name = "COUNT",
     .summary = "Counts the commands of the server",
@@ -165,8 +145,6 @@ static const struct command command_command_getkeys = {
     .flags = COMMAND_LOADING,
     .run = getkeys_run,
 };
-static const struct command command_command_help =
-    CALL_HELP("Lists the subcommands of COMMAND", help_lines, COMMAND_LOADING);
 static const struct command command_command_info = {
     .name = "INFO",
     .syntax = "[command-name...]",
@@ -183,19 +161,14 @@ static const struct command command_command_list = {
     .flags = COMMAND_LOADING,
     .run = list_run,
 };
-static const struct command *const command_command_subcommands[] = {&command_command_count,
-                                                                    &command_command_docs,
-                                                                    &command_command_getkeys,
-                                                                    &command_command_help,
-                                                                    &command_command_info,
-                                                                    &command_command_list,
-                                                                    NULL};
 const struct command command_command = {
     .name = "COMMAND",
     .summary = "Arity, flags and keys of every command",
     .complexity = "O(n) in the commands",
     .arity = -1,
     .flags = COMMAND_LOADING,
-    .subcommands = command_command_subcommands,
+    .subcommands =
+        COMMAND_LIST(&command_command_count, &command_command_docs, &command_command_getkeys,
+                     &call_help_command, &command_command_info, &command_command_list),
     .run = info_run,
 };

@@ -82,7 +82,7 @@ static void config_reply_lines(struct call *call, const struct setting *setting)
     if (lines.is_broken) {
         call->reply->out->is_broken = true;
     }
-    reply_bulk(call->reply, (struct bytes){.at = lines.at, .size = lines.size});
+    reply_bulk(call->reply, buffer_bytes(&lines));
     buffer_deinit(&lines);
 }
 
@@ -277,27 +277,10 @@ static const struct command config_resetstat = {
     .run = config_resetstat_run,
 };
 
-/* ---- CONFIG HELP ---- */
-
-static const char *const help_lines[] = {
-    "GET <pattern>",
-    "    Return parameters matching the glob-like <pattern> and their values.",
-    "SET <directive> <value>",
-    "    Set the configuration <directive> to <value>.",
-    "RESETSTAT",
-    "    Reset statistics reported by the INFO command.",
-    "REWRITE",
-    "    Rewrite the configuration file.",
-    NULL,
-};
-
-static const struct command config_help =
-    CALL_HELP("What the subcommands of CONFIG do", help_lines, COMMAND_LOADING);
-
 const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .subcommands = (const struct command *const[]){&config_get, &config_help, &config_resetstat,
-                                                   &config_rewrite, &config_set, NULL},
+    .subcommands = COMMAND_LIST(&config_get, &call_help_command, &config_resetstat, &config_rewrite,
+                                &config_set),
 };

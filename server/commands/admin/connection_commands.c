@@ -83,7 +83,7 @@ static bool connection_commands_parse_hello_options(const struct call *call,
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
         return call_refuse_format(call, "ERR Syntax error in HELLO option '%.*s'",
-                                  (int)(word.size < 128 ? word.size : 128), word.at);
+                                  bytes_shown_size(word, 128), word.at);
     }
     return true;
 }

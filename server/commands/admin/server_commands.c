@@ -11,7 +11,7 @@ static void info_run(struct call *call) {
     if (text.is_broken) {
         call_out_of_memory(call);
     } else {
-        reply_verbatim(call->reply, (struct bytes){.at = text.at, .size = text.size});
+        reply_verbatim(call->reply, buffer_bytes(&text));
     }
     buffer_deinit(&text);
 }
@@ -72,8 +72,8 @@ const struct command command_flushdb = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_database, 30, 0,
-                                             "key of the database", "`DEL` of some keys at a time"),
+    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_database, 30, 0, "key of the database",
+                 "`DEL` of some keys at a time"),
     .variant = &(const bool){false},
     .run = flush_run,
 };
@@ -84,8 +84,8 @@ const struct command command_flushall = {
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .audit = AUDIT_FLUSH,
-    .cost = &(const struct command_cost)COST(COMMAND_NEVER_REFUSED, cost_count_databases, 30, 0,
-                                             "key", "`DEL` of some keys at a time"),
+    .cost = COST(COMMAND_NEVER_REFUSED, cost_count_databases, 30, 0, "key",
+                 "`DEL` of some keys at a time"),
     .variant = &(const bool){true},
     .run = flush_run,
 };
@@ -179,22 +179,9 @@ static const struct command memory_stats = {
     .run = stats_run,
 };
 
-static const char *const memory_help_lines[] = {
-    "STATS",
-    "    Return information about the memory usage of the server.",
-    "USAGE <key> [SAMPLES <count>]",
-    "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
-    "    figure is always exact.",
-    NULL,
-};
-
-static const struct command memory_help =
-    CALL_HELP("Lists the subcommands of MEMORY", memory_help_lines, COMMAND_LOADING);
-static const struct command *const memory_subcommands[] = {&memory_help, &memory_stats,
-                                                           &memory_usage, NULL};
 const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",
     .complexity = "Depends on subcommand.",
-    .subcommands = memory_subcommands,
+    .subcommands = COMMAND_LIST(&call_help_command, &memory_stats, &memory_usage),
 };

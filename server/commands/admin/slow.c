@@ -72,28 +72,12 @@ static const struct command slowlog_reset_command = {
     .run = reset_run,
 };
 
-static const char *const slowlog_help_lines[] = {
-    "GET [<count>]",
-    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-    "    Entries are made of:",
-    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
-    "    client name",
-    "LEN",
-    "    Return the length of the slowlog.",
-    "RESET",
-    "    Reset the slowlog.",
-    NULL,
-};
-
-static const struct command slowlog_help =
-    CALL_HELP("Lists the subcommands of SLOWLOG", slowlog_help_lines, COMMAND_LOADING);
-static const struct command *const slowlog_subcommands[] = {
-    &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL};
 const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
     .complexity = "Depends on subcommand.",
-    .subcommands = slowlog_subcommands,
+    .subcommands =
+        COMMAND_LIST(&slowlog_get, &call_help_command, &slowlog_len, &slowlog_reset_command),
 };
 
 /* ---- events ---- */
@@ -223,29 +207,10 @@ static const struct command latency_histogram = {
     .run = histogram_run,
 };
 
-static const char *const latency_help_lines[] = {
-    "HISTORY <event>",
-    "    Return time-latency samples for the <event> class.",
-    "LATEST",
-    "    Return the latest latency samples for all events.",
-    "RESET [<event> ...]",
-    "    Reset latency data of one or more <event> classes.",
-    "    (default: reset all data for all event classes)",
-    "HISTOGRAM [COMMAND ...]",
-    ("    Return a cumulative distribution of latencies in the format of a histogram for the "
-     "specified command names."),
-    "    If no commands are specified then all histograms are replied.",
-    NULL,
-};
-
-static const struct command latency_help =
-    CALL_HELP("Lists the subcommands of LATENCY", latency_help_lines, COMMAND_LOADING);
-static const struct command *const latency_subcommands[] = {
-    &latency_help,   &latency_histogram,     &latency_history,
-    &latency_latest, &latency_reset_command, NULL};
 const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",
     .complexity = "Depends on subcommand.",
-    .subcommands = latency_subcommands,
+    .subcommands = COMMAND_LIST(&call_help_command, &latency_histogram, &latency_history,
+                                &latency_latest, &latency_reset_command),
 };

@@ -118,15 +118,15 @@ static bool snapshot_command_step(struct server *server, struct job *job) {
     sending->taken_at_ms = server->clock.monotonic_ms;
     switch (persistence_read_stream(server->persistence, sending->piece, sizeof sending->piece,
                                     &size, sending->error)) {
-    case PERSISTENCE_STREAM_PIECE:
+    case STREAM_PIECE:
         snapshot_command_push(server, job->session,
                               (struct bytes){.at = sending->piece, .size = size});
         return false;
-    case PERSISTENCE_STREAM_WAITS:
+    case STREAM_WAITS:
         return false;
-    case PERSISTENCE_STREAM_END:
+    case STREAM_END:
         return true;
-    case PERSISTENCE_STREAM_FAILED:
+    case STREAM_FAILED:
         break;
     }
     snapshot_command_fail(sending, NULL);
@@ -139,13 +139,13 @@ static void snapshot_command_answer(struct server *server, struct job *job, stru
         reply_error_format(reply, "ERR %s", sending->error);
         return;
     }
-    struct persistence_streamed streamed = persistence_streamed(server->persistence);
+    const struct snapshot_footer *streamed = persistence_streamed(server->persistence);
     char time[TIMESTAMP_TEXT_MAX];
     char text[160];
-    size_t time_size = timestamp_print(time, streamed.time_us);
+    size_t time_size = timestamp_print(time, (int64_t)streamed->time_us);
     snprintf(text, sizeof text, "END group=%llu time=%.*s boards=%llu members=%llu",
-             (unsigned long long)streamed.group, (int)time_size, time,
-             (unsigned long long)streamed.board_count, (unsigned long long)streamed.member_count);
+             (unsigned long long)streamed->sequence, (int)time_size, time,
+             (unsigned long long)streamed->board_count, (unsigned long long)streamed->member_count);
     reply_simple(reply, text);
 }
 

@@ -103,9 +103,9 @@ const struct command command_exec = {
     .complexity = "As the queued commands say; nothing else runs meanwhile",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
              COMMAND_RUNS_QUEUE,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, transaction_commands_count_queued,
-                                             700, 0, "queued command, in addition to its own row",
-                                             "transactions of a thousand commands"),
+    .cost =
+        COST(COMMAND_BY_MEMORY, transaction_commands_count_queued, 700, 0,
+             "queued command, in addition to its own row", "transactions of a thousand commands"),
     .run = exec_run,
 };
 
@@ -154,8 +154,7 @@ const struct command command_watch = {
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key",
-                                             "fewer keys"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key", "fewer keys"),
     .run = watch_run,
 };
 

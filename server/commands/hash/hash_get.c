@@ -49,9 +49,8 @@ const struct command command_hmget = {
     .complexity = "O(1) for each field",
     .flags = COMMAND_READ | COMMAND_FAST,
     .reads_hash = true,
-    .cost =
-        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0,
-                                         "requested field", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 300, 0, "requested field",
+                 "several commands of a thousand each"),
     .run = hmget_run,
 };
 
@@ -94,8 +93,8 @@ static void whole_run(struct call *call) {
 }
 
 static const struct command_cost whole_cost =
-    COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
-         "`HSCAN`, or `HMGET` of what is needed");
+    COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "field of the hash",
+             "`HSCAN`, or `HMGET` of what is needed");
 
 #define WHOLE_ENTRY(word, what, ...)                                                               \
     {                                                                                              \

@@ -68,7 +68,7 @@ static void hset_run(struct call *call) {
     }
 }
 
-static const struct command_cost setting_cost = COST(
+static const struct command_cost setting_cost = COST_ROW(
     COMMAND_BY_ARGUMENTS, cost_count_pairs, 400, 1, "field", "several commands of a thousand each");
 
 #define SET_ENTRY(word, what, ...)                                                                 \
@@ -144,10 +144,9 @@ const struct command command_hdel = {
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .key_access = "RW delete",
     .reads_hash = true,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 500, 0,
-                                             "field named",
-                                             "several commands of a thousand each; `DEL` "
-                                             "removes the whole hash at once"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 500, 0, "field named",
+                 "several commands of a thousand each; `DEL` "
+                 "removes the whole hash at once"),
     .run = hdel_run,
 };
 

@@ -233,9 +233,9 @@ const struct command command_copy = {
     .complexity = "O(n) in the members of the board or the fields of the hash, in steps between "
                   "other commands",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, copy_count, 100, 2,
-                                             "in `MULTI`: member of the board; a field of a "
-                                             "hash counts as 8",
-                                             "`COPY` outside of `MULTI`"),
+    .cost = COST(COMMAND_BY_PRODUCT, copy_count, 100, 2,
+                 "in `MULTI`: member of the board; a field of a "
+                 "hash counts as 8",
+                 "`COPY` outside of `MULTI`"),
     .run = copy_run,
 };

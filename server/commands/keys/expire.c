@@ -42,7 +42,7 @@ static bool expire_parse_conditions(struct call *call, struct conditions *given)
     }
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
-        int shown = (int)(word.size < 128 ? word.size : 128);
+        int shown = bytes_shown_size(word, 128);
         return call_refuse_format(call, "ERR Unsupported option %.*s", shown, word.at);
     }
     if (given->is_nx && (given->is_xx || given->is_gt || given->is_lt)) {

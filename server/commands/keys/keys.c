@@ -32,8 +32,8 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
-static const struct command_cost removing_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0,
-                                                      "key", "several commands of a thousand each");
+static const struct command_cost removing_cost = COST_ROW(
+    COMMAND_BY_ARGUMENTS, cost_count_keys, 500, 0, "key", "several commands of a thousand each");
 
 #define REMOVE_ENTRY(word, what, all_flags)                                                        \
     {                                                                                              \
@@ -46,8 +46,8 @@ const struct command command_del =
     REMOVE_ENTRY("DEL", "Removes keys and their values", COMMAND_WRITE);
 const struct command command_unlink = REMOVE_ENTRY(
     "UNLINK", "Removes keys and their values, as DEL does", COMMAND_WRITE | COMMAND_FAST);
-static const struct command_cost finding_cost = COST(COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0,
-                                                     "key", "several commands of a thousand each");
+static const struct command_cost finding_cost = COST_ROW(
+    COMMAND_BY_ARGUMENTS, cost_count_keys, 300, 0, "key", "several commands of a thousand each");
 
 #define COUNT_ENTRY(word, what)                                                                    \
     {                                                                                              \
@@ -100,7 +100,7 @@ static void rename_run(struct call *call) {
 }
 
 static const struct command_cost renaming_cost =
-    COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
+    COST_ROW(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member or field", "");
 
 const struct command command_rename = {
     .name = "RENAME",

@@ -31,20 +31,6 @@ static void untracked_run(struct call *call) {
     }
 }
 
-static const char *const help_lines[] = {
-    "ENCODING <key>",
-    "    Return the kind of internal representation used in order to store the value",
-    "    associated with a <key>: skiplist, listpack or hashtable.",
-    "FREQ <key>",
-    "    Return an error: access frequencies are not tracked.",
-    "IDLETIME <key>",
-    "    Return an error: times of access are not tracked.",
-    "REFCOUNT <key>",
-    "    Return the number of references of the value associated with the specified",
-    "    <key>: 1.",
-    NULL,
-};
-
 static const struct command object_encoding = {
     .name = "ENCODING",
     .syntax = "key",
@@ -75,13 +61,10 @@ static const struct command object_refcount = {
     .key_access = "RO",
     .run = refcount_run,
 };
-static const struct command object_help =
-    CALL_HELP("Lists the subcommands of OBJECT", help_lines, COMMAND_LOADING);
-static const struct command *const object_subcommands[] = {
-    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL};
 const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's value is kept",
     .complexity = "Depends on subcommand.",
-    .subcommands = object_subcommands,
+    .subcommands = COMMAND_LIST(&object_encoding, &object_freq, &object_idletime, &object_refcount,
+                                &call_help_command),
 };

@@ -11,7 +11,6 @@
  * ours, replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its
  * layout and options. Otherwise a sorted set gets those that the settings have for its name, a board of
  * ours those that it had. The value is built apart, so an error changes nothing. */
-#include "codec/little.h"
 #include "server/commands/writing.h"
 #include "server/dispatch/options.h"
 #include "server/durability/effect_bytes.h"
@@ -19,59 +18,27 @@
 #include "server/rdb/rdb_crc.h"
 #include "server/rdb/rdb_reader.h"
 #include "server/rdb/rdb_value.h"
+#include "server/rdb/rdb_write.h"
 
 enum {
-    FOOTER_SIZE = 10,
     BOARD_VERSION = 'L' << 8, /* the lower byte: FILE_FORMAT */
     HASH_VERSION = 9,         /* Redis 5 takes it, and all later ones */
     TYPE_HASH = 4,
     SHOWN_MAX = 64,
 };
 
-static uint32_t restore_get_version(struct bytes payload) {
-    const unsigned char *at = (const unsigned char *)payload.at + payload.size - FOOTER_SIZE;
-    return (uint32_t)(at[0] | at[1] << 8);
-}
-
-static void restore_end_payload(struct buffer *out, unsigned version) {
-    char footer[FOOTER_SIZE] = {(char)(version & 0xff), (char)(version >> 8)};
-    buffer_append(out, footer, 2);
-    if (!out->is_broken) {
-        little_put_u64(footer + 2, rdb_crc(0, out->at, out->size));
-        buffer_append(out, footer + 2, FOOTER_SIZE - 2);
-    }
-}
-
 /* ---- DUMP ---- */
-
-static void restore_append_length(struct buffer *out, uint64_t length) {
-    char head[5] = {(char)length};
-    if (length < 64) {
-        buffer_append(out, head, 1);
-    } else {
-        head[0] = (char)0x80; /* hashes and texts are below 2^32 */
-        for (unsigned i = 1; i < sizeof head; i++) {
-            head[i] = (char)(length >> (8 * (4 - i)));
-        }
-        buffer_append(out, head, sizeof head);
-    }
-}
-
-static void restore_append_text(struct buffer *out, struct bytes text) {
-    restore_append_length(out, text.size);
-    buffer_append(out, text.at, text.size);
-}
 
 static void restore_dump_hash(struct buffer *out, const struct hash *hash) {
     struct hash_cursor cursor = hash_begin(hash);
     struct hash_pair pair;
     buffer_append(out, &(const char){TYPE_HASH}, 1);
-    restore_append_length(out, hash_count(hash));
+    rdb_write_length(out, hash_count(hash));
     while (hash_next(&cursor, &pair)) {
-        restore_append_text(out, pair.field);
-        restore_append_text(out, pair.value);
+        rdb_write_text(out, pair.field);
+        rdb_write_text(out, pair.value);
     }
-    restore_end_payload(out, HASH_VERSION);
+    rdb_write_footer(out, HASH_VERSION);
 }
 
 /* false: no memory. */
@@ -89,7 +56,7 @@ static bool restore_dump_board(struct buffer *out, const struct registry_key *ke
     }
     effect_encode_close(encoder);
     memory_free(encoder);
-    restore_end_payload(out, BOARD_VERSION | FILE_FORMAT);
+    rdb_write_footer(out, BOARD_VERSION | FILE_FORMAT);
     return true;
 }
 
@@ -114,7 +81,7 @@ static void dump_run(struct call *call) {
     if (!is_done || out.is_broken) {
         (void)call_out_of_memory(call);
     } else {
-        reply_bulk(call->reply, (struct bytes){.at = out.at, .size = out.size});
+        reply_bulk(call->reply, buffer_bytes(&out));
     }
     buffer_deinit(&out);
 }
@@ -127,8 +94,8 @@ const struct command command_dump = {
         "options and times, which this server restores, and the module with LB.RESTORE",
     .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0,
-                                             "member or field", "a backup, which holds up nobody"),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 60, 0, "member or field",
+                 "a backup, which holds up nobody"),
     .run = dump_run,
 };
 
@@ -496,17 +463,10 @@ static bool restore_is_ours(uint32_t version) {
            (version & 0xff) <= FILE_FORMAT;
 }
 
-static bool restore_check_payload(const struct call *call, struct bytes payload) {
-    if (payload.size >= FOOTER_SIZE) {
-        uint32_t version = restore_get_version(payload);
-        size_t size = payload.size - sizeof(uint64_t);
-        uint64_t told = little_get_u64(payload.at + size);
-        if ((rdb_knows_version(version) || restore_is_ours(version)) &&
-            told == rdb_crc(0, payload.at, size)) {
-            return true;
-        }
-    }
-    return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
+static bool restore_check_payload(const struct call *call, struct rdb_payload *payload) {
+    return (rdb_payload_open(call_arg(call, 3), payload) && payload->is_checked &&
+            (rdb_knows_version(payload->version) || restore_is_ours(payload->version))) ||
+           call_refuse(call, "ERR DUMP payload version or checksum are wrong");
 }
 
 static bool restore_read_expiry(const struct call *call, const struct restore *restore,
@@ -545,7 +505,7 @@ static bool restore_read_replaced(const struct call *call, struct restoring *res
 static void restore_run(struct call *call) {
     struct restore restore = {.idle_s = -1, .frequency = -1};
     struct restoring restoring = {.call = call, .name = call_arg(call, 1)};
-    struct bytes payload = call_arg(call, 3);
+    struct rdb_payload payload;
     if (!options_read(call, 4, &restore) || !call_check_key(call, restoring.name)) {
         return;
     }
@@ -553,18 +513,16 @@ static void restore_run(struct call *call) {
         reply_error(call->reply, "BUSYKEY Target key name already exists.");
         return;
     }
-    if (!restore_read_expiry(call, &restore, &restoring) || !restore_check_payload(call, payload) ||
-        !restore_read_replaced(call, &restoring)) {
+    if (!restore_read_expiry(call, &restore, &restoring) ||
+        !restore_check_payload(call, &payload) || !restore_read_replaced(call, &restoring)) {
         return;
     }
     restoring.has_bans = ban_exists(call->registry);
     rdb_value_init(&restoring.value, call->server->hash_seed);
-    struct bytes body = {.at = payload.at, .size = payload.size - FOOTER_SIZE};
-    uint32_t version = restore_get_version(payload);
-    if (restore_is_ours(version)) {
-        restore_board(&restoring, body);
+    if (restore_is_ours(payload.version)) {
+        restore_board(&restoring, payload.value);
     } else {
-        restore_value(&restoring, body, version);
+        restore_value(&restoring, payload.value, payload.version);
     }
     if (restoring.has_board) {
         registry_discard_board(call->registry, &restoring.board);
@@ -589,8 +547,7 @@ const struct command command_restore = {
     .complexity = "O(n) in the members of the board or the fields of the hash, O(n log n) if they "
                   "are not in order",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1,
-                                             "16 bytes of the value",
-                                             "an import of a dump file, before a start"),
+    .cost = COST(COMMAND_BY_PRODUCT, restore_count_restored, 250, 1, "16 bytes of the value",
+                 "an import of a dump file, before a start"),
     .run = restore_run,
 };

@@ -284,8 +284,7 @@ static void board_task_resume_durable(void *context, const struct registry_key *
     bool is_resumed = board_task_resume_key(context, key);
     log_write(is_resumed ? LOG_NOTICE : LOG_WARNING, "%s order=%.*s",
               is_resumed ? "continuing what a restart interrupted" : "an order cannot be continued",
-              (int)(name.size < DURABLE_JOB_NAME_SIZE ? name.size : DURABLE_JOB_NAME_SIZE),
-              name.at);
+              bytes_shown_size(name, DURABLE_JOB_NAME_SIZE), name.at);
 }
 
 void board_task_resume(struct server *server) {

@@ -60,11 +60,7 @@ static const struct option_row lb_get_options[] = {
 static struct place lb_get_find_place(const struct board *board, struct bytes name,
                                       const struct lookup *ahead) {
     struct board_member member;
-    if (!zset_is_member(name)) {
-        return (struct place){.rank = NOWHERE};
-    }
-    board_look_up(board, name, ahead, &member);
-    if (!member.is_there) {
+    if (!zset_look_up_ahead(board, name, ahead, &member)) {
         return (struct place){.rank = NOWHERE};
     }
     uint32_t rank = board_rank_of(board, &member);
@@ -106,21 +102,9 @@ static void lb_get_find_group(const struct call *call, const struct get *get,
 
 /* ---- writing ---- */
 
-static void lb_get_write_places(const struct call *call, const struct lb_writer *writer,
+/* Missing members end a group, so that the order stays. */
+static void lb_get_write_places(const struct call *call, struct lb_writer *writer,
                                 const struct place *places, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (places[i].rank == NOWHERE) {
-            reply_null_array(call->reply);
-        } else {
-            lb_write_record_as(writer, call_arg(call, FIRST_MEMBER + places[i].index),
-                               places[i].key, places[i].shown_rank);
-        }
-    }
-}
-
-/* The same with DATA. Missing members end a group, so that the order stays. */
-static void lb_get_write_with_data(const struct call *call, struct lb_writer *writer,
-                                   const struct place *places, uint32_t count) {
     struct lb_group group;
     group.count = 0;
     for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
@@ -135,15 +119,6 @@ static void lb_get_write_with_data(const struct call *call, struct lb_writer *wr
     lb_group_write(writer, &group);
 }
 
-static void lb_get_write_as_asked(const struct call *call, struct lb_writer *writer,
-                                  const struct place *places, uint32_t count) {
-    if (lb_data_is_asked(&writer->shape.data)) {
-        lb_get_write_with_data(call, writer, places, count);
-    } else {
-        lb_get_write_places(call, writer, places, count);
-    }
-}
-
 static void lb_get_reply_as_asked(const struct call *call, const struct get *get,
                                   const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
@@ -151,7 +126,7 @@ static void lb_get_reply_as_asked(const struct call *call, const struct get *get
     for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->member_count, begin);
         lb_get_find_group(call, get, board, begin, count, places);
-        lb_get_write_as_asked(call, writer, places, count);
+        lb_get_write_places(call, writer, places, count);
         begin += count;
     }
 }
@@ -177,7 +152,7 @@ static void lb_get_reply_sorted(const struct call *call, const struct get *get,
     }
     qsort(places, get->member_count, sizeof(places[0]), lb_get_compare_places);
     reply_array(call->reply, get->member_count);
-    lb_get_write_as_asked(call, writer, places, get->member_count);
+    lb_get_write_places(call, writer, places, get->member_count);
     memory_free(places);
 }
 
@@ -224,8 +199,7 @@ const struct command command_lb_get = {
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
-    .cost =
-        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0,
-                                         "requested member", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_get_count_members, 300, 0, "requested member",
+                 "several commands of a thousand each"),
     .run = lb_get_run,
 };

@@ -48,11 +48,7 @@ static void lb_quantile_write(const struct board *board, uint64_t q, struct lb_w
     uint32_t from_worst = lb_quantile_rank_from_worst(q, count);
     uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
     struct board_entry entry = board_at(board, rank);
-    if (lb_data_is_asked(&writer->shape.data)) {
-        lb_group_add(writer, group, entry.member, entry.key, rank);
-    } else {
-        lb_write_record(writer, entry.member, entry.key, rank);
-    }
+    lb_group_add(writer, group, entry.member, entry.key, rank);
 }
 
 struct quantiles {
@@ -119,9 +115,7 @@ static void lb_quantile_run(struct call *call) {
         CHECK(is_parsed);
         lb_quantile_write(board, q, &writer, &group);
     }
-    if (lb_data_is_asked(&quantiles.shape.data)) {
-        lb_group_write(&writer, &group);
-    }
+    lb_group_write(&writer, &group);
 }
 
 const struct command command_lb_quantile = {
@@ -131,8 +125,8 @@ const struct command command_lb_quantile = {
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700,
-                                             0, "quantile", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, lb_quantile_count_records, 700, 0, "quantile",
+                 "several commands of a thousand each"),
     .run = lb_quantile_run,
 };
 
@@ -208,7 +202,7 @@ const struct command command_lb_hist = {
                "there are 10,000 at most",
     .complexity = "O(log n) for each edge, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 650, 0,
-                                             "edge", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 650, 0, "edge",
+                 "several commands of a thousand each"),
     .run = lb_hist_run,
 };

@@ -106,9 +106,8 @@ const struct command command_lb_range = {
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, lb_range_count_span, 90, 0,
-                                             "member returned",
-                                             "pages of a few hundred, one after another"),
+    .cost = COST(COMMAND_BY_MEMORY, lb_range_count_span, 90, 0, "member returned",
+                 "pages of a few hundred, one after another"),
     .run = lb_range_run,
 };
 
@@ -221,7 +220,7 @@ const struct command command_lb_around = {
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, lb_range_count_window, 90, 0,
-                                             "member returned", "fewer of them"),
+    .cost =
+        COST(COMMAND_BY_MEMORY, lb_range_count_window, 90, 0, "member returned", "fewer of them"),
     .run = lb_around_run,
 };

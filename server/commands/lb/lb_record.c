@@ -173,6 +173,9 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
 void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
     const struct hash *hashes[LB_DATA_GROUP];
     const struct lb_data *data = &writer->shape.data;
+    if (group->count == 0) {
+        return;
+    }
     if (!lb_data_find(writer->call, data, group->members, group->count, hashes)) {
         writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
         return;
@@ -186,6 +189,10 @@ void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
 
 void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
                   uint64_t key, uint32_t shown_rank) {
+    if (!lb_data_is_asked(&writer->shape.data)) {
+        lb_write_record_as(writer, member, key, shown_rank);
+        return;
+    }
     group->members[group->count] = member;
     group->keys[group->count] = key;
     group->shown_ranks[group->count] = shown_rank;

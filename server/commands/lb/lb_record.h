@@ -67,14 +67,15 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
 
-/* Records with DATA are written in groups, whose hashes are looked up together. */
+/* Records with DATA are written in groups, whose hashes are looked up together; those without are
+ * written at once. */
 struct lb_group {
     struct bytes members[LB_DATA_GROUP]; /* of the board */
     uint64_t keys[LB_DATA_GROUP];
     uint32_t shown_ranks[LB_DATA_GROUP];
     unsigned count; /* 0 at first: set by the caller, the rest need not be */
 };
-/* Add a record to the group, and write the group when it is full. */
+/* Add a record to the group, and write the group when it is full. The order stays. */
 void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
                   uint64_t key, uint32_t shown_rank);
 /* Write what is left in the group. */

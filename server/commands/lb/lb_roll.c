@@ -37,7 +37,7 @@ static bool lb_roll_read_window(const struct call *call, uint32_t index, void *t
     if (timestamp_parse(text, &roll->window_us)) {
         return true;
     }
-    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    int shown = bytes_shown_size(text, SHOWN_MAX);
     return call_refuse_format(
         call, "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
         lb_roll_window_word(roll), shown, text.at);
@@ -126,7 +126,6 @@ const struct command command_lb_roll = {
         "Move a board's members to an archive, start over with an empty board, and count them",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .key_access = "RW access delete|OW update",
-    .cost = &(const struct command_cost)COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2,
-                                             "member of the board", ""),
+    .cost = COST(COMMAND_BY_MEMORY, cost_count_whole, 0, 2, "member of the board", ""),
     .run = lb_roll_run,
 };

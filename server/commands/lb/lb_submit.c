@@ -63,17 +63,13 @@ static struct bytes lb_submit_name_at(const struct submit *submit, uint32_t inde
     return call_arg(submit->call, FIRST_KEY + index);
 }
 
-static int lb_submit_shown_size(struct bytes name) {
-    return (int)(name.size < SHOWN_MAX ? name.size : SHOWN_MAX);
-}
-
 /* Name the board that refuses in its error. Memory is no board's. */
 static bool lb_submit_refuse_for(const struct submit *submit, uint32_t index, size_t size_before) {
     char text[SHOWN_MAX + 16];
     struct bytes name = lb_submit_name_at(submit, index);
     struct reply *reply = submit->call->reply;
     if (strcmp(reply->error_prefix, "OOM") != 0) {
-        snprintf(text, sizeof text, " (board '%.*s')", lb_submit_shown_size(name), name.at);
+        snprintf(text, sizeof text, " (board '%.*s')", bytes_shown_size(name, SHOWN_MAX), name.at);
         reply_error_extend(reply, size_before, text);
     }
     return false;
@@ -105,7 +101,7 @@ static bool lb_submit_begin_boards(struct submit *submit) {
         }
         if (lb_submit_is_named_before(submit, i)) {
             return call_refuse_format(call, "ERR board '%.*s' is given twice",
-                                      lb_submit_shown_size(name), name.at);
+                                      bytes_shown_size(name, SHOWN_MAX), name.at);
         }
         submit->writings[i].is_only = true;
         submit->begun_count++;
@@ -120,8 +116,8 @@ static bool lb_submit_check_values(const struct submit *submit, uint32_t index) 
         return true;
     }
     return call_refuse_format(submit->call, "ERR board '%.*s' takes %u value%s before the member",
-                              lb_submit_shown_size(name), name.at, (unsigned)layout->field_count,
-                              layout->field_count == 1 ? "" : "s");
+                              bytes_shown_size(name, SHOWN_MAX), name.at,
+                              (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s");
 }
 
 /* ---- planning, and putting ---- */

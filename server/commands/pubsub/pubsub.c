@@ -97,8 +97,8 @@ static uint64_t pubsub_count_names(const struct cost_view *view) {
     return view->call->request->count - 1;
 }
 static const struct command_cost name_cost =
-    COST(COMMAND_BY_ARGUMENTS, pubsub_count_names, 800, 0, "channel named",
-         "some thousand channels a request");
+    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_names, 800, 0, "channel named",
+             "some thousand channels a request");
 
 #define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
 #define VARIANT(...)     (&(const struct pubsub_variant){__VA_ARGS__})
@@ -169,8 +169,8 @@ static uint64_t pubsub_count_gone(const struct cost_view *view) {
     return call->request->count > 1 ? call->request->count - 1
                                     : call->session->subscriptions.counts[variant->kind];
 }
-static const struct command_cost gone_cost = COST(COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0,
-                                                  "subscription ended", "closing the connection");
+static const struct command_cost gone_cost = COST_ROW(
+    COMMAND_BY_MEMORY, pubsub_count_gone, 500, 0, "subscription ended", "closing the connection");
 
 #define UNSUBSCRIBE_ENTRY(word, argument, which, ...)                                              \
     {                                                                                              \
@@ -206,8 +206,8 @@ static uint64_t pubsub_count_tests(const struct cost_view *view) {
            (kind == SUBSCRIPTION_SHARD ? 0 : subscription_topic_count(all, SUBSCRIPTION_PATTERN));
 }
 static const struct command_cost publish_cost =
-    COST(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
-         "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
+    COST_ROW(COMMAND_BY_MEMORY, pubsub_count_tests, 200, 0,
+             "subscriber of the channel, and pattern that anyone subscribes to", "fewer patterns");
 
 const struct command command_publish = {
     .name = "PUBLISH",
@@ -271,8 +271,8 @@ static uint64_t pubsub_count_channels(const struct cost_view *view) {
                                     pubsub_variant_of(view->call)->kind);
 }
 static const struct command_cost channels_cost =
-    COST(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
-         "`PUBSUB NUMSUB` of the channels in question");
+    COST_ROW(COMMAND_BY_MEMORY, pubsub_count_channels, 100, 0, "channel that has a subscriber",
+             "`PUBSUB NUMSUB` of the channels in question");
 
 #define CHANNELS_ENTRY(word, what, own)                                                            \
     {                                                                                              \
@@ -291,8 +291,8 @@ static uint64_t pubsub_count_named(const struct cost_view *view) {
     return view->call->request->count - 2;
 }
 static const struct command_cost naming_cost =
-    COST(COMMAND_BY_ARGUMENTS, pubsub_count_named, 200, 0, "channel named",
-         "some thousand channels a request");
+    COST_ROW(COMMAND_BY_ARGUMENTS, pubsub_count_named, 200, 0, "channel named",
+             "some thousand channels a request");
 
 static void numsub_run(struct call *call) {
     reply_array(call->reply, (uint64_t)(call->request->count - 2) * 2);
@@ -330,30 +330,10 @@ static const struct command pubsub_numpat = {
     .run = numpat_run,
 };
 
-static const char *const help_lines[] = {
-    "CHANNELS [<pattern>]",
-    "    Return the currently active channels matching a <pattern> (default: '*').",
-    "NUMPAT",
-    "    Return number of subscriptions to patterns.",
-    "NUMSUB [<channel> ...]",
-    "    Return the number of subscribers for the specified channels, excluding",
-    "    pattern subscriptions(default: no channels).",
-    "SHARDCHANNELS [<pattern>]",
-    "    Return the currently active shard level channels matching a <pattern> (default: '*').",
-    "SHARDNUMSUB [<shardchannel> ...]",
-    "    Return the number of subscribers for the specified shard level channel(s)",
-    NULL,
-};
-
-static const struct command pubsub_help =
-    CALL_HELP("What the subcommands do", help_lines, COMMAND_LOADING);
-
-static const struct command *const pubsub_subcommands[] = {
-    &pubsub_channels,    &pubsub_help, &pubsub_numpat, &pubsub_numsub, &pubsub_shardchannels,
-    &pubsub_shardnumsub, NULL};
 const struct command command_pubsub = {
     .name = "PUBSUB",
     .summary = "What is subscribed to",
     .complexity = "As the subcommand says",
-    .subcommands = pubsub_subcommands,
+    .subcommands = COMMAND_LIST(&pubsub_channels, &call_help_command, &pubsub_numpat,
+                                &pubsub_numsub, &pubsub_shardchannels, &pubsub_shardnumsub),
 };

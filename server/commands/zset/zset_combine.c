@@ -80,7 +80,7 @@ static void zset_combine_free_sources(struct query *query) {
 
 static bool zset_combine_refuse_weight(const struct call *call, struct bytes text,
                                        enum decimal_status status) {
-    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    int shown = bytes_shown_size(text, SHOWN_MAX);
     switch (status) {
     case DECIMAL_TOO_PRECISE:
         return call_refuse_format(call, "ERR weight %.*s has too many decimals: at most %d", shown,
@@ -307,10 +307,9 @@ const struct command command_zunion = {
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 0,
-                                             "member of all boards",
-                                             "store the result once: `ZINCRBY` both boards "
-                                             "as points arrive, or `PERIOD` boards"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 0, "member of all boards",
+                 "store the result once: `ZINCRBY` both boards "
+                 "as points arrive, or `PERIOD` boards"),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
@@ -323,10 +322,9 @@ const struct command command_zunionstore = {
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 1,
-                                             "member of all boards",
-                                             "store the result once: `ZINCRBY` both boards "
-                                             "as points arrive, or `PERIOD` boards"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_union, 300, 1, "member of all boards",
+                 "store the result once: `ZINCRBY` both boards "
+                 "as points arrive, or `PERIOD` boards"),
     .variant = &(const struct combining){.kind = COMBINE_UNION},
     .run = zset_combine_run,
 };
@@ -340,9 +338,9 @@ const struct command command_zinter = {
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
-                                             250, 0, "member of the smallest board, for each board",
-                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 250, 0,
+                 "member of the smallest board, for each board",
+                 "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
@@ -355,9 +353,9 @@ const struct command command_zinterstore = {
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
-                                             300, 1, "member of the smallest board, for each board",
-                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 300, 1,
+                 "member of the smallest board, for each board",
+                 "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
     .run = zset_combine_run,
 };
@@ -369,9 +367,9 @@ const struct command command_zintercard = {
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection,
-                                             60, 0, "member of the smallest board, for each board",
-                                             "`LIMIT`, if it need not be exact"),
+    .cost =
+        COST(COMMAND_BY_PRODUCT, zset_combine_count_intersection, 60, 0,
+             "member of the smallest board, for each board", "`LIMIT`, if it need not be exact"),
     .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
     .run = zset_combine_run,
 };
@@ -383,9 +381,9 @@ const struct command command_zdiff = {
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 250,
-                                             0, "member of the first board, and look-up",
-                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 250, 0,
+                 "member of the first board, and look-up",
+                 "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };
@@ -398,9 +396,9 @@ const struct command command_zdiffstore = {
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 300,
-                                             1, "member of the first board, and look-up",
-                                             "`LB.GET` or `ZMSCORE` of some members at a time"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_combine_count_difference, 300, 1,
+                 "member of the first board, and look-up",
+                 "`LB.GET` or `ZMSCORE` of some members at a time"),
     .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
     .run = zset_combine_run,
 };

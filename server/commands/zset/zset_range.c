@@ -146,8 +146,8 @@ static void zset_range_run(struct call *call) {
 }
 
 static const struct command_cost paging_cost =
-    COST(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
-         "pages of a few hundred, one after another");
+    COST_ROW(COMMAND_BY_MEMORY, zset_range_count_span, 20, 0, "member returned",
+             "pages of a few hundred, one after another");
 
 const struct command command_zrange = {
     .name = "ZRANGE",
@@ -168,8 +168,8 @@ const struct command command_zrangestore = {
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1,
-                                             "member stored", "`COPY`, if it is the whole board"),
+    .cost = COST(COMMAND_BY_PRODUCT, zset_range_count_span, 130, 1, "member stored",
+                 "`COPY`, if it is the whole board"),
     .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
     .run = zset_range_run,
 };

@@ -71,10 +71,9 @@ const struct command command_zrem = {
     .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,
-    .cost = &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 350, 0,
-                                             "member named",
-                                             "several commands of a thousand each; "
-                                             "`ZREMRANGEBYRANK` removes whole ranges at once"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 350, 0, "member named",
+                 "several commands of a thousand each; "
+                 "`ZREMRANGEBYRANK` removes whole ranges at once"),
     .run = zrem_run,
 };
 

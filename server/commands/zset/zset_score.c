@@ -67,9 +67,8 @@ const struct command command_zmscore = {
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
-    .cost =
-        &(const struct command_cost)COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0,
-                                         "requested member", "several commands of a thousand each"),
+    .cost = COST(COMMAND_BY_ARGUMENTS, cost_count_members, 150, 0, "requested member",
+                 "several commands of a thousand each"),
     .run = zmscore_run,
 };
 

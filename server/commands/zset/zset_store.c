@@ -141,7 +141,7 @@ static void zset_store_discard_unless_put(const struct call *call, struct fillin
 }
 
 static void zset_store_refuse(const struct call *call, struct bytes member, const char *why) {
-    int shown = (int)(member.size < SHOWN_MAX ? member.size : SHOWN_MAX);
+    int shown = bytes_shown_size(member, SHOWN_MAX);
     reply_error_format(call->reply, "ERR member '%.*s': %s", shown, member.at, why);
 }
 

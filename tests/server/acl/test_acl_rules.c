@@ -50,15 +50,13 @@ static struct acl_user *parse(char *text) {
     uint32_t count = 0;
     struct buffer joined;
     struct bytes failed;
-    bool is_open;
     char *save = NULL;
     for (char *word = strtok_r(text, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
         assert_true(count < 4096);
         words[count++] = bytes_from_text(word);
     }
     buffer_init(&joined, 0);
-    enum acl_status status =
-        acl_rules_apply_all(user, words, count, false, &joined, &failed, &is_open);
+    enum acl_status status = acl_rules_apply_all(user, words, count, false, &joined, &failed);
     if (status != ACL_OK) {
         fail_msg("'%.*s': %s", (int)failed.size, failed.at, acl_status_text(status));
     }
@@ -259,12 +257,11 @@ TEST(limits_hold) {
     for (uint32_t over = 0; over < 2; over++) {
         struct buffer joined;
         struct bytes failed;
-        bool is_open;
         user = make_user();
         buffer_init(&joined, 0);
-        assert_int_equal(acl_rules_apply_all(user, rules, ACL_SLOW_PATTERNS_MAX + over, false,
-                                             &joined, &failed, &is_open),
-                         over ? ACL_TOO_MANY : ACL_OK);
+        assert_int_equal(
+            acl_rules_apply_all(user, rules, ACL_SLOW_PATTERNS_MAX + over, false, &joined, &failed),
+            over ? ACL_TOO_MANY : ACL_OK);
         buffer_deinit(&joined);
         acl_user_destroy(user);
     }

@@ -1,17 +1,6 @@
 /* Events of keys as messages: what only we have, what needs a clock, and who pays for it. */
 #include "tests/support/harness.h"
 
-static const char *received(struct session *session) {
-    static char text[16384];
-    assert_true(session->output.size < sizeof text);
-    if (session->output.size > 0) {
-        memcpy(text, session->output.at, session->output.size);
-    }
-    text[session->output.size] = '\0';
-    buffer_clear(&session->output);
-    return text;
-}
-
 static struct harness *begin(const char *settings, struct session **s, struct session **listener) {
     struct harness *h = harness_create(settings);
     *s = harness_connect(h);
@@ -40,14 +29,14 @@ static struct harness *begin(const char *settings, struct session **s, struct se
 NOTIFY_TEST(nothing_is_sent_by_default, NULL) {
     harness_run(h, s, "ZADD k 1 a");
     harness_run(h, s, "DEL k");
-    assert_string_equal(received(listener), "");
+    assert_string_equal(harness_output(listener), "");
 }
 
 NOTIFY_TEST(a_key_that_expires_is_told_once_however_that_is_found_out, EVENTS) {
     for (int i = 0; i < 2; i++) {
         harness_run(h, s, "ZADD k 1 a");
         harness_run(h, s, "PEXPIRE k 5");
-        assert_string_equal(received(listener),
+        assert_string_equal(harness_output(listener),
                             EVENT("new", 3) EVENT("zadd", 4) EVENT("expire", 6));
         h->wall_us += 5000;
         if (i == 0) {
@@ -57,31 +46,31 @@ NOTIFY_TEST(a_key_that_expires_is_told_once_however_that_is_found_out, EVENTS) {
             assert_int_equal(registry_expire_due(h->server.registry, h->server.clock.now_ms, 10),
                              1);
         }
-        assert_string_equal(received(listener), EVENT("expired", 7));
+        assert_string_equal(harness_output(listener), EVENT("expired", 7));
         harness_expect(h, s, "ZCARD k", ":0\r\n");
-        assert_string_equal(received(listener), "");
+        assert_string_equal(harness_output(listener), "");
     }
 }
 
 NOTIFY_TEST(boards_have_the_events_of_sorted_sets, EVENTS) {
     harness_run(h, s, "LB.ADD k 5 m");
-    assert_string_equal(received(listener), EVENT("new", 3) EVENT("zadd", 4));
+    assert_string_equal(harness_output(listener), EVENT("new", 3) EVENT("zadd", 4));
     harness_run(h, s, "LB.ADD k INCR 5 m");
-    assert_string_equal(received(listener), EVENT("zincr", 5));
+    assert_string_equal(harness_output(listener), EVENT("zincr", 5));
     harness_run(h, s, "ZPOPMIN k");
-    assert_string_equal(received(listener), EVENT("zpopmin", 7) EVENT("del", 3));
+    assert_string_equal(harness_output(listener), EVENT("zpopmin", 7) EVENT("del", 3));
     /* A board that LB.CREATE made stays. */
     harness_expect(h, s, "LB.CREATE k LAYOUT default", "+OK\r\n");
     harness_run(h, s, "LB.ADD k 5 m");
     harness_run(h, s, "ZREM k m");
-    assert_string_equal(received(listener), EVENT("zadd", 4) EVENT("zrem", 4));
+    assert_string_equal(harness_output(listener), EVENT("zadd", 4) EVENT("zrem", 4));
 }
 
 NOTIFY_TEST(whoever_waited_causes_the_events_of_a_pop, EVENTS) {
     struct session *waiter = harness_connect(h);
     harness_expect(h, waiter, "BZPOPMAX k 0", "");
     harness_run(h, s, "ZADD k 1 a");
-    assert_string_equal(received(listener),
+    assert_string_equal(harness_output(listener),
                         EVENT("new", 3) EVENT("zadd", 4) EVENT("zpopmax", 7) EVENT("del", 3));
 }
 
@@ -110,18 +99,18 @@ TEST(a_board_that_rolls_over_is_told_with_its_archive) {
     harness_run(h, s, "ZADD daily 1 a");
     h->wall_us += INT64_C(86400) * 1000000;
     harness_expect(h, s, "ZCARD daily", ":0\r\n");
-    assert_string_equal(received(listener),
+    assert_string_equal(harness_output(listener),
                         "*4\r\n$8\r\npmessage\r\n$9\r\n__board@*\r\n$17\r\n__board@0__:daily\r\n"
                         "$23\r\nrolled daily@2026-01-01\r\n");
     harness_run(h, s, "ZADD daily 1 a");
     harness_run(h, s, "CONFIG SET notify-board-events no");
     h->wall_us += INT64_C(86400) * 1000000;
     harness_expect(h, s, "ZCARD daily", ":0\r\n");
-    assert_string_equal(received(listener), "");
+    assert_string_equal(harness_output(listener), "");
     harness_run(h, s, "CONFIG SET notify-board-events yes");
     harness_expect(h, s, "LB.CREATE empty PERIOD DAY", "+OK\r\n");
     h->wall_us += INT64_C(86400) * 1000000;
     harness_expect(h, s, "ZCARD empty", ":0\r\n");
-    assert_non_null(strstr(received(listener), "\r\n__board@0__:empty\r\n$6\r\nrolled\r\n"));
+    assert_non_null(strstr(harness_output(listener), "\r\n__board@0__:empty\r\n$6\r\nrolled\r\n"));
     harness_destroy(h);
 }

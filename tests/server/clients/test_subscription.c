@@ -221,17 +221,6 @@ TEST(many_subscriptions_of_one_client_are_freed_in_steps) {
 
 /* ---- by bytes in and bytes out ---- */
 
-static const char *received(struct session *session) {
-    static char text[65536];
-    assert_true(session->output.size < sizeof text);
-    if (session->output.size > 0) {
-        memcpy(text, session->output.at, session->output.size);
-    }
-    text[session->output.size] = '\0';
-    buffer_clear(&session->output);
-    return text;
-}
-
 TEST(each_allocation_of_a_subscribe_fails_in_turn) {
     const struct bytes args[] = {BYTES("SUBSCRIBE"), BYTES("b"), BYTES("c"), BYTES("a"),
                                  BYTES("b")};
@@ -276,14 +265,14 @@ SERVER_TEST(a_client_gets_a_message_once_for_the_channel_and_once_for_each_patte
     harness_run(h, s, "SUBSCRIBE news");
     harness_run(h, s, "PSUBSCRIBE n* *s");
     harness_expect(h, other, "PUBLISH news x", ":3\r\n");
-    assert_string_equal(received(s),
+    assert_string_equal(harness_output(s),
                         "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nx\r\n"
                         "*4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$1\r\nx\r\n"
                         "*4\r\n$8\r\npmessage\r\n$2\r\n*s\r\n$4\r\nnews\r\n$1\r\nx\r\n");
     s->protocol = 3;
     harness_expect(h, other, "SPUBLISH news x", ":0\r\n");
     harness_expect(h, other, "PUBLISH nes \"\\r\\n\"", ":2\r\n");
-    assert_string_equal(received(s),
+    assert_string_equal(harness_output(s),
                         ">4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$3\r\nnes\r\n$2\r\n\r\n\r\n"
                         ">4\r\n$8\r\npmessage\r\n$2\r\n*s\r\n$3\r\nnes\r\n$2\r\n\r\n\r\n");
 }

@@ -1,5 +1,6 @@
 /* WATCH and UNWATCH by bytes in and bytes out, and watch.h by itself: against a list of pairs, and
- * with every allocation failing in turn. */
+ * with every allocation failing in turn. Random transactions, beside Redis:
+ * tests/integration/transactions.c. */
 #include <time.h>
 
 #include "codec/memory.h"
@@ -359,51 +360,12 @@ TEST(whatever_changes_a_key_is_told) {
 
 /* ---- the rules ---- */
 
-SERVER_TEST(a_key_made_and_removed_again_has_changed) {
-    struct session *other = harness_connect(h);
-    harness_expect(h, s, "WATCH k", OK);
-    harness_run(h, other, "ZADD k 1 a");
-    harness_run(h, other, "DEL k");
-    expect_exec(h, s, NIL);
-}
-
-SERVER_TEST(a_change_before_watch_or_behind_exec_does_not_count) {
-    struct session *other = harness_connect(h);
-    harness_run(h, other, "ZADD k 1 a");
-    harness_expect(h, s, "WATCH k", OK);
-    expect_exec(h, s, DONE);
-    harness_run(h, other, "ZADD k 2 a");
-    expect_exec(h, s, DONE);
-}
-
-SERVER_TEST(a_change_between_multi_and_exec_counts) {
-    struct session *other = harness_connect(h);
-    harness_expect(h, s, "WATCH k", OK);
-    harness_expect(h, s, "MULTI", OK);
-    harness_expect(h, s, "ZADD k 7 mine", "+QUEUED\r\n");
-    harness_run(h, other, "ZADD k 1 a");
-    harness_expect(h, s, "EXEC", NIL);
-    harness_expect(h, s, "ZSCORE k mine", "$-1\r\n");
-    harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
-}
-
 SERVER_TEST(nil_is_a_resp3_null) {
     struct session *other = harness_connect(h);
     s->protocol = 3;
     harness_expect(h, s, "WATCH k", OK);
     harness_run(h, other, "ZADD k 1 a");
     expect_exec(h, s, "_\r\n");
-}
-
-SERVER_TEST(what_exec_itself_changes_is_for_the_others) {
-    struct session *other = harness_connect(h);
-    harness_expect(h, s, "WATCH k", OK);
-    harness_expect(h, other, "WATCH k", OK);
-    harness_expect(h, s, "MULTI", OK);
-    harness_run(h, s, "ZADD k 1 a");
-    harness_run(h, s, "ZADD k 2 a");
-    harness_expect(h, s, "EXEC", "*2\r\n:1\r\n:0\r\n");
-    expect_exec(h, other, NIL);
 }
 
 SERVER_TEST(watches_add_up_and_all_of_them_count) {
@@ -503,60 +465,7 @@ SERVER_TEST(a_key_that_had_expired_before_has_not_changed) {
     expect_exec(h, s, NIL);
 }
 
-SERVER_TEST(an_expiry_yet_to_come_does_not_count) {
-    struct session *other = harness_connect(h);
-    harness_run(h, other, "ZADD k 1 a");
-    harness_run(h, other, "PEXPIRE k 10");
-    harness_run(h, other, "ZADD gone 1 a");
-    harness_run(h, other, "PEXPIRE gone 5");
-    harness_expect(h, s, "WATCH k", OK);
-    h->wall_us += 9000;
-    expect_exec(h, s, DONE);
-}
-
 /* ---- flushing ---- */
-
-SERVER_TEST(a_flush_touches_watched_keys_that_are_there) {
-    struct session *other = harness_connect(h);
-    struct random random = random_begin(__func__);
-    enum { CLIENTS = 30, KEYS = 200, ROUNDS = 50 };
-    struct session *clients[CLIENTS];
-    for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = harness_connect(h);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        bool is_there[2][KEYS] = {{false}};
-        bool is_hit[CLIENTS] = {false};
-        uint64_t flushed = random_below(&random, 2);
-        for (int i = 0; i < KEYS; i++) {
-            for (int database = 0; database < 2; database++) {
-                is_there[database][i] = random_below(&random, 100) == 0;
-                if (is_there[database][i]) {
-                    harness_run_format(h, other, "SELECT %d", database);
-                    harness_run_format(h, other, "ZADD %d 1 m", i);
-                }
-            }
-        }
-        for (int i = 0; i < CLIENTS; i++) {
-            for (uint64_t left = 1 + random_below(&random, 20); left > 0; left--) {
-                uint64_t database = random_below(&random, 2);
-                uint64_t key = random_below(&random, KEYS);
-                harness_run_format(h, clients[i], "SELECT %d", (int)database);
-                harness_run_format(h, clients[i], "WATCH %d", (int)key);
-                is_hit[i] |= database == flushed && is_there[database][key];
-            }
-        }
-        assert_valid(&h->server.watches);
-        harness_run_format(h, s, "SELECT %d", (int)flushed);
-        harness_run(h, s, "FLUSHDB");
-        assert_valid(&h->server.watches);
-        for (int i = 0; i < CLIENTS; i++) {
-            assert_int_equal(clients[i]->watches.is_stale, is_hit[i]);
-            harness_run(h, clients[i], "UNWATCH");
-        }
-        harness_run(h, s, "FLUSHALL");
-    }
-}
 
 /* With a look-up per key this took 0.9 s. */
 SERVER_TEST(a_flush_takes_no_step_for_each_watched_key) {
@@ -716,8 +625,6 @@ SERVER_TEST(names_of_any_bytes_and_none_are_watched) {
 /* Each allocation of a WATCH fails in turn; no further key may then be watched. */
 SERVER_TEST(a_watch_without_memory_changes_nothing) {
     struct session *other = harness_connect(h);
-    const struct bytes args[] = {BYTES("WATCH"), BYTES("b"), BYTES("c"), BYTES("a"), BYTES("d")};
-    const struct request request = {.count = 5, .args = args};
     harness_expect(h, other, "WATCH c x", OK);
     for (int watched = 0; watched < 2; watched++) {
         bool is_done = false;
@@ -726,14 +633,7 @@ SERVER_TEST(a_watch_without_memory_changes_nothing) {
             if (watched == 1) {
                 harness_expect(h, s, "WATCH a", OK);
             }
-            struct reply reply;
-            buffer_clear(&h->reply);
-            assert_non_null(buffer_reserve(&h->reply, 1024));
-            reply_init(&reply, &h->reply, 2);
-            memory_fail_at(nth);
-            harness_execute(&h->server, s, &request, &reply);
-            memory_fail_at(0);
-            is_done = h->reply.at[0] == '+';
+            is_done = harness_run_failing(h, s, "WATCH b c a d", nth)[0] == '+';
             assert_int_equal(watch_count(&s->watches), is_done ? 4 : watched);
             assert_int_equal(watch_key_count(&h->server.watches),
                              is_done ? 5 : 2 + (uint32_t)watched);

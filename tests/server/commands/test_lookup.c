@@ -3,7 +3,7 @@
  * written by one long command, the other one member at a time, or by LB.ADD where the board's
  * options make that differ: CAP holds after the whole command. */
 #include "skiplist/lookup.h"
-#include "tests/server/failing_memory.h"
+#include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
 
 enum {
@@ -190,16 +190,13 @@ LOOKUP_TEST(a_long_zadd_without_memory_applies_nothing) {
     static char line[65536];
     struct pairs pairs = {.count = PAIRS_MAX};
     fill(h, "", &random);
-    assert_non_null(buffer_reserve(&h->reply, 65536));
     size_t size = (size_t)snprintf(line, sizeof line, "ZADD one");
     for (unsigned i = 0; i < pairs.count; i++) {
         size += (size_t)snprintf(line + size, sizeof line - size, " 7 new:%u", i);
     }
     bool has_failed = true;
     for (uint64_t nth = 1; has_failed; nth++) {
-        memory_fail_at(nth);
-        const char *reply = run_words(h, line);
-        memory_fail_at(0);
+        const char *reply = harness_run_failing(h, h->server.sessions.first, line, nth);
         has_failed = reply[0] == '-';
         if (has_failed) {
             assert_string_equal(reply, "-OOM out of memory\r\n");

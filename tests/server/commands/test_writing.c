@@ -1,4 +1,5 @@
-/* CAP and KEEP BEST, sentence by sentence: whatever command writes. */
+/* CAP and KEEP BEST, sentence by sentence: whatever command writes. Random writes, to boards of every
+ * layout: lb/test_lb_model.c. */
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(a_newcomer_worse_than_a_full_boards_last_is_not_kept) {
@@ -35,22 +36,6 @@ ZSET_TEST(of_equals_the_first_stays) {
     zset_expect(h, "ZRANGE less 0 -1", "[b a]");
 }
 
-ZSET_TEST(on_latest_boards_it_is_the_last_that_stays) {
-    zset_expect(h, "LB.CREATE k FIELD score 20 TIME 40 MS LATEST CAP 2", "+OK");
-    zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[c b]");
-    zset_expect(h, "ZADD k 5 d", ":1");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[d c]");
-}
-
-ZSET_TEST(members_that_are_there_do_not_go_for_getting_worse) {
-    zset_expect(h, "LB.CREATE k CAP 2", "+OK");
-    zset_expect(h, "ZADD k 5 a 4 b", ":2");
-    zset_expect(h, "ZADD k CH 1 a", ":1");
-    zset_expect(h, "ZINCRBY k -100 b", "-96");
-    zset_expect(h, "ZREVRANGE k 0 -1 WITHSCORES", "[a 1 b -96]");
-}
-
 /* Not between its members: c is better than the final score of a. */
 ZSET_TEST(a_cap_holds_after_the_whole_command) {
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
@@ -83,16 +68,6 @@ ZSET_TEST(many_members_are_cut_at_once) {
     zset_expect(h, "ZREVRANGE k 998 1001", "[m4001 m4000]");
     while (registry_free_step(h->server.registry, 100)) {}
     assert_true(strtoll(zset_run(h, "MEMORY USAGE k") + 1, NULL, 10) < 40000);
-}
-
-ZSET_TEST(a_cap_of_one_keeps_the_best) {
-    zset_expect(h, "LB.CREATE k CAP 1", "+OK");
-    zset_expect(h, "ZADD k 1 a", ":1");
-    zset_expect(h, "ZADD k 2 b", ":1");
-    zset_expect(h, "ZADD k 1 a", ":0");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[b]");
-    zset_expect(h, "ZREM k b", ":1");
-    zset_expect(h, "ZADD k -5 a", ":1");
 }
 
 ZSET_TEST(only_what_is_strictly_better_changes_a_member) {
@@ -140,15 +115,6 @@ ZSET_TEST(less_is_better_where_the_layout_says_so) {
     zset_expect(h, "ZADD asc CH 11 a", ":0");
     zset_expect(h, "ZADD asc CH GT 11 a", ":0");
     zset_expect(h, "ZADD asc CH 9 a", ":1");
-}
-
-ZSET_TEST(increments_pass) {
-    zset_expect(h, "LB.CREATE k KEEP BEST", "+OK");
-    zset_expect(h, "ZADD k 10 a", ":1");
-    zset_expect(h, "ZINCRBY k -3 a", "7");
-    zset_expect(h, "ZADD k INCR -3 a", "4");
-    zset_expect(h, "LB.ADD k INCR -3 a", ":1");
-    zset_expect(h, "ZSCORE k a", "1");
 }
 
 /* A member that is not written needs no time, so a layout whose window has ended causes no

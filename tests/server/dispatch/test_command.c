@@ -5,16 +5,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
-static int setup(void **state) {
-    *state = harness_create(NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-
 static const struct stats_command *stats_of(struct harness *h, const char *name) {
     uint32_t index = command_index(command_find(bytes_from_text(name)));
     assert_true(index < command_count());
@@ -23,7 +13,7 @@ static const struct stats_command *stats_of(struct harness *h, const char *name)
 
 /* ---- lookup ---- */
 
-TEST_WITH(every_command_is_found_by_its_name_in_any_case, setup, teardown) {
+SERVER_TEST(every_command_is_found_by_its_name_in_any_case) {
     struct random random = random_begin(__func__);
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         char name[64];
@@ -39,7 +29,7 @@ TEST_WITH(every_command_is_found_by_its_name_in_any_case, setup, teardown) {
     }
 }
 
-TEST_WITH(a_name_that_differs_in_one_byte_is_not_found, setup, teardown) {
+SERVER_TEST(a_name_that_differs_in_one_byte_is_not_found) {
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         char name[64];
         size_t size = strlen(row->command->name);
@@ -56,7 +46,7 @@ TEST_WITH(a_name_that_differs_in_one_byte_is_not_found, setup, teardown) {
     }
 }
 
-TEST_WITH(a_longer_or_shorter_name_is_not_found, setup, teardown) {
+SERVER_TEST(a_longer_or_shorter_name_is_not_found) {
     assert_null(command_find(BYTES("")));
     assert_null(command_find(BYTES("P")));
     assert_null(command_find(BYTES("PIN")));
@@ -66,7 +56,7 @@ TEST_WITH(a_longer_or_shorter_name_is_not_found, setup, teardown) {
     assert_null(command_find(BYTES("ZREVRANGEBYSCORZREVRANGEBYSCORE")));
 }
 
-TEST_WITH(numbers_cover_commands_and_subcommands_without_a_gap, setup, teardown) {
+SERVER_TEST(numbers_cover_commands_and_subcommands_without_a_gap) {
     uint32_t count = 0;
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         const struct command *container = command_by_index(count);
@@ -85,7 +75,7 @@ TEST_WITH(numbers_cover_commands_and_subcommands_without_a_gap, setup, teardown)
     assert_int_equal(command_count(), count);
 }
 
-TEST_WITH(a_subcommands_full_name_has_a_bar, setup, teardown) {
+SERVER_TEST(a_subcommands_full_name_has_a_bar) {
     const struct command *client = command_find(BYTES("client"));
     assert_string_equal(command_full_name(command_index(client)), "client");
     assert_string_equal(command_full_name(command_find_full_name(BYTES("client|setName"))),
@@ -114,7 +104,7 @@ static void check_entry(const struct command *command) {
     }
 }
 
-TEST_WITH(every_entry_says_all_that_documentation_needs, setup, teardown) {
+SERVER_TEST(every_entry_says_all_that_documentation_needs) {
     for (uint32_t i = 0; i < command_count(); i++) {
         check_entry(command_by_index(i));
     }
@@ -146,16 +136,57 @@ SERVER_TEST(an_unknown_commands_long_words_are_cut_at_128_bytes) {
     assert_string_equal(reply, expected);
 }
 
-SERVER_TEST(an_unknown_subcommand_points_to_help) {
-    harness_expect(h, s, "client foo", "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
-    harness_expect(h, s, "client maint_notifications on",
-                   "-ERR unknown subcommand 'maint_notifications'. Try CLIENT HELP.\r\n");
+SERVER_TEST(every_container_names_its_subcommands_and_points_to_help) {
+    unsigned containers = 0;
+    for (const struct command_row *row = command_table; row->command != NULL; row++) {
+        const struct command *const *entry = row->command->subcommands;
+        if (entry == NULL) {
+            continue;
+        }
+        containers++;
+        const char *name = row->command->name;
+        const char *reply = harness_run_format(h, s, "%s help", name);
+        assert_int_equal(reply[0], '*');
+        assert_non_null(strstr(
+            reply, formatted("\r\n+%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n",
+                             name)));
+        for (; *entry != NULL; entry++) {
+            assert_non_null(strstr(reply, formatted("\r\n+%s", (*entry)->name)));
+        }
+        assert_string_equal(harness_run_format(h, s, "%s foo_bar x", name),
+                            formatted("-ERR unknown subcommand 'foo_bar'. Try %s HELP.\r\n", name));
+    }
+    assert_true(containers > 5);
 }
 
-SERVER_TEST(a_wrong_number_of_arguments_names_the_command_in_lower_case) {
-    harness_expect(h, s, "ECHO", "-ERR wrong number of arguments for 'echo' command\r\n");
-    harness_expect(h, s, "ECHO a b", "-ERR wrong number of arguments for 'echo' command\r\n");
-    harness_expect(h, s, "CLIENT", "-ERR wrong number of arguments for 'client' command\r\n");
+/* Each command and subcommand, with one word less than it needs, and one more than it takes. */
+SERVER_TEST(every_command_refuses_a_wrong_number_of_arguments_by_its_name_in_lower_case) {
+    static struct bytes args[32];
+    const struct command *container = NULL;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        const struct command *command = command_by_index(i);
+        uint32_t name_size = command_is_subcommand(i) ? 2 : 1;
+        container = name_size == 1 ? command : container;
+        if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
+            continue; /* EXEC ends its transaction */
+        }
+        uint32_t count_min = (uint32_t)abs(command->arity);
+        assert_true(count_min < COUNT_OF(args));
+        for (uint32_t count = 1; count <= count_min + 1; count++) {
+            if (count < name_size || count == count_min ||
+                (count > count_min && command->arity < 0)) {
+                continue;
+            }
+            for (uint32_t word = 0; word < count; word++) {
+                args[word] = BYTES("1");
+            }
+            args[0] = bytes_from_text(container->name);
+            args[name_size - 1] = bytes_from_text(command->name);
+            assert_string_equal(harness_run_args(h, s, args, count),
+                                formatted("-ERR wrong number of arguments for '%s' command\r\n",
+                                          command_full_name(i)));
+        }
+    }
     harness_expect(h, s, "CLIENT SETNAME",
                    "-ERR wrong number of arguments for 'client|setname' command\r\n");
     harness_expect(h, s, "ZADD k 1", "-ERR wrong number of arguments for 'zadd' command\r\n");
@@ -282,7 +313,7 @@ static int positions_of(const char *const *words, uint32_t count, uint32_t *posi
     return command_key_positions(command_find(args[0]), &request, positions);
 }
 
-TEST_WITH(keys_stand_where_the_entry_says, setup, teardown) {
+SERVER_TEST(keys_stand_where_the_entry_says) {
     uint32_t at[8] = {0};
     const char *zadd[] = {"ZADD", "k", "1", "a"};
     assert_int_equal(positions_of(zadd, 4, at), 1);
@@ -295,7 +326,7 @@ TEST_WITH(keys_stand_where_the_entry_says, setup, teardown) {
     assert_int_equal(positions_of(del, 1, at), -1);
 }
 
-TEST_WITH(counted_keys_must_all_be_there, setup, teardown) {
+SERVER_TEST(counted_keys_must_all_be_there) {
     uint32_t at[8] = {0};
     const char *zmpop[] = {"ZMPOP", "2", "a", "b", "MIN"};
     assert_int_equal(positions_of(zmpop, 5, at), 2);

@@ -9,6 +9,7 @@
 
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
+#include "server/durability/received.h"
 #include "server/system/log.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/restart_history.h"
@@ -243,13 +244,13 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
     CHECK(persistence_begin_stream(durable->persistence, FILE_FORMAT, error) == PERSISTENCE_OK);
     for (;;) {
         (void)persistence_step(durable->persistence);
-        enum persistence_stream status =
+        enum stream_status status =
             persistence_read_stream(durable->persistence, piece, sizeof piece, &size, error);
-        CHECK(status != PERSISTENCE_STREAM_FAILED);
-        if (status == PERSISTENCE_STREAM_END) {
+        CHECK(status != STREAM_FAILED);
+        if (status == STREAM_END) {
             break;
         }
-        if (status == PERSISTENCE_STREAM_PIECE) {
+        if (status == STREAM_PIECE) {
             buffer_append(copy, piece, size);
         } else {
             durable_turn(durable);
@@ -262,7 +263,7 @@ static void read_copy(struct durable_server *durable, struct buffer *copy) {
 
 static enum received_state receive(struct durable_server *durable, const struct buffer *copy) {
     char error[PERSISTENCE_ERROR_MAX];
-    const char *reason;
+    struct received *received = persistence_received(durable->persistence);
     enum received_state state = RECEIVED_NONE;
     while (persistence_begin_receive(durable->persistence, error) == PERSISTENCE_BUSY) {
         (void)!persistence_step_receive(durable->persistence, 1000);
@@ -270,14 +271,14 @@ static enum received_state receive(struct durable_server *durable, const struct 
     }
     for (size_t at = 0; at < copy->size; at += 100) {
         size_t left = copy->size - at;
-        persistence_receive(durable->persistence, copy->at + at, left < 100 ? left : 100);
+        received_add(received, copy->at + at, left < 100 ? left : 100);
     }
-    persistence_end_receive(durable->persistence);
+    received_end(received);
     for (int i = 0; i < SECONDS_MAX; i++) {
         (void)!persistence_step_receive(durable->persistence, 1000);
         durable_turn(durable);
         usleep(100);
-        state = persistence_received_state(durable->persistence, &reason);
+        state = received->state;
         if (state == RECEIVED_ADOPTED || state == RECEIVED_FAILED) {
             break;
         }

@@ -241,7 +241,7 @@ MOVING_TEST(every_change_makes_the_same_board_to_the_last_bit) {
     }
     harness_run(m->source, m->theirs, "LB.CREATE k1 FIELD a 20 FIELD b 9 TIME 30 S CAP 90");
     feed_copy(m);
-    assert_int_equal(m->stream.module_board_count, 3);
+    assert_int_equal(m->stream.load.module_board_count, 3);
     expect_equal(m);
     for (int i = 0; i < 3000; i++) {
         char line[128];
@@ -316,7 +316,7 @@ MOVING_TEST(a_copy_replaces_bans_and_orders) {
     put_order(m->source->server.registry, "theirs7890123456", "bob");
     feed_whole_copy(m);
     assert_int_equal(m->stream.state, REDIS_STREAM_FOLLOWS);
-    assert_int_equal(m->stream.ban_count, MANY + 1);
+    assert_int_equal(m->stream.load.ban_count, MANY + 1);
     expect_equal(m);
     change(m, "LB.UNBAN ann");
     change(m, "LB.BAN user7");
@@ -364,7 +364,7 @@ MOVING_TEST(damaged_bans_in_a_copy_change_nothing) {
     feed(m, (struct bytes){.at = file.at, .size = file.size});
     buffer_deinit(&file);
     assert_int_equal(m->stream.state, REDIS_STREAM_STOPPED);
-    assert_string_equal(m->stream.error, "the source's bans: they are damaged");
+    assert_non_null(strstr(m->stream.error, "the bans before offset"));
     harness_expect(m->ours, m->s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
     assert_int_equal(registry_count(m->ours->server.registry, RDB_STATE_BANS), 1);
     effect_listener_add(m->source->server.registry, &m->listener);

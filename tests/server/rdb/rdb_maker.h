@@ -4,8 +4,8 @@
 
 #include "tests/support/test.h"
 
+#include "codec/buffer.h"
 #include "codec/little.h"
-#include "protocol/buffer.h"
 #include "server/rdb/rdb_crc.h"
 
 static inline void make_raw(struct buffer *out, const char *at, size_t size) {

@@ -245,7 +245,7 @@ RDB_TEST(twins_impossible_names_and_full_boards_are_refused, SETTINGS) {
         const char *told;
     } cases[] = {
         {"", "k", "ann", "ann", false, "is there twice"},
-        {"", "k", "ann", "", false, "has 0 or more than"},
+        {"", "k", "ann", "", false, "it has 0 or more than"},
         {"", "", "ann", "bob", false, "a key has 1 to 65536 bytes"},
         {"", "few", "ann", "bob", false, "2 members, and the board's LIMIT is 1"},
         {"", "k", "ann", "bob", true, "key 'k' of database 0: it is there twice"},

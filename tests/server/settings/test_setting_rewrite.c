@@ -1,73 +1,33 @@
 /* CONFIG REWRITE: comments and order are kept, changes are written, failures leave the file
  * unchanged. */
-#include "tests/support/test.h"
+#include "tests/server/settings/fixture.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "server/settings/setting.h"
 #include "tests/support/random.h"
-#include "tests/support/settings_file.h"
 
-struct fixture {
-    struct settings settings;
-    char error[SETTING_ERROR_MAX];
-    uint64_t live_count_before;
-    char directory[64];
-    char path[96];
-    char text[65536]; /* what read_back found */
-};
-
-static int set_up(void **state) {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    fixture->live_count_before = memory_live_count();
-    assert_true(settings_init(&fixture->settings));
-    strcpy(fixture->directory, "/tmp/leaderboard-rewrite-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->path, sizeof fixture->path, "%s/l.conf", fixture->directory);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    settings_deinit(&fixture->settings);
-    assert_int_equal(memory_live_count(), fixture->live_count_before);
-    assert_int_equal(system(formatted("rm -rf %s", fixture->directory)), 0);
-    free(fixture);
-    return 0;
-}
-
-static void write_text(struct fixture *fixture, const char *text) {
-    FILE *file = fopen(fixture->path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static const char *read_back(struct fixture *fixture) {
-    FILE *file = fopen(fixture->path, "r");
-    assert_non_null(file);
-    size_t size = fread(fixture->text, 1, sizeof fixture->text - 1, file);
-    fixture->text[size] = '\0';
-    fclose(file);
-    return fixture->text;
+static const char *read_back(const struct fixture *fixture) {
+    static char text[65536];
+    size_t size = 0;
+    char *file = file_read(fixture->path, &size);
+    assert_true(size < sizeof text);
+    memcpy(text, file, size);
+    text[size] = '\0';
+    free(file);
+    return text;
 }
 
 static void begin(struct fixture *fixture, const char *text) {
-    write_text(fixture, text);
+    (void)write_file(fixture, text);
     if (!settings_load_file(&fixture->settings, fixture->path, fixture->error)) {
         fail_msg("%s", fixture->error);
     }
 }
 
-static void set(struct fixture *fixture, const char *name, const char *value) {
-    const struct bytes pair[] = {bytes_from_text(name), bytes_from_text(value)};
-    if (!settings_set(&fixture->settings, pair, 1, NULL, NULL, fixture->error)) {
+static void change(struct fixture *fixture, const char *name, const char *value) {
+    if (!set(fixture, name, value)) {
         fail_msg("%s", fixture->error);
     }
 }
@@ -77,17 +37,6 @@ static void assert_rewrites(struct fixture *fixture, const char *expected) {
         fail_msg("%s", fixture->error);
     }
     assert_string_equal(read_back(fixture), expected);
-}
-
-static unsigned count_files(const char *directory) {
-    unsigned count = 0;
-    DIR *opened = opendir(directory);
-    assert_non_null(opened);
-    for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
-        count += entry->d_name[0] != '.';
-    }
-    closedir(opened);
-    return count;
 }
 
 /* The file gives the same values as the settings. */
@@ -118,8 +67,6 @@ static void assert_reloads_equal(struct fixture *fixture) {
 
 #define NEW "# Written by CONFIG REWRITE:\n"
 
-#define FIXTURE_TEST(name) TEST_GIVEN(name, set_up, tear_down, struct fixture *fixture)
-
 FIXTURE_TEST(without_changes_the_file_stays_to_the_byte) {
     static const char text[] = "# hello\r\n\n  PORT   7000 \r\nmaxmemory 1024mb\nlogfile ''\n"
                                "timeout 1\ntimeout 2\nlayout l  field s 3\nboard 'a' l\n# end";
@@ -131,15 +78,15 @@ FIXTURE_TEST(without_changes_the_file_stays_to_the_byte) {
 FIXTURE_TEST(comments_and_order_are_kept) {
     begin(fixture, "# first\nport 7000\n\n# players wait\ntimeout 30 \nmaxclients 100\n"
                    "# last, without a line end");
-    set(fixture, "timeout", "60");
-    set(fixture, "loglevel", "debug");
-    set(fixture, "requirepass", "a \"b\"\n");
+    change(fixture, "timeout", "60");
+    change(fixture, "loglevel", "debug");
+    change(fixture, "requirepass", "a \"b\"\n");
     assert_rewrites(fixture, "# first\nport 7000\n\n# players wait\ntimeout 60\nmaxclients 100\n"
                              "# last, without a line end\n" NEW
                              "requirepass \"a \\\"b\\\"\\n\"\nloglevel debug\n");
     assert_reloads_equal(fixture);
-    set(fixture, "maxmemory", "1048576");
-    set(fixture, "loglevel", "notice");
+    change(fixture, "maxmemory", "1048576");
+    change(fixture, "loglevel", "notice");
     assert_rewrites(fixture, "# first\nport 7000\n\n# players wait\ntimeout 60\nmaxclients 100\n"
                              "# last, without a line end\n" NEW
                              "requirepass \"a \\\"b\\\"\\n\"\nloglevel notice\nmaxmemory 1mb\n");
@@ -148,28 +95,28 @@ FIXTURE_TEST(comments_and_order_are_kept) {
 
 FIXTURE_TEST(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise) {
     begin(fixture, "timeout 30\n");
-    set(fixture, "timeout", "0");
-    set(fixture, "maxclients", "10000");
+    change(fixture, "timeout", "0");
+    change(fixture, "maxclients", "10000");
     assert_rewrites(fixture, "timeout 0\n");
 }
 
 FIXTURE_TEST(of_several_lines_the_old_ones_go) {
     begin(fixture, "requirepass old\n# and\nrequirepass older\nport 7\n");
-    set(fixture, "requirepass", "new");
+    change(fixture, "requirepass", "new");
     assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
 }
 
 FIXTURE_TEST(renamed_commands_stay_as_they_are) {
     begin(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n");
-    set(fixture, "timeout", "30");
+    change(fixture, "timeout", "30");
     assert_rewrites(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n"
                              "# Written by CONFIG REWRITE:\ntimeout 30\n");
 }
 
 FIXTURE_TEST(the_command_lines_settings_are_written_too) {
-    write_text(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
+    (void)write_file(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
     assert_false(settings_load_file(&fixture->settings, fixture->path, fixture->error));
-    write_text(fixture, "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard x  a\n# more\n");
+    (void)write_file(fixture, "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard x  a\n# more\n");
     char *argv[] = {strdup("leaderboard-server"),
                     strdup(fixture->path),
                     strdup("--layout"),
@@ -202,14 +149,14 @@ FIXTURE_TEST(the_command_lines_settings_are_written_too) {
 
 FIXTURE_TEST(a_line_corrected_in_the_meantime_is_kept) {
     begin(fixture, "timeout 30\n");
-    set(fixture, "timeout", "60");
-    write_text(fixture, "# sixty now\ntimeout   60\nport 6379\n");
+    change(fixture, "timeout", "60");
+    (void)write_file(fixture, "# sixty now\ntimeout   60\nport 6379\n");
     assert_rewrites(fixture, "# sixty now\ntimeout   60\nport 6379\n");
 }
 
 FIXTURE_TEST(layouts_that_left_the_file_are_written_again) {
     begin(fixture, "layout a FIELD s 3\nlayout b FIELD s 4\nboard x a\nboard y b\n");
-    write_text(fixture, "# only\nlayout b FIELD s 4\nboard y b\nboard z b\nboard q b\n");
+    (void)write_file(fixture, "# only\nlayout b FIELD s 4\nboard y b\nboard z b\nboard q b\n");
     assert_rewrites(fixture, "# only\nlayout a FIELD s 3\nboard x a\nboard y b\n" NEW
                              "layout b FIELD s 4\n");
     assert_reloads_equal(fixture);
@@ -219,7 +166,7 @@ FIXTURE_TEST(rights_stay_as_they_were) {
     struct stat status;
     begin(fixture, "port 1\n");
     assert_int_equal(chmod(fixture->path, 0640), 0);
-    set(fixture, "timeout", "1");
+    change(fixture, "timeout", "1");
     assert_rewrites(fixture, "port 1\n" NEW "timeout 1\n");
     assert_int_equal(stat(fixture->path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
@@ -241,18 +188,19 @@ FIXTURE_TEST(without_a_file_there_is_nothing_to_rewrite) {
 
 FIXTURE_TEST(a_file_with_an_error_in_it_is_not_touched) {
     begin(fixture, "port 1\n");
-    set(fixture, "timeout", "1");
-    write_text(fixture, "port 1\nprot 2\n");
+    change(fixture, "timeout", "1");
+    (void)write_file(fixture, "port 1\nprot 2\n");
     assert_false(settings_rewrite(&fixture->settings, fixture->error));
     assert_non_null(strstr(fixture->error, "Rewriting config file: "));
-    assert_non_null(strstr(fixture->error, "l.conf:2: unknown setting 'prot'; did you mean "
-                                           "'port'?"));
+    assert_non_null(strstr(fixture->error,
+                           "leaderboard.conf:2: unknown setting 'prot'; did you mean "
+                           "'port'?"));
     assert_string_equal(read_back(fixture), "port 1\nprot 2\n");
 }
 
 FIXTURE_TEST(a_directory_that_is_gone_is_an_error) {
     begin(fixture, "port 1\n");
-    char moved[128];
+    char moved[DIRECTORY_PATH_MAX + 8];
     snprintf(moved, sizeof moved, "%s.moved", fixture->directory);
     assert_int_equal(rename(fixture->directory, moved), 0);
     assert_false(settings_rewrite(&fixture->settings, fixture->error));
@@ -263,7 +211,7 @@ FIXTURE_TEST(a_directory_that_is_gone_is_an_error) {
 
 FIXTURE_TEST(a_full_disk_leaves_the_file_as_it_was) {
     begin(fixture, "port 1\n# some text that is longer than the limit below\n");
-    set(fixture, "timeout", "1");
+    change(fixture, "timeout", "1");
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
@@ -276,12 +224,12 @@ FIXTURE_TEST(a_full_disk_leaves_the_file_as_it_was) {
     assert_string_equal(fixture->error, "Rewriting config file: File too large");
     assert_string_equal(read_back(fixture),
                         "port 1\n# some text that is longer than the limit below\n");
-    assert_int_equal(count_files(fixture->directory), 1); /* no temporary file is left */
+    assert_int_equal(directory_count(fixture->directory), 1); /* no temporary file is left */
 }
 
 FIXTURE_TEST(without_memory_the_file_stays_as_it_was) {
     begin(fixture, "port 1\nlayout a FIELD s 3\nboard x a\n");
-    set(fixture, "timeout", "1");
+    change(fixture, "timeout", "1");
     uint64_t live_count = memory_live_count();
     bool is_done = false;
     uint64_t failures = 0;
@@ -290,7 +238,7 @@ FIXTURE_TEST(without_memory_the_file_stays_as_it_was) {
         is_done = settings_rewrite(&fixture->settings, fixture->error);
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_count);
-        assert_int_equal(count_files(fixture->directory), 1);
+        assert_int_equal(directory_count(fixture->directory), 1);
         if (!is_done) {
             failures++;
             assert_non_null(strstr(fixture->error, "out of memory"));
@@ -340,7 +288,7 @@ FIXTURE_TEST(a_rewritten_file_says_what_holds) {
         begin(fixture, text);
         for (uint64_t i = random_below(&random, 5); i > 0; i--) {
             uint64_t pick = random_below(&random, sizeof values / sizeof values[0]);
-            set(fixture, values[pick][0], values[pick][1]);
+            change(fixture, values[pick][0], values[pick][1]);
         }
         assert_true(settings_rewrite(&fixture->settings, fixture->error));
         assert_reloads_equal(fixture);

@@ -311,9 +311,8 @@ ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
     char *before = strdup(harness_run(h, admin, "ACL LIST"));
     bool is_made = false;
     for (uint64_t nth = 1; !is_made && nth < 200; nth++) {
-        memory_fail_at(nth);
-        const char *reply = harness_run(h, admin, "ACL SETUSER ann >pw ~c &d +get (~q +zadd)");
-        memory_fail_at(0);
+        static const char line[] = "ACL SETUSER ann >pw ~c &d +get (~q +zadd)";
+        const char *reply = harness_run_failing(h, admin, line, nth);
         is_made = strcmp(reply, "+OK\r\n") == 0;
         assert_true(is_made || strstr(reply, "OOM") != NULL || reply[0] == '\0');
         if (!is_made) {

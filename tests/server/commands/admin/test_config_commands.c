@@ -3,72 +3,44 @@
 
 #include "server/dispatch/syntax.h"
 #include "server/system/log.h"
+#include "tests/support/directory.h"
 #include "tests/support/harness.h"
 #include "tests/support/settings_file.h"
 
-struct fixture {
-    struct harness *harness;
-    struct session *session;
-};
-
-static int set_up(void **state) {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    fixture->harness = harness_create("layout laps FIELD t 32 ASC\n"
-                                      "layout money FIELD b 40 SCALE 2\n"
-                                      "board \"race *\" laps\n");
-    fixture->session = harness_connect(fixture->harness);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    harness_destroy(fixture->harness);
-    log_set_level(LOG_NOTICE);
-    free(fixture);
-    return 0;
-}
-
-static void expect(void **state, const char *line, const char *reply) {
-    const struct fixture *fixture = *state;
-    harness_expect(fixture->harness, fixture->session, line, reply);
-}
-
-static struct settings *settings_of(void **state) {
-    return &((struct fixture *)*state)->harness->server.settings;
-}
+#define CONFIG_TEST(name)                                                                          \
+    HARNESS_TEST(name, "layout laps FIELD t 32 ASC\nlayout money FIELD b 40 SCALE 2\n"             \
+                       "board \"race *\" laps\n")
+#define EXPECT(line, reply) harness_expect(h, s, line, reply)
 
 /* How many values the reply to a CONFIG GET in RESP2 announces. */
-static long count_values(void **state, const char *line) {
-    const struct fixture *fixture = *state;
-    const char *reply = harness_run(fixture->harness, fixture->session, line);
+static long count_values(struct harness *h, struct session *s, const char *line) {
+    const char *reply = harness_run(h, s, line);
     assert_int_equal(reply[0], '*');
     return strtol(reply + 1, NULL, 10);
 }
 
 /* ---- GET ---- */
 
-TEST_WITH(get_answers_names_and_values_flat_in_resp2, set_up, tear_down) {
-    expect(state, "CONFIG GET port", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
-    expect(state, "config get PORT", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
-    expect(state, "CONFIG GET nothing", "*0\r\n");
-    expect(state, "CONFIG GET \"\"", "*0\r\n");
+CONFIG_TEST(get_answers_names_and_values_flat_in_resp2) {
+    EXPECT("CONFIG GET port", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    EXPECT("config get PORT", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    EXPECT("CONFIG GET nothing", "*0\r\n");
+    EXPECT("CONFIG GET \"\"", "*0\r\n");
 }
 
-TEST_WITH(get_answers_a_map_in_resp3, set_up, tear_down) {
-    ((struct fixture *)*state)->session->protocol = 3;
-    expect(state, "CONFIG GET port", "%1\r\n$4\r\nport\r\n$4\r\n6379\r\n");
-    expect(state, "CONFIG GET nothing", "%0\r\n");
+CONFIG_TEST(get_answers_a_map_in_resp3) {
+    s->protocol = 3;
+    EXPECT("CONFIG GET port", "%1\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    EXPECT("CONFIG GET nothing", "%0\r\n");
 }
 
-TEST_WITH(get_takes_several_patterns_and_answers_each_setting_once_in_order, set_up, tear_down) {
-    expect(state, "CONFIG GET tcp-* maxclients TCP-backlog t[ci]m*out",
+CONFIG_TEST(get_takes_several_patterns_and_answers_each_setting_once_in_order) {
+    EXPECT("CONFIG GET tcp-* maxclients TCP-backlog t[ci]m*out",
            "*8\r\n$11\r\ntcp-backlog\r\n$3\r\n511\r\n$7\r\ntimeout\r\n$1\r\n0\r\n"
            "$13\r\ntcp-keepalive\r\n$3\r\n300\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
 }
 
-TEST_WITH(get_star_answers_every_setting, set_up, tear_down) {
+CONFIG_TEST(get_star_answers_every_setting) {
     long count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) != 0 ? 0 : 2;
@@ -76,102 +48,92 @@ TEST_WITH(get_star_answers_every_setting, set_up, tear_down) {
     for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
         count += 2;
     }
-    assert_int_equal(count_values(state, "CONFIG GET *"), count);
-    assert_int_equal(count_values(state, "CONFIG GET * * port"), count);
-    expect(state, "CONFIG GET rename-command", "*0\r\n");
-    expect(state, "CONFIG SET rename-command \"ZADD x\"",
+    assert_int_equal(count_values(h, s, "CONFIG GET *"), count);
+    assert_int_equal(count_values(h, s, "CONFIG GET * * port"), count);
+    EXPECT("CONFIG GET rename-command", "*0\r\n");
+    EXPECT("CONFIG SET rename-command \"ZADD x\"",
            "-ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'\r\n");
 }
 
-TEST_WITH(old_names_of_settings_are_answered_as_they_were_asked, set_up, tear_down) {
-    expect(state, "CONFIG GET slave-priority", "*2\r\n$14\r\nslave-priority\r\n$3\r\n100\r\n");
-    expect(state, "CONFIG SET slave-priority 7", "+OK\r\n");
-    expect(state, "CONFIG GET replica-priority *LAVE-PRI*",
+CONFIG_TEST(old_names_of_settings_are_answered_as_they_were_asked) {
+    EXPECT("CONFIG GET slave-priority", "*2\r\n$14\r\nslave-priority\r\n$3\r\n100\r\n");
+    EXPECT("CONFIG SET slave-priority 7", "+OK\r\n");
+    EXPECT("CONFIG GET replica-priority *LAVE-PRI*",
            "*4\r\n$16\r\nreplica-priority\r\n$1\r\n7\r\n$14\r\nslave-priority\r\n$1\r\n7\r\n");
-    expect(state, "CONFIG GET slaveof", "*2\r\n$7\r\nslaveof\r\n$0\r\n\r\n");
-    expect(state, "CONFIG SET slaveof \"a 1\"",
+    EXPECT("CONFIG GET slaveof", "*2\r\n$7\r\nslaveof\r\n$0\r\n\r\n");
+    EXPECT("CONFIG SET slaveof \"a 1\"",
            "-ERR CONFIG SET failed (possibly related to argument 'slaveof') - can't set immutable "
            "config\r\n");
-    expect(state, "CONFIG SET slave-priority 1 replica-priority 2",
+    EXPECT("CONFIG SET slave-priority 1 replica-priority 2",
            "-ERR CONFIG SET failed (possibly related to argument 'replica-priority') - duplicate "
            "parameter\r\n");
 }
 
-TEST_WITH(get_answers_what_redis_benchmark_asks_at_its_start, set_up, tear_down) {
-    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
-    expect(state, "CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
-    expect(state, "CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
-    expect(state, "CONFIG GET maxmemory-policy",
-           "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n");
+CONFIG_TEST(get_answers_what_redis_benchmark_asks_at_its_start) {
+    EXPECT("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
+    EXPECT("CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
+    EXPECT("CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
+    EXPECT("CONFIG GET maxmemory-policy", "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n");
 }
 
-TEST_WITH(get_answers_repeated_settings_as_one_text_of_lines, set_up, tear_down) {
-    expect(state, "CONFIG GET layout",
+CONFIG_TEST(get_answers_repeated_settings_as_one_text_of_lines) {
+    EXPECT("CONFIG GET layout",
            "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE 2\r\n");
-    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
-    expect(state, "CONFIG GET default-layout", "*2\r\n$14\r\ndefault-layout\r\n$7\r\ndefault\r\n");
+    EXPECT("CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
+    EXPECT("CONFIG GET default-layout", "*2\r\n$14\r\ndefault-layout\r\n$7\r\ndefault\r\n");
 }
 
 /* ---- SET ---- */
 
-TEST_WITH(set_changes_several_settings, set_up, tear_down) {
-    expect(state, "CONFIG SET timeout 30 MaxMemory 1gb requirepass \"a b\"", "+OK\r\n");
-    assert_int_equal(settings_of(state)->timeout_s, 30);
-    expect(state, "CONFIG GET maxmemory requirepass",
+CONFIG_TEST(set_changes_several_settings) {
+    EXPECT("CONFIG SET timeout 30 MaxMemory 1gb requirepass \"a b\"", "+OK\r\n");
+    assert_int_equal(h->server.settings.timeout_s, 30);
+    EXPECT("CONFIG GET maxmemory requirepass",
            "*4\r\n$11\r\nrequirepass\r\n$10\r\n(redacted)\r\n$9\r\nmaxmemory\r\n$"
            "10\r\n1073741824\r\n");
-    expect(state, "CONFIG SET requirepass \"\" save \"\" appendonly no", "+OK\r\n");
-    assert_null(settings_of(state)->requirepass);
+    EXPECT("CONFIG SET requirepass \"\" save \"\" appendonly no", "+OK\r\n");
+    assert_null(h->server.settings.requirepass);
 }
 
-TEST_WITH(set_is_all_or_nothing, set_up, tear_down) {
-    expect(state, "CONFIG SET timeout 30 maxclients 0",
+CONFIG_TEST(set_is_all_or_nothing) {
+    EXPECT("CONFIG SET timeout 30 maxclients 0",
            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
            "between 1 and 4294967295 inclusive\r\n");
-    expect(state, "CONFIG SET timeout 30 foo 0",
+    EXPECT("CONFIG SET timeout 30 foo 0",
            "-ERR Unknown option or number of arguments for CONFIG SET - 'foo'\r\n");
-    expect(state, "CONFIG SET timeout 30 timeout 40",
+    EXPECT("CONFIG SET timeout 30 timeout 40",
            "-ERR CONFIG SET failed (possibly related to argument 'timeout') - duplicate "
            "parameter\r\n");
-    expect(state, "CONFIG SET timeout 30 port 1",
+    EXPECT("CONFIG SET timeout 30 port 1",
            "-ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable "
            "config\r\n");
-    assert_int_equal(settings_of(state)->timeout_s, 0);
+    assert_int_equal(h->server.settings.timeout_s, 0);
 }
 
-TEST_WITH(set_takes_what_durability_may_be_changed_to, set_up, tear_down) {
-    expect(state,
-           "CONFIG SET appendonly yes appendfsync always save \"60 1 30 2\" "
+CONFIG_TEST(set_takes_what_durability_may_be_changed_to) {
+    EXPECT("CONFIG SET appendonly yes appendfsync always save \"60 1 30 2\" "
            "auto-aof-rewrite-percentage 50 auto-aof-rewrite-min-size 1mb "
            "stop-writes-on-bgsave-error no",
            "+OK\r\n");
-    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$9\r\n60 1 30 2\r\n");
-    expect(state, "CONFIG GET appendfsync", "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n");
-    expect(state, "CONFIG SET save \"\"", "+OK\r\n");
-    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
-    expect(state, "CONFIG SET save \"60\"",
+    EXPECT("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$9\r\n60 1 30 2\r\n");
+    EXPECT("CONFIG GET appendfsync", "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n");
+    EXPECT("CONFIG SET save \"\"", "+OK\r\n");
+    EXPECT("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+    EXPECT("CONFIG SET save \"60\"",
            "-ERR CONFIG SET failed (possibly related to argument 'save') - Invalid save "
            "parameters\r\n");
-    expect(state, "CONFIG SET dir /tmp",
+    EXPECT("CONFIG SET dir /tmp",
            "-ERR CONFIG SET failed (possibly related to argument 'dir') - can't set immutable "
            "config\r\n");
 }
 
-TEST_WITH(set_with_a_name_that_breaks_lines_keeps_the_framing, set_up, tear_down) {
-    expect(state, "CONFIG SET \"a\\r\\nb\" 1",
+CONFIG_TEST(set_with_a_name_that_breaks_lines_keeps_the_framing) {
+    EXPECT("CONFIG SET \"a\\r\\nb\" 1",
            "-ERR Unknown option or number of arguments for CONFIG SET - 'a??b'\r\n");
 }
 
-TEST_WITH(set_counts_its_arguments_as_redis_does, set_up, tear_down) {
-    expect(state, "CONFIG SET", "-ERR wrong number of arguments for 'config|set' command\r\n");
-    expect(state, "CONFIG SET timeout",
-           "-ERR wrong number of arguments for 'config|set' command\r\n");
-    expect(state, "CONFIG SET timeout 1 maxclients", "-ERR syntax error\r\n");
-    expect(state, "CONFIG GET", "-ERR wrong number of arguments for 'config|get' command\r\n");
-    expect(state, "CONFIG", "-ERR wrong number of arguments for 'config' command\r\n");
-    expect(state, "CONFIG RESETSTAT x",
-           "-ERR wrong number of arguments for 'config|resetstat' command\r\n");
-    expect(state, "CONFIG FOO", "-ERR unknown subcommand 'FOO'. Try CONFIG HELP.\r\n");
+CONFIG_TEST(set_counts_its_arguments_as_redis_does) {
+    EXPECT("CONFIG SET timeout 1 maxclients", "-ERR syntax error\r\n");
 }
 
 /* Standard output while a line is logged at this level. */
@@ -190,97 +152,95 @@ static bool is_logged(enum log_level level) {
     return has_text;
 }
 
-TEST_WITH(set_loglevel_holds_at_once, set_up, tear_down) {
+CONFIG_TEST(set_loglevel_holds_at_once) {
     assert_false(is_logged(LOG_DEBUG));
-    expect(state, "CONFIG SET loglevel debug", "+OK\r\n");
+    EXPECT("CONFIG SET loglevel debug", "+OK\r\n");
     assert_true(is_logged(LOG_DEBUG));
-    expect(state, "CONFIG SET loglevel warning", "+OK\r\n");
+    EXPECT("CONFIG SET loglevel warning", "+OK\r\n");
     assert_false(is_logged(LOG_NOTICE));
+    log_set_level(LOG_NOTICE);
 }
 
-TEST_WITH(set_default_layout_holds_for_boards_made_afterwards, set_up, tear_down) {
-    expect(state, "ZADD before 12 ann", ":1\r\n");
-    expect(state, "CONFIG SET default-layout money", "+OK\r\n");
-    expect(state, "ZADD after 12.34 ann", ":1\r\n");
-    expect(state, "ZSCORE after ann", "$5\r\n12.34\r\n");
-    expect(state, "ZADD before -5 bob", ":1\r\n");
-    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
-    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+CONFIG_TEST(set_default_layout_holds_for_boards_made_afterwards) {
+    EXPECT("ZADD before 12 ann", ":1\r\n");
+    EXPECT("CONFIG SET default-layout money", "+OK\r\n");
+    EXPECT("ZADD after 12.34 ann", ":1\r\n");
+    EXPECT("ZSCORE after ann", "$5\r\n12.34\r\n");
+    EXPECT("ZADD before -5 bob", ":1\r\n");
+    EXPECT("ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    EXPECT("ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
 }
 
 /* As CONFIG GET answers them: a line each, of which the first that matches a key counts. */
-TEST_WITH(set_of_layouts_and_boards_holds_for_boards_made_afterwards, set_up, tear_down) {
-    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
-    expect(state,
-           "CONFIG SET layout \"laps FIELD t 30 SCALE 1\\n\\n# cents\\ncoins FIELD c 40 SCALE 2\" "
+CONFIG_TEST(set_of_layouts_and_boards_holds_for_boards_made_afterwards) {
+    EXPECT("ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    EXPECT("CONFIG SET layout \"laps FIELD t 30 SCALE 1\\n\\n# cents\\ncoins FIELD c 40 SCALE 2\" "
            "board \"c* coins CAP 2\\n* laps\" default-layout coins",
            "+OK\r\n");
-    expect(state, "CONFIG GET layout",
+    EXPECT("CONFIG GET layout",
            "*2\r\n$6\r\nlayout\r\n$48\r\nlaps FIELD t 30 SCALE 1\ncoins FIELD c 40 SCALE 2\r\n");
-    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
-    expect(state, "ZADD c1 1.25 ann 1.5 bob 1.75 cid", ":2\r\n");
-    expect(state, "ZADD other 0.5 ann", ":1\r\n");
-    expect(state, "ZREVRANGE other 0 0 WITHSCORES", "*2\r\n$3\r\nann\r\n$3\r\n0.5\r\n");
+    EXPECT("CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
+    EXPECT("ZADD c1 1.25 ann 1.5 bob 1.75 cid", ":2\r\n");
+    EXPECT("ZADD other 0.5 ann", ":1\r\n");
+    EXPECT("ZREVRANGE other 0 0 WITHSCORES", "*2\r\n$3\r\nann\r\n$3\r\n0.5\r\n");
     /* A board keeps what it was made with. */
-    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+    EXPECT("ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
     /* Layouts alone: the boards' lines go on with those of the same names. */
-    expect(state, "CONFIG SET layout \"coins FIELD c 50\\nlaps FIELD t 30\"", "+OK\r\n");
-    expect(state, "ZADD c2 1 ann 2 bob 3 cid", ":2\r\n");
-    expect(state, "LB.CREATE c3 CAP 1", "+OK\r\n");
+    EXPECT("CONFIG SET layout \"coins FIELD c 50\\nlaps FIELD t 30\"", "+OK\r\n");
+    EXPECT("ZADD c2 1 ann 2 bob 3 cid", ":2\r\n");
+    EXPECT("LB.CREATE c3 CAP 1", "+OK\r\n");
     /* Taken away, in one command, since each needs the other. */
-    expect(state, "CONFIG SET layout \"\" board \"\"",
+    EXPECT("CONFIG SET layout \"\" board \"\"",
            "-ERR CONFIG SET failed (possibly related to argument 'layout') - default-layout: there "
            "is no layout 'coins'\r\n");
-    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
-    expect(state, "CONFIG SET layout \"\" board \"\" default-layout default", "+OK\r\n");
-    expect(state, "CONFIG GET layout", "*2\r\n$6\r\nlayout\r\n$0\r\n\r\n");
-    expect(state, "ZADD c4 1 ann 2 bob 3 cid", ":3\r\n");
-    expect(state, "ZSCORE c1 cid", "$4\r\n1.75\r\n");
+    EXPECT("CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
+    EXPECT("CONFIG SET layout \"\" board \"\" default-layout default", "+OK\r\n");
+    EXPECT("CONFIG GET layout", "*2\r\n$6\r\nlayout\r\n$0\r\n\r\n");
+    EXPECT("ZADD c4 1 ann 2 bob 3 cid", ":3\r\n");
+    EXPECT("ZSCORE c1 cid", "$4\r\n1.75\r\n");
 }
 
-TEST_WITH(without_memory_layouts_and_boards_stay, set_up, tear_down) {
-    const struct fixture *fixture = *state;
+CONFIG_TEST(without_memory_layouts_and_boards_stay) {
     const char *reply = "-";
     for (uint64_t nth = 1; reply[0] == '-'; nth++) {
         const struct bytes pairs[] = {BYTES("layout"), BYTES("laps FIELD t 30\ncoins FIELD c 40"),
                                       BYTES("timeout"), BYTES("7")};
         char error[SETTING_ERROR_MAX];
         memory_fail_at(nth);
-        bool is_set = settings_set(&fixture->harness->server.settings, pairs, 2, NULL, NULL, error);
+        bool is_set = settings_set(&h->server.settings, pairs, 2, NULL, NULL, error);
         memory_fail_at(0);
         reply = is_set ? "+" : "-";
-        expect(state, "CONFIG GET layout",
+        EXPECT("CONFIG GET layout",
                is_set ? "*2\r\n$6\r\nlayout\r\n$32\r\nlaps FIELD t 30\ncoins FIELD c 40\r\n"
                       : "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE "
                         "2\r\n");
-        expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
+        EXPECT("CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
     }
-    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
-    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+    EXPECT("ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    EXPECT("ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
 }
 
-TEST_WITH(a_password_given_to_set_stays_out_of_the_slow_log, set_up, tear_down) {
-    const struct fixture *fixture = *state;
-    expect(state, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
-    expect(state, "CONFIG SET requirepass open-sesame", "+OK\r\n");
-    const char *reply = harness_run(fixture->harness, fixture->session, "SLOWLOG GET -1");
+CONFIG_TEST(a_password_given_to_set_stays_out_of_the_slow_log) {
+    EXPECT("CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    EXPECT("CONFIG SET requirepass open-sesame", "+OK\r\n");
+    const char *reply = harness_run(h, s, "SLOWLOG GET -1");
     assert_null(strstr(reply, "sesame"));
     assert_non_null(strstr(reply, "redacted"));
-    expect(state, "CONFIG SET requirepass \"\"", "+OK\r\n");
+    EXPECT("CONFIG SET requirepass \"\"", "+OK\r\n");
 }
 
 /* ---- RESETSTAT ---- */
 
-TEST_WITH(resetstat_sets_the_counters_back, set_up, tear_down) {
-    struct server *server = &((struct fixture *)*state)->harness->server;
-    expect(state, "ZADD b 1 ann", ":1\r\n");
-    expect(state, "ZSCORE b ann", "$1\r\n1\r\n");
-    expect(state, "ZSCORE b ann x", "-ERR wrong number of arguments for 'zscore' command\r\n");
+CONFIG_TEST(resetstat_sets_the_counters_back) {
+    struct server *server = &h->server;
+    EXPECT("ZADD b 1 ann", ":1\r\n");
+    EXPECT("ZSCORE b ann", "$1\r\n1\r\n");
+    EXPECT("ZSCORE b ann x", "-ERR wrong number of arguments for 'zscore' command\r\n");
     uint32_t zscore = command_index(command_find(BYTES("zscore")));
     assert_int_equal(server->stats.commands[zscore].calls.count, 1);
     assert_int_equal(server->stats.error_replies, 1);
     assert_int_equal(server->stats.error_kind_count, 1);
-    expect(state, "CONFIG RESETSTAT", "+OK\r\n");
+    EXPECT("CONFIG RESETSTAT", "+OK\r\n");
     assert_int_equal(server->stats.commands[zscore].calls.count, 0);
     assert_int_equal(server->stats.commands[zscore].rejected_calls, 0);
     assert_int_equal(server->stats.error_replies, 0);
@@ -290,84 +250,64 @@ TEST_WITH(resetstat_sets_the_counters_back, set_up, tear_down) {
 
 /* ---- REWRITE ---- */
 
-TEST_WITH(rewrite_without_a_file_is_an_error, set_up, tear_down) {
-    expect(state, "CONFIG REWRITE", "-ERR The server is running without a config file\r\n");
-}
-
-TEST_WITH(rewrite_writes_the_file, set_up, tear_down) {
-    char path[] = "/tmp/leaderboard-config-XXXXXX";
-    char error[SETTING_ERROR_MAX];
-    char text[256] = "";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    struct settings *settings = settings_of(state);
-    settings_deinit(settings);
-    assert_true(settings_init(settings));
-    assert_true(settings_load_file(settings, path, error));
-    log_set_level(LOG_WARNING);
-    expect(state, "CONFIG SET timeout 77 loglevel warning", "+OK\r\n");
-    expect(state, "CONFIG REWRITE", "+OK\r\n");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
-    fclose(file);
-    assert_string_equal(text, "# Written by CONFIG REWRITE:\ntimeout 77\nloglevel warning\n");
-    assert_int_equal(unlink(path), 0);
+CONFIG_TEST(rewrite_without_a_file_is_an_error) {
+    EXPECT("CONFIG REWRITE", "-ERR The server is running without a config file\r\n");
 }
 
 /* Lines in the file's order, more than there were and fewer. */
-TEST_WITH(rewrite_keeps_layouts_and_boards, set_up, tear_down) {
-    char path[] = "/tmp/leaderboard-config-XXXXXX";
-    char error[SETTING_ERROR_MAX];
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    static const char before[] = "# boards\nboard a* default\nlayout x FIELD s 3\n# end\n";
-    assert_int_equal(write(fd, before, sizeof before - 1), sizeof before - 1);
-    close(fd);
-    struct settings *settings = settings_of(state);
-    settings_deinit(settings);
-    assert_true(settings_init(settings));
-    assert_true(settings_load_file(settings, path, error));
-    assert_true(settings_finish(settings, error));
-    static const char *const samples[][2] = {
-        {"CONFIG SET board \"b* default CAP 3\\na* x\" layout \"x FIELD s 4\\ny FIELD s 5\"",
+CONFIG_TEST(rewrite_writes_the_file) {
+    static const char *const rows[][2] = {
+        {"CONFIG SET timeout 77 loglevel warning",
+         "# boards\nboard a* default\nlayout x FIELD s 3\n# end\n"
+         "# Written by CONFIG REWRITE:\ntimeout 77\nloglevel warning\n"},
+        {"CONFIG SET timeout 0 loglevel notice board \"b* default CAP 3\\na* x\" layout \"x FIELD "
+         "s "
+         "4\\ny FIELD s 5\"",
          "# boards\nboard b* default CAP 3\nlayout x FIELD s 4\n# end\n"
-         "# Written by CONFIG REWRITE:\nlayout y FIELD s 5\nboard a* x\n"},
+         "# Written by CONFIG REWRITE:\ntimeout 0\nloglevel notice\nlayout y FIELD s 5\nboard a* "
+         "x\n"},
         {"CONFIG SET board \"a* y\" layout \"y FIELD s 6\"",
-         "# boards\nboard a* y\nlayout y FIELD s 6\n# end\n# Written by CONFIG REWRITE:\n"},
-        {"CONFIG SET board \"\" layout \"\"", "# boards\n# end\n# Written by CONFIG REWRITE:\n"},
+         "# boards\nboard a* y\nlayout y FIELD s 6\n# end\n"
+         "# Written by CONFIG REWRITE:\ntimeout 0\nloglevel notice\n"},
+        {"CONFIG SET board \"\" layout \"\"",
+         "# boards\n# end\n# Written by CONFIG REWRITE:\ntimeout 0\nloglevel notice\n"},
     };
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        char text[512] = "";
-        expect(state, samples[i][0], "+OK\r\n");
-        expect(state, "CONFIG REWRITE", "+OK\r\n");
-        FILE *file = fopen(path, "r");
-        assert_non_null(file);
-        assert_true(fread(text, 1, sizeof text - 1, file) > 0);
-        fclose(file);
-        assert_string_equal(text, samples[i][1]);
+    static const char before[] = "# boards\nboard a* default\nlayout x FIELD s 3\n# end\n";
+    char directory[DIRECTORY_PATH_MAX], error[SETTING_ERROR_MAX];
+    directory_make(directory);
+    const char *path = directory_join(directory, "leaderboard.conf");
+    file_write(path, before, sizeof before - 1);
+    settings_deinit(&h->server.settings);
+    assert_true(settings_init(&h->server.settings));
+    assert_true(settings_load_file(&h->server.settings, path, error));
+    assert_true(settings_finish(&h->server.settings, error));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        size_t size;
+        EXPECT(rows[i][0], "+OK\r\n");
+        EXPECT("CONFIG REWRITE", "+OK\r\n");
+        char *text = file_read(path, &size);
+        assert_int_equal(size, strlen(rows[i][1]));
+        assert_memory_equal(text, rows[i][1], size);
+        free(text);
     }
-    assert_int_equal(unlink(path), 0);
+    log_set_level(LOG_NOTICE);
+    directory_remove(directory);
 }
 
 /* ---- HELP and the table ---- */
 
-TEST_WITH(help_lists_the_subcommands, set_up, tear_down) {
-    const struct fixture *fixture = *state;
+CONFIG_TEST(help_lists_the_subcommands) {
     harness_expect_prefix(
-        fixture->harness, fixture->session, "CONFIG HELP",
+        h, s, "CONFIG HELP",
         "*11\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
-        "+GET <pattern>\r\n"
-        "+    Return parameters matching the glob-like <pattern> and their values.\r\n"
-        "+SET <directive> <value>\r\n"
-        "+    Set the configuration <directive> to <value>.\r\n"
-        "+RESETSTAT\r\n+    Reset statistics reported by the INFO command.\r\n"
-        "+REWRITE\r\n+    Rewrite the configuration file.\r\n"
-        "+HELP\r\n");
+        "+GET parameter [parameter ...]\r\n"
+        "+    The settings whose names match the patterns, and their values.\r\n"
+        "+HELP\r\n+    What the subcommands do.\r\n"
+        "+RESETSTAT\r\n"
+        "+    Reset the counters that INFO and LATENCY HISTOGRAM report.\r\n");
 }
 
-TEST_WITH(the_syntax_is_printed_from_the_arguments, set_up, tear_down) {
+CONFIG_TEST(the_syntax_is_printed_from_the_arguments) {
     assert_null(command_find(BYTES("CONFIG"))->run);
     char syntax[128];
     syntax_print(command_by_index(command_find_full_name(BYTES("config|set"))), syntax,

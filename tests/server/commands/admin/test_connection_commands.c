@@ -370,38 +370,21 @@ SERVER_TEST(switches_are_kept_and_shown) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), " flags=N "));
 }
 
-SERVER_TEST(help_names_every_subcommand) {
-    const char *reply = harness_run(h, s, "client help");
-    assert_non_null(strstr(reply, "+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands"));
-    const struct command *client = command_find(BYTES("CLIENT"));
-    for (const struct command *const *entry = client->subcommands; *entry != NULL; entry++) {
-        assert_non_null(strstr(reply, (*entry)->name));
-    }
-}
-
 /* ---- MONITOR ---- */
-
-static const char *take_output(struct session *session) {
-    static char text[4096];
-    CHECK(session->output.size < sizeof text);
-    memcpy(text, session->output.at != NULL ? session->output.at : "", session->output.size);
-    text[session->output.size] = '\0';
-    buffer_clear(&session->output);
-    return text;
-}
 
 SERVER_TEST(a_monitor_sees_what_others_run_as_redis_prints_it) {
     struct session *monitor = harness_connect(h);
     harness_expect(h, monitor, "MONITOR", "+OK\r\n");
     h->wall_us += 42;
     harness_run(h, s, "SELECT 2");
-    assert_string_equal(take_output(monitor),
+    assert_string_equal(harness_output(monitor),
                         "+1767225600.000042 [2 127.0.0.1:50001] \"SELECT\" \"2\"\r\n");
     harness_run(h, s, "echo \"a\\x00\\x01\\n\\r\\t\\b\\a\\\"\\\\z\\xff\"");
-    assert_string_equal(take_output(monitor), "+1767225600.000042 [2 127.0.0.1:50001] \"echo\" "
-                                              "\"a\\x00\\x01\\n\\r\\t\\b\\a\\\"\\\\z\\xff\"\r\n");
+    assert_string_equal(harness_output(monitor),
+                        "+1767225600.000042 [2 127.0.0.1:50001] \"echo\" "
+                        "\"a\\x00\\x01\\n\\r\\t\\b\\a\\\"\\\\z\\xff\"\r\n");
     harness_run(h, monitor, "PING");
-    assert_non_null(strstr(take_output(monitor), "[0 127.0.0.1:50002] \"PING\"\r\n"));
+    assert_non_null(strstr(harness_output(monitor), "[0 127.0.0.1:50002] \"PING\"\r\n"));
     assert_int_equal(s->output.size, 0);
 }
 
@@ -409,19 +392,19 @@ SERVER_TEST(a_monitor_sees_no_secrets_no_admins_and_nothing_refused) {
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
     harness_run(h, s, "AUTH default sesame");
-    assert_non_null(strstr(take_output(monitor), "\"AUTH\" \"(redacted)\" \"(redacted)\"\r\n"));
+    assert_non_null(strstr(harness_output(monitor), "\"AUTH\" \"(redacted)\" \"(redacted)\"\r\n"));
     harness_run(h, s, "HELLO 2 SETNAME AUTH AUTH default sesame");
-    assert_non_null(strstr(take_output(monitor), "\"HELLO\" \"2\" \"SETNAME\" \"AUTH\" \"AUTH\" "
-                                                 "\"(redacted)\" \"(redacted)\"\r\n"));
+    assert_non_null(strstr(harness_output(monitor), "\"HELLO\" \"2\" \"SETNAME\" \"AUTH\" \"AUTH\" "
+                                                    "\"(redacted)\" \"(redacted)\"\r\n"));
     harness_run(h, s, "HELLO 2 AUTH default wrong SETNAME bob AUTH default sesame");
-    assert_non_null(strstr(take_output(monitor), "\"AUTH\" \"(redacted)\" \"(redacted)\" "
-                                                 "\"SETNAME\" \"bob\" "
-                                                 "\"AUTH\" \"(redacted)\" \"(redacted)\"\r\n"));
+    assert_non_null(strstr(harness_output(monitor), "\"AUTH\" \"(redacted)\" \"(redacted)\" "
+                                                    "\"SETNAME\" \"bob\" "
+                                                    "\"AUTH\" \"(redacted)\" \"(redacted)\"\r\n"));
     harness_run(h, s, "CONFIG SET requirepass sesame");
     harness_run(h, s, "CLIENT LIST");
     harness_run(h, s, "foo");
     harness_run(h, s, "ECHO");
-    assert_string_equal(take_output(monitor), "");
+    assert_string_equal(harness_output(monitor), "");
 }
 
 /* The arguments used to be walked from the start for each option, which took minutes. */

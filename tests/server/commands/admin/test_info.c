@@ -243,14 +243,5 @@ SERVER_TEST(keyspace_tells_databases_that_hold_keys) {
 }
 
 SERVER_TEST(without_memory_an_error_is_answered) {
-    struct bytes args[] = {BYTES("INFO"), BYTES("server")};
-    struct request request = {.count = 2, .args = args};
-    struct reply reply;
-    buffer_clear(&h->reply);
-    assert_non_null(buffer_reserve(&h->reply, 1024));
-    reply_init(&reply, &h->reply, 2);
-    memory_fail_at(1);
-    harness_execute(&h->server, s, &request, &reply);
-    memory_fail_at(0);
-    assert_int_equal(h->reply.at[0], '-');
+    assert_int_equal(harness_run_failing(h, s, "INFO server", 1)[0], '-');
 }

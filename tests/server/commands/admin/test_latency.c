@@ -85,20 +85,3 @@ SERVER_TEST(unknown_and_uncalled_names_are_left_out) {
     s->protocol = 3;
     harness_expect(h, s, "LATENCY HISTOGRAM foo", "%0\r\n");
 }
-
-/* ---- errors ---- */
-
-SERVER_TEST(the_number_of_arguments_is_checked) {
-    harness_expect(h, s, "LATENCY", "-ERR wrong number of arguments for 'latency' command\r\n");
-    harness_expect(h, s, "LATENCY FOO", "-ERR unknown subcommand 'FOO'. Try LATENCY HELP.\r\n");
-    harness_expect(h, s, "LATENCY LATEST x",
-                   "-ERR wrong number of arguments for 'latency|latest' command\r\n");
-    harness_expect(h, s, "LATENCY HISTORY",
-                   "-ERR wrong number of arguments for 'latency|history' command\r\n");
-}
-
-SERVER_TEST(help_lists_the_subcommands) {
-    harness_expect_prefix(
-        h, s, "LATENCY HELP",
-        "*13\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
-}

@@ -1,5 +1,5 @@
 /* MULTI EXEC DISCARD, by bytes in and bytes out; expected replies are those of redis-server. WATCH:
- * test_watch.c. */
+ * test_watch.c. Random ones, beside Redis: tests/integration/transactions.c. */
 #include "tests/support/harness.h"
 
 #define OK        "+OK\r\n"
@@ -28,11 +28,6 @@ SERVER_TEST(commands_wait_for_exec_and_run_in_their_order) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-SERVER_TEST(without_commands_exec_answers_an_empty_array) {
-    harness_expect(h, s, "MULTI", OK);
-    harness_expect(h, s, "EXEC", "*0\r\n");
-}
-
 SERVER_TEST(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD board %d member:%d", i, i);
@@ -43,39 +38,10 @@ SERVER_TEST(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
         harness_expect(h, s, "ZRANGE board 0 -1", QUEUED);
     }
     harness_expect(h, s, "ZADD last 1 m", QUEUED);
-    const struct bytes exec = BYTES("EXEC");
-    const struct request request = {.count = 1, .args = &exec};
-    struct buffer out;
-    struct reply reply;
-    buffer_init(&out, 30000); /* for the first range, and a part of the second */
-    reply_init(&reply, &out, 2);
-    harness_execute(&h->server, s, &request, &reply);
-    assert_true(out.is_broken);
-    buffer_deinit(&out);
+    assert_true(
+        harness_breaks(h, s, "EXEC", 30000)); /* for the first range, and a part of the second */
     assert_int_equal(stats_of(h, "zrange")->calls.count, 2);
     harness_expect(h, s, "EXISTS first last", ":2\r\n");
-}
-
-SERVER_TEST(exec_and_discard_need_multi) {
-    harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
-    harness_expect(h, s, "DISCARD", "-ERR DISCARD without MULTI\r\n");
-    harness_expect(h, s, "UNWATCH", OK);
-}
-
-SERVER_TEST(multi_and_watch_inside_are_errors_that_stop_nothing) {
-    harness_expect(h, s, "MULTI", OK);
-    harness_expect(h, s, "MULTI", "-ERR MULTI calls can not be nested\r\n");
-    harness_expect(h, s, "WATCH a", "-ERR WATCH inside MULTI is not allowed\r\n");
-    harness_expect(h, s, "PING", QUEUED);
-    harness_expect(h, s, "EXEC", "*1\r\n" PONG);
-}
-
-SERVER_TEST(discard_forgets_the_queue) {
-    harness_expect(h, s, "MULTI", OK);
-    harness_expect(h, s, "ZADD a 1 x", QUEUED);
-    harness_expect(h, s, "DISCARD", OK);
-    harness_expect(h, s, "EXISTS a", ":0\r\n");
-    harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
 SERVER_TEST(reset_and_quit_run_at_once_and_forget_the_queue) {
@@ -147,14 +113,9 @@ SERVER_TEST(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
     static const char *const lines[][2] = {
         {"FOO bar", "-ERR unknown command 'FOO', with args beginning with: 'bar' \r\n"},
         {"ZADD a 1", "-ERR wrong number of arguments for 'zadd' command\r\n"},
-        {"CLIENT", "-ERR wrong number of arguments for 'client' command\r\n"},
         {"CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP.\r\n"},
         {"CLIENT KILL", "-ERR wrong number of arguments for 'client|kill' command\r\n"},
         {"SHUTDOWN", "-ERR Command not allowed inside a transaction\r\n"},
-        {"MULTI x", "-ERR wrong number of arguments for 'multi' command\r\n"},
-        {"WATCH", "-ERR wrong number of arguments for 'watch' command\r\n"},
-        {"DISCARD x", "-ERR wrong number of arguments for 'discard' command\r\n"},
-        {"RESET x", "-ERR wrong number of arguments for 'reset' command\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, "MULTI", OK);
@@ -167,15 +128,6 @@ SERVER_TEST(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
         harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
     }
     assert_false(h->server.ending.is_asked);
-}
-
-SERVER_TEST(discard_takes_a_transaction_back_that_exec_would_refuse) {
-    harness_expect(h, s, "MULTI", OK);
-    harness_run(h, s, "FOO");
-    harness_expect(h, s, "DISCARD", OK);
-    harness_expect(h, s, "MULTI", OK);
-    harness_expect(h, s, "PING", QUEUED);
-    harness_expect(h, s, "EXEC", "*1\r\n" PONG);
 }
 
 SERVER_TEST(an_exec_with_arguments_ends_the_transaction) {
@@ -235,21 +187,13 @@ SERVER_TEST(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none) {
 
 /* The first request of a transaction needs memory, and a long one. */
 SERVER_TEST(without_memory_to_queue_exec_refuses_all) {
-    static const char large[1000] = {'x'};
-    const struct bytes members[] = {BYTES("x"), {.at = large, .size = sizeof large}};
-    for (int i = 0; i < 2; i++) {
+    const char *lines[] = {"ZADD a 2 x", formatted("ZADD a 2 %01000d", 7)};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
         harness_expect(h, s, "MULTI", OK);
         if (i == 1) {
             harness_expect(h, s, "ZADD a 1 x", QUEUED);
         }
-        const struct bytes args[] = {BYTES("ZADD"), BYTES("a"), BYTES("2"), members[i]};
-        struct reply reply;
-        buffer_clear(&h->reply);
-        reply_init(&reply, &h->reply, 2);
-        memory_fail_at(1);
-        harness_execute(&h->server, s, &(struct request){.count = 4, .args = args}, &reply);
-        memory_fail_at(0);
-        assert_memory_equal(h->reply.at, "-OOM out of memory\r\n", h->reply.size);
+        assert_string_equal(harness_run_failing(h, s, lines[i], 1), "-OOM out of memory\r\n");
         harness_expect(h, s, "PING", QUEUED);
         harness_expect(h, s, "EXEC", EXECABORT);
         harness_expect(h, s, "EXISTS a", ":0\r\n");
@@ -271,17 +215,6 @@ SERVER_TEST(a_command_that_fails_leaves_the_others) {
     assert_int_equal(stats_of(h, "exec")->failed_calls, 0);
     assert_int_equal(h->server.stats.error_replies, 1);
     assert_int_equal(h->server.stats.commands_processed, 5);
-}
-
-SERVER_TEST(a_database_selected_inside_holds_for_what_follows) {
-    harness_run(h, s, "MULTI");
-    harness_run(h, s, "ZADD a 1 x");
-    harness_run(h, s, "SELECT 3");
-    harness_run(h, s, "ZADD b 1 x");
-    harness_run(h, s, "SELECT 99");
-    harness_expect(h, s, "EXEC", "*4\r\n:1\r\n" OK ":1\r\n-ERR DB index is out of range\r\n");
-    harness_expect(h, s, "EXISTS a b", ":1\r\n");
-    assert_int_equal(s->database, 3);
 }
 
 SERVER_TEST(a_protocol_chosen_inside_holds_for_what_follows) {
@@ -345,13 +278,6 @@ SERVER_TEST(monitor_is_not_allowed_inside) {
     harness_expect(h, s, "EXEC", "*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n");
     assert_int_equal(h->server.sessions.monitor_count, 0);
     harness_expect(h, s, "MONITOR", OK);
-}
-
-SERVER_TEST(unwatch_inside_is_queued) {
-    harness_run(h, s, "WATCH a");
-    harness_run(h, s, "MULTI");
-    harness_expect(h, s, "UNWATCH", QUEUED);
-    harness_expect(h, s, "EXEC", "*1\r\n" OK);
 }
 
 SERVER_TEST(all_commands_of_a_transaction_carry_one_time) {

@@ -1,4 +1,5 @@
-/* EXPIRE and its family, by bytes in and bytes out. */
+/* EXPIRE and its family, by bytes in and bytes out. Random ones: tests/integration/twin.c and
+ * differential.c. */
 #include "tests/support/harness.h"
 
 static void advance_ms(struct harness *h, int64_t ms) {
@@ -51,15 +52,6 @@ SERVER_TEST(every_command_finds_an_expired_key_gone) {
         harness_expect(h, s, lines[i][0], lines[i][1]);
         harness_expect(h, s, "DBSIZE", ":0\r\n");
     }
-}
-
-SERVER_TEST(a_write_to_an_expired_key_begins_anew) {
-    harness_run(h, s, "ZADD a 7 m 8 n");
-    harness_run(h, s, "PEXPIRE a 1");
-    advance_ms(h, 2);
-    harness_expect(h, s, "ZINCRBY a 1 m", "$1\r\n1\r\n");
-    harness_expect(h, s, "ZCARD a", ":1\r\n");
-    harness_expect(h, s, "TTL a", ":-1\r\n");
 }
 
 SERVER_TEST(a_clock_set_back_neither_revives_nor_delays) {
@@ -152,17 +144,6 @@ SERVER_TEST(a_clock_that_runs_slower_lets_durations_be) {
     assert_in_range(left_ms, 900000 - 1000, 900000 + 1000);
 }
 
-SERVER_TEST(a_changed_board_keeps_its_expiry) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_run(h, s, "PEXPIRE a 1000");
-    harness_run(h, s, "ZADD a 2 m 3 n");
-    harness_run(h, s, "ZREM a m");
-    harness_expect(h, s, "PTTL a", ":1000\r\n");
-    harness_run(h, s, "ZREM a n");
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "PTTL a", ":-1\r\n");
-}
-
 /* ---- setting ---- */
 
 SERVER_TEST(the_four_forms_agree) {
@@ -181,13 +162,6 @@ SERVER_TEST(the_four_forms_agree) {
         harness_expect(h, s, "TTL a", ":100\r\n");
         harness_expect(h, s, "PTTL a", ":100000\r\n");
     }
-}
-
-SERVER_TEST(of_a_missing_key_nothing_is_set) {
-    harness_expect(h, s, "EXPIRE x 10", ":0\r\n");
-    harness_expect(h, s, "PEXPIREAT x 1 XX", ":0\r\n");
-    harness_expect(h, s, "PERSIST x", ":0\r\n");
-    harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
 SERVER_TEST(a_time_that_has_come_removes_the_key_at_once) {
@@ -213,90 +187,55 @@ SERVER_TEST(a_time_that_has_come_removes_the_key_at_once) {
     }
 }
 
-SERVER_TEST(nx_sets_only_without_and_xx_only_with_an_expiry) {
+SERVER_TEST(options_say_when_a_time_is_set) {
+    static const char *const rows[][2] = {
+        {"EXPIRE a 10 XX", ":0\r\n"},   {"EXPIRE a 10 GT", ":0\r\n"},
+        {"EXPIRE a 10 LT", ":1\r\n"},   {"EXPIRE a 20 NX", ":0\r\n"},
+        {"EXPIRE a 10 GT", ":0\r\n"},   {"EXPIRE a 10 LT", ":0\r\n"},
+        {"TTL a", ":10\r\n"},           {"EXPIRE a 11 GT", ":1\r\n"},
+        {"EXPIRE a 5 XX LT", ":1\r\n"}, {"EXPIRE a 6 xx gt", ":1\r\n"},
+        {"EXPIRE a -1 GT", ":0\r\n"},   {"TTL a", ":6\r\n"},
+        {"EXPIRE a -1 LT", ":1\r\n"},   {"EXISTS a", ":0\r\n"},
+    };
     harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "EXPIRE a 10 XX", ":0\r\n");
-    harness_expect(h, s, "EXPIRE a 10 nx", ":1\r\n");
-    harness_expect(h, s, "EXPIRE a 20 NX", ":0\r\n");
-    harness_expect(h, s, "TTL a", ":10\r\n");
-    harness_expect(h, s, "EXPIRE a 20 xx", ":1\r\n");
-    harness_expect(h, s, "TTL a", ":20\r\n");
-}
-
-SERVER_TEST(gt_sets_only_later_and_lt_only_earlier_times) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
-    harness_expect(h, s, "EXPIRE a 10 LT", ":1\r\n");
-    harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
-    harness_expect(h, s, "EXPIRE a 10 LT", ":0\r\n");
-    harness_expect(h, s, "EXPIRE a 11 LT", ":0\r\n");
-    harness_expect(h, s, "EXPIRE a 9 GT", ":0\r\n");
-    harness_expect(h, s, "TTL a", ":10\r\n");
-    harness_expect(h, s, "EXPIRE a 11 GT", ":1\r\n");
-    harness_expect(h, s, "EXPIRE a 5 XX LT", ":1\r\n");
-    harness_expect(h, s, "TTL a", ":5\r\n");
-    harness_expect(h, s, "EXPIRE a 6 XX GT", ":1\r\n");
-    harness_expect(h, s, "EXPIRE a -1 GT", ":0\r\n");
-    harness_expect(h, s, "TTL a", ":6\r\n");
-    harness_expect(h, s, "EXPIRE a -1 LT", ":1\r\n");
-    harness_expect(h, s, "EXISTS a", ":0\r\n");
-}
-
-SERVER_TEST(persist_takes_the_expiry_away) {
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "PERSIST a", ":0\r\n");
-    harness_run(h, s, "PEXPIRE a 5");
-    harness_expect(h, s, "PERSIST a", ":1\r\n");
-    harness_expect(h, s, "TTL a", ":-1\r\n");
-    advance_ms(h, 10);
-    harness_expect(h, s, "EXISTS a", ":1\r\n");
+    harness_expect_each(h, s, rows);
 }
 
 /* ---- errors ---- */
 
-static void expect_refused(struct harness *h, struct session *s, const char *line,
-                           const char *error) {
+#define NX      "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n"
+#define GT_LT   "-ERR GT and LT options at the same time are not compatible\r\n"
+#define INTEGER "-ERR value is not an integer or out of range\r\n"
+#define EXPIRE  "-ERR invalid expire time in 'expire' command\r\n"
+
+SERVER_TEST(what_contradicts_or_overflows_is_refused_and_changes_nothing) {
+    static const char *const rows[][2] = {
+        {"EXPIRE a 10 NX XX", NX},
+        {"EXPIRE a 10 GT NX", NX},
+        {"EXPIREAT a 10 NX GT LT", NX},
+        {"EXPIRE missing 10 NX XX", NX},
+        {"PEXPIREAT a 10 GT LT", GT_LT},
+        {"EXPIRE a 10 LT XX GT", GT_LT},
+        {"EXPIRE a x FOO", "-ERR Unsupported option FOO\r\n"},
+        {"EXPIRE a 10 NX XX foo", "-ERR Unsupported option foo\r\n"},
+        {"EXPIRE a x", INTEGER},
+        {"EXPIRE a 1.5", INTEGER},
+        {"EXPIRE a \"\"", INTEGER},
+        {"EXPIRE a 9223372036854775808", INTEGER},
+        {"PEXPIREAT a -9223372036854775809", INTEGER},
+        {"EXPIRE a 9223372036854775807", EXPIRE},
+        {"EXPIRE a -9223372036854775808", EXPIRE},
+        {"EXPIRE a 9223372036854775", EXPIRE},
+        {"EXPIRE a -9223372036854776", EXPIRE},
+        {"EXPIRE missing 9223372036854775807", EXPIRE},
+        {"PEXPIRE a 9223372036854775807", "-ERR invalid expire time in 'pexpire' command\r\n"},
+        {"EXPIREAT a 9223372036854775807", "-ERR invalid expire time in 'expireat' command\r\n"},
+        {"EXPIREAT a -9223372036854775808", "-ERR invalid expire time in 'expireat' command\r\n"},
+    };
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXPIRE a 77");
-    harness_expect(h, s, line, error);
+    harness_expect_each(h, s, rows);
     harness_expect(h, s, "TTL a", ":77\r\n");
-}
-
-SERVER_TEST(options_that_contradict_are_refused) {
-    const char *nx = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n";
-    const char *gt = "-ERR GT and LT options at the same time are not compatible\r\n";
-    expect_refused(h, s, "EXPIRE a 10 NX XX", nx);
-    expect_refused(h, s, "EXPIRE a 10 GT NX", nx);
-    expect_refused(h, s, "PEXPIRE a 10 NX LT", nx);
-    expect_refused(h, s, "EXPIREAT a 10 NX GT LT", nx);
-    expect_refused(h, s, "PEXPIREAT a 10 GT LT", gt);
-    expect_refused(h, s, "EXPIRE a 10 LT XX GT", gt);
-    expect_refused(h, s, "EXPIRE a 10 FOO", "-ERR Unsupported option FOO\r\n");
-    expect_refused(h, s, "EXPIRE a x FOO", "-ERR Unsupported option FOO\r\n");
-    expect_refused(h, s, "EXPIRE a 10 NX XX foo", "-ERR Unsupported option foo\r\n");
-    expect_refused(h, s, "EXPIRE missing 10 NX XX", nx);
-}
-
-SERVER_TEST(times_are_integers_that_do_not_overflow) {
-    const char *integer = "-ERR value is not an integer or out of range\r\n";
-    const char *expire = "-ERR invalid expire time in 'expire' command\r\n";
-    expect_refused(h, s, "EXPIRE a x", integer);
-    expect_refused(h, s, "EXPIRE a 1.5", integer);
-    expect_refused(h, s, "EXPIRE a \"\"", integer);
-    expect_refused(h, s, "EXPIRE a 9223372036854775808", integer);
-    expect_refused(h, s, "PEXPIREAT a -9223372036854775809", integer);
-    expect_refused(h, s, "EXPIRE a 9223372036854775807", expire);
-    expect_refused(h, s, "EXPIRE a 4611686018427387903", expire);
-    expect_refused(h, s, "EXPIRE a -9223372036854775808", expire);
-    expect_refused(h, s, "EXPIRE a 9223372036854775", expire);
-    expect_refused(h, s, "EXPIRE a -9223372036854776", expire);
-    expect_refused(h, s, "EXPIRE missing 9223372036854775807", expire);
-    expect_refused(h, s, "PEXPIRE a 9223372036854775807",
-                   "-ERR invalid expire time in 'pexpire' command\r\n");
-    expect_refused(h, s, "EXPIREAT a 9223372036854775807",
-                   "-ERR invalid expire time in 'expireat' command\r\n");
-    expect_refused(h, s, "EXPIREAT a -9223372036854775808",
-                   "-ERR invalid expire time in 'expireat' command\r\n");
 }
 
 SERVER_TEST(the_largest_times_are_kept) {
@@ -308,34 +247,6 @@ SERVER_TEST(the_largest_times_are_kept) {
     harness_expect(h, s, "TTL a", ":9223370269629176\r\n");
     harness_expect(h, s, "PEXPIRE a 4611686018427387903", ":1\r\n");
     harness_expect(h, s, "PTTL a", ":4611686018427387903\r\n");
-}
-
-SERVER_TEST(the_number_of_arguments_is_checked) {
-    static const char *const names[] = {"expire", "pexpire", "expireat", "pexpireat"};
-    static const char *const readers[] = {"ttl", "pttl", "expiretime", "pexpiretime", "persist"};
-    char error[128];
-    for (size_t i = 0; i < 4; i++) {
-        assert_string_equal(
-            harness_run_format(h, s, "%s a", names[i]),
-            formatted("-ERR wrong number of arguments for '%s' command\r\n", names[i]));
-    }
-    for (size_t i = 0; i < 5; i++) {
-        snprintf(error, sizeof error, "-ERR wrong number of arguments for '%s' command\r\n",
-                 readers[i]);
-        assert_string_equal(harness_run_format(h, s, "%s", readers[i]), error);
-        assert_string_equal(harness_run_format(h, s, "%s a b", readers[i]), error);
-    }
-}
-
-/* ---- reading ---- */
-
-SERVER_TEST(minus_two_without_a_key_minus_one_without_an_expiry) {
-    static const char *const names[] = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"};
-    harness_run(h, s, "ZADD a 1 m");
-    for (size_t i = 0; i < 4; i++) {
-        assert_string_equal(harness_run_format(h, s, "%s missing", names[i]), ":-2\r\n");
-        assert_string_equal(harness_run_format(h, s, "%s a", names[i]), ":-1\r\n");
-    }
 }
 
 SERVER_TEST(seconds_are_rounded_to_the_nearest) {
@@ -350,13 +261,4 @@ SERVER_TEST(seconds_are_rounded_to_the_nearest) {
     harness_expect(h, s, "EXPIRETIME a", ":1767225700\r\n");
     harness_run(h, s, "PEXPIREAT a 1767225700500");
     harness_expect(h, s, "EXPIRETIME a", ":1767225701\r\n");
-}
-
-SERVER_TEST(replies_are_the_same_in_resp3) {
-    s->protocol = 3;
-    harness_run(h, s, "ZADD a 1 m");
-    harness_expect(h, s, "EXPIRE a 10", ":1\r\n");
-    harness_expect(h, s, "TTL a", ":10\r\n");
-    harness_expect(h, s, "TTL missing", ":-2\r\n");
-    harness_expect(h, s, "PERSIST a", ":1\r\n");
 }

@@ -29,31 +29,6 @@ SERVER_TEST(a_missing_object_is_nil) {
     harness_expect(h, s, "MEMORY USAGE x", "_\r\n");
 }
 
-SERVER_TEST(containers_refuse_what_they_do_not_know) {
-    harness_expect(h, s, "OBJECT", "-ERR wrong number of arguments for 'object' command\r\n");
-    harness_expect(h, s, "OBJECT FOO a", "-ERR unknown subcommand 'FOO'. Try OBJECT HELP.\r\n");
-    harness_expect(h, s, "OBJECT ENCODING",
-                   "-ERR wrong number of arguments for 'object|encoding' command\r\n");
-    harness_expect(h, s, "OBJECT FREQ a b",
-                   "-ERR wrong number of arguments for 'object|freq' command\r\n");
-    harness_expect(h, s, "MEMORY", "-ERR wrong number of arguments for 'memory' command\r\n");
-    harness_expect(h, s, "MEMORY DOCTOR", "-ERR unknown subcommand 'DOCTOR'. Try MEMORY HELP.\r\n");
-    harness_expect(h, s, "MEMORY USAGE",
-                   "-ERR wrong number of arguments for 'memory|usage' command\r\n");
-    harness_expect(h, s, "MEMORY STATS x",
-                   "-ERR wrong number of arguments for 'memory|stats' command\r\n");
-}
-
-SERVER_TEST(help_lists_the_subcommands) {
-    harness_expect_prefix(
-        h, s, "OBJECT HELP",
-        "*13\r\n+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
-        "+ENCODING <key>\r\n");
-    harness_expect_prefix(
-        h, s, "MEMORY HELP",
-        "*8\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
-}
-
 SERVER_TEST(usage_grows_with_the_board_and_counts_board_and_name) {
     harness_run(h, s, "ZADD a 1 m");
     int64_t small = harness_run_integer(h, s, "MEMORY USAGE a");

@@ -232,7 +232,6 @@ HARNESS_TEST(what_is_not_said_is_as_the_settings_say, "layout laps FIELD ms 32 A
 
 ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
     static const char *const samples[][2] = {
-        {"LB.CREATE", "-ERR wrong number of arguments for 'lb.create' command"},
         {"LB.CREATE \"\"", "-ERR key is 0 bytes long: 1..65536 are allowed"},
         {"LB.CREATE k LAYOUT", "-ERR LAYOUT needs the name of a configured layout"},
         {"LB.CREATE k LAYOUT lasp", "-ERR there is no layout 'lasp'; did you mean 'laps'?"},

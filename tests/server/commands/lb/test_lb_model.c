@@ -1,6 +1,6 @@
-/* Random native commands to the server and to a naive twin, on boards of every layout: ties,
- * several members of one command, the same member twice, clocks that stand still or step back,
- * times given, values and times that do not fit. */
+/* Random native commands, and writes by score, to the server and to a naive twin, on boards of every
+ * layout, and with CAP and KEEP BEST: ties, several members of one command, the same member twice,
+ * clocks that stand still or step back, times given, values and times that do not fit. */
 #include "tests/support/twin_model.h"
 
 #include "tests/server/zset_fixture.h"
@@ -8,7 +8,13 @@
 /* Layouts of every kind, by the prefix of a key. */
 static const char *const prefixes[] = {"",       "laps:",   "money:", "fine:", "wide:", "bare:",
                                        "three:", "latest:", "daily:", "paid:", "mixed:"};
-enum { LAYOUTS = sizeof(prefixes) / sizeof(prefixes[0]) };
+
+/* And boards with options: the number of a pair begins their names. */
+static const char *const optional_layouts[] = {"default", "laps",   "money", "bare",
+                                               "three",   "latest", "mixed"};
+static const char *const options[] = {"CAP 1",           "CAP 2 KEEP BEST", "cap 7",
+                                      "CAP 7 KEEP BEST", "CAP 40",          "KEEP BEST"};
+enum { OPTION_BOARDS = COUNT_OF(optional_layouts) * COUNT_OF(options) };
 
 /* ---- LB.ADD ---- */
 
@@ -23,7 +29,7 @@ struct adding {
     int64_t at_ms;
     int count;
     int ids[8];
-    int written_count;
+    bool are_written[8];
     const char *error; /* NULL: none */
     struct twin_key after;
 };
@@ -73,7 +79,7 @@ static void put_changed(struct twin_model *twin, struct adding *adding, struct t
     }
     if (is_changed || adding->stamping == TOUCHED || member.unit != before->unit) {
         twin_put_member(&twin->server, &adding->after, member);
-        adding->written_count++;
+        adding->are_written[adding->count - 1] = true;
     }
 }
 
@@ -92,7 +98,8 @@ static int add_member(struct twin_model *twin, struct adding *adding, char *out,
     adding->ids[adding->count++] = id;
     bool is_beaten = adding->operation == BEST && before != NULL &&
                      twin_compare_fields(&twin->layout, &member, before) >= 0;
-    if (is_skipped || (is_beaten && adding->stamping != TOUCHED)) {
+    bool is_kept = adding->operation != INCREMENT && twin_keeps(&adding->after, &member);
+    if (is_skipped || is_kept || (is_beaten && adding->stamping != TOUCHED)) {
         return used;
     }
     put_changed(twin, adding, is_beaten ? *before : member, before);
@@ -142,8 +149,12 @@ static void begin_adding(const struct twin_model *twin, struct adding *adding) {
 static void finish_adding(struct twin_model *twin, struct adding *adding, const char *line) {
     struct twin_server *server = &twin->server;
     int64_t previous_ranks[8];
+    int written_count = 0;
+    twin_cut(&adding->after);
     for (int i = 0; i < adding->count; i++) {
         previous_ranks[i] = twin_rank(twin->board, adding->ids[i]);
+        written_count += adding->are_written[i] &&
+                         (previous_ranks[i] >= 0 || twin_rank(&adding->after, adding->ids[i]) >= 0);
     }
     if (adding->error == NULL) {
         twin_copy_members(twin->board, &adding->after);
@@ -158,7 +169,7 @@ static void finish_adding(struct twin_model *twin, struct adding *adding, const 
             twin_put_rank(server, previous_ranks[i]);
         }
     } else {
-        twin_put_integer(server, adding->written_count);
+        twin_put_integer(server, written_count);
     }
     twin_clear_members(&adding->after);
     twin_model_check(twin, line);
@@ -193,10 +204,12 @@ static void step_add_packed(struct twin_model *twin) {
         char text[64];
         used += snprintf(line + used, sizeof(line) - (size_t)used, " %s m%d",
                          twin_print_packed(twin, &member, text), id);
-        if (before == NULL || before->unit != member.unit ||
-            twin_compare_fields(&twin->layout, &member, before) != 0) {
+        bool is_same = before != NULL && before->unit == member.unit &&
+                       twin_compare_fields(&twin->layout, &member, before) == 0;
+        adding.ids[adding.count++] = id;
+        if (!is_same && !twin_keeps(&adding.after, &member)) {
             twin_put_member(&twin->server, &adding.after, member);
-            adding.written_count++;
+            adding.are_written[adding.count - 1] = true;
         }
     }
     finish_adding(twin, &adding, line);
@@ -209,8 +222,26 @@ static void step_zrem(struct twin_model *twin) {
 }
 
 /* A write by score does not change the other fields. */
-static void step_zincrby(struct twin_model *twin) {
-    twin_model_run(twin, formatted("ZINCRBY %s 1E-%d m%d", twin->name, twin->layout.fields[0].scale,
+static void step_zadd(struct twin_model *twin) {
+    static const char *const words[] = {"", "", "", " NX", " XX", " GT", " LT", " XX GT"};
+    char line[512];
+    int size = snprintf(line, sizeof(line), "ZADD %s%s%s", twin->name,
+                        words[random_below(&twin->random, COUNT_OF(words))],
+                        twin_flip(twin, 3) ? " CH" : "");
+    for (uint64_t left = twin_flip(twin, 2) ? 1 : 1 + random_below(&twin->random, 8); left > 0;
+         left--) {
+        size += snprintf(line + size, sizeof(line) - (size_t)size, " %lldE-%d m%d",
+                         (long long)twin_pick_value(twin, 0), twin->layout.fields[0].scale,
+                         twin_pick_member(twin));
+    }
+    twin_model_run(twin, line);
+}
+
+static void step_increment(struct twin_model *twin) {
+    int delta = (int)random_below(&twin->random, 4) - 1;
+    bool is_zadd = twin_flip(twin, 2);
+    twin_model_run(twin, formatted("%s%s%s %dE-%d m%d", is_zadd ? "ZADD " : "ZINCRBY ", twin->name,
+                                   is_zadd ? " INCR" : "", delta, twin->layout.fields[0].scale,
                                    twin_pick_member(twin)));
 }
 
@@ -426,52 +457,54 @@ static void step_clock(struct twin_model *twin) {
     twin->harness->wall_us += steps_us[random_below(&twin->random, 7)];
 }
 
+static const struct {
+    void (*step)(struct twin_model *);
+    int weight;
+} steps[] = {
+    {step_add, 8},    {step_add_packed, 1}, {step_zadd, 3},  {step_increment, 2},
+    {step_zrem, 1},   {step_get, 2},        {step_range, 2}, {step_range_by_score, 2},
+    {step_around, 2}, {step_quantile, 1},   {step_hist, 1},  {step_clock, 2},
+};
+
 static void run_step(struct twin_model *twin) {
-    static void (*const steps[])(struct twin_model *) = {
-        step_add,
-        step_add,
-        step_add,
-        step_add,
-        step_add,
-        step_add,
-        step_add,
-        step_add,
-        step_add_packed,
-        step_get,
-        step_get,
-        step_range,
-        step_range,
-        step_range_by_score,
-        step_range_by_score,
-        step_around,
-        step_around,
-        step_quantile,
-        step_hist,
-        step_zrem,
-        step_zincrby,
-        step_clock,
-        step_clock,
-    };
+    int left = (int)random_below(&twin->random, 27); /* the sum of the weights */
+    size_t i = 0;
+    for (; left >= steps[i].weight; i++) {
+        left -= steps[i].weight;
+    }
     twin_model_begin(twin);
-    steps[random_below(&twin->random, sizeof(steps) / sizeof(steps[0]))](twin);
+    steps[i].step(twin);
 }
 
-static void run_layout(struct twin_model *twin, int steps) {
-    for (int step = 0; step < steps; step++) {
+static void run_board(struct twin_model *twin, const char *key, int step_count) {
+    char name[32];
+    snprintf(name, sizeof(name), "%s", key);
+    twin_model_start(twin, name);
+    for (int step = 0; step < step_count; step++) {
         run_step(twin);
         if (step % 32 == 0) {
             twin_model_compare(twin);
         }
     }
+    twin_model_stop(twin);
 }
 
-ZSET_TEST(the_server_answers_as_the_naive_twin) {
-    struct twin_model twin = {.harness = h, .random = random_begin("lb model")};
-    for (int i = 0; i < LAYOUTS; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "%sk", prefixes[i]);
-        twin_model_start(&twin, name);
-        run_layout(&twin, getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1000 : 5000);
-        twin_model_stop(&twin);
+TEST(the_server_answers_as_the_naive_twin) {
+    bool is_short = getenv("LEADERBOARD_TEST_SHORT") != NULL;
+    char settings[8192];
+    int size = snprintf(settings, sizeof(settings), "%s", zset_settings);
+    for (size_t i = 0; i < OPTION_BOARDS; i++) {
+        size += snprintf(settings + size, sizeof(settings) - (size_t)size, "board %zu-* %s %s\n", i,
+                         optional_layouts[i / COUNT_OF(options)], options[i % COUNT_OF(options)]);
     }
+    struct harness *h = harness_create(settings);
+    struct twin_model twin = {.harness = h, .random = random_begin("lb model")};
+    harness_connect(h);
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
+        run_board(&twin, formatted("%sk", prefixes[i]), is_short ? 1000 : 5000);
+    }
+    for (int i = 0; i < OPTION_BOARDS; i++) {
+        run_board(&twin, formatted("%d-k", i), is_short ? 300 : 1500);
+    }
+    harness_destroy(h);
 }

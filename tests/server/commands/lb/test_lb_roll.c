@@ -100,7 +100,6 @@ ZSET_TEST(a_board_with_a_period_goes_on_in_it) {
 
 ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
     static const char *const samples[][2] = {
-        {"LB.ROLL k", "-ERR wrong number of arguments for 'lb.roll' command"},
         {"LB.ROLL none old", "-ERR no such key"},
         {"LB.ROLL none k", "-ERR no such key"},
         {"LB.ROLL k k", "-BUSYKEY Target key name already exists."},

@@ -56,7 +56,6 @@ ZSET_TEST(it_is_refused_where_it_could_not_wait) {
     zset_expect(h, "LB.WHERE \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
     zset_expect(h, "LB.WHERE ann MATCH", "-ERR syntax error");
     zset_expect(h, "LB.WHERE ann FAST", "-ERR syntax error");
-    zset_expect(h, "LB.WHERE", "-ERR wrong number of arguments for 'lb.where' command");
 }
 
 ZSET_TEST(a_reply_over_the_output_limit_is_an_error) {

@@ -6,20 +6,15 @@
 #include "tests/support/harness.h"
 #include "tests/support/noted_replicator.h"
 
-static int begin(void **state) {
-    *state = harness_create("");
-    return 0;
-}
-static int end(void **state) {
-    harness_destroy(*state);
-    return 0;
-}
-#define REPLICATION_TEST(name) TEST_WITH(name, begin, end)
-#define BEGIN                                                                                      \
-    struct harness *h = *state;                                                                    \
-    struct replication *r = &h->server.replication;                                                \
-    struct session *s = harness_connect(h);                                                        \
-    (void)r
+/* A test with a server, its state of replication, and a client of it. */
+#define REPLICATION_TEST(name)                                                                     \
+    static void name##_with(struct harness *h, struct session *s, struct replication *r);          \
+    SERVER_TEST(name) {                                                                            \
+        name##_with(h, s, &h->server.replication);                                                 \
+    }                                                                                              \
+    static void name##_with(__attribute__((unused)) struct harness *h,                             \
+                            __attribute__((unused)) struct session *s,                             \
+                            __attribute__((unused)) struct replication *r)
 
 #define WITH_REPLICATOR                                                                            \
     struct replicator replicator = {.server = &h->server};                                         \
@@ -38,12 +33,17 @@ static bool has_line(struct harness *h, struct session *s, const char *line) {
     return strstr(harness_run(h, s, "INFO replication"), wanted) != NULL;
 }
 
+static void pass(struct harness *h, int64_t ms) {
+    h->wall_us += ms * 1000;
+    server_update_time(&h->server);
+    failover_step(&h->server, false);
+}
+
 /* ---- the role ---- */
 
 #define SLAVE(port, state) "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:" port "\r\n" state ":-1\r\n"
 
 REPLICATION_TEST(a_server_becomes_a_replica_and_a_master_again) {
-    BEGIN;
     char first_id[REPLICATION_ID_SIZE + 1];
     memcpy(first_id, r->id, sizeof first_id);
     harness_expect(h, s, "ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
@@ -69,7 +69,6 @@ REPLICATION_TEST(a_server_becomes_a_replica_and_a_master_again) {
 }
 
 REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
-    BEGIN;
     static const char *const lines[][2] = {
         {"REPLICAOF 127.0.0.1 0", "-ERR Invalid master port\r\n"},
         {"REPLICAOF 127.0.0.1 65536", "-ERR Invalid master port\r\n"},
@@ -80,8 +79,6 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
         {"REPLICAOF \"a\\r\\nb\" 7001",
          "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
         {"REPLICAOF * 7001", "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
-        {"REPLICAOF 127.0.0.1", "-ERR wrong number of arguments for 'replicaof' command\r\n"},
-        {"SLAVEOF a 1 b", "-ERR wrong number of arguments for 'slaveof' command\r\n"},
     };
     harness_expect_each(h, s, lines);
     assert_int_equal(r->role, REPLICATION_MASTER);
@@ -98,20 +95,16 @@ REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
     assert_int_equal(r->role, REPLICATION_MASTER);
 }
 
-REPLICATION_TEST(the_setting_makes_a_replica_from_the_start) {
-    struct harness *h = harness_create("slaveof boards.example 7001\n");
-    struct session *s = harness_connect(h);
+HARNESS_TEST(the_setting_makes_a_replica_from_the_start, "slaveof boards.example 7001\n") {
     harness_expect(
         h, s, "ROLE",
         "*5\r\n$5\r\nslave\r\n$14\r\nboards.example\r\n:7001\r\n$7\r\nconnect\r\n:-1\r\n");
     harness_expect_prefix(h, s, "ZADD a 1 b", "-READONLY ");
-    harness_destroy(h);
 }
 
 /* ---- what Sentinel sends and reads ---- */
 
 REPLICATION_TEST(the_pipeline_of_sentinel_changes_the_role) {
-    BEGIN;
     struct session *other = harness_connect(h);
     struct session *listener = harness_connect(h);
     harness_expect_prefix(h, listener, "SUBSCRIBE __sentinel__:hello", "*3\r\n");
@@ -137,7 +130,6 @@ REPLICATION_TEST(the_pipeline_of_sentinel_changes_the_role) {
 }
 
 REPLICATION_TEST(the_user_that_sentinel_needs_can_be_made) {
-    BEGIN;
     harness_expect(
         h, s,
         "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
@@ -163,7 +155,6 @@ REPLICATION_TEST(the_user_that_sentinel_needs_can_be_made) {
 }
 
 REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
-    BEGIN;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     h->wall_us += 3500000;
     static const char *const down =
@@ -202,7 +193,6 @@ REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
 }
 
 REPLICATION_TEST(info_and_role_list_the_replicas) {
-    BEGIN;
     struct session *first = connect_replica(h, 7001, REPLICA_ONLINE);
     struct session *second = connect_replica(h, 7002, REPLICA_COPIES);
     harness_expect(h, second, "REPLCONF ip-address 10.0.0.9 capa eof capa psync2", "+OK\r\n");
@@ -224,7 +214,6 @@ REPLICATION_TEST(info_and_role_list_the_replicas) {
 /* ---- REPLCONF ---- */
 
 REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
-    BEGIN;
     harness_expect(h, s, "REPLCONF", "+OK\r\n");
     assert_null(s->replica);
     harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1 capa x version 9.0.0",
@@ -243,7 +232,6 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
 }
 
 REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
-    BEGIN;
     harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1", "+OK\r\n");
     static const char *const lines[][2] = {
         {"REPLCONF a", "-ERR syntax error\r\n"},
@@ -276,7 +264,6 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
 }
 
 REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
-    BEGIN;
     assert_string_equal(harness_run(h, s, "REPLCONF ACK 5"), "");
     assert_string_equal(harness_run(h, s, "REPLCONF GETACK *"), "");
     assert_null(s->replica);
@@ -298,7 +285,6 @@ REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
     "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"
 
 REPLICATION_TEST(a_replica_reads_and_does_not_write) {
-    BEGIN;
     harness_expect(h, s, "ZADD a 1 b", ":1\r\n");
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     static const char *const writes[] = {
@@ -327,7 +313,6 @@ REPLICATION_TEST(a_replica_reads_and_does_not_write) {
 }
 
 REPLICATION_TEST(a_transaction_begun_on_a_master_is_not_run_on_a_replica) {
-    BEGIN;
     struct session *t = harness_connect(h);
     harness_expect(h, t, "MULTI", "+OK\r\n");
     harness_expect(h, t, "ZADD a 1 b", "+QUEUED\r\n");
@@ -340,7 +325,6 @@ REPLICATION_TEST(a_transaction_begun_on_a_master_is_not_run_on_a_replica) {
 }
 
 REPLICATION_TEST(without_its_master_a_replica_refuses_reads_if_it_is_told_to) {
-    BEGIN;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     harness_expect(h, s, "CONFIG SET replica-serve-stale-data no", "+OK\r\n");
     harness_expect(h, s, "ZCARD a", MASTERDOWN);
@@ -367,7 +351,6 @@ REPLICATION_TEST(without_its_master_a_replica_refuses_reads_if_it_is_told_to) {
 #define NOREPLICAS "-NOREPLICAS Not enough good replicas to write.\r\n"
 
 REPLICATION_TEST(writes_want_as_many_replicas_as_the_setting_says) {
-    BEGIN;
     harness_expect(h, s, "CONFIG SET min-replicas-to-write 1 min-slaves-max-lag 5", "+OK\r\n");
     harness_expect(h, s, "ZADD a 1 b", NOREPLICAS);
     harness_expect(h, s, "ZCARD a", ":0\r\n");
@@ -393,14 +376,12 @@ REPLICATION_TEST(writes_want_as_many_replicas_as_the_setting_says) {
 /* ---- WAIT ---- */
 
 REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
-    BEGIN;
     harness_expect(h, s, "WAIT 0 0", ":0\r\n");
     harness_expect(h, s, "WAIT -1 0", ":0\r\n");
     harness_expect(h, s, "WAIT a 0", "-ERR value is not an integer or out of range\r\n");
     harness_expect(h, s, "WAIT 1 a", "-ERR timeout is not an integer or out of range\r\n");
     harness_expect(h, s, "WAIT 1 -1", "-ERR timeout is negative\r\n");
     harness_expect(h, s, "WAIT 1 9223372036854775807", "-ERR timeout is out of range\r\n");
-    harness_expect(h, s, "WAIT 1", "-ERR wrong number of arguments for 'wait' command\r\n");
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     harness_expect(h, s, "WAIT 1 0", ":1\r\n"); /* it has written nothing */
     s->changed_group = 7;
@@ -419,7 +400,6 @@ REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
 /* ---- what balancers ask for ---- */
 
 REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
-    BEGIN;
     assert_true(has_line(h, s, "serves_as_master:1"));
     r->sync.state = SYNC_CLOSED;
     assert_true(has_line(h, s, "serves_as_master:0"));
@@ -445,7 +425,6 @@ REPLICATION_TEST(a_master_serves_as_one_while_its_answers_leave) {
 /* ---- FAILOVER ---- */
 
 REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
-    BEGIN;
     static const char *const lines[][2] = {
         {"FAILOVER ABORT", "-ERR No failover in progress.\r\n"},
         {"FAILOVER", "-ERR FAILOVER requires connected replicas.\r\n"},
@@ -473,7 +452,6 @@ REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
 }
 
 REPLICATION_TEST(failover_waits_until_its_target_has_everything) {
-    BEGIN;
     struct session *first = connect_replica(h, 7001, REPLICA_ONLINE);
     struct session *second = connect_replica(h, 7002, REPLICA_ONLINE);
     r->group = 9;
@@ -496,7 +474,6 @@ REPLICATION_TEST(failover_waits_until_its_target_has_everything) {
 }
 
 REPLICATION_TEST(failover_waits_for_answers_that_would_be_lost) {
-    BEGIN;
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     r->group = 9;
     r->sync.state = SYNC_OPEN;
@@ -510,7 +487,6 @@ REPLICATION_TEST(failover_waits_for_answers_that_would_be_lost) {
 
 /* Without sync-replicas they wait for this server's disk, and go on doing so when it is a replica. */
 REPLICATION_TEST(failover_does_not_wait_for_the_disk_of_the_old_master) {
-    BEGIN;
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     r->group = 9;
     assert_string_equal(harness_run(h, replica, "REPLCONF ACK 9"), "");
@@ -528,7 +504,6 @@ static struct session *connect_sentinel(struct harness *h) {
 }
 
 REPLICATION_TEST(failover_under_a_sentinel_is_for_the_sentinel_to_order) {
-    BEGIN;
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     struct session *watcher = harness_connect(h), *sentinel = connect_sentinel(h);
     r->group = 9;
@@ -543,16 +518,13 @@ REPLICATION_TEST(failover_under_a_sentinel_is_for_the_sentinel_to_order) {
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
     assert_int_equal(r->failover.port, 7001);
     assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
-    h->wall_us += 1000000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1000);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "REPLCONF HANDOVER", "-ERR syntax error\r\n");
 }
 
 REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is_there) {
-    BEGIN;
     WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
@@ -562,20 +534,15 @@ REPLICATION_TEST(a_sentinels_order_to_be_master_is_passed_on_to_a_master_that_is
     assert_string_equal(replicator.calls, "follow handover ");
     assert_int_equal(r->role, REPLICATION_REPLICA);
     assert_string_equal(h->server.settings.replicaof_host == NULL ? "" : "set", "");
-    h->wall_us += 999000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 999);
     assert_int_equal(r->role, REPLICATION_REPLICA);
     assert_int_equal(failover_due_ms(&h->server), h->server.clock.monotonic_ms + 1);
-    h->wall_us += 1000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1);
     assert_int_equal(r->role, REPLICATION_MASTER);
     assert_int_equal(failover_due_ms(&h->server), INT64_MAX);
 }
 
 REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_once) {
-    BEGIN;
     WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
     for (int i = 0; i < 3; i++) {
@@ -590,7 +557,6 @@ REPLICATION_TEST(whoever_else_orders_it_or_whose_master_is_gone_is_master_at_onc
 
 /* The link is lost, or another master is named, before the master has handed over. */
 REPLICATION_TEST(what_was_passed_on_ends_with_the_link) {
-    BEGIN;
     WITH_REPLICATOR;
     struct session *sentinel = connect_sentinel(h);
     for (int i = 0; i < 2; i++) {
@@ -612,7 +578,6 @@ REPLICATION_TEST(what_was_passed_on_ends_with_the_link) {
 }
 
 REPLICATION_TEST(failover_takes_whoever_is_there_first) {
-    BEGIN;
     connect_replica(h, 7001, REPLICA_ONLINE);
     struct session *second = connect_replica(h, 7002, REPLICA_ONLINE);
     r->group = 9;
@@ -623,26 +588,19 @@ REPLICATION_TEST(failover_takes_whoever_is_there_first) {
 }
 
 REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
-    BEGIN;
     connect_replica(h, 7001, REPLICA_ONLINE);
     r->group = 9;
     harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
-    h->wall_us += 999000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 999);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
-    h->wall_us += 1000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     assert_int_equal(r->role, REPLICATION_MASTER);
     harness_expect(h, s, "FAILOVER", "+OK\r\n");
     harness_expect(h, s, "FAILOVER ABORT", "+OK\r\n");
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
     harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001 FORCE TIMEOUT 1000", "+OK\r\n");
-    h->wall_us += 1000000;
-    server_update_time(&h->server);
-    failover_step(&h->server, false);
+    pass(h, 1000);
     assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
     assert_int_equal(r->role, REPLICATION_REPLICA);
     failover_end(&h->server, false); /* refused: a master again */
@@ -654,7 +612,6 @@ REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
 /* ---- types of clients ---- */
 
 REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
-    BEGIN;
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     struct session *other = harness_connect(h);
     const char *reply = harness_run(h, s, "CLIENT LIST TYPE replica");
@@ -673,7 +630,6 @@ REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
 }
 
 REPLICATION_TEST(killing_the_master_drops_the_link_to_it) {
-    BEGIN;
     WITH_REPLICATOR;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
     harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
@@ -685,7 +641,6 @@ REPLICATION_TEST(killing_the_master_drops_the_link_to_it) {
 }
 
 REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
-    BEGIN;
     struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
     client_memory_count(&h->server.sessions.memory, replica);
     assert_int_equal(replica->counted_size, 0);
@@ -698,7 +653,6 @@ REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
 /* ---- what commands ask of the replicator ---- */
 
 REPLICATION_TEST(the_replicator_is_told_in_order) {
-    BEGIN;
     WITH_REPLICATOR;
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002",
@@ -716,7 +670,6 @@ REPLICATION_TEST(the_replicator_is_told_in_order) {
 
 /* The role is the new one at once; the boards are not there until all is applied. */
 REPLICATION_TEST(who_still_applies_what_it_received_is_master_without_boards) {
-    BEGIN;
     WITH_REPLICATOR;
     replicator.is_slow = true;
     static const char loading[] = "-LOADING What was received from the master is being applied\r\n";

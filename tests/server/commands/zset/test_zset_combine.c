@@ -6,57 +6,38 @@
 #define NO_KEYS   "-ERR at least 1 input key is needed for "
 #define NO_WEIGHT "-ERR weight value is not a float"
 
-ZSET_TEST(a_union_has_the_members_of_all_boards_and_sums) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c");
-    zset_run(h, "ZADD l 10 b 20 c 30 d");
-    zset_expect(h, "ZUNION 2 k l", "[a b c d]");
-    zset_expect(h, "ZUNION 2 k l WITHSCORES", "[a 1 b 12 c 23 d 30]");
-    zset_expect(h, "ZUNION 1 l WITHSCORES", "[b 10 c 20 d 30]");
-    zset_expect(h, "ZUNION 3 none l none WITHSCORES", "[b 10 c 20 d 30]");
-    zset_expect(h, "ZUNION 2 none none", "[]");
-}
-
-ZSET_TEST(an_intersection_has_who_is_on_every_board) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c");
-    zset_run(h, "ZADD l 10 b 20 c 30 d");
-    zset_run(h, "ZADD m 100 c");
-    zset_expect(h, "ZINTER 2 k l WITHSCORES", "[b 12 c 23]");
-    zset_expect(h, "ZINTER 3 k l m WITHSCORES", "[c 123]");
-    zset_expect(h, "ZINTER 3 m l k", "[c]");
-    zset_expect(h, "ZINTER 2 k none", "[]");
-    zset_expect(h, "ZINTER 2 none k WITHSCORES", "[]");
-}
-
-ZSET_TEST(a_difference_has_who_is_on_the_first_board_alone) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
-    zset_run(h, "ZADD l 10 b 20 c 30 e");
-    zset_run(h, "ZADD m 100 d");
-    zset_expect(h, "ZDIFF 2 k l WITHSCORES", "[a 1 d 4]");
-    zset_expect(h, "ZDIFF 3 k l m", "[a]");
-    zset_expect(h, "ZDIFF 2 m l WITHSCORES", "[d 100]");
-    zset_expect(h, "ZDIFF 1 k WITHSCORES", "[a 1 b 2 c 3 d 4]");
-    zset_expect(h, "ZDIFF 3 k none m", "[a b c]");
-    zset_expect(h, "ZDIFF 2 none k", "[]");
-    zset_expect(h, "ZDIFF 2 k k", "[]");
-    zset_expect(h, "ZDIFF 3 k m k", "[]");
-}
-
-ZSET_TEST(the_same_board_twice_counts_twice) {
-    zset_run(h, "ZADD k 1 a 2 b");
-    zset_expect(h, "ZUNION 3 k k k WITHSCORES", "[a 3 b 6]");
-    zset_expect(h, "ZINTER 2 k k WEIGHTS 1 10 WITHSCORES", "[a 11 b 22]");
-    zset_expect(h, "ZUNION 2 k k WEIGHTS 1 10 AGGREGATE MIN WITHSCORES", "[a 1 b 2]");
-    zset_expect(h, "ZINTERCARD 2 k k", ":2");
-}
-
-ZSET_TEST(aggregate_chooses_how_scores_are_joined) {
-    zset_run(h, "ZADD k 1 a -2 b 3 c");
-    zset_run(h, "ZADD l 10 b -20 c");
-    zset_expect(h, "ZUNION 2 k l AGGREGATE SUM WITHSCORES", "[c -17 a 1 b 8]");
-    zset_expect(h, "ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[c -20 b -2 a 1]");
-    zset_expect(h, "ZUNION 2 k l aggregate max WITHSCORES", "[a 1 c 3 b 10]");
-    zset_expect(h, "ZINTER 2 l k AGGREGATE MIN WITHSCORES", "[c -20 b -2]");
-    zset_expect(h, "ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[c 3 b 10]");
+/* Random ones: tests/integration/twin.c and differential.c. */
+ZSET_TEST(unions_intersections_and_differences) {
+    static const char *const rows[][2] = {
+        {"ZADD k 1 a 2 b 3 c", ":3"},
+        {"ZADD l 10 b 20 c 30 d", ":3"},
+        {"ZADD m 100 c", ":1"},
+        {"ZUNION 2 k l", "[a b c d]"},
+        {"ZUNION 3 none l none WITHSCORES", "[b 10 c 20 d 30]"},
+        {"ZUNION 2 k l WITHSCORES", "[a 1 b 12 c 23 d 30]"},
+        {"ZUNION 2 none none", "[]"},
+        {"ZINTER 3 k l m WITHSCORES", "[c 123]"},
+        {"ZINTER 2 l k", "[b c]"},
+        {"ZINTER 2 none k WITHSCORES", "[]"},
+        {"ZDIFF 2 k l WITHSCORES", "[a 1]"},
+        {"ZDIFF 3 k none m", "[a b]"},
+        {"ZDIFF 2 none k", "[]"},
+        {"ZDIFF 3 k m k", "[]"},
+        /* The same board twice counts twice. */
+        {"ZUNION 3 m m m WITHSCORES", "[c 300]"},
+        {"ZINTER 2 m m WEIGHTS 1 10 WITHSCORES", "[c 1100]"},
+        {"ZINTERCARD 2 k k", ":3"},
+        {"ZUNION 2 k l WEIGHTS 1 -1 AGGREGATE SUM WITHSCORES", "[d -30 c -17 b -8 a 1]"},
+        {"ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[a 1 b 2 c 3 d 30]"},
+        {"ZUNION 2 k l aggregate max WITHSCORES", "[a 1 b 10 c 20 d 30]"},
+        {"ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[b 10 c 20]"},
+    };
+    zset_expect_each(h, rows);
+    zset_use_resp3(h);
+    zset_expect(h, "ZUNION 2 k m WITHSCORES", "[[a ,1] [b ,2] [c ,103]]");
+    zset_expect(h, "ZINTER 2 k m WITHSCORES", "[[c ,103]]");
+    zset_expect(h, "ZDIFF 2 k l WITHSCORES", "[[a ,1]]");
+    zset_expect(h, "ZUNION 2 k m", "[a b c]");
 }
 
 ZSET_TEST(weights_are_exact_decimals) {
@@ -104,16 +85,6 @@ ZSET_TEST(a_value_past_38_digits_is_an_error_that_names_the_member) {
     zset_run(h, "ZADD k 1 b");
     zset_expect(h, "ZINTER 3 fine:k k l WEIGHTS 18446744073709551615 0.000000000000000001 1",
                 "[b]");
-}
-
-ZSET_TEST(scores_come_in_pairs_in_resp3) {
-    zset_run(h, "ZADD k 1 a 2.0 b");
-    zset_run(h, "ZADD money:k 0.5 a");
-    zset_use_resp3(h);
-    zset_expect(h, "ZUNION 2 k money:k WITHSCORES", "[[a ,1.5] [b ,2]]");
-    zset_expect(h, "ZINTER 2 k money:k WITHSCORES", "[[a ,1.5]]");
-    zset_expect(h, "ZDIFF 2 k money:k WITHSCORES", "[[b ,2]]");
-    zset_expect(h, "ZUNION 2 k money:k", "[a b]");
 }
 
 ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
@@ -193,77 +164,61 @@ ZSET_TEST(zintercard_counts_up_to_a_limit) {
 
 ZSET_TEST(wrong_numbers_of_keys_are_refused) {
     static const char *const names[] = {"zunion", "zinter", "zdiff", "zintercard"};
-    char line[64];
+    static const char *const rows[][2] = {
+        {"0 k", NULL},
+        {"-9223372036854775808 k", NULL},
+        {"x k", NO_INT},
+        {"1.5 k", NO_INT},
+        {"9223372036854775808 k", NO_INT},
+        {"2 k", SYNTAX},
+        {"4611686018427387904 k", SYNTAX},
+        {"9223372036854775807 k", SYNTAX},
+        {"1 k k", SYNTAX},
+    };
     zset_run(h, "ZADD k 1 a");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        static const char *const counts[] = {"0", "-1", "-9223372036854775808"};
-        for (size_t j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
-            snprintf(line, sizeof(line), "%s %s k", names[i], counts[j]);
-            zset_expect(h, line, formatted(NO_KEYS "'%s' command", names[i]));
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        for (size_t j = 0; j < COUNT_OF(rows); j++) {
+            zset_expect(h, formatted("%s %s", names[i], rows[j][0]),
+                        rows[j][1] != NULL ? rows[j][1]
+                                           : formatted(NO_KEYS "'%s' command", names[i]));
         }
-        static const char *const wrong[][2] = {
-            {"%s x k", NO_INT},
-            {"%s 1.5 k", NO_INT},
-            {"%s 9223372036854775808 k", NO_INT},
-            {"%s 2 k", SYNTAX},
-            {"%s 4611686018427387904 k", SYNTAX},
-            {"%s 9223372036854775807 k", SYNTAX},
-            {"%s 1 k k", SYNTAX},
-        };
-        for (size_t j = 0; j < sizeof(wrong) / sizeof(wrong[0]); j++) {
-            size_t size = strlen(names[i]);
-            memcpy(line, names[i], size);
-            strcpy(line + size, wrong[j][0] + 2);
-            zset_expect(h, line, wrong[j][1]);
-        }
-        snprintf(line, sizeof(line), "%s 1", names[i]);
-        zset_expect(h, line,
-                    formatted("-ERR wrong number of arguments for '%s' command", names[i]));
     }
 }
 
-ZSET_TEST(wrong_options_are_a_syntax_error) {
-    static const char *const lines[] = {
-        "ZUNION 2 k l FOO",
-        "ZUNION 2 k l WEIGHTS",
-        "ZUNION 2 k l WEIGHTS 1",
-        "ZUNION 2 k l AGGREGATE",
-        "ZUNION 2 k l AGGREGATE AVG",
-        "ZUNION 2 k l WITHSCORE",
-        "ZUNION 2 k l LIMIT 1",
-        "ZUNION 2 k l WEIGHTS 1 2 3",
-        "ZINTER 2 k l LIMIT 1",
-        "ZDIFF 2 k l WEIGHTS 1 2",
-        "ZDIFF 2 k l AGGREGATE SUM",
-        "ZINTERCARD 2 k l WITHSCORES",
-        "ZINTERCARD 2 k l WEIGHTS 1 1",
-        "ZINTERCARD 2 k l AGGREGATE SUM",
-        "ZINTERCARD 2 k l LIMIT",
+ZSET_TEST(wrong_options_are_refused) {
+    static const char *const rows[][2] = {
+        {"ZUNION 2 k l FOO", SYNTAX},
+        {"ZUNION 2 k l WEIGHTS", SYNTAX},
+        {"ZUNION 2 k l WEIGHTS 1", SYNTAX},
+        {"ZUNION 2 k l AGGREGATE", SYNTAX},
+        {"ZUNION 2 k l AGGREGATE AVG", SYNTAX},
+        {"ZUNION 2 k l WITHSCORE", SYNTAX},
+        {"ZUNION 2 k l LIMIT 1", SYNTAX},
+        {"ZUNION 2 k l WEIGHTS 1 2 3", SYNTAX},
+        {"ZINTER 2 k l LIMIT 1", SYNTAX},
+        {"ZDIFF 2 k l WEIGHTS 1 2", SYNTAX},
+        {"ZDIFF 2 k l AGGREGATE SUM", SYNTAX},
+        {"ZINTERCARD 2 k l WITHSCORES", SYNTAX},
+        {"ZINTERCARD 2 k l WEIGHTS 1 1", SYNTAX},
+        {"ZINTERCARD 2 k l AGGREGATE SUM", SYNTAX},
+        {"ZINTERCARD 2 k l LIMIT", SYNTAX},
+        {"ZINTERCARD 2 k l LIMIT -1", "-ERR LIMIT can't be negative"},
+        {"ZINTERCARD 2 k l LIMIT x", "-ERR LIMIT can't be negative"},
+        {"ZINTERCARD 2 k l LIMIT 1 FOO", SYNTAX},
+        {"ZINTER 1 k WEIGHTS \"\"", NO_WEIGHT},
+        {"ZINTER 1 k WEIGHTS \" 1\"", NO_WEIGHT},
+        {"ZUNION 1 none WEIGHTS \"1\\r\\n+OK\"", NO_WEIGHT},
+        {"ZUNION 2 k k WEIGHTS 1 nan FOO", NO_WEIGHT},
+        {"ZUNION 2 k k WEIGHTS 1 -inf FOO", NO_WEIGHT},
+        {"ZUNION 2 k k WEIGHTS 1 (1 FOO", NO_WEIGHT},
+        {"ZUNION 1 none WEIGHTS 1e-19", "-ERR weight 1e-19 has too many decimals: at most 18"},
+        {"ZUNION 1 none WEIGHTS 1e20",
+         "-ERR weight 1e20 is out of range: its digits, without the point, may be at most "
+         "18446744073709551615"},
     };
     zset_run(h, "ZADD k 1 a");
     zset_run(h, "ZADD l 1 a");
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        zset_expect(h, lines[i], SYNTAX);
-    }
-    zset_expect(h, "ZINTERCARD 2 k l LIMIT -1", "-ERR LIMIT can't be negative");
-    zset_expect(h, "ZINTERCARD 2 k l LIMIT x", "-ERR LIMIT can't be negative");
-    zset_expect(h, "ZINTERCARD 2 k l LIMIT 1 FOO", SYNTAX);
-}
-
-ZSET_TEST(what_is_no_weight_is_refused) {
-    zset_run(h, "ZADD k 1 a");
-    static const char *const wrong[] = {"x", "nan", "inf", "-inf", "+Infinity", "(1", "1x", "--1"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        zset_expect(h, formatted("ZUNION 2 k k WEIGHTS 1 %s FOO", wrong[i]), NO_WEIGHT);
-    }
-    zset_expect(h, "ZINTER 1 k WEIGHTS \"\"", NO_WEIGHT);
-    zset_expect(h, "ZINTER 1 k WEIGHTS \" 1\"", NO_WEIGHT);
-    zset_expect(h, "ZUNION 1 none WEIGHTS 1e-19",
-                "-ERR weight 1e-19 has too many decimals: at most 18");
-    zset_expect(h, "ZUNION 1 none WEIGHTS 1e20",
-                "-ERR weight 1e20 is out of range: its digits, without the point, may be at most "
-                "18446744073709551615");
-    zset_expect(h, "ZUNION 1 none WEIGHTS \"1\\r\\n+OK\"", NO_WEIGHT);
+    zset_expect_each(h, rows);
 }
 
 ZSET_TEST(many_boards_are_combined) {

@@ -1,4 +1,5 @@
-/* ZRANGE, ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, sentence by sentence. */
+/* ZRANGE, ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, sentence by sentence; and what is not
+ * there, the BYLEX forms. Random indexes and limits: tests/integration/twin.c and differential.c. */
 #include "tests/server/zset_fixture.h"
 
 static const char syntax[] = "-ERR syntax error";
@@ -37,89 +38,50 @@ ZSET_TEST(doubles_of_seventeen_digits_are_their_shortest_decimals) {
                 "by SCALE in the layout)");
 }
 
-ZSET_TEST(zrange_goes_up_and_zrevrange_down) {
-    zset_run(h, "ZADD k 3 c 1 a 2 b");
-    zset_expect(h, "ZRANGE k 0 -1", "[a b c]");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[c b a]");
-    zset_expect(h, "ZRANGE k 0 -1 REV", "[c b a]");
-    zset_expect(h, "ZRANGEBYSCORE k -inf +inf", "[a b c]");
-    zset_expect(h, "ZREVRANGEBYSCORE k +inf -inf", "[c b a]");
-}
-
-ZSET_TEST(the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange) {
-    zset_run(h, "ZADD k 5 first 5 second 9 best 5 third");
-    zset_expect(h, "ZREVRANGE k 0 -1", "[best first second third]");
-    zset_expect(h, "ZRANGE k 0 -1", "[third second first best]");
-    zset_run(h, "ZADD laps:k 5 first 5 second 2 best 5 third");
-    zset_expect(h, "ZRANGE laps:k 0 -1", "[best first second third]");
-    zset_expect(h, "ZREVRANGE laps:k 0 -1", "[third second first best]");
-    zset_expect(h, "ZRANGEBYSCORE laps:k 5 5 LIMIT 0 2", "[first second]");
-    zset_expect(h, "ZREVRANGEBYSCORE laps:k 5 5 LIMIT 0 2", "[third second]");
-    zset_expect(h, "ZRANGE laps:k 9 5 BYSCORE REV LIMIT 1 1", "[second]");
-}
-
-ZSET_TEST(indexes_are_cut_to_the_board) {
-    zset_run(h, "ZADD k 0 a 1 b 2 c 3 d 4 e");
-    static const struct {
-        const char *start, *stop, *expected;
-    } ranges[] = {
-        {"0", "0", "[a]"},
-        {"1", "3", "[b c d]"},
-        {"-2", "-1", "[d e]"},
-        {"-100", "1", "[a b]"},
-        {"3", "100", "[d e]"},
-        {"5", "6", "[]"},
-        {"2", "1", "[]"},
-        {"-1", "-2", "[]"},
-        {"0", "-6", "[]"},
-        {"-9223372036854775808", "9223372036854775807", "[a b c d e]"},
-        {"9223372036854775807", "-9223372036854775808", "[]"},
-        {"9223372036854775807", "9223372036854775807", "[]"},
-        {"-9223372036854775808", "-9223372036854775808", "[]"},
-        {"4611686018427387903", "-1", "[]"},
-        {"-1", "4611686018427387903", "[e]"},
-        {"0", "4294967296", "[a b c d e]"},
-        {"4294967296", "4294967297", "[]"},
-        {"4294967295", "4294967296", "[]"},
-        {"-4294967296", "0", "[a]"},
+ZSET_TEST(zrange_goes_up_and_zrevrange_down_and_the_best_may_be_at_either_end) {
+    static const char *const rows[][2] = {
+        {"ZREVRANGE k 0 -1", "[best first second third]"},
+        {"ZRANGE k 0 -1", "[third second first best]"},
+        {"ZRANGE k 0 -1 REV", "[best first second third]"},
+        {"ZRANGEBYSCORE k -inf +inf", "[third second first best]"},
+        {"ZREVRANGEBYSCORE k (9 5", "[first second third]"},
+        {"ZRANGE k 9 (5 BYSCORE REV", "[best]"},
+        {"ZRANGE laps:k 0 -1", "[best first second third]"},
+        {"ZREVRANGE laps:k 0 -1", "[third second first best]"},
+        {"ZRANGEBYSCORE laps:k 5 5 LIMIT 0 2", "[first second]"},
+        {"ZREVRANGEBYSCORE laps:k 5 5 LIMIT 0 2", "[third second]"},
+        {"ZRANGE laps:k 9 5 BYSCORE REV LIMIT 1 1", "[second]"},
+        {"ZRANGE k x 3 BYSCORE", no_limit},
+        {"ZREVRANGEBYSCORE none 3 x", no_limit},
+        {"ZRANGE k 0 x", no_integer},
+        {"ZRANGEBYSCORE none 0 1 LIMIT x 1", no_integer},
     };
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        zset_expect(h, formatted("ZRANGE k %s %s", ranges[i].start, ranges[i].stop),
-                    ranges[i].expected);
-        zset_expect(h, formatted("ZREVRANGE none %s %s", ranges[i].start, ranges[i].stop), "[]");
-    }
-    zset_expect(h, "ZREVRANGE k 1 2", "[d c]");
-    zset_expect(h, "ZREVRANGE k -2 -1", "[b a]");
+    zset_run(h, "ZADD k 5 first 5 second 9 best 5 third");
+    zset_run(h, "ZADD laps:k 5 first 5 second 2 best 5 third");
+    zset_expect_each(h, rows);
 }
 
-ZSET_TEST(what_is_no_integer_is_no_index) {
-    zset_run(h, "ZADD k 0 a");
-    static const char *const texts[] = {"x",
-                                        "\"\"",
-                                        "1.0",
-                                        "+1",
-                                        "01",
-                                        "-0",
-                                        "\" 1\"",
-                                        "9223372036854775808",
-                                        "1e3",
-                                        "inf",
-                                        "-9223372036854775809"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        static const char *const lines[] = {"ZRANGE k %s 1",
-                                            "ZRANGE k 0 %s",
-                                            "ZREVRANGE k %s 1",
-                                            "ZREVRANGE none 0 %s",
-                                            "ZRANGE none %s 0",
-                                            "ZRANGEBYSCORE k 0 1 LIMIT %s 1",
-                                            "ZRANGE k 0 1 BYSCORE LIMIT 0 %s"};
-        for (size_t j = 0; j < sizeof(lines) / sizeof(lines[0]); j++) {
-            const char *blank = strstr(lines[j], "%s");
-            zset_expect(
-                h, formatted("%.*s%s%s", (int)(blank - lines[j]), lines[j], texts[i], blank + 2),
-                no_integer);
-        }
-    }
+ZSET_TEST(indexes_and_limits_of_any_size_are_cut_to_the_board) {
+    static const char *const rows[][2] = {
+        {"ZRANGE k -100 1", "[a b]"},
+        {"ZRANGE k -9223372036854775808 9223372036854775807", "[a b c d e]"},
+        {"ZRANGE k 9223372036854775807 -9223372036854775808", "[]"},
+        {"ZRANGE k 4611686018427387903 -1", "[]"},
+        {"ZRANGE k -1 4611686018427387903", "[e]"},
+        {"ZRANGE k 0 4294967296", "[a b c d e]"},
+        {"ZRANGE k 4294967295 4294967296", "[]"},
+        {"ZRANGE k -4294967296 0", "[a]"},
+        {"ZREVRANGE none -9223372036854775808 9223372036854775807", "[]"},
+        {"ZRANGEBYSCORE k 1 3 LIMIT 0 -9223372036854775808", "[b c d]"},
+        {"ZREVRANGEBYSCORE k 3 1 LIMIT 2 9223372036854775807", "[b]"},
+        {"ZRANGEBYSCORE k 1 3 LIMIT -9223372036854775808 -1", "[]"},
+        {"ZRANGE k 3 1 REV LIMIT 4611686018427387903 1 BYSCORE", "[]"},
+        {"ZRANGEBYSCORE k 1 3 LIMIT 4294967296 1", "[]"},
+        {"ZRANGEBYSCORE k 1 3 LIMIT 0 4294967296", "[b c d]"},
+        {"ZRANGEBYSCORE k 0 4 LIMIT 0 1 LIMIT 1 2", "[b c]"},
+    };
+    zset_run(h, "ZADD k 0 a 1 b 2 c 3 d 4 e");
+    zset_expect_each(h, rows);
 }
 
 ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
@@ -138,58 +100,6 @@ ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
     }
     zset_expect(h, "ZREVRANGEBYSCORE money:k 9 -9 WITHSCORES", "[[a ,1.5] [b ,-2]]");
     zset_expect(h, "ZREVRANGE none 0 -1 WITHSCORES", "[]");
-}
-
-ZSET_TEST(ranges_by_score_take_limits_as_zcount_does) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
-    zset_expect(h, "ZRANGEBYSCORE k 2 3", "[b c]");
-    zset_expect(h, "ZRANGEBYSCORE k (2 3", "[c]");
-    zset_expect(h, "ZRANGEBYSCORE k 2 (3", "[b]");
-    zset_expect(h, "ZRANGEBYSCORE k 2.5 inf", "[c d]");
-    zset_expect(h, "ZRANGEBYSCORE k 3 2", "[]");
-    zset_expect(h, "ZREVRANGEBYSCORE k (4 2", "[c b]");
-    zset_expect(h, "ZREVRANGEBYSCORE k 2 3", "[]");
-    zset_expect(h, "ZRANGE k 4 (2 BYSCORE REV", "[d c]");
-    zset_expect(h, "ZRANGE k (2 4 BYSCORE", "[c d]");
-    zset_expect(h, "ZRANGEBYSCORE k x 3", no_limit);
-    zset_expect(h, "ZREVRANGEBYSCORE none 3 x", no_limit);
-    zset_expect(h, "ZRANGE k 3 nan BYSCORE", no_limit);
-    zset_expect(h, "ZRANGE none 3 x BYSCORE REV", no_limit);
-}
-
-ZSET_TEST(limit_skips_and_counts_along_the_walk) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c 4 d 5 e");
-    static const struct {
-        const char *offset, *count, *up, *down;
-    } limits[] = {
-        {"0", "2", "[b c]", "[d c]"},
-        {"1", "2", "[c d]", "[c b]"},
-        {"1", "-1", "[c d]", "[c b]"},
-        {"0", "-9223372036854775808", "[b c d]", "[d c b]"},
-        {"2", "9223372036854775807", "[d]", "[b]"},
-        {"0", "4611686018427387903", "[b c d]", "[d c b]"},
-        {"0", "0", "[]", "[]"},
-        {"3", "1", "[]", "[]"},
-        {"-1", "2", "[]", "[]"},
-        {"-9223372036854775808", "-1", "[]", "[]"},
-        {"4611686018427387903", "1", "[]", "[]"},
-        {"9223372036854775807", "9223372036854775807", "[]", "[]"},
-        {"4294967296", "1", "[]", "[]"},
-        {"0", "4294967296", "[b c d]", "[d c b]"},
-    };
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        zset_expect(h,
-                    formatted("ZRANGEBYSCORE k 2 4 LIMIT %s %s", limits[i].offset, limits[i].count),
-                    limits[i].up);
-        zset_expect(
-            h, formatted("ZRANGE k 4 2 REV LIMIT %s %s BYSCORE", limits[i].offset, limits[i].count),
-            limits[i].down);
-        zset_expect(
-            h,
-            formatted("ZREVRANGEBYSCORE none 4 2 LIMIT %s %s", limits[i].offset, limits[i].count),
-            "[]");
-    }
-    zset_expect(h, "ZRANGEBYSCORE k 1 5 LIMIT 0 1 LIMIT 1 2", "[b c]");
 }
 
 ZSET_TEST(limit_needs_byscore_unless_its_count_is_minus_one) {
@@ -228,12 +138,24 @@ ZSET_TEST(other_words_are_a_syntax_error) {
     }
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES WITHSCORES", "[a 1 b 2]");
     zset_expect(h, "ZRANGE k 0 1 LIMIT 0 x FOO", no_integer);
-    zset_expect(h, "ZRANGE k 0", "-ERR wrong number of arguments for 'zrange' command");
-    zset_expect(h, "ZREVRANGE k 0", "-ERR wrong number of arguments for 'zrevrange' command");
-    zset_expect(h, "ZRANGEBYSCORE k 0",
-                "-ERR wrong number of arguments for 'zrangebyscore' command");
-    zset_expect(h, "ZREVRANGEBYSCORE k 0",
-                "-ERR wrong number of arguments for 'zrevrangebyscore' command");
+}
+
+#define NO_LEX(what)                                                                               \
+    "-ERR " what " is not supported: equal scores are ordered by time, never by name"
+
+ZSET_TEST(bylex_forms_answer_why) {
+    static const char *const rows[][2] = {
+        {"ZLEXCOUNT k - +", NO_LEX("ZLEXCOUNT")},
+        {"zrangebylex k [a [c LIMIT 0 1", NO_LEX("ZRANGEBYLEX")},
+        {"ZREVRANGEBYLEX k + -", NO_LEX("ZREVRANGEBYLEX")},
+        {"ZREMRANGEBYLEX k - +", NO_LEX("ZREMRANGEBYLEX")},
+        {"ZRANGE k - + BYLEX", NO_LEX("BYLEX")},
+        {"ZRANGE k + - BYLEX REV LIMIT 0 -1", NO_LEX("BYLEX")},
+        {"ZRANGE k - + BYLEX WITHSCORES",
+         "-ERR syntax error, WITHSCORES not supported in combination with BYLEX"},
+    };
+    zset_run(h, "ZADD k 0 a 0 b 0 c");
+    zset_expect_each_unchanged(h, "k", rows);
 }
 
 ZSET_TEST(a_long_range_comes_whole) {

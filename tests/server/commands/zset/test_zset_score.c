@@ -1,38 +1,28 @@
-/* ZSCORE, ZMSCORE, ZCARD and ZCOUNT, sentence by sentence. */
+/* ZSCORE, ZMSCORE, ZCARD, ZCOUNT, ZRANK and ZREVRANK, sentence by sentence. Random limits and ranks:
+ * tests/integration/twin.c and differential.c. */
 #include "tests/server/zset_fixture.h"
 
-static const char no_limit[] = "-ERR min or max is not a float";
-
-ZSET_TEST(zscore_answers_the_score_that_was_given) {
+ZSET_TEST(scores_are_those_that_were_given_and_nil_where_nobody_is) {
+    static const char *const resp2[][2] = {
+        {"ZSCORE money:k a", "-12.3"},
+        {"ZSCORE money:k b", "0.01"},
+        {"ZSCORE money:k x", "nil"},
+        {"ZSCORE none a", "nil"},
+        {"ZMSCORE money:k c x a c", "[0 nil -12.3 0]"},
+        {"ZMSCORE none c x", "[nil nil]"},
+        {"ZCARD money:k", ":3"},
+        {"ZCARD none", ":0"},
+    };
+    static const char *const resp3[][2] = {
+        {"ZSCORE money:k a", ",-12.3"},
+        {"ZSCORE money:k x", "_"},
+        {"ZSCORE none a", "_"},
+        {"ZMSCORE money:k c x a", "[,0 _ ,-12.3]"},
+    };
     zset_run(h, "ZADD money:k -12.30 a 0.01 b 0 c");
-    zset_expect(h, "ZSCORE money:k a", "-12.3");
-    zset_expect(h, "ZSCORE money:k b", "0.01");
-    zset_expect(h, "ZSCORE money:k c", "0");
+    zset_expect_each(h, resp2);
     zset_use_resp3(h);
-    zset_expect(h, "ZSCORE money:k a", ",-12.3");
-}
-
-ZSET_TEST(a_missing_member_or_key_has_no_score) {
-    zset_run(h, "ZADD k 1 a");
-    zset_expect(h, "ZSCORE k b", "nil");
-    zset_expect(h, "ZSCORE none a", "nil");
-    zset_use_resp3(h);
-    zset_expect(h, "ZSCORE k b", "_");
-    zset_expect(h, "ZSCORE none a", "_");
-}
-
-ZSET_TEST(zmscore_answers_in_the_order_asked) {
-    zset_run(h, "ZADD k 1 a 2 b 3 c");
-    zset_expect(h, "ZMSCORE k c x a c", "[3 nil 1 3]");
-    zset_expect(h, "ZMSCORE none c x", "[nil nil]");
-    zset_use_resp3(h);
-    zset_expect(h, "ZMSCORE k c x a", "[,3 _ ,1]");
-}
-
-ZSET_TEST(zcard_counts_members) {
-    zset_expect(h, "ZCARD k", ":0");
-    zset_run(h, "ZADD k 1 a 2 b 3 c");
-    zset_expect(h, "ZCARD k", ":3");
+    zset_expect_each(h, resp3);
 }
 
 ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
@@ -54,49 +44,34 @@ ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
 }
 
 ZSET_TEST(zcount_counts_between_limits) {
-    zset_run(h, "ZADD k -5 a 0 b 1 c 1 d 7 e");
-    static const struct {
-        const char *min, *max, *count;
-    } ranges[] = {
-        {"-inf", "+inf", ":5"},
-        {"-INF", "Infinity", ":5"},
-        {"0", "1", ":3"},
-        {"(0", "1", ":2"},
-        {"0", "(1", ":1"},
-        {"(0", "(1", ":0"},
-        {"1", "0", ":0"},
-        {"inf", "-inf", ":0"},
-        {"(-inf", "(inf", ":5"},
-        {"0.5", "1.5", ":2"},
-        {"-4.9", "6.9", ":3"},
-        {"1e0", "+7.000", ":3"},
-        {"-1e400", "1e400", ":5"},
-        {"1e400", "-1e400", ":0"},
-        {"-1e400", "-1e300", ":0"},
-        {"1e-400", "1", ":2"},
-        {"-1e-400", "1e-400", ":1"},
-        {"4294967295", "4294967296", ":0"},
-        {"8", "99999999999", ":0"},
-        {"-99999999999", "-6", ":0"},
-        {"(7", "inf", ":0"},
-        {"-inf", "(-5", ":0"},
-        {"7", "7", ":1"},
-        {"(7", "7", ":0"},
+    static const char *const rows[][2] = {
+        {"ZCOUNT k -INF Infinity", ":5"},
+        {"ZCOUNT k (-inf (inf", ":5"},
+        {"ZCOUNT k inf -inf", ":0"},
+        {"ZCOUNT k (0 (1", ":0"},
+        {"ZCOUNT k 1e0 +7.000", ":3"},
+        {"ZCOUNT k -1e400 1e400", ":5"},
+        {"ZCOUNT k -1e400 -1e300", ":0"},
+        {"ZCOUNT k 1e-400 1", ":2"},
+        {"ZCOUNT k -1e-400 1e-400", ":1"},
+        {"ZCOUNT k 4294967295 4294967296", ":0"},
+        {"ZCOUNT k 8 99999999999", ":0"},
+        {"ZCOUNT none -inf inf", ":0"},
+        /* Limits are scores where less is better, too. */
+        {"ZCOUNT laps:k 10 20", ":3"},
+        {"ZCOUNT laps:k (20 +inf", ":1"},
+        {"ZCOUNT laps:k -inf (20", ":1"},
+        {"ZCOUNT laps:k 30 10", ":0"},
+        /* They may have more decimals than the board. */
+        {"ZCOUNT money:k 1.011 1.02", ":1"},
+        {"ZCOUNT money:k (1.01 1.02", ":1"},
+        {"ZCOUNT money:k -1.011 -1.009", ":1"},
+        {"ZCOUNT money:k -1.0099 1.0099", ":0"},
     };
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        zset_expect(h, formatted("ZCOUNT k %s %s", ranges[i].min, ranges[i].max), ranges[i].count);
-        zset_expect(h, formatted("ZCOUNT none %s %s", ranges[i].min, ranges[i].max), ":0");
-    }
-}
-
-ZSET_TEST(limits_are_scores_where_less_is_better_too) {
+    zset_run(h, "ZADD k -5 a 0 b 1 c 1 d 7 e");
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
-    zset_expect(h, "ZCOUNT laps:k 10 20", ":3");
-    zset_expect(h, "ZCOUNT laps:k (10 20", ":2");
-    zset_expect(h, "ZCOUNT laps:k 20 (30", ":2");
-    zset_expect(h, "ZCOUNT laps:k (20 +inf", ":1");
-    zset_expect(h, "ZCOUNT laps:k -inf (20", ":1");
-    zset_expect(h, "ZCOUNT laps:k 30 10", ":0");
+    zset_run(h, "ZADD money:k 1.01 a 1.02 b -1.01 c");
+    zset_expect_each(h, rows);
 }
 
 ZSET_TEST(limits_reach_the_ends_of_64_bits) {
@@ -111,35 +86,6 @@ ZSET_TEST(limits_reach_the_ends_of_64_bits) {
     zset_expect(h, "ZCOUNT wide:k (0 (18446744073709551615", ":0");
     zset_expect(h, "ZCOUNT wide:k 18446744073709551615 18446744073709551616", ":1");
     zset_expect(h, "ZCOUNT wide:k -1 0", ":1");
-}
-
-ZSET_TEST(limits_may_have_more_decimals_than_the_board) {
-    zset_run(h, "ZADD money:k 1.01 a 1.02 b -1.01 c");
-    zset_expect(h, "ZCOUNT money:k 1.011 1.02", ":1");
-    zset_expect(h, "ZCOUNT money:k 1.01 1.0199", ":1");
-    zset_expect(h, "ZCOUNT money:k (1.01 1.02", ":1");
-    zset_expect(h, "ZCOUNT money:k -1.011 -1.009", ":1");
-    zset_expect(h, "ZCOUNT money:k -1.0099 1.0099", ":0");
-}
-
-ZSET_TEST(what_is_no_number_is_no_limit) {
-    zset_run(h, "ZADD k 1 a");
-    static const char *const texts[] = {"x", "nan", "((1", "\"1 \"", "1x", "(nan", "[1", "+", "-"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        zset_expect(h, formatted("ZCOUNT k %s 2", texts[i]), no_limit);
-        zset_expect(h, formatted("ZCOUNT k 2 %s", texts[i]), no_limit);
-        zset_expect(h, formatted("ZCOUNT none %s inf", texts[i]), no_limit);
-    }
-}
-
-ZSET_TEST(the_number_of_arguments_is_checked) {
-    zset_expect(h, "ZSCORE k", "-ERR wrong number of arguments for 'zscore' command");
-    zset_expect(h, "ZSCORE k a b", "-ERR wrong number of arguments for 'zscore' command");
-    zset_expect(h, "ZMSCORE k", "-ERR wrong number of arguments for 'zmscore' command");
-    zset_expect(h, "ZCARD", "-ERR wrong number of arguments for 'zcard' command");
-    zset_expect(h, "ZCARD k k", "-ERR wrong number of arguments for 'zcard' command");
-    zset_expect(h, "ZCOUNT k 1", "-ERR wrong number of arguments for 'zcount' command");
-    zset_expect(h, "ZCOUNT k 1 2 3", "-ERR wrong number of arguments for 'zcount' command");
 }
 
 ZSET_TEST(reads_count_as_hits_and_misses_once) {
@@ -159,4 +105,44 @@ ZSET_TEST(reads_count_as_hits_and_misses_once) {
         zset_run(h, "%s", formatted("%.*snone%s", before, commands[i], blank + 2));
         assert_int_equal(h->server.stats.keyspace_misses, ++misses);
     }
+}
+
+/* ---- ranks ---- */
+
+ZSET_TEST(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest) {
+    static const char *const rows[][2] = {
+        /* Among equals, who came first has the better place. */
+        {"ZREVRANK k first", ":0"},
+        {"ZREVRANK k third", ":2"},
+        {"ZRANK k first", ":2"},
+        {"ZRANK k third", ":0"},
+        /* Where less is better, ZRANK is the place from the best. */
+        {"ZRANK laps:k a", ":0"},
+        {"ZRANK laps:k b", ":1"},
+        {"ZRANK laps:k c", ":2"},
+        {"ZREVRANK laps:k a", ":3"},
+        {"ZREVRANK laps:k d", ":0"},
+        {"ZRANK laps:k b WITHSCORE", "[:1 20]"},
+        {"ZREVRANK laps:k a withscore", "[:3 10]"},
+        {"ZRANK k x", "nil"},
+        {"ZREVRANK none a", "nil"},
+        {"ZRANK k x WITHSCORE", "nil*"},
+        {"ZREVRANK none a WITHSCORE", "nil*"},
+        {"ZRANK k \"\"", "nil"},
+        {"ZRANK k first WITHSCORES", "-ERR syntax error"},
+        {"ZREVRANK none a x", "-ERR syntax error"},
+        {"ZRANK k first WITHSCORE x", "-ERR wrong number of arguments for 'zrank' command"},
+    };
+    static const char *const resp3[][2] = {
+        {"ZRANK laps:k a WITHSCORE", "[:0 ,10]"},
+        {"ZRANK k x", "_"},
+        {"ZREVRANK k x WITHSCORE", "_"},
+    };
+    zset_run(h, "ZADD k 5 first 5 second");
+    zset_pass_seconds(h, 5);
+    zset_run(h, "ZADD k 5 third");
+    zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
+    zset_expect_each(h, rows);
+    zset_use_resp3(h);
+    zset_expect_each(h, resp3);
 }

@@ -2,8 +2,8 @@
  * append fails for lack of memory, or the buffer would exceed its limit, `is_broken` is set:
  * further appends do nothing, and the owner closes the client. So no reply is ever sent with a gap
  * in it, and reply functions need no error paths. */
-#ifndef PROTOCOL_BUFFER_H
-#define PROTOCOL_BUFFER_H
+#ifndef CODEC_BUFFER_H
+#define CODEC_BUFFER_H
 
 #include "codec/bytes.h"
 #include "codec/memory.h"
@@ -43,7 +43,20 @@ static inline void buffer_commit(struct buffer *buffer, size_t size) {
 }
 
 void buffer_append(struct buffer *buffer, const void *at, size_t size);
-/* The same for those who know it only as their output (codec/json.h). */
+static inline void buffer_append_bytes(struct buffer *buffer, struct bytes text) {
+    buffer_append(buffer, text.at, text.size);
+}
+static inline void buffer_append_text(struct buffer *buffer, const char *text) {
+    buffer_append(buffer, text, strlen(text));
+}
+/* What is in it, borrowed until it changes. */
+static inline struct bytes buffer_bytes(const struct buffer *buffer) {
+    return (struct bytes){.at = buffer->at, .size = buffer->size};
+}
+/* In RESP: the head of an array, or of so many bytes ("*3\r\n", "$5\r\n"); a word of a request. */
+void buffer_append_head(struct buffer *buffer, char kind, uint64_t number);
+void buffer_append_word(struct buffer *buffer, struct bytes word);
+/* As buffer_append, for those who know it only as their output (codec/json.h). */
 void buffer_put(void *buffer, const char *at, size_t size);
 
 #endif

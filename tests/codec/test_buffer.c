@@ -1,7 +1,7 @@
 /* The output of one client: growth, its limit, and how it breaks. */
 #include "tests/support/test.h"
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "tests/support/random.h"
 
 TEST(bytes_come_out_as_they_went_in) {

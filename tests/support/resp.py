@@ -82,11 +82,16 @@ class Replies:
 
 
 class Client:
-    """A blocking connection, for what is asked beside the load."""
+    """A blocking connection. port: or the path of a unix socket."""
 
-    def __init__(self, port, timeout_s=20.0, host="127.0.0.1"):
-        self.socket = socket.create_connection((host, port), timeout_s)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, port, timeout_s=60.0, host="127.0.0.1"):
+        if isinstance(port, int):
+            self.socket = socket.create_connection((host, port), timeout_s)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout_s)
+            self.socket.connect(str(port))
         self.replies = Replies()
         self.waiting = []
 

@@ -1,0 +1,139 @@
+"""The faults that tests/simulation/planted puts into the server."""
+from collections import namedtuple
+
+# changes: (file, text that is there once, what stands there instead)
+Fault = namedtuple('Fault', 'name mode is_tiny what changes')
+
+QUORUM = 'server/replication/quorum.c'
+MASTER = 'server/replication/quorum_master.c'
+NODE = 'server/replication/quorum_node.c'
+ELECTION = 'server/replication/election.c'
+JOURNAL = 'server/durability/journal.c'
+PERSISTENCE = 'server/durability/persistence.c'
+
+FAULTS = [
+    # ---- what was mended once, put back ----
+    Fault('answers-of-an-ended-term', 'sync', False, 'answers that wait outlive the term',
+          [('server/replication/replication.h',
+            'return replication->sync.state == SYNC_OFF ? replication->copies : replication->epoch;',
+            'return replication->copies;')]),
+    Fault('no-start-mark', 'sync', False, "groups of older terms are safe before the term's own are (figure 8)",
+          [(ELECTION, 'return group >= mark_group ? group : 0;', 'return group;')]),
+    Fault('closed-master-serves', 'sync', False, 'a closed master serves who waits for a key',
+          [('server/dispatch/waiting.c',
+            '    struct bytes name;\n    if (!server_may_change(server)) {\n        return;\n    }\n    while ((session',
+            '    struct bytes name;\n    while ((session'),
+           ('server/replication/replication.c', '    wait_begin_epoch(&server->waits);\n', '')]),
+    Fault('save-in-a-long-group', 'sync', True, 'SAVE writes a base with a part of a group',
+          [(PERSISTENCE, 'return is_closed && !(is_saved && persistence->is_walk_held);', 'return true;'),
+           (PERSISTENCE, '    CHECK(!persistence->is_walk_held);\n', ''),
+           ('server/replication/replicator.c', '!is_saved || master_link_finish_group(&replicator->link)', 'true')]),
+    Fault('copy-of-the-same-number', 'async', False, "a full copy of the same number is not passed on to a replica's replicas",
+          [('server/replication/replicator.c', '    uint64_t copies = server->replication.copies;\n',
+            '    uint64_t copies = server->replication.copies;\n'
+            '    uint64_t group = persistence_last_group(server->persistence);\n'),
+           ('server/replication/replicator.c',
+            '    if (server->replication.copies != copies) {\n        feed_reset(replicator->feed, "a full',
+            '    if (server->replication.copies != copies &&\n'
+            '        persistence_last_group(server->persistence) != group) {\n'
+            '        feed_reset(replicator->feed, "a full')]),
+    Fault('pull-begins-anew', 'sync', False, 'a pull of more than 5 seconds begins anew',
+          [(QUORUM, 'if (replicator_pull_advances(replicator_of(quorum))) {', 'if (false) {')]),
+    Fault('hand-over-with-answers', 'planned', False, 'FAILOVER does not wait for answers',
+          [('server/replication/failover.c',
+            'bool is_held = has_waiting_answers && sync_holds_answers(&replication->sync);',
+            'bool is_held = false;\n    (void)has_waiting_answers;')]),
+
+    # ---- what is on disk ----
+    Fault('no-fsync', 'always', False, 'contents are not synced',
+          [('server/system/disk.c', 'return disk_is_done(disk->sync_contents, fd);', 'return fd >= 0;')]),
+    Fault('manifest-not-synced', 'always', False, 'the manifest is renamed before it is on disk',
+          [('server/durability/store.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
+            'disk_write_all(fd, text, size);')]),
+    Fault('old-journal-not-synced', 'always', False, 'a journal is begun before the old one is on disk',
+          [(JOURNAL, '    if (!disk_sync_contents(journal->file.fd)) {\n'
+            '        journal_fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");\n        return;\n    }\n', '')]),
+    Fault('directory-not-synced', 'always', False, 'the names of new files are not synced',
+          [('server/system/disk.c', 'return disk_sync(fd) || errno == EINVAL || errno == EBADF;', 'return fd >= 0;')]),
+    Fault('failed-sync-is-ignored', 'always', False, 'a sync that fails counts as done',
+          [(JOURNAL, '        if (!disk_sync_contents(file->fd)) {', '        if (!disk_sync_contents(file->fd) && false) {')]),
+    Fault('full-disk-is-taken-for-written', 'always', False, 'a write that found no room counts as written',
+          [(JOURNAL, '    } else if (result->status == JOURNAL_RESULT_FULL) {\n        journal_stall(journal);\n', '')]),
+    Fault('long-group-not-linked', 'always', True, 'a transaction is torn over two groups',
+          [(JOURNAL, 'if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {\n'
+            '        journal_complete_group(journal, 0, true);',
+            'if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {\n'
+            '        journal_complete_group(journal, 0, false);\n        journal->ended_size = journal->filling.size;')]),
+    Fault('effect-not-in-snapshot', 'always', False, 'what changes while a snapshot is taken is not in it',
+          [(PERSISTENCE, '        snapshot_add_effect(&persistence->snapshot, effect);\n', '')]),
+
+    # ---- votes and terms ----
+    Fault('vote-not-saved', 'sync', False, 'what was voted for is not written',
+          [(NODE, '!vote_save(quorum->directory, &quorum->saving)', 'false')]),
+    Fault('vote-not-synced', 'fsync', False, 'the file of votes is renamed before it is on disk',
+          [('server/replication/vote_file.c', 'disk_write_all(fd, text, size) && disk_sync(fd);',
+            'disk_write_all(fd, text, size);')]),
+    Fault('votes-go-back', 'sync', False, 'a node votes for an older term than it has voted for',
+          [(NODE, 'if (term_compare(term, &quorum->wanted.voted) > 0) {',
+            'if (term_compare(term, &quorum->wanted.voted) != 0) {'),
+           (ELECTION, 'return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&',
+            'return (!has_lost_durability || group == 0) &&')]),
+    Fault('too-few-votes', 'sync', False, 'a master opens with one vote too few',
+          [(ELECTION, 'return nodes - replicas;', 'return nodes - replicas - 1;')]),
+    Fault('opens-with-what-it-has', 'sync', False, 'a master opens without the longest history',
+          [(QUORUM, 'if (is_enough && !sync->has_lost_durability && best != NULL &&',
+            'if (false && is_enough && !sync->has_lost_durability && best != NULL &&'),
+           (ELECTION, 'if (term_position_compare(&voted[i], position) > 0) {', 'if (false) {')]),
+    Fault('lost-durability-not-seen', 'sync', False, 'after a power cut a node goes on as if it had all',
+          [(QUORUM, 'return strcmp(quorum->saved.boot, quorum->boot) != 0;', 'return false;')]),
+
+    Fault('a-vote-counts-twice', 'five', False, 'a node that comes again is another vote',
+          [(MASTER, 'if (quorum->peers[i].said.node == node) {', 'if (false && quorum->peers[i].said.node == node) {')]),
+
+    # ---- commit ----
+    Fault('one-ack-too-few', 'sync', False, 'a write is safe one acknowledgement early',
+          [(MASTER, 'election_safe_group(UINT64_MAX, acks, count, replicas, sync->mark_group)',
+            'election_safe_group(UINT64_MAX, acks, count, replicas - 1, sync->mark_group)')]),
+    Fault('acknowledged-before-synced', 'fsync', False, 'a replica acknowledges what is not on its disk',
+          [(NODE, 'return kept < group ? kept : group;', '(void)kept;\n    return group;')]),
+    Fault('acknowledges-older-terms', 'sync', False, 'who has voted for a term acknowledges to an older one',
+          [(NODE, '    if (!election_may_ack(&quorum->master_term, &quorum->wanted.voted,\n'
+            '                          sync_of(quorum)->has_lost_durability) ||\n'
+            '        !quorum_has_voted(quorum, &quorum->master_term)) {\n        return false;\n    }\n', '')]),
+    Fault('answers-before-commit', 'sync', False, 'answers leave when the own disk has the write',
+          [('server/dispatch/commit_wait.c',
+            'return sync_safe_group(&server->replication.sync, persistence_safe_group(server->persistence),\n'
+            '                           clock_read_ms(&server->clock));',
+            'return persistence_safe_group(server->persistence);')]),
+    Fault('lease-not-looked-at', 'sync', False, 'a master answers readers without a lease',
+          [('server/replication/sync.c',
+            'return sync->state == SYNC_OPEN && sync->has_lease && now_ms >= sync->lease_end_ms;',
+            '(void)now_ms;\n    return sync == NULL;')]),
+    Fault('lease-not-held', 'sync', False, 'replicas vote though a lease leans on them',
+          [(ELECTION, 'return answered_ms + lease_ms + lease_ms / DRIFT_DIVISOR + 1;',
+            '(void)lease_ms;\n    return answered_ms;')]),
+    Fault('lease-from-the-answer', 'sync', False, "a lease runs from the arrival of the probe's answer",
+          [(MASTER, 'replica->answered_ms = (int64_t)probe;', 'replica->answered_ms = now;')]),
+    Fault('restart-votes-at-once', 'sync', False, 'after a restart a replica votes though a lease may lean on it',
+          [(QUORUM, 'if (quorum->saved.lease_ms > 0) {', 'if (false) {')]),
+
+    # ---- the stream ----
+    Fault('wait-counts-one-less', 'wait', False, 'WAIT counts who lacks the last group',
+          [('server/replication/replication.c', 'replica->state == REPLICA_ONLINE && replica->ack_group >= group;',
+            'replica->state == REPLICA_ONLINE && replica->ack_group + 1 >= group;')]),
+    Fault('writes-during-hand-over', 'planned-async', False, 'FAILOVER does not wait for the target',
+          [('server/replication/failover.c',
+            '            replica->ack_group >= replication->group) {\n            return replica;',
+            '            replica->ack_group > 0) {\n            return replica;')]),
+    Fault('tail-is-kept', 'sync', False, "a replica's tail beyond its master's history stays",
+          [('server/replication/feed_sync.c', '&& group - 1 <= replication->second_until);', '&& true);')]),
+    Fault('backlog-one-group-back', 'sync', False, 'a replica that comes again is sent from one group before',
+          [('server/replication/backlog.c', 'for (uint64_t at = chunk->first_group; at < group; at++) {',
+            'for (uint64_t at = chunk->first_group; at + 1 < group; at++) {')]),
+    Fault('expires-on-a-replica', 'sync', False, "a replica's keys expire by themselves",
+          [('skiplist/keyspace/registry_expiry.c', 'registry->is_passive = is_passive;',
+            'registry->is_passive = false;')]),
+    Fault('ties-reordered', 'always', False, 'of equal scores the latest is first',
+          [('skiplist/skiplist.c', 'return skiplist_place_above(list, key, !list->is_latest);',
+            'return skiplist_place_above(list, key, list->is_latest);')]),
+]
