@@ -11,7 +11,7 @@
 #ifndef SERVER_RDB_WRITE_H
 #define SERVER_RDB_WRITE_H
 
-#include "protocol/buffer.h"
+#include "codec/buffer.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Takes the next bytes, which are borrowed. false: it cannot, and the rest is not written. */
