@@ -39,14 +39,20 @@ static int64_t ms_of(const char *text) {
     return time_us / 1000 - (time_us % 1000 < 0);
 }
 
+static void assert_schedule(struct period period, const char *time, const char *first,
+                            const char *end, const char *name) {
+    char text[PERIOD_NAME_TEXT_MAX];
+    int64_t time_ms = ms_of(time);
+    assert_true(period_start(&period, time_ms) == ms_of(first));
+    assert_true(period_start_after(&period, time_ms, 1) == ms_of(end));
+    assert_true(ms_of(end) - ms_of(first) <= period_longest_ms(&period));
+    struct bytes printed = {text, period_print_name(text, &period, time_ms)};
+    assert_true(bytes_equal(printed, bytes_from_text(name)));
+}
+
 static void assert_period(enum period_unit unit, int zone_minutes, const char *time,
                           const char *first, const char *end, const char *date) {
-    int64_t time_ms = ms_of(time);
-    char text[PERIOD_NAME_TEXT_MAX];
-    assert_true(start(unit, zone_minutes, time_ms) == ms_of(first));
-    assert_true(start_after(unit, zone_minutes, time_ms, 1) == ms_of(end));
-    struct bytes printed = {text, print_name(text, unit, zone_minutes, time_ms)};
-    assert_true(bytes_equal(printed, bytes_from_text(date)));
+    assert_schedule(period_of(unit, zone_minutes), time, first, end, date);
 }
 
 TEST(a_day_begins_at_midnight) {
@@ -250,17 +256,6 @@ TEST(units_have_names) {
 }
 
 /* ---- hours, years, several at a time, other beginnings ---- */
-
-static void assert_schedule(struct period period, const char *time, const char *first,
-                            const char *end, const char *name) {
-    char text[PERIOD_NAME_TEXT_MAX];
-    int64_t time_ms = ms_of(time);
-    assert_true(period_start(&period, time_ms) == ms_of(first));
-    assert_true(period_start_after(&period, time_ms, 1) == ms_of(end));
-    assert_true(ms_of(end) - ms_of(first) <= period_longest_ms(&period));
-    struct bytes printed = {text, period_print_name(text, &period, time_ms)};
-    assert_true(bytes_equal(printed, bytes_from_text(name)));
-}
 
 static int32_t day_of(const char *text) {
     int32_t day = 0;

@@ -1,18 +1,13 @@
 /* Any text as the rules of a user, a line each: refused, or a user that holds together, and whose
  * printed rules make the same user. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "codec/memory.h"
 #include "server/acl/acl_rules.h"
 #include "server/acl/acl_user.h"
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { WORDS_MAX = 1000 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint32_t split(struct bytes text, char separator, struct bytes *words) {
     uint32_t count = 0;

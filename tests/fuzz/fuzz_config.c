@@ -1,11 +1,8 @@
 /* Any bytes as leaderboard.conf: never a crash, and what was understood is understood again from
  * what the settings print. A refused text changes nothing. */
-#include <stdlib.h>
-
 #include "server/settings/setting.h"
 #include "server/system/tzdata.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static char *print_all(const struct settings *settings, size_t *size) {
     char *text = NULL;

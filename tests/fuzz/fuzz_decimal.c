@@ -1,9 +1,7 @@
 /* Any text as a number and as a limit. The first byte is the scale, the rest the text. What parses
  * prints, and what is printed parses to the same; a limit agrees with the number it is made of. */
-#include "codec/check.h"
 #include "codec/decimal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static bool is_equal(struct decimal a, struct decimal b) {
     return a.magnitude == b.magnitude && a.is_negative == b.is_negative;

@@ -1,31 +1,11 @@
 /* Any bytes as a chunk of effects: read to the end or to where they are damaged; what was read is
  * applied, or does not fit, and the boards hold together. What a chunk is read as is written down
  * and read again as the same. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "server/durability/effect_bytes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static struct effect_decoder decoder, decoder_again;
 static struct effect_encoder encoder;
-
-static const struct rules *no_rules(void *context, struct bytes key) {
-    (void)context;
-    (void)key;
-    CHECK(false); /* an effect says how its board behaves */
-    return NULL;
-}
-
-static void check_valid(const struct registry *registry) {
-    const char *reason = "";
-    if (!registry_validate(registry, &reason)) {
-        fprintf(stderr, "%s\n", reason);
-        abort();
-    }
-}
 
 static bool is_in(struct bytes text, const uint8_t *data, size_t size) {
     const uint8_t *at = (const uint8_t *)text.at;
@@ -91,13 +71,12 @@ static void apply(struct registry *registry, const struct effect *effect) {
     CHECK(status != EFFECT_OUT_OF_MEMORY);
     CHECK(applied == (status == EFFECT_OK));
     if (status == EFFECT_IMPOSSIBLE) {
-        check_valid(registry);
+        fuzz_check_valid(registry);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct registry *registry = registry_create(1, no_rules, NULL);
-    CHECK(registry != NULL);
+    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
     enum effect_record record;
     effect_decode_begin(&decoder, (struct bytes){.at = (const char *)data, .size = size});
     while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END && record != EFFECT_RECORD_BAD) {
@@ -113,11 +92,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     CHECK(record == EFFECT_RECORD_BAD || decoder.at == decoder.end);
-    check_valid(registry);
+    fuzz_check_valid(registry);
     /* What is due happens with any rules and expiries that were read. */
     (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
     (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
-    check_valid(registry);
+    fuzz_check_valid(registry);
     registry_destroy(registry);
     return 0;
 }

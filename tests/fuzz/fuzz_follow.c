@@ -1,16 +1,12 @@
 /* Any bytes as what a Redis sends a replica, cut anywhere: an error or not, the keys are valid, and what is refused as a
  * copy has changed nothing. The first byte picks: an empty copy in front, so that the rest is commands; the
  * second the size of pieces. */
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "codec/little.h"
 #include "server/migration/redis_stream.h"
 #include "server/rdb/rdb_crc.h"
 #include "server/system/log.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SIZE_MAX_TRIED = 65536, HEAD_SIZE = 9, COPY_SIZE = HEAD_SIZE + 1 + 8 };
 

@@ -1,13 +1,9 @@
 /* Any bytes as CSV or JSON lines to be imported: never a crash, an error names the line, and what was
  * taken is exported and taken again as it is. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "server/settings/setting.h"
 #include "server/system/tzdata.h"
 #include "server/tools/tools.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static struct settings settings;
 

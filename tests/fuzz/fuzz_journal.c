@@ -2,7 +2,6 @@
  * whole file at once. The first byte picks: bytes as they are, or groups and damage that they
  * describe; whether it is the last increment; and how small the reader's buffer is. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,8 +12,7 @@
 #include "codec/memory.h"
 #include "server/durability/file_format.h"
 #include "server/durability/journal_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 enum { FILE_MAX = 65536, FIRST = 100, ID = 0x1234567 };
 #define FILE_ID (UINT64_C(0x9e3779b97f4a7c15) ^ ID)

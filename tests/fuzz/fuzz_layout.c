@@ -1,12 +1,8 @@
 /* Any text as a layout: refused with one line, or a layout that holds together, prints and parses
  * back to itself, and keeps its keys. The keys come from the text too. */
-#include <stdio.h>
-
-#include "codec/check.h"
 #include "codec/layout.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/layout_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_message(const char *error) {
     size_t size = strnlen(error, LAYOUT_ERROR_MAX);

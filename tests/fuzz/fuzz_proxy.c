@@ -1,9 +1,7 @@
 /* Any bytes as the beginning of a balancer's connection: a header is found at the same place whatever
  * follows it, and every cut of it waits. */
-#include "codec/check.h"
 #include "protocol/proxy_header.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *at = (const char *)data;

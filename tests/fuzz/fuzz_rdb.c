@@ -1,12 +1,7 @@
 /* Any bytes as a dump file, or as the value of a DUMP payload: never a crash, and boards that hold
  * together. The first byte picks the size of the pieces; whole or in pieces, the result is the same. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "server/rdb/rdb_load.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 enum { NOW_S = 1767225600, VERSION = 10, HEAD = 10 };
 

@@ -1,5 +1,6 @@
 /* The requests' parser on any bytes: whole equals split at every byte equals byte by byte equals
  * the model. The first byte of the fuzzed input picks the limits. */
+#include "tests/fuzz/fuzz.h"
 #include "tests/protocol/naive_resp.h"
 
 enum {
@@ -29,7 +30,6 @@ static void check_cut(const struct resp_limits *limits, const char *input, size_
     stream_end(&stream);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (size == 0 || size > INPUT_MAX) {
         return 0;

@@ -1,13 +1,9 @@
 /* Any bytes as what RESTORE takes, with a right checksum: an error that changes nothing, or a key that
  * is valid, and whose own DUMP comes back as the same bytes. The first byte picks the version. */
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "codec/little.h"
 #include "server/rdb/rdb_crc.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/harness.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FOOTER = 10, SIZE_MAX_TRIED = 65536 };
 

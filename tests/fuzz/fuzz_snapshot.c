@@ -3,8 +3,6 @@
  * bytes as records of a whole file, which is loaded; or as blocks that are written and come back.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,8 +15,7 @@
 #include "server/durability/loading.h"
 #include "server/durability/snapshot_file.h"
 #include "skiplist/keyspace/registry_hash.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 enum { FILE_MAX = 65536, ROOM_MAX = SNAPSHOT_BLOCK_SIZE };
 
@@ -95,13 +92,6 @@ static void begin_writing(struct snapshot_writer *writer) {
 
 /* ---- loaded ---- */
 
-static const struct rules *no_rules(void *context, struct bytes key) {
-    (void)context;
-    (void)key;
-    CHECK(false); /* a file says how its boards behave */
-    return NULL;
-}
-
 static void ignore(void *context) {
     (void)context;
 }
@@ -177,10 +167,9 @@ static void load_records(const char *bytes, size_t size) {
     static struct loading loading;
     static struct store store;
     uv_loop_t loop;
-    const char *reason = "";
     memory_file = write_records(bytes, size);
-    struct registry *registry = registry_create(1, no_rules, NULL);
-    CHECK(registry != NULL && uv_loop_init(&loop) == 0);
+    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
+    CHECK(uv_loop_init(&loop) == 0);
     store = (struct store){.state = {.base_number = 1, .base_sequence = 1}, .path = "fuzz"};
     memset(&loading, 0, sizeof loading);
     loading.registry = registry;
@@ -197,10 +186,7 @@ static void load_records(const char *bytes, size_t size) {
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&loop) == 0);
     if (is_loaded) {
-        if (!registry_validate(registry, &reason)) {
-            fprintf(stderr, "%s\n", reason);
-            abort();
-        }
+        fuzz_check_valid(registry);
         (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
         (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
         for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {

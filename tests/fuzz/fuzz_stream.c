@@ -2,33 +2,13 @@
  * is read out of bounds. The same bytes as groups of effects, sealed as a master does: they are applied in
  * steps, while a listener hears of every change; what it hears is applied to a second registry, where all
  * of it must fit, and then both hold together and hold as much. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "codec/check.h"
 #include "server/replication/apply.h"
 #include "server/replication/wire.h"
 #include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/registry_walk.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static struct apply apply;
-
-static const struct rules *no_rules(void *context, struct bytes key) {
-    (void)context;
-    (void)key;
-    CHECK(false); /* an effect says how its board behaves */
-    return NULL;
-}
-
-static void check_valid(const struct registry *registry) {
-    const char *reason = "";
-    if (!registry_validate(registry, &reason)) {
-        fprintf(stderr, "%s\n", reason);
-        abort();
-    }
-}
 
 /* ---- bytes as they come ---- */
 
@@ -89,10 +69,9 @@ static bool apply_group(struct registry *registry, const struct wire_message *me
 
 /* Groups of so many bytes each. */
 static void apply_groups(const uint8_t *data, size_t size, size_t group_size) {
-    struct twin twin = {.registry = registry_create(2, no_rules, NULL)};
-    struct registry *registry = registry_create(1, no_rules, NULL);
+    struct twin twin = {.registry = fuzz_create_registry(fuzz_no_rules)};
+    struct registry *registry = fuzz_create_registry(fuzz_no_rules);
     struct effect_listener listener = {.receive = hear, .context = &twin};
-    CHECK(registry != NULL && twin.registry != NULL);
     registry_set_passive(registry, true);
     effect_listener_add(registry, &listener);
     registry_walk_begin(registry);
@@ -112,16 +91,16 @@ static void apply_groups(const uint8_t *data, size_t size, size_t group_size) {
         free(bytes);
     }
     registry_walk_end(registry);
-    check_valid(registry);
-    check_valid(twin.registry);
+    fuzz_check_valid(registry);
+    fuzz_check_valid(twin.registry);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         CHECK(registry_count(registry, i) == registry_count(twin.registry, i));
         CHECK(registry_member_count(registry, i) == registry_member_count(twin.registry, i));
     }
     effect_listener_remove(registry, &listener);
     registry_exchange(registry, twin.registry);
-    check_valid(registry);
-    check_valid(twin.registry);
+    fuzz_check_valid(registry);
+    fuzz_check_valid(twin.registry);
     registry_clear(twin.registry);
     while (registry_free_step(twin.registry, 10)) {}
     registry_destroy(twin.registry);

@@ -1,14 +1,11 @@
 /* Any bytes as what a browser sends: a target, a cookie, a Host, an Accept, an X-Forwarded-For and the body of a login. What is found
  * lies within the text; what was decoded is no longer than what was sent. */
-#include <stdlib.h>
-
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "server/http/http_header.h"
 #include "server/http/http_target.h"
 #include "server/web/web_parts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check_within(struct bytes part, const char *text, size_t size) {
     CHECK(part.at >= text);

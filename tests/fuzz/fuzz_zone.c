@@ -1,10 +1,8 @@
 /* Any bytes as a file of tzdata: refused with a reason, or a zone in which every period contains its
  * times. The times come from the bytes too. */
-#include "codec/check.h"
 #include "codec/period.h"
 #include "codec/zone.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check_time(const struct zone *zone, int64_t time_s) {
     int32_t offset_s = zone_offset_s(zone, time_s);

@@ -222,15 +222,6 @@ PAIR_TEST(a_member_may_be_given_as_it_lies_on_the_board) {
     }
 }
 
-PAIR_TEST(putting_the_same_key_again_goes_behind_its_equals) {
-    pair_put(pair, BYTES("ann"), 7);
-    pair_put(pair, BYTES("bob"), 7);
-    pair_put(pair, BYTES("kim"), 7);
-    pair_put(pair, BYTES("ann"), 7);
-    assert_true(bytes_equal(board_at(pair->board, 2).member, BYTES("ann")));
-    pair_compare(pair);
-}
-
 /* The rank behind the last one that a walk from rank visits. */
 static uint32_t end_of_walk(const struct board_pair *pair, uint32_t rank, bool is_forward) {
     return rank >= pair->twin.count ? rank : is_forward ? pair->twin.count : UINT32_MAX;

@@ -169,22 +169,6 @@ TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
     map_deinit(&map);
 }
 
-MAP_TEST(entries_with_one_hash_are_all_candidates) {
-    for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        assert_true(map_reserve(map, 1, MODEL_IDS));
-        map_put(map, 42, id);
-        model_add(model, id, 42);
-    }
-    assert_valid(map, model);
-    for (uint32_t id = 0; id < MODEL_IDS; id++) {
-        assert_true(map_finds(map, 42, id));
-    }
-    for (uint32_t id = 0; id < MODEL_IDS; id += 2) {
-        map_remove(map, model_take(model, id, 0), id);
-    }
-    assert_valid(map, model);
-}
-
 MAP_TEST(churn_leaves_no_overflow_behind) {
     for (int i = 0; i < 2000; i++) {
         random_put(map, model, random, false);

@@ -88,6 +88,8 @@ void loop_replicate(struct loop_server *looped) {
 }
 
 void loop_stop(struct loop_server *looped) {
+    const char *reason = "";
+    assert_true(auth_guard_validate(&looped->server->acl.guard, &reason));
     tick_shutdown(&looped->tick, true);
     assert_int_equal(uv_run(&looped->loop, UV_RUN_DEFAULT), 0);
     replicator_stop(looped->tick.replicator);
@@ -178,6 +180,13 @@ bool loop_turn_and_wait(struct loop_server *looped, struct loop_wait *wait) {
         usleep(REST_US);
     }
     return wait->turns < WAIT_TURNS_MIN || process_now_ms() < wait->began_ms + WAIT_MS;
+}
+
+void loop_wait_clients(struct loop_server *looped, uint32_t count) {
+    struct loop_wait wait = {0};
+    while (looped->server->sessions.count != count) {
+        assert_true(loop_turn_and_wait(looped, &wait));
+    }
 }
 
 void loop_second(struct loop_server *looped) {

@@ -63,6 +63,8 @@ struct loop_wait {
     int64_t began_ms;
 };
 bool loop_turn_and_wait(struct loop_server *looped, struct loop_wait *wait);
+/* Until so many clients are left. */
+void loop_wait_clients(struct loop_server *looped, uint32_t count);
 /* Let a second pass on the server's clock, with all that is done once a second. */
 void loop_second(struct loop_server *looped);
 

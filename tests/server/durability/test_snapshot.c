@@ -9,9 +9,9 @@
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
-#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/directory_test.h"
 #include "tests/support/failing_disk.h"
+#include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"
 
 static int set_up(void **state) {
@@ -113,6 +113,18 @@ static void end(struct fixture *fixture) {
     free(fixture);
 }
 
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, directory_tear_down)
+
+/* A test with a fixture whose boards get so many members at once. */
+#define SNAPSHOT_TEST(name, members_max)                                                           \
+    static void name##_of(struct fixture *fixture);                                                \
+    IN_FIXTURE(name) {                                                                             \
+        struct fixture *fixture = begin(__func__, (members_max));                                  \
+        name##_of(fixture);                                                                        \
+        end(fixture);                                                                              \
+    }                                                                                              \
+    static void name##_of(struct fixture *fixture)
+
 static void on_changed(void *context) {
     (void)context;
 }
@@ -194,12 +206,20 @@ static void workload_some(struct fixture *fixture, const struct weather *weather
     memory_fail_at(0);
 }
 
-/* One snapshot from its beginning to its end. */
-static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
+static void hear(struct fixture *fixture) {
     fixture->is_over = false;
-    assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
     fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
     effect_listener_add(fixture->workload.registry, &fixture->listener);
+}
+
+static void begin_snapshot(struct fixture *fixture) {
+    assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
+    hear(fixture);
+}
+
+/* One snapshot from its beginning to its end. */
+static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
+    begin_snapshot(fixture);
     while (!fixture->is_over) {
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             workload_some(fixture, weather);
@@ -237,8 +257,6 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     end(fixture);
     assert_int_equal(memory_live_count(), live_before);
 }
-
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, directory_tear_down)
 
 IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
@@ -280,11 +298,9 @@ static void begin_stream(struct fixture *fixture, struct streamed *streamed) {
     snprintf(streamed->path, sizeof streamed->path, "%s/streamed", directory);
     streamed->file = fopen(streamed->path, "w");
     assert_non_null(streamed->file);
-    fixture->is_over = false;
     assert_true(snapshot_begin_stream(&fixture->snapshot, ends[1], FILE_FORMAT,
                                       fixture->workload.now_ms * 1000));
-    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
-    effect_listener_add(fixture->workload.registry, &fixture->listener);
+    hear(fixture);
 }
 
 static void read_some(struct streamed *streamed, size_t size_max) {
@@ -357,8 +373,7 @@ IN_FIXTURE(a_stream_without_memory_is_given_up_or_whole) {
 }
 
 /* Its reader takes nothing: nobody waits for it, and it ends. */
-IN_FIXTURE(a_stream_that_is_not_read_is_given_up) {
-    struct fixture *fixture = begin(__func__, 1000);
+SNAPSHOT_TEST(a_stream_that_is_not_read_is_given_up, 1000) {
     struct streamed streamed;
     static char name[40000];
     bool is_new;
@@ -369,12 +384,10 @@ IN_FIXTURE(a_stream_that_is_not_read_is_given_up) {
     struct registry_key *key = registry_find_or_create(fixture->workload.registry, 0, BYTES("pa"),
                                                        fixture->workload.now_ms, &is_new);
     while (!fixture->snapshot.is_overrun) {
-        struct board_member member;
         snprintf(name, sizeof name, "%llu", (unsigned long long)fixture->received_count);
         name[strlen(name)] = 'x';
-        board_look_up(&key->board, (struct bytes){.at = name, .size = sizeof name}, NULL, &member);
-        assert_int_equal(registry_put_member(fixture->workload.registry, key, &member, 7),
-                         BOARD_OK);
+        assert_true(key_put(fixture->workload.registry, key,
+                            (struct bytes){.at = name, .size = sizeof name}, 7));
         assert_false(snapshot_is_full(&fixture->snapshot));
     }
     assert_true(fixture->snapshot.is_overrun);
@@ -386,11 +399,9 @@ IN_FIXTURE(a_stream_that_is_not_read_is_given_up) {
     assert_false(fixture->is_done);
     write_snapshot(fixture, &(struct weather){.steps_max = 5});
     assert_true(fixture->is_done);
-    end(fixture);
 }
 
-IN_FIXTURE(a_stream_whose_reader_goes_is_given_up) {
-    struct fixture *fixture = begin(__func__, 12);
+SNAPSHOT_TEST(a_stream_whose_reader_goes_is_given_up, 12) {
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < 20; i++) {
         struct streamed streamed;
@@ -407,7 +418,6 @@ IN_FIXTURE(a_stream_whose_reader_goes_is_given_up) {
             turn(fixture);
         }
     }
-    end(fixture);
 }
 
 /* ---- allocations that fail ---- */
@@ -425,8 +435,7 @@ static const bool are_buffers_tiny = true;
 static const bool are_buffers_tiny = false;
 #endif
 
-IN_FIXTURE(each_allocation_of_a_snapshot_may_fail) {
-    struct fixture *fixture = begin(__func__, 12);
+SNAPSHOT_TEST(each_allocation_of_a_snapshot_may_fail, 12) {
     fill(fixture);
     uint32_t given_up = 0;
     uint32_t not_begun = 0;
@@ -453,11 +462,9 @@ IN_FIXTURE(each_allocation_of_a_snapshot_may_fail) {
     }
     assert_true(not_begun > 0);
     assert_true(given_up > 0 || !are_buffers_tiny);
-    end(fixture);
 }
 
-IN_FIXTURE(each_allocation_of_loading_may_fail) {
-    struct fixture *fixture = begin(__func__, 12);
+SNAPSHOT_TEST(each_allocation_of_loading_may_fail, 12) {
     fill(fixture);
     write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
     uint64_t step = is_short_run() ? 7 : 1;
@@ -478,13 +485,11 @@ IN_FIXTURE(each_allocation_of_loading_may_fail) {
         assert_int_equal(memory_live_count(), live_before);
     }
     assert_true(refused > 0);
-    end(fixture);
 }
 
 /* ---- ending early ---- */
 
-IN_FIXTURE(a_snapshot_that_is_given_up_leaves_nothing) {
-    struct fixture *fixture = begin(__func__, 12);
+SNAPSHOT_TEST(a_snapshot_that_is_given_up_leaves_nothing, 12) {
     for (int i = 0; i < 20; i++) {
         fill(fixture);
         fixture->is_over = false;
@@ -505,7 +510,6 @@ IN_FIXTURE(a_snapshot_that_is_given_up_leaves_nothing) {
             break;
         }
     }
-    end(fixture);
 }
 
 /* In a directory without a manifest, so that creating it is included. */
@@ -545,25 +549,20 @@ IN_FIXTURE(each_file_call_of_a_snapshot_may_fail) {
 /* ---- writes while boards are walked ---- */
 
 static void put(struct fixture *fixture, struct registry_key *key, const char *name, size_t size) {
-    struct board_member member;
-    board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
-    assert_int_equal(registry_put_member(fixture->workload.registry, key, &member, 7), BOARD_OK);
+    assert_true(
+        key_put(fixture->workload.registry, key, (struct bytes){.at = name, .size = size}, 7));
 }
 
 static void put_numbered(struct fixture *fixture, struct registry_key *key, uint32_t begin,
                          uint32_t end) {
-    char name[32];
     for (uint32_t i = begin; i < end; i++) {
-        put(fixture, key, name, (size_t)snprintf(name, sizeof name, "member:%u", i));
+        const char *name = formatted("member:%u", i);
+        put(fixture, key, name, strlen(name));
     }
 }
 
 static struct registry_key *make_board(struct fixture *fixture, const char *name) {
-    bool is_new;
-    struct registry_key *key = registry_find_or_create(
-        fixture->workload.registry, 0, bytes_from_text(name), fixture->workload.now_ms, &is_new);
-    assert_non_null(key);
-    return key;
+    return key_create(fixture->workload.registry, 0, name, 0, fixture->workload.now_ms);
 }
 
 /* The clock of the workload is stopped meanwhile. */
@@ -580,17 +579,13 @@ static void finish(struct fixture *fixture) {
     check_base(fixture);
 }
 
-IN_FIXTURE(effects_beside_a_walk_take_bounded_memory) {
+SNAPSHOT_TEST(effects_beside_a_walk_take_bounded_memory, 12) {
     enum { NAME_SIZE = 60000, ROUNDS = 2500, MEMORY_MAX = 64 * 1024 * 1024 };
-    struct fixture *fixture = begin(__func__, 12);
     char *name = malloc(NAME_SIZE);
     assert_non_null(name);
     memset(name, 'x', NAME_SIZE);
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
-    fixture->is_over = false;
-    assert_true(snapshot_begin(&fixture->snapshot, 0));
-    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
-    effect_listener_add(fixture->workload.registry, &fixture->listener);
+    begin_snapshot(fixture);
     step_and_turn(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -602,19 +597,14 @@ IN_FIXTURE(effects_beside_a_walk_take_bounded_memory) {
     }
     finish(fixture);
     free(name);
-    end(fixture);
 }
 
-IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
+SNAPSHOT_TEST(a_board_that_is_cut_again_and_again_is_walked_to_its_end, 12) {
     /* Half of the board is walked between two cuts. */
     enum { MEMBERS = 12000, CUT = 5000 };
-    struct fixture *fixture = begin(__func__, 12);
     struct registry_key *key = make_board(fixture, "walked");
     put_numbered(fixture, key, 0, MEMBERS);
-    fixture->is_over = false;
-    assert_true(snapshot_begin(&fixture->snapshot, 0));
-    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
-    effect_listener_add(fixture->workload.registry, &fixture->listener);
+    begin_snapshot(fixture);
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
@@ -629,5 +619,4 @@ IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
     }
     assert_in_range(cuts, 1, 199);
     finish(fixture);
-    end(fixture);
 }

@@ -354,8 +354,8 @@ static void note_rows(void) {
 struct scene {
     const char *settings;
     void (*run)(struct durable_server *durable);
-    const char *
-        row; /* NULL, or until it is said the next allocation fails each time: which one is the journal's depends on the command */
+    /* NULL, or what is said when the allocation that fails is the journal's: each is tried. */
+    const char *row;
     bool ends_the_process; /* the host ends: durable_server.c does it as main does */
     bool has_no_directory; /* from the start on */
 };

@@ -7,30 +7,6 @@
 
 #define WRONG "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
-static struct loop_server *begin(const char *settings) {
-    struct loop_server *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    loop_begin(f, settings);
-    return f;
-}
-
-static void end(struct loop_server *f) {
-    const char *reason = "";
-    assert_true(auth_guard_validate(&f->server->acl.guard, &reason));
-    loop_end(f);
-    free(f);
-}
-
-/* A test between begin and end. */
-#define LOOP_TEST(name, settings)                                                                  \
-    static void name##_in(struct loop_server *f);                                                  \
-    TEST(name) {                                                                                   \
-        struct loop_server *f = begin(settings);                                                   \
-        name##_in(f);                                                                              \
-        end(f);                                                                                    \
-    }                                                                                              \
-    static void name##_in(struct loop_server *f)
-
 static void fail_times(struct loop_server *f, int client, int count) {
     for (int i = 0; i < count; i++) {
         loop_ask(f, client, "AUTH wrong\r\n", WRONG);
@@ -42,12 +18,8 @@ static void pass(struct loop_server *f, int64_t ms) {
     f->harness->wall_us += ms * 1000;
 }
 
-LOOP_TEST(the_first_wrong_passwords_are_answered_at_once, "requirepass right\n") {
-    int client = loop_connect(f);
-    fail_times(f, client, 5);
-}
-
-LOOP_TEST(further_ones_wait_and_others_do_not, "requirepass right\n") {
+/* The first ones are answered at once. */
+LOOP_SERVER_TEST(further_wrong_passwords_wait_and_others_do_not, "requirepass right\n") {
     int ann = loop_connect(f);
     loop_ask(f, ann, "AUTH right\r\n", "+OK\r\n");
     int guesser = loop_connect(f);
@@ -68,7 +40,7 @@ LOOP_TEST(further_ones_wait_and_others_do_not, "requirepass right\n") {
     loop_expect(f, guesser, WRONG);
 }
 
-LOOP_TEST(a_right_password_waits_as_long_and_ends_it, "requirepass right\n") {
+LOOP_SERVER_TEST(a_right_password_waits_as_long_and_ends_it, "requirepass right\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "AUTH right\r\nPING\r\n");
@@ -91,8 +63,8 @@ static bool guess_with_own_login(struct loop_server *f, int client, const char *
     return is_answered;
 }
 
-LOOP_TEST(ones_own_login_gives_no_further_guesses_at_anothers_password,
-          "user ann on >right\nuser eve on >mine\n") {
+LOOP_SERVER_TEST(ones_own_login_gives_no_further_guesses_at_anothers_password,
+                 "user ann on >right\nuser eve on >mine\n") {
     static const char *const guesses[] = {
         "AUTH ann wrong\r\n",
         "HELLO 3 AUTH ann wrong\r\n",
@@ -110,8 +82,8 @@ LOOP_TEST(ones_own_login_gives_no_further_guesses_at_anothers_password,
     assert_int_equal(answered, 5);
 }
 
-LOOP_TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones,
-          "user ann on >right\nuser bob on >right\nuser eve on >mine\n") {
+LOOP_SERVER_TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_ones,
+                 "user ann on >right\nuser bob on >right\nuser eve on >mine\n") {
     static const char *const logins[] = {"AUTH ann right\r\n", "HELLO 2 AUTH bob right\r\n"};
     int eve = loop_connect(f);
     for (int i = 0; i < 5; i++) {
@@ -133,7 +105,7 @@ LOOP_TEST(a_program_with_a_wrong_password_does_not_hold_back_those_with_right_on
     loop_expect_nothing(f, client);
 }
 
-LOOP_TEST(what_gives_no_password_does_not_wait, "requirepass right\n") {
+LOOP_SERVER_TEST(what_gives_no_password_does_not_wait, "requirepass right\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "HELLO 3\r\n");
@@ -142,7 +114,8 @@ LOOP_TEST(what_gives_no_password_does_not_wait, "requirepass right\n") {
 }
 
 /* Guesses side by side: of many, few are looked at while one delay lasts. */
-LOOP_TEST(many_connections_do_not_guess_much_faster, "requirepass right\nauth-delay 1000\n") {
+LOOP_SERVER_TEST(many_connections_do_not_guess_much_faster,
+                 "requirepass right\nauth-delay 1000\n") {
     enum { CLIENTS = 40 };
     int clients[CLIENTS];
     int first = loop_connect(f);
@@ -162,7 +135,7 @@ LOOP_TEST(many_connections_do_not_guess_much_faster, "requirepass right\nauth-de
     }
 }
 
-LOOP_TEST(who_leaves_while_waiting_leaves_nothing_behind, "requirepass right\n") {
+LOOP_SERVER_TEST(who_leaves_while_waiting_leaves_nothing_behind, "requirepass right\n") {
     int first = loop_connect(f);
     fail_times(f, first, 5);
     int clients[3];
@@ -186,7 +159,7 @@ LOOP_TEST(who_leaves_while_waiting_leaves_nothing_behind, "requirepass right\n")
     assert_null(f->tick.auth_first);
 }
 
-LOOP_TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at, NULL) {
+LOOP_SERVER_TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at, NULL) {
     int client = loop_connect(f);
     for (int i = 0; i < 5; i++) {
         loop_ask(f, client, "AUTH nobody x\r\n", WRONG);
@@ -201,7 +174,8 @@ LOOP_TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at, NULL) {
     assert_int_equal(f->server->acl.guard.failure_count, before);
 }
 
-LOOP_TEST(at_shutdown_nobody_waits, "requirepass right\nauth-delay 60000\nauth-delay-max 60000\n") {
+LOOP_SERVER_TEST(at_shutdown_nobody_waits,
+                 "requirepass right\nauth-delay 60000\nauth-delay-max 60000\n") {
     int client = loop_connect(f);
     fail_times(f, client, 5);
     loop_send(client, "AUTH right\r\n");
@@ -210,7 +184,7 @@ LOOP_TEST(at_shutdown_nobody_waits, "requirepass right\nauth-delay 60000\nauth-d
     loop_expect(f, client, "+OK\r\n");
 }
 
-LOOP_TEST(without_a_delay_nobody_waits, "requirepass right\nauth-delay 0\n") {
+LOOP_SERVER_TEST(without_a_delay_nobody_waits, "requirepass right\nauth-delay 0\n") {
     int client = loop_connect(f);
     fail_times(f, client, 50);
 }

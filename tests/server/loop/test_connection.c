@@ -16,41 +16,12 @@ enum {
     SOCKET_MAX = 4 * 1024 * 1024, /* more than the kernel holds of one socket */
 };
 
-static struct loop_server *begin(const char *settings) {
-    struct loop_server *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    loop_begin(f, settings);
-    return f;
-}
-
-static void end(struct loop_server *f) {
-    loop_end(f);
-    free(f);
-}
-
-/* A test between begin and end. */
-#define LOOP_TEST(name, settings)                                                                  \
-    static void name##_in(struct loop_server *f);                                                  \
-    TEST(name) {                                                                                   \
-        struct loop_server *f = begin(settings);                                                   \
-        name##_in(f);                                                                              \
-        end(f);                                                                                    \
-    }                                                                                              \
-    static void name##_in(struct loop_server *f)
-
 static void add_bytes(struct text *text, char byte, size_t size) {
     char *at = malloc(size);
     assert_non_null(at);
     memset(at, byte, size);
     text_add(text, at, size);
     free(at);
-}
-
-static void wait_for_clients(struct loop_server *f, uint32_t count) {
-    struct loop_wait wait = {0};
-    while (f->server->sessions.count != count) {
-        assert_true(loop_turn_and_wait(f, &wait));
-    }
 }
 
 /* A board whose ZRANGE is a reply of LONG_SIZE bytes and some. */
@@ -63,7 +34,7 @@ static void make_long_board(struct loop_server *f) {
     loop_send_all(f, client, request.at, request.size);
     loop_expect(f, client, ":1\r\n");
     loop_close(f, client);
-    wait_for_clients(f, 0);
+    loop_wait_clients(f, 0);
     text_free(&request);
 }
 
@@ -103,7 +74,7 @@ static void check_served(struct loop_server *f, int client) {
 
 /* ---- requests ---- */
 
-LOOP_TEST(a_request_may_come_in_single_bytes, NULL) {
+LOOP_SERVER_TEST(a_request_may_come_in_single_bytes, NULL) {
     static const char requests[] = "*3\r\n$4\r\nECHO\r\n$2\r\nab\r\n$1\r\nc\r\n"
                                    "*2\r\n$4\r\nECHO\r\n$5\r\na\r\nbc\r\nPING\r\n\r\nECHO x\r\n";
     int client = loop_connect(f);
@@ -116,7 +87,7 @@ LOOP_TEST(a_request_may_come_in_single_bytes, NULL) {
                 "$5\r\na\r\nbc\r\n+PONG\r\n$1\r\nx\r\n");
 }
 
-LOOP_TEST(a_request_larger_than_one_read_is_whole, NULL) {
+LOOP_SERVER_TEST(a_request_larger_than_one_read_is_whole, NULL) {
     struct random random = random_begin(__func__);
     int client = loop_connect(f);
     struct text request = {.at = NULL}, reply = {.at = NULL};
@@ -135,7 +106,7 @@ LOOP_TEST(a_request_larger_than_one_read_is_whole, NULL) {
     check_served(f, client);
 }
 
-LOOP_TEST(behind_a_protocol_error_nothing_runs, NULL) {
+LOOP_SERVER_TEST(behind_a_protocol_error_nothing_runs, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
     loop_ask(f, client, "ZADD b 1 m\r\n*1\r\n:4\r\nZADD b 2 n\r\n",
@@ -144,7 +115,7 @@ LOOP_TEST(behind_a_protocol_error_nothing_runs, NULL) {
     loop_ask(f, other, "ZCARD b\r\n", ":1\r\n");
 }
 
-LOOP_TEST(behind_quit_nothing_runs, NULL) {
+LOOP_SERVER_TEST(behind_quit_nothing_runs, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
     loop_ask(f, client, "PING\r\nQUIT\r\nZADD b 1 m\r\n", "+PONG\r\n+OK\r\n");
@@ -154,7 +125,7 @@ LOOP_TEST(behind_quit_nothing_runs, NULL) {
 
 /* ---- half-closed sockets ---- */
 
-LOOP_TEST(who_sends_no_more_gets_all_replies_and_the_end, NULL) {
+LOOP_SERVER_TEST(who_sends_no_more_gets_all_replies_and_the_end, NULL) {
     struct random random = random_begin(__func__);
     make_long_board(f);
     int client = loop_connect(f);
@@ -165,12 +136,12 @@ LOOP_TEST(who_sends_no_more_gets_all_replies_and_the_end, NULL) {
     assert_int_equal(shutdown(client, SHUT_WR), 0);
     expect_pieces(f, client, &replies, 65536, &random);
     loop_expect_end(f, client);
-    wait_for_clients(f, 0);
+    loop_wait_clients(f, 0);
     text_free(&requests);
     text_free(&replies);
 }
 
-LOOP_TEST(who_sends_nothing_and_no_more_is_closed, NULL) {
+LOOP_SERVER_TEST(who_sends_nothing_and_no_more_is_closed, NULL) {
     int client = loop_connect(f);
     assert_int_equal(shutdown(client, SHUT_WR), 0);
     loop_expect_end(f, client);
@@ -178,10 +149,10 @@ LOOP_TEST(who_sends_nothing_and_no_more_is_closed, NULL) {
     loop_send(other, "*1\r\n$4\r\nPI"); /* half a request and no more */
     assert_int_equal(shutdown(other, SHUT_WR), 0);
     loop_expect_end(f, other);
-    wait_for_clients(f, 0);
+    loop_wait_clients(f, 0);
 }
 
-LOOP_TEST(who_sends_no_more_while_paused_is_answered_after_the_pause, NULL) {
+LOOP_SERVER_TEST(who_sends_no_more_while_paused_is_answered_after_the_pause, NULL) {
     int client = loop_connect(f);
     int other = loop_connect(f);
     loop_ask(f, other, "CLIENT PAUSE 1000000 WRITE\r\n", "+OK\r\n");
@@ -196,7 +167,7 @@ LOOP_TEST(who_sends_no_more_while_paused_is_answered_after_the_pause, NULL) {
 
 /* ---- slow readers ---- */
 
-LOOP_TEST(a_slow_reader_gets_every_byte_in_order, NULL) {
+LOOP_SERVER_TEST(a_slow_reader_gets_every_byte_in_order, NULL) {
     struct random random = random_begin(__func__);
     make_long_board(f);
     int client = loop_connect(f);
@@ -214,7 +185,6 @@ static size_t unsent_size(struct session *session) {
     return connection_unsent_size(connection_of(session));
 }
 
-/* Its requests wait, unrun, while others are served; it loses nothing by that. */
 /* Above CONNECTION_OUTPUT_HIGH it is held, until less than CONNECTION_OUTPUT_LOW is unsent: more than
  * its socket takes from there. */
 enum { HELD = CONNECTION_OUTPUT_HIGH };
@@ -224,7 +194,8 @@ static bool is_unread(struct session *session, size_t size) {
                         : unsent_size(session) >= size;
 }
 
-LOOP_TEST(who_does_not_read_is_not_run_on, NULL) {
+/* Its requests wait, unrun, while others are served; it loses nothing by that. */
+LOOP_SERVER_TEST(who_does_not_read_is_not_run_on, NULL) {
     struct random random = random_begin(__func__);
     make_long_board(f);
     int client = loop_connect(f);
@@ -261,7 +232,8 @@ static void leave_unread(struct loop_server *f, int client, size_t size) {
     }
 }
 
-LOOP_TEST(output_over_the_hard_limit_closes, "client-output-buffer-limit normal 200000 0 0\n") {
+LOOP_SERVER_TEST(output_over_the_hard_limit_closes,
+                 "client-output-buffer-limit normal 200000 0 0\n") {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
@@ -275,12 +247,13 @@ LOOP_TEST(output_over_the_hard_limit_closes, "client-output-buffer-limit normal 
     check_served(f, other);
 }
 
-LOOP_TEST(one_reply_over_the_hard_limit_closes, "client-output-buffer-limit normal 20000 0 0\n") {
+LOOP_SERVER_TEST(one_reply_over_the_hard_limit_closes,
+                 "client-output-buffer-limit normal 20000 0 0\n") {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
     loop_send(client, "ZRANGE long 0 0\r\nZADD late 1 m\r\n");
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
     check_served(f, other);
@@ -288,7 +261,7 @@ LOOP_TEST(one_reply_over_the_hard_limit_closes, "client-output-buffer-limit norm
 
 #define SOFT_LIMIT "client-output-buffer-limit normal 0 100000 3\n"
 
-LOOP_TEST(output_over_the_soft_limit_for_its_time_closes, SOFT_LIMIT) {
+LOOP_SERVER_TEST(output_over_the_soft_limit_for_its_time_closes, SOFT_LIMIT) {
     make_long_board(f);
     int other = loop_connect(f);
     int client = loop_connect(f);
@@ -300,12 +273,12 @@ LOOP_TEST(output_over_the_soft_limit_for_its_time_closes, SOFT_LIMIT) {
     }
     loop_second(f);
     loop_second(f);
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     check_served(f, other);
 }
 
-LOOP_TEST(who_reads_within_the_soft_limits_time_stays, SOFT_LIMIT) {
+LOOP_SERVER_TEST(who_reads_within_the_soft_limits_time_stays, SOFT_LIMIT) {
     make_long_board(f);
     int client = loop_connect(f);
     for (int round = 0; round < 3; round++) {
@@ -328,7 +301,7 @@ LOOP_TEST(who_reads_within_the_soft_limits_time_stays, SOFT_LIMIT) {
 
 /* ---- clients that are gone ---- */
 
-LOOP_TEST(who_is_gone_while_replies_wait_is_forgotten, NULL) {
+LOOP_SERVER_TEST(who_is_gone_while_replies_wait_is_forgotten, NULL) {
     make_long_board(f);
     int other = loop_connect(f);
     for (int i = 0; i < 4; i++) {
@@ -339,12 +312,12 @@ LOOP_TEST(who_is_gone_while_replies_wait_is_forgotten, NULL) {
         } else {
             assert_int_equal(shutdown(client, SHUT_RDWR), 0);
         }
-        wait_for_clients(f, 1);
+        loop_wait_clients(f, 1);
     }
     check_served(f, other);
 }
 
-LOOP_TEST(who_is_gone_before_the_reply_is_forgotten, NULL) {
+LOOP_SERVER_TEST(who_is_gone_before_the_reply_is_forgotten, NULL) {
     int other = loop_connect(f);
     for (int i = 0; i < 30; i++) {
         int client = loop_connect(f);
@@ -353,12 +326,12 @@ LOOP_TEST(who_is_gone_before_the_reply_is_forgotten, NULL) {
             loop_turn(f);
         }
         loop_close(f, client); /* with replies unread, the server's next read is an error */
-        wait_for_clients(f, 1);
+        loop_wait_clients(f, 1);
     }
     check_served(f, other);
 }
 
-LOOP_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
+LOOP_SERVER_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
     static char piece[65536];
     make_long_board(f);
     int other = loop_connect(f);
@@ -368,7 +341,7 @@ LOOP_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
     loop_ask(f, other,
              formatted("CLIENT KILL ID %llu\r\n", (unsigned long long)f->server->sessions.last->id),
              ":1\r\n");
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     struct loop_wait wait = {0};
     ssize_t size;
     while ((size = read(client, piece, sizeof piece)) > 0 ||
@@ -377,7 +350,7 @@ LOOP_TEST(who_is_killed_while_replies_wait_gets_no_more, NULL) {
     loop_ask(f, other, "EXISTS late\r\n", ":0\r\n");
 }
 
-LOOP_TEST(the_end_closes_everybody_whatever_waits, NULL) {
+LOOP_SERVER_TEST(the_end_closes_everybody_whatever_waits, NULL) {
     make_long_board(f);
     leave_unread(f, loop_connect(f), HELD);
     int half = loop_connect(f);
@@ -392,7 +365,7 @@ LOOP_TEST(the_end_closes_everybody_whatever_waits, NULL) {
 
 /* ---- limits of input and of clients ---- */
 
-LOOP_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb\n") {
+LOOP_SERVER_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb\n") {
     int other = loop_connect(f);
     int client = loop_connect(f);
     struct text request = {.at = NULL};
@@ -408,7 +381,7 @@ LOOP_TEST(unfinished_input_over_its_limit_closes, "client-query-buffer-limit 1mb
     text_free(&request);
 }
 
-LOOP_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
+LOOP_SERVER_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
     int client = loop_connect(f);
     struct text request = {.at = NULL};
     text_format(&request, "*10\r\n");
@@ -430,7 +403,7 @@ LOOP_TEST(before_authentication_little_is_kept, "requirepass secret\n") {
     text_free(&request);
 }
 
-LOOP_TEST(the_client_over_maxclients_is_told_and_closed, "maxclients 2\n") {
+LOOP_SERVER_TEST(the_client_over_maxclients_is_told_and_closed, "maxclients 2\n") {
     int first = loop_connect(f);
     int second = loop_connect(f);
     int ends[2];
@@ -441,11 +414,11 @@ LOOP_TEST(the_client_over_maxclients_is_told_and_closed, "maxclients 2\n") {
     loop_expect_end(f, ends[1]);
     close(ends[1]);
     loop_close(f, second);
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     check_served(f, first);
 }
 
-LOOP_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
+LOOP_SERVER_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
     int idle = loop_connect(f);
     int busy = loop_connect(f);
     int monitor = loop_connect(f);
@@ -460,7 +433,7 @@ LOOP_TEST(who_is_idle_for_longer_than_timeout_is_closed, "timeout 5\n") {
     loop_expect_prefix(f, monitor, "+"); /* it saw the others */
 }
 
-LOOP_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
+LOOP_SERVER_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
     int other = loop_connect(f);
     struct text request = {.at = NULL};
     for (int i = 0; i < 300; i++) { /* more than the queue's first room */
@@ -476,7 +449,7 @@ LOOP_TEST(without_memory_a_client_is_answered_or_closed, NULL) {
         memory_fail_at(0);
         was_closed |= f->server->sessions.count == 1;
         loop_close(f, client);
-        wait_for_clients(f, 1);
+        loop_wait_clients(f, 1);
         check_served(f, other);
     }
     assert_true(was_closed);
@@ -565,7 +538,7 @@ static void end_talker(struct loop_server *f, struct talker *talker, struct rand
     text_free(&talker->replies);
 }
 
-LOOP_TEST(every_client_gets_its_replies_whatever_the_others_do, NULL) {
+LOOP_SERVER_TEST(every_client_gets_its_replies_whatever_the_others_do, NULL) {
     struct random random = random_begin(__func__);
     struct talker talkers[CHAOS_CLIENTS];
     int steps = is_short_run() ? CHAOS_STEPS_SHORT : CHAOS_STEPS;
@@ -587,5 +560,5 @@ LOOP_TEST(every_client_gets_its_replies_whatever_the_others_do, NULL) {
     for (int i = 0; i < CHAOS_CLIENTS; i++) {
         end_talker(f, &talkers[i], &random);
     }
-    wait_for_clients(f, 0);
+    loop_wait_clients(f, 0);
 }

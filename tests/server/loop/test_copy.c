@@ -25,13 +25,6 @@ static void add_members(struct loop_server *f, int client, const char *key) {
     }
 }
 
-static void begin(struct loop_server *f, int *ann, int *bob) {
-    loop_begin_kept(f, "appendonly yes\n");
-    *ann = loop_connect(f);
-    *bob = loop_connect(f);
-    add_members(f, *ann, "a");
-}
-
 static const struct registry_key *key_of(const struct loop_server *f, const char *name) {
     return registry_peek(f->server->registry, 0, bytes_from_text(name), f->server->clock.now_ms);
 }
@@ -54,166 +47,142 @@ static void assert_copied(const struct loop_server *f, const char *from, const c
     }
 }
 
-TEST(others_are_answered_while_a_board_is_copied_and_their_changes_are_in_the_copy) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
+static int ann, bob; /* the clients of a test */
+
+/* A server with a long board "a", and two clients. */
+#define COPY_TEST(name)                                                                            \
+    static void name##_in(struct loop_server *f);                                                  \
+    TEST(name) {                                                                                   \
+        struct loop_server copying;                                                                \
+        loop_begin_kept(&copying, "appendonly yes\n");                                             \
+        ann = loop_connect(&copying);                                                              \
+        bob = loop_connect(&copying);                                                              \
+        add_members(&copying, ann, "a");                                                           \
+        name##_in(&copying);                                                                       \
+        loop_end(&copying);                                                                        \
+    }                                                                                              \
+    static void name##_in(struct loop_server *f)
+
+COPY_TEST(others_are_answered_while_a_board_is_copied_and_their_changes_are_in_the_copy) {
     loop_send(ann, "COPY a b\r\nZCARD b\r\n");
-    wait_for_job(&f);
+    wait_for_job(f);
     int changes = 0;
-    while (f.server->jobs.count > 0) {
+    while (f->server->jobs.count > 0) {
         loop_send(bob, formatted("ZADD a %d member:%d\r\nZREM a member:%d\r\nEXISTS b\r\n",
                                  changes % 1000, 2 * changes, 2 * changes + 1));
-        loop_expect_prefix(&f, bob, ":0\r\n");
+        loop_expect_prefix(f, bob, ":0\r\n");
         changes++;
     }
     assert_true(changes > 3);
-    loop_expect_prefix(&f, ann, ":1\r\n");
+    loop_expect_prefix(f, ann, ":1\r\n");
     /* The last changes may have come behind the copy: those that it shows are a's, in order. */
     loop_send(bob, "COPY a c REPLACE\r\n");
-    loop_turn_some(&f);
-    loop_expect(&f, bob, ":1\r\n");
-    assert_copied(&f, "a", "c");
-    loop_end(&f);
+    loop_turn_some(f);
+    loop_expect(f, bob, ":1\r\n");
+    assert_copied(f, "a", "c");
 }
 
-TEST(a_copy_is_the_same_after_a_restart) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
-    loop_ask(&f, ann, "COPY a b\r\n", ":1\r\n");
-    assert_copied(&f, "a", "b");
-    loop_stop(&f);
-    loop_start_kept(&f, "appendonly yes\n");
-    assert_copied(&f, "a", "b");
-    loop_end(&f);
+COPY_TEST(a_copy_is_the_same_after_a_restart) {
+    loop_ask(f, ann, "COPY a b\r\n", ":1\r\n");
+    assert_copied(f, "a", "b");
+    loop_stop(f);
+    loop_start_kept(f, "appendonly yes\n");
+    assert_copied(f, "a", "b");
 }
 
-TEST(a_source_that_goes_while_it_is_copied_is_missing) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
+COPY_TEST(a_source_that_goes_while_it_is_copied_is_missing) {
     loop_send(ann, "COPY a b\r\n");
-    wait_for_job(&f);
-    loop_ask(&f, bob, "RENAME a z\r\n", "+OK\r\n");
-    loop_expect(&f, ann, ":0\r\n");
-    assert_null(key_of(&f, "b"));
+    wait_for_job(f);
+    loop_ask(f, bob, "RENAME a z\r\n", "+OK\r\n");
+    loop_expect(f, ann, ":0\r\n");
+    assert_null(key_of(f, "b"));
     loop_send(ann, "COPY z b\r\n");
-    wait_for_job(&f);
-    loop_ask(&f, bob, "FLUSHALL\r\n", "+OK\r\n");
-    loop_expect(&f, ann, ":0\r\n");
-    loop_end(&f);
+    wait_for_job(f);
+    loop_ask(f, bob, "FLUSHALL\r\n", "+OK\r\n");
+    loop_expect(f, ann, ":0\r\n");
 }
 
-TEST(a_source_that_is_always_replaced_is_copied_all_the_same) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
-    add_members(&f, ann, "z");
+COPY_TEST(a_source_that_is_always_replaced_is_copied_all_the_same) {
+    add_members(f, ann, "z");
     loop_send(ann, "COPY a b\r\n");
-    wait_for_job(&f);
-    for (int i = 0; i < 12 && f.server->jobs.count > 0; i++) {
+    wait_for_job(f);
+    for (int i = 0; i < 12 && f->server->jobs.count > 0; i++) {
         loop_send(bob,
                   i % 2 == 0 ? "RENAME a x\r\nRENAME z a\r\n" : "RENAME a z\r\nRENAME x a\r\n");
-        loop_expect(&f, bob, "+OK\r\n+OK\r\n");
-        loop_turn(&f);
+        loop_expect(f, bob, "+OK\r\n+OK\r\n");
+        loop_turn(f);
     }
-    loop_expect(&f, ann, ":1\r\n");
-    assert_int_equal(board_count(&key_of(&f, "b")->board), MEMBERS);
-    loop_end(&f);
+    loop_expect(f, ann, ":1\r\n");
+    assert_int_equal(board_count(&key_of(f, "b")->board), MEMBERS);
 }
 
-TEST(a_destination_that_comes_meanwhile_is_kept_without_replace) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
+COPY_TEST(a_destination_that_comes_meanwhile_is_kept_without_replace) {
     loop_send(ann, "COPY a b\r\n");
-    wait_for_job(&f);
-    loop_ask(&f, bob, "ZADD b 1 x\r\n", ":1\r\n");
-    loop_expect(&f, ann, ":0\r\n");
-    assert_int_equal(board_count(&key_of(&f, "b")->board), 1);
-    loop_ask(&f, ann, "COPY a b REPLACE\r\n", ":1\r\n");
-    assert_copied(&f, "a", "b");
-    loop_end(&f);
+    wait_for_job(f);
+    loop_ask(f, bob, "ZADD b 1 x\r\n", ":1\r\n");
+    loop_expect(f, ann, ":0\r\n");
+    assert_int_equal(board_count(&key_of(f, "b")->board), 1);
+    loop_ask(f, ann, "COPY a b REPLACE\r\n", ":1\r\n");
+    assert_copied(f, "a", "b");
 }
 
-TEST(in_a_transaction_a_copy_is_made_at_once) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
-    loop_ask(&f, ann, "MULTI\r\nCOPY a b\r\nZADD a 5 new\r\nZCARD b\r\nEXEC\r\n",
+COPY_TEST(in_a_transaction_a_copy_is_made_at_once) {
+    loop_ask(f, ann, "MULTI\r\nCOPY a b\r\nZADD a 5 new\r\nZCARD b\r\nEXEC\r\n",
              "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:20000\r\n");
-    loop_end(&f);
 }
 
-TEST(while_writes_are_paused_no_copy_is_finished) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
+COPY_TEST(while_writes_are_paused_no_copy_is_finished) {
     loop_send(ann, "COPY a b\r\n");
-    wait_for_job(&f);
-    loop_ask(&f, bob, "CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
-    loop_expect_nothing(&f, ann);
-    assert_null(key_of(&f, "b"));
-    loop_ask(&f, bob, "CLIENT UNPAUSE\r\n", "+OK\r\n");
-    loop_expect(&f, ann, ":1\r\n");
-    loop_end(&f);
+    wait_for_job(f);
+    loop_ask(f, bob, "CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
+    loop_expect_nothing(f, ann);
+    assert_null(key_of(f, "b"));
+    loop_ask(f, bob, "CLIENT UNPAUSE\r\n", "+OK\r\n");
+    loop_expect(f, ann, ":1\r\n");
 }
 
-TEST(a_copy_whose_client_is_gone_is_finished) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
+COPY_TEST(a_copy_whose_client_is_gone_is_finished) {
     loop_send(ann, "COPY a b\r\n");
-    wait_for_job(&f);
-    loop_ask(&f, bob, "CLIENT KILL ID 1\r\n", ":1\r\n");
+    wait_for_job(f);
+    loop_ask(f, bob, "CLIENT KILL ID 1\r\n", ":1\r\n");
     struct loop_wait wait = {0};
-    while (f.server->jobs.count > 0) {
-        assert_true(loop_turn_and_wait(&f, &wait));
+    while (f->server->jobs.count > 0) {
+        assert_true(loop_turn_and_wait(f, &wait));
     }
-    assert_copied(&f, "a", "b");
-    loop_end(&f);
+    assert_copied(f, "a", "b");
 }
 
-TEST(copies_that_begin_below_maxmemory_end_where_it_is_passed) {
+COPY_TEST(copies_that_begin_below_maxmemory_end_where_it_is_passed) {
     enum { COPIES = 12 };
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
-    const struct registry_key *key = key_of(&f, "a");
-    f.server->settings.maxmemory =
-        memory_used() + 2 * registry_memory_size(f.server->registry, key);
+    const struct registry_key *key = key_of(f, "a");
+    f->server->settings.maxmemory =
+        memory_used() + 2 * registry_memory_size(f->server->registry, key);
     for (int i = 0; i < COPIES; i++) {
-        int client = loop_connect(&f);
+        int client = loop_connect(f);
         loop_send(client, formatted("COPY a b%d\r\n", i));
     }
-    wait_for_job(&f);
-    while (f.server->jobs.count > 0) {
-        assert_true(memory_used() < f.server->settings.maxmemory + 1024 * 1024);
-        loop_turn(&f);
+    wait_for_job(f);
+    while (f->server->jobs.count > 0) {
+        assert_true(memory_used() < f->server->settings.maxmemory + 1024 * 1024);
+        loop_turn(f);
     }
-    loop_end(&f);
 }
 
-TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) {
-    struct loop_server f;
-    int ann, bob;
-    begin(&f, &ann, &bob);
-    f.server->settings.busy_command_limit_ms = 1;
-    for (int i = 0; f.server->jobs.count < JOBS_MAX; i++) {
-        uint32_t count = f.server->jobs.count;
-        int client = loop_connect(&f);
+COPY_TEST(a_copy_that_finds_no_room_for_a_job_is_bounded_as_other_long_commands_are) {
+    f->server->settings.busy_command_limit_ms = 1;
+    for (int i = 0; f->server->jobs.count < JOBS_MAX; i++) {
+        uint32_t count = f->server->jobs.count;
+        int client = loop_connect(f);
         loop_send(client, formatted("COPY a b%d\r\n", i));
-        while (f.server->jobs.count <= count) {
-            loop_turn(&f);
-            count = f.server->jobs.count < count ? f.server->jobs.count : count;
+        while (f->server->jobs.count <= count) {
+            loop_turn(f);
+            count = f->server->jobs.count < count ? f->server->jobs.count : count;
         }
-        loop_close(&f, client); /* the copy goes on */
+        loop_close(f, client); /* the copy goes on */
     }
     loop_send(bob, "COPY a c\r\n");
-    loop_expect_prefix(&f, bob, "-TOOLONG COPY");
-    while (f.server->jobs.count > 0) {
-        loop_turn(&f);
+    loop_expect_prefix(f, bob, "-TOOLONG COPY");
+    while (f->server->jobs.count > 0) {
+        loop_turn(f);
     }
-    loop_end(&f);
 }

@@ -10,13 +10,6 @@
 #include "tests/support/loop_server.h"
 #include "tests/support/wire.h"
 
-static void wait_for_clients(struct loop_server *f, uint32_t count) {
-    struct loop_wait wait = {0};
-    while (f->server->sessions.count != count) {
-        assert_true(loop_turn_and_wait(f, &wait));
-    }
-}
-
 #define SUBSCRIBED "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
 #define MESSAGE    "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"
 
@@ -52,14 +45,14 @@ LOOP_SERVER_TEST(a_subscriber_is_not_idle, "timeout 2\n") {
     for (int second = 0; second < 5; second++) {
         loop_second(f);
     }
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     loop_expect_end(f, bob);
     loop_send(ann, "UNSUBSCRIBE a\r\n");
     loop_expect_prefix(f, ann, "*3\r\n$11\r\nunsubscribe\r\n");
     for (int second = 0; second < 5; second++) {
         loop_second(f);
     }
-    wait_for_clients(f, 0);
+    loop_wait_clients(f, 0);
 }
 
 LOOP_SERVER_TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_class,
@@ -73,7 +66,7 @@ LOOP_SERVER_TEST(a_subscriber_that_does_not_read_is_closed_by_the_limits_of_its_
         loop_send_all(f, bob, request.at, request.size);
         loop_expect_prefix(f, bob, ":");
     }
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
     loop_ask(f, bob, "PUBLISH a x\r\n", ":0\r\n");
     text_free(&request);
@@ -85,7 +78,7 @@ LOOP_SERVER_TEST(a_subscriber_may_close_between_a_message_and_its_write, NULL) {
     loop_ask(f, ann, "SUBSCRIBE a\r\n", SUBSCRIBED);
     loop_close(f, ann);
     loop_send(bob, "PUBLISH a x\r\nCLIENT KILL TYPE pubsub\r\nPUBLISH a x\r\n");
-    wait_for_clients(f, 1);
+    loop_wait_clients(f, 1);
     loop_expect_prefix(f, bob, ":");
 }
 

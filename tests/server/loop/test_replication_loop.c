@@ -91,14 +91,11 @@ LOOP_SERVER_TEST(client_unblock_ends_a_wait, NULL) {
 }
 
 LOOP_SERVER_TEST(a_client_may_leave_while_it_waits_for_replicas, NULL) {
-    struct loop_wait wait = {0};
     int ann = loop_connect(f);
     loop_send(ann, "WAIT 1 0\r\n");
     loop_turn_some(f);
     loop_close(f, ann);
-    while (f->server->sessions.count > 0) {
-        assert_true(loop_turn_and_wait(f, &wait));
-    }
+    loop_wait_clients(f, 0);
     assert_int_equal(f->server->waits.replica_waiter_count, 0);
 }
 

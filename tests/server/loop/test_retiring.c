@@ -12,10 +12,8 @@
 #define RETIRES "shutdown-drain-timeout 3600\n"
 #define FAILED  "-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
 
-static struct loop_server looped;
-
-static void check_unready(const char *reason) {
-    const char *found = server_unready_reason(looped.server);
+static void check_unready(const struct loop_server *f, const char *reason) {
+    const char *found = server_unready_reason(f->server);
     if (reason == NULL) {
         assert_null(found);
     } else {
@@ -23,133 +21,119 @@ static void check_unready(const char *reason) {
     }
 }
 
-static void wait_for_end(void) {
+static void wait_for_end(struct loop_server *f) {
     struct loop_wait wait = {.turns = 0};
-    while (!looped.tick.is_stopping) {
-        assert_true(loop_turn_and_wait(&looped, &wait));
+    while (!f->tick.is_stopping) {
+        assert_true(loop_turn_and_wait(f, &wait));
     }
 }
 
-TEST(while_a_server_retires_only_the_ping_of_new_clients_fails) {
-    loop_begin(&looped, RETIRES);
-    int operator= loop_connect(&looped);
-    int ann = loop_connect(&looped);
-    check_unready(NULL);
+LOOP_SERVER_TEST(while_a_server_retires_only_the_ping_of_new_clients_fails, RETIRES) {
+    int operator= loop_connect(f);
+    int ann = loop_connect(f);
+    check_unready(f, NULL);
     loop_send(operator, "SHUTDOWN\r\n");
-    loop_turn_some(&looped);
-    check_unready("draining");
-    loop_ask(&looped, ann, "PING\r\nZADD b 1 ann\r\n", "+PONG\r\n:1\r\n");
-    int late = loop_connect(&looped);
-    loop_ask(&looped, late, "ZSCORE b ann\r\n", "$1\r\n1\r\n");
+    loop_turn_some(f);
+    check_unready(f, "draining");
+    loop_ask(f, ann, "PING\r\nZADD b 1 ann\r\n", "+PONG\r\n:1\r\n");
+    int late = loop_connect(f);
+    loop_ask(f, late, "ZSCORE b ann\r\n", "$1\r\n1\r\n");
     loop_send(late, "INFO server\r\n");
-    loop_turn_some(&looped);
+    loop_turn_some(f);
     char info[4096] = "";
     assert_true(recv(late, info, sizeof info - 1, 0) > 0);
     assert_non_null(strstr(info, "\r\nshutdown_in_milliseconds:3600000\r\n"));
-    loop_ask(&looped, late, "PING\r\n", "-LOADING the server is shutting down\r\n");
-    loop_expect_end(&looped, late);
-    loop_expect_nothing(&looped, operator);
-    assert_false(looped.tick.is_draining);
-    loop_end(&looped);
+    loop_ask(f, late, "PING\r\n", "-LOADING the server is shutting down\r\n");
+    loop_expect_end(f, late);
+    loop_expect_nothing(f, operator);
+    assert_false(f->tick.is_draining);
 }
 
-TEST(shutdown_is_called_off_and_who_asked_for_it_is_told) {
-    loop_begin(&looped, RETIRES);
-    int operator= loop_connect(&looped);
-    int ann = loop_connect(&looped);
-    loop_ask(&looped, ann, "SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
+LOOP_SERVER_TEST(shutdown_is_called_off_and_who_asked_for_it_is_told, RETIRES) {
+    int operator= loop_connect(f);
+    int ann = loop_connect(f);
+    loop_ask(f, ann, "SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
     for (int round = 0; round < 2; round++) {
         loop_send(operator, "SHUTDOWN NOSAVE\r\nZADD b 1 x\r\n");
-        loop_expect_nothing(&looped, operator);
-        loop_ask(&looped, ann, "EXISTS b\r\nSHUTDOWN ABORT\r\n",
+        loop_expect_nothing(f, operator);
+        loop_ask(f, ann, "EXISTS b\r\nSHUTDOWN ABORT\r\n",
                  round == 0 ? ":0\r\n+OK\r\n" : ":1\r\n+OK\r\n");
-        loop_expect(&looped, operator, round == 0 ? FAILED ":1\r\n" : FAILED ":0\r\n");
-        check_unready(NULL);
-        int late = loop_connect(&looped);
-        loop_ask(&looped, late, "PING\r\n", "+PONG\r\n");
-        loop_close(&looped, late);
-        loop_turn_some(&looped);
+        loop_expect(f, operator, round == 0 ? FAILED ":1\r\n" : FAILED ":0\r\n");
+        check_unready(f, NULL);
+        int late = loop_connect(f);
+        loop_ask(f, late, "PING\r\n", "+PONG\r\n");
+        loop_close(f, late);
+        loop_turn_some(f);
     }
-    loop_end(&looped);
 }
 
-TEST(a_server_that_nobody_uses_ends_at_once) {
-    loop_begin(&looped, RETIRES);
-    int operator= loop_connect(&looped);
-    int other = loop_connect(&looped);
-    int ann = loop_connect(&looped);
+LOOP_SERVER_TEST(a_server_that_nobody_uses_ends_at_once, RETIRES) {
+    int operator= loop_connect(f);
+    int other = loop_connect(f);
+    int ann = loop_connect(f);
     loop_send(operator, "SHUTDOWN\r\n");
     loop_send(other, "SHUTDOWN\r\n");
-    loop_turn_some(&looped);
-    loop_expect_nothing(&looped, operator);
-    loop_close(&looped, ann);
-    wait_for_end();
-    loop_expect_end(&looped, operator);
-    loop_expect_end(&looped, other);
-    loop_end(&looped);
+    loop_turn_some(f);
+    loop_expect_nothing(f, operator);
+    loop_close(f, ann);
+    wait_for_end(f);
+    loop_expect_end(f, operator);
+    loop_expect_end(f, other);
 }
 
-TEST(now_ends_the_wait) {
-    loop_begin(&looped, RETIRES);
-    int operator= loop_connect(&looped);
-    int ann = loop_connect(&looped);
+LOOP_SERVER_TEST(now_ends_the_wait, RETIRES) {
+    int operator= loop_connect(f);
+    int ann = loop_connect(f);
     loop_send(operator, "SHUTDOWN\r\n");
-    loop_expect_nothing(&looped, operator);
+    loop_expect_nothing(f, operator);
     loop_send(ann, "SHUTDOWN NOW\r\n");
-    wait_for_end();
-    loop_expect_end(&looped, operator);
-    loop_end(&looped);
+    wait_for_end(f);
+    loop_expect_end(f, operator);
 }
 
-TEST(without_a_drain_timeout_nothing_is_waited_for) {
-    loop_begin(&looped, NULL);
-    int operator= loop_connect(&looped);
-    int ann = loop_connect(&looped);
-    loop_turn_some(&looped);
+LOOP_SERVER_TEST(without_a_drain_timeout_nothing_is_waited_for, NULL) {
+    int operator= loop_connect(f);
+    int ann = loop_connect(f);
+    loop_turn_some(f);
     loop_send(operator, "SHUTDOWN\r\n");
-    loop_turn_some(&looped);
-    check_unready("draining");
-    assert_true(looped.tick.is_draining);
-    wait_for_end();
-    loop_expect_end(&looped, ann);
-    loop_end(&looped);
+    loop_turn_some(f);
+    check_unready(f, "draining");
+    assert_true(f->tick.is_draining);
+    wait_for_end(f);
+    loop_expect_end(f, ann);
 }
 
-TEST(a_wait_that_is_over_ends_the_server) {
-    loop_begin(&looped, "shutdown-drain-timeout 1\n");
-    int ann = loop_connect(&looped);
-    int operator= loop_connect(&looped);
+LOOP_SERVER_TEST(a_wait_that_is_over_ends_the_server, "shutdown-drain-timeout 1\n") {
+    int ann = loop_connect(f);
+    int operator= loop_connect(f);
     loop_send(operator, "SHUTDOWN\r\n");
-    loop_turn_some(&looped);
+    loop_turn_some(f);
     loop_send(ann, "ZADD b 1 ann\r\n");
-    wait_for_end();
-    loop_expect(&looped, ann, ":1\r\n");
-    loop_expect_end(&looped, ann);
-    loop_end(&looped);
+    wait_for_end(f);
+    loop_expect(f, ann, ":1\r\n");
+    loop_expect_end(f, ann);
 }
 
 /* What a client sends behind the last reply is read, not run, and no reset destroys the reply. */
-TEST(a_busy_client_gets_its_reply_and_the_end_and_closes_first) {
-    loop_begin(&looped, NULL);
-    int ann = loop_connect(&looped);
+LOOP_SERVER_TEST(a_busy_client_gets_its_reply_and_the_end_and_closes_first, NULL) {
+    int ann = loop_connect(f);
     loop_send(ann, "ZADD b 1 ann\r\n");
-    loop_turn_some(&looped);
-    tick_shutdown(&looped.tick, false);
+    loop_turn_some(f);
+    tick_shutdown(&f->tick, false);
     for (int i = 0; i < 3; i++) {
-        loop_turn(&looped);
+        loop_turn(f);
     }
-    assert_true(looped.tick.is_lingering);
-    loop_ask(&looped, ann, "ZADD b 1 bob\r\n", ":1\r\n");
-    loop_expect_end(&looped, ann);
-    assert_int_equal(looped.server->sessions.count + looped.tick.is_stopping, 1);
-    loop_close(&looped, ann);
-    wait_for_end();
-    assert_int_equal(registry_count(looped.server->registry, 0), 1);
-    loop_end(&looped);
+    assert_true(f->tick.is_lingering);
+    loop_ask(f, ann, "ZADD b 1 bob\r\n", ":1\r\n");
+    loop_expect_end(f, ann);
+    assert_int_equal(f->server->sessions.count + f->tick.is_stopping, 1);
+    loop_close(f, ann);
+    wait_for_end(f);
+    assert_int_equal(registry_count(f->server->registry, 0), 1);
 }
 
 /* The client's end of a connection that takes little before it is read from. */
-static int connect_narrow(void) {
+static int connect_narrow(struct loop_server *f) {
     union socket_address address = {
         .v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof address;
@@ -166,33 +150,32 @@ static int connect_narrow(void) {
         .peer = address,
         .local = address,
     };
-    assert_true(connection_open(&looped.tick, &accepted));
+    assert_true(connection_open(&f->tick, &accepted));
     close(listener);
     return client;
 }
 
 /* Most of the reply is still in the server's socket when the next request arrives: if that were closed by
  * then, TCP would drop it. */
-TEST(a_request_that_comes_too_late_does_not_destroy_the_reply_before_it) {
+LOOP_SERVER_TEST(a_request_that_comes_too_late_does_not_destroy_the_reply_before_it, NULL) {
     enum { REPLY_SIZE = 40000 };
     static char request[REPLY_SIZE + 64], reply[REPLY_SIZE + 64];
-    loop_begin(&looped, NULL);
-    int client = connect_narrow();
+    int client = connect_narrow(f);
     int head = snprintf(request, sizeof request, "*2\r\n$4\r\nECHO\r\n$%d\r\n", REPLY_SIZE);
     memset(request + head, 'x', REPLY_SIZE);
     memcpy(request + head + REPLY_SIZE, "\r\n", 2);
     size_t size = (size_t)head + REPLY_SIZE + 2;
-    loop_send_all(&looped, client, request, size);
-    loop_turn_some(&looped);
-    assert_int_equal(looped.server->stats.commands_processed, 1);
-    tick_shutdown(&looped.tick, false);
+    loop_send_all(f, client, request, size);
+    loop_turn_some(f);
+    assert_int_equal(f->server->stats.commands_processed, 1);
+    tick_shutdown(&f->tick, false);
     for (int i = 0; i < 3; i++) {
-        loop_turn(&looped);
+        loop_turn(f);
     }
-    assert_true(looped.tick.is_lingering && !looped.tick.is_stopping);
-    uv_timer_stop(&looped.tick.drain); /* time is the test's */
+    assert_true(f->tick.is_lingering && !f->tick.is_stopping);
+    uv_timer_stop(&f->tick.drain); /* time is the test's */
     loop_send(client, "PING\r\n");
-    loop_turn_some(&looped);
+    loop_turn_some(f);
     size_t received = 0;
     ssize_t count;
     while ((count = recv(client, reply + received, sizeof reply - received, 0)) > 0) {
@@ -201,6 +184,5 @@ TEST(a_request_that_comes_too_late_does_not_destroy_the_reply_before_it) {
     assert_int_equal(count, 0); /* no reset */
     assert_int_equal(received, strlen("$40000\r\n") + REPLY_SIZE + 2);
     close(client);
-    wait_for_end();
-    loop_end(&looped);
+    wait_for_end(f);
 }

@@ -151,13 +151,6 @@ static void expect(struct fixture *f, struct tls_peer *peer, const char *expecte
     expect_bytes(f, peer, expected, strlen(expected));
 }
 
-static void wait_for_clients(struct fixture *f, uint32_t count) {
-    struct loop_wait wait = {0};
-    while (f->looped.server->sessions.count != count) {
-        assert_true(loop_turn_and_wait(&f->looped, &wait));
-    }
-}
-
 /* The server says good-bye, and then closes. */
 static void expect_good_bye(struct fixture *f, struct tls_peer *peer) {
     struct loop_wait wait = {0};
@@ -169,7 +162,7 @@ static void expect_good_bye(struct fixture *f, struct tls_peer *peer) {
         turn(f, peer, &wait);
     }
     assert_int_equal(SSL_get_error(peer->ssl, result), SSL_ERROR_ZERO_RETURN);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
 }
 
 /* ---- who is served ---- */
@@ -213,7 +206,7 @@ LOOP_TEST(bytes_may_be_cut_anywhere, NULL) {
         }
         assert_memory_equal(got, "$3\r\nann\r\n$3\r\nbob\r\n", 18);
         leave(&peer);
-        wait_for_clients(f, 0);
+        loop_wait_clients(&f->looped, 0);
     }
 }
 
@@ -354,7 +347,7 @@ LOOP_TEST(a_shutdown_answers_what_was_asked_and_says_good_bye, NULL) {
     leave(&peer);
     loop_expect_end(&f->looped, shaking);
     close(shaking);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
 }
 
 /* ---- strangers ---- */
@@ -372,7 +365,7 @@ LOOP_TEST(a_handshake_that_never_ends_is_ended, NULL) {
     }
     assert_int_equal(f->looped.server->sessions.count, 2);
     loop_second(&f->looped);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
     leave(&peer);
     close(silent);
 }
@@ -403,7 +396,7 @@ LOOP_TEST(protected_mode_tells_its_reason_after_the_handshake, NULL) {
     say(&peer, "PING\r\n");
     expect(f, &peer, "-DENIED This server is in protected mode: no password is set");
     leave(&peer);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
     assert_int_equal(f->looped.server->stats.connections_rejected, 1);
 }
 
@@ -413,7 +406,7 @@ LOOP_TEST(a_client_without_tls_is_closed, NULL) {
     for (size_t i = 0; i < 3; i++) {
         int fd = open_socket(f);
         loop_send(fd, texts[i]);
-        wait_for_clients(f, 0);
+        loop_wait_clients(&f->looped, 0);
         close(fd);
     }
     assert_int_equal(f->looped.tick.tls_unlogged_count, 2);
@@ -446,7 +439,7 @@ LOOP_TEST(garbled_bytes_cost_a_stranger_its_connection_and_nothing_else, NULL) {
             assert_true(loop_turn_and_wait(&f->looped, &wait));
         }
         leave(&peer);
-        wait_for_clients(f, 0);
+        loop_wait_clients(&f->looped, 0);
     }
     struct tls_peer peer = connect_as(f, NULL, 0);
     say(&peer, "PING\r\n");
@@ -465,7 +458,7 @@ LOOP_TEST(random_bytes_are_no_handshake, NULL) {
         (void)!send(fd, bytes, 1 + random_below(&random, sizeof bytes), MSG_NOSIGNAL);
         loop_turn(&f->looped);
         close(fd);
-        wait_for_clients(f, 0);
+        loop_wait_clients(&f->looped, 0);
     }
 }
 
@@ -486,7 +479,7 @@ LOOP_TEST(a_few_new_keys_are_fine_and_a_storm_of_them_is_not, NULL) {
         expect(f, &peer, "+PONG\r\n");
     }
     update_keys(f, &peer, 100);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
     leave(&peer);
 }
 
@@ -502,7 +495,7 @@ LOOP_TEST(a_new_handshake_is_refused_and_a_storm_of_them_ends_the_connection, NU
         turn(f, &peer, &wait);
     }
     leave(&peer);
-    wait_for_clients(f, 0);
+    loop_wait_clients(&f->looped, 0);
 }
 
 /* ---- names ---- */
@@ -541,7 +534,7 @@ LOOP_TEST(a_certificate_of_another_authority_is_refused, "tls-auth-clients yes\n
             (void)SSL_do_handshake(peer.ssl);
             turn(f, &peer, &wait);
         }
-        wait_for_clients(f, 0);
+        loop_wait_clients(&f->looped, 0);
         leave(&peer);
     }
     tls_files_remove(&strangers);

@@ -156,6 +156,16 @@ static void end(struct moving *m) {
     harness_destroy(m->source);
 }
 
+#define MOVING_TEST(name)                                                                          \
+    static void name##_of(struct moving *m);                                                       \
+    TEST(name) {                                                                                   \
+        struct moving m;                                                                           \
+        begin(&m);                                                                                 \
+        name##_of(&m);                                                                             \
+        end(&m);                                                                                   \
+    }                                                                                              \
+    static void name##_of(struct moving *m)
+
 /* To the last bit: DUMP has layout, options, order and times. */
 static void expect_equal(struct moving *m) {
     assert_string_equal(m->stream.error, "");
@@ -190,7 +200,7 @@ static void expand(const char *form, struct random *random, char *line, size_t r
     line[size] = '\0';
 }
 
-TEST(every_change_makes_the_same_board_to_the_last_bit) {
+MOVING_TEST(every_change_makes_the_same_board_to_the_last_bit) {
     static const char *const changes[] = {
         "ZADD @ # ~ # ~ # ~",
         "ZADD @ 5 ~ 5 ~ 5 ~",
@@ -225,162 +235,139 @@ TEST(every_change_makes_the_same_board_to_the_last_bit) {
         "LB.UNBAN ~",
         "LB.FORGET ~",
     };
-    struct moving m;
     struct random random = random_begin(__func__);
-    begin(&m);
     for (int i = 0; i < 400; i++) {
-        harness_run_format(m.source, m.theirs, "ZADD k%d %d m%d", i % 2 * 2, i % 7, i);
+        harness_run_format(m->source, m->theirs, "ZADD k%d %d m%d", i % 2 * 2, i % 7, i);
     }
-    harness_run(m.source, m.theirs, "LB.CREATE k1 FIELD a 20 FIELD b 9 TIME 30 S CAP 90");
-    feed_copy(&m);
-    assert_int_equal(m.stream.load.module_board_count, 3);
-    expect_equal(&m);
+    harness_run(m->source, m->theirs, "LB.CREATE k1 FIELD a 20 FIELD b 9 TIME 30 S CAP 90");
+    feed_copy(m);
+    assert_int_equal(m->stream.load.module_board_count, 3);
+    expect_equal(m);
     for (int i = 0; i < 3000; i++) {
         char line[128];
-        expand(changes[random_below(&random, COUNT_OF(changes))], &random, line,
-               sizeof line);
-        m.source->wall_us += (int64_t)random_below(&random, 2000);
-        change(&m, line);
-        expect_equal(&m);
+        expand(changes[random_below(&random, COUNT_OF(changes))], &random, line, sizeof line);
+        m->source->wall_us += (int64_t)random_below(&random, 2000);
+        change(m, line);
+        expect_equal(m);
     }
-    end(&m);
 }
 
-TEST(changes_go_to_the_database_that_is_selected) {
-    struct moving m;
-    begin(&m);
-    feed_copy(&m);
-    feed(&m, BYTES("SELECT 3\r\n"));
-    change(&m, "ZADD k0 7 ann 8 bob");
-    change(&m, "RENAME k0 k1");
-    feed(&m, BYTES("COPY k1 k2 DB 0\r\nPEXPIREAT k1 4102444800000\r\n"));
-    harness_expect(m.ours, m.s, "ZRANGE k2 0 -1", "*2\r\n$3\r\nann\r\n$3\r\nbob\r\n");
-    harness_expect(m.ours, m.s, "SELECT 3", "+OK\r\n");
-    harness_expect(m.ours, m.s, "ZRANGE k1 0 -1", "*2\r\n$3\r\nann\r\n$3\r\nbob\r\n");
-    harness_expect(m.ours, m.s, "PEXPIRETIME k1", ":4102444800000\r\n");
-    harness_expect(m.ours, m.s, "EXISTS k0", ":0\r\n");
-    end(&m);
+MOVING_TEST(changes_go_to_the_database_that_is_selected) {
+    feed_copy(m);
+    feed(m, BYTES("SELECT 3\r\n"));
+    change(m, "ZADD k0 7 ann 8 bob");
+    change(m, "RENAME k0 k1");
+    feed(m, BYTES("COPY k1 k2 DB 0\r\nPEXPIREAT k1 4102444800000\r\n"));
+    harness_expect(m->ours, m->s, "ZRANGE k2 0 -1", "*2\r\n$3\r\nann\r\n$3\r\nbob\r\n");
+    harness_expect(m->ours, m->s, "SELECT 3", "+OK\r\n");
+    harness_expect(m->ours, m->s, "ZRANGE k1 0 -1", "*2\r\n$3\r\nann\r\n$3\r\nbob\r\n");
+    harness_expect(m->ours, m->s, "PEXPIRETIME k1", ":4102444800000\r\n");
+    harness_expect(m->ours, m->s, "EXISTS k0", ":0\r\n");
 }
 
 /* At the source a board replaces a set, which is not here. */
-TEST(what_is_not_here_may_be_replaced) {
-    struct moving m;
-    begin(&m);
-    feed_copy(&m);
-    feed(&m, BYTES("SADD k0 1\r\n"));
-    begin_blob(&m); /* what the module has on its stage for a set */
-    harness_run(m.source, m.theirs, "HSET k0 f v");
-    change(&m, "DEL k0");
-    change(&m, "ZADD k0 7 ann");
-    harness_expect(m.ours, m.s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
+MOVING_TEST(what_is_not_here_may_be_replaced) {
+    feed_copy(m);
+    feed(m, BYTES("SADD k0 1\r\n"));
+    begin_blob(m); /* what the module has on its stage for a set */
+    harness_run(m->source, m->theirs, "HSET k0 f v");
+    change(m, "DEL k0");
+    change(m, "ZADD k0 7 ann");
+    harness_expect(m->ours, m->s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
     /* And is no set any more. */
-    feed(&m, BYTES("ZUNIONSTORE copy 1 k0\r\n"));
-    assert_string_equal(m.stream.error, "");
-    end(&m);
+    feed(m, BYTES("ZUNIONSTORE copy 1 k0\r\n"));
+    assert_string_equal(m->stream.error, "");
 }
 
-TEST(server_time_is_at_least_that_of_the_source) {
-    struct moving m;
-    begin(&m);
-    feed_copy(&m);
-    m.source->wall_us += 30 * 1000000;
-    change(&m, "ZADD k0 7 ann");
-    int64_t time_us = harness_now_us(m.source);
-    harness_run(m.ours, m.s, "PING");
-    assert_true(m.ours->server.clock.now_us >= time_us - 1000);
-    assert_true(m.stream.apply.now_us >= time_us - 1000);
-    end(&m);
+MOVING_TEST(server_time_is_at_least_that_of_the_source) {
+    feed_copy(m);
+    m->source->wall_us += 30 * 1000000;
+    change(m, "ZADD k0 7 ann");
+    int64_t time_us = harness_now_us(m->source);
+    harness_run(m->ours, m->s, "PING");
+    assert_true(m->ours->server.clock.now_us >= time_us - 1000);
+    assert_true(m->stream.apply.now_us >= time_us - 1000);
 }
 
 /* ---- bans ---- */
 
 static void feed_whole_copy(struct moving *m) {
     struct buffer file;
+    buffer_init(&file, 0);
     write_file(&file, m->source->server.registry, harness_now_us(m->source));
     feed(m, (struct bytes){.at = file.at, .size = file.size});
     buffer_deinit(&file);
     effect_listener_add(m->source->server.registry, &m->listener);
 }
 
-TEST(a_copy_replaces_bans_and_orders) {
+MOVING_TEST(a_copy_replaces_bans_and_orders) {
     enum { MANY = 1000 }; /* they go in steps */
-    struct moving m;
-    begin(&m);
-    registry_set_passive(m.ours->server.registry, false);
+    registry_set_passive(m->ours->server.registry, false);
     for (int i = 0; i < MANY; i++) {
-        harness_run_format(m.ours, m.s, "LB.BAN ours%d", i);
+        harness_run_format(m->ours, m->s, "LB.BAN ours%d", i);
     }
-    harness_run(m.ours, m.s, "LB.BAN ann MATCH ours*");
-    put_order(m.ours->server.registry, "ours567890123456", "ann");
-    registry_set_passive(m.ours->server.registry, true);
+    harness_run(m->ours, m->s, "LB.BAN ann MATCH ours*");
+    put_order(m->ours->server.registry, "ours567890123456", "ann");
+    registry_set_passive(m->ours->server.registry, true);
     for (int i = 0; i < MANY; i++) {
-        harness_run_format(m.source, m.theirs, "LB.BAN user%d MATCH k%d", i, i % 3);
+        harness_run_format(m->source, m->theirs, "LB.BAN user%d MATCH k%d", i, i % 3);
     }
-    harness_run(m.source, m.theirs, "LB.BAN ann EX 100");
-    put_order(m.source->server.registry, "theirs7890123456", "bob");
-    feed_whole_copy(&m);
-    assert_int_equal(m.stream.state, REDIS_STREAM_FOLLOWS);
-    assert_int_equal(m.stream.load.ban_count, MANY + 1);
-    expect_equal(&m);
-    change(&m, "LB.UNBAN ann");
-    change(&m, "LB.BAN user7");
-    expect_equal(&m);
-    assert_int_equal(m.stream.apply.skipped_count, 0);
-    end(&m);
+    harness_run(m->source, m->theirs, "LB.BAN ann EX 100");
+    put_order(m->source->server.registry, "theirs7890123456", "bob");
+    feed_whole_copy(m);
+    assert_int_equal(m->stream.state, REDIS_STREAM_FOLLOWS);
+    assert_int_equal(m->stream.load.ban_count, MANY + 1);
+    expect_equal(m);
+    change(m, "LB.UNBAN ann");
+    change(m, "LB.BAN user7");
+    expect_equal(m);
+    assert_int_equal(m->stream.apply.skipped_count, 0);
 }
 
 /* The time of a ban is over here before the source says so. */
-TEST(what_is_gone_already_may_be_removed) {
-    struct moving m;
-    begin(&m);
-    feed_whole_copy(&m);
-    change(&m, "LB.BAN ann EX 100");
+MOVING_TEST(what_is_gone_already_may_be_removed) {
+    feed_whole_copy(m);
+    change(m, "LB.BAN ann EX 100");
     struct registry_key *key =
-        registry_find(m.ours->server.registry, RDB_STATE_BANS, BYTES("\0ann"), INT64_MIN);
+        registry_find(m->ours->server.registry, RDB_STATE_BANS, BYTES("\0ann"), INT64_MIN);
     assert_non_null(key);
-    registry_remove(m.ours->server.registry, key);
-    change(&m, "LB.UNBAN ann");
-    change(&m, "LB.BAN bob");
-    expect_equal(&m);
-    end(&m);
+    registry_remove(m->ours->server.registry, key);
+    change(m, "LB.UNBAN ann");
+    change(m, "LB.BAN bob");
+    expect_equal(m);
 }
 
 /* In any database of the source's stream: they are of none. */
-TEST(bans_come_whatever_database_is_selected) {
-    struct moving m;
-    begin(&m);
-    feed_whole_copy(&m);
-    feed(&m, BYTES("SELECT 99\r\n"));
-    change(&m, "LB.BAN ann");
-    feed(&m, BYTES("SELECT 0\r\n"));
-    expect_equal(&m);
-    end(&m);
+MOVING_TEST(bans_come_whatever_database_is_selected) {
+    feed_whole_copy(m);
+    feed(m, BYTES("SELECT 99\r\n"));
+    change(m, "LB.BAN ann");
+    feed(m, BYTES("SELECT 0\r\n"));
+    expect_equal(m);
 }
 
-TEST(damaged_bans_in_a_copy_change_nothing) {
+MOVING_TEST(damaged_bans_in_a_copy_change_nothing) {
     const struct effect one = {.kind = EFFECT_CREATE,
                                .key_kind = &key_kind_hash,
                                .database = RDB_STATE_BANS,
                                .name = BYTES("\0ann")};
-    struct moving m;
     struct buffer file;
-    begin(&m);
-    registry_set_passive(m.ours->server.registry, false);
-    harness_run(m.ours, m.s, "ZADD k0 7 ann");
-    harness_run(m.ours, m.s, "LB.BAN eve");
-    registry_set_passive(m.ours->server.registry, true);
+    registry_set_passive(m->ours->server.registry, false);
+    harness_run(m->ours, m->s, "ZADD k0 7 ann");
+    harness_run(m->ours, m->s, "LB.BAN eve");
+    registry_set_passive(m->ours->server.registry, true);
+    buffer_init(&file, 0);
     begin_state(&file, rdb_board_type_id());
     make_blob(&file, &one, 1);
     end_state(&file);
     make_end(&file);
-    feed(&m, (struct bytes){.at = file.at, .size = file.size});
+    feed(m, (struct bytes){.at = file.at, .size = file.size});
     buffer_deinit(&file);
-    assert_int_equal(m.stream.state, REDIS_STREAM_STOPPED);
-    assert_non_null(strstr(m.stream.error, "the bans before offset"));
-    harness_expect(m.ours, m.s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
-    assert_int_equal(registry_count(m.ours->server.registry, RDB_STATE_BANS), 1);
-    effect_listener_add(m.source->server.registry, &m.listener);
-    end(&m);
+    assert_int_equal(m->stream.state, REDIS_STREAM_STOPPED);
+    assert_non_null(strstr(m->stream.error, "the bans before offset"));
+    harness_expect(m->ours, m->s, "ZRANGE k0 0 -1", "*1\r\n$3\r\nann\r\n");
+    assert_int_equal(registry_count(m->ours->server.registry, RDB_STATE_BANS), 1);
+    effect_listener_add(m->source->server.registry, &m->listener);
 }
 
 static void expect_stopped(struct moving *m, const char *why) {
@@ -468,14 +455,11 @@ TEST(what_is_no_change_of_bans_stops_it) {
     }
 }
 
-TEST(a_request_of_other_words_stops_it) {
-    struct moving m;
-    begin(&m);
-    feed_copy(&m);
-    change(&m, "ZADD k0 7 ann");
-    feed(&m, BYTES("LB.APPLYSTATE one two\r\n"));
-    expect_stopped(&m, "LB.APPLYSTATE of 3 words is not understood");
-    end(&m);
+MOVING_TEST(a_request_of_other_words_stops_it) {
+    feed_copy(m);
+    change(m, "ZADD k0 7 ann");
+    feed(m, BYTES("LB.APPLYSTATE one two\r\n"));
+    expect_stopped(m, "LB.APPLYSTATE of 3 words is not understood");
 }
 
 /* Every bit of a blob: it stops, or the keys hold together; server time is not part of what is tried. */

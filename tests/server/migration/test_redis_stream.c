@@ -76,6 +76,16 @@ static void begin_empty(struct follower *follower) {
     buffer_deinit(&file);
 }
 
+#define FOLLOWER_TEST(name)                                                                        \
+    static void name##_of(struct follower *f);                                                     \
+    TEST(name) {                                                                                   \
+        struct follower f;                                                                         \
+        begin_empty(&f);                                                                           \
+        name##_of(&f);                                                                             \
+        end(&f);                                                                                   \
+    }                                                                                              \
+    static void name##_of(struct follower *f)
+
 static void expect(struct follower *follower, const char *line, const char *reply) {
     assert_string_equal(harness_run(follower->h, follower->s, line), reply);
 }
@@ -219,32 +229,26 @@ TEST(a_board_with_a_period_is_in_the_present_one) {
     buffer_deinit(&file);
 }
 
-TEST(equal_scores_go_by_name_and_stay_in_order_of_arrival) {
-    struct follower f;
-    begin_empty(&f);
+FOLLOWER_TEST(equal_scores_go_by_name_and_stay_in_order_of_arrival) {
     feed_text(
-        &f, "ZADD low 5 zoe 5 ann 5 kim 4 bob 6 eve\r\nZADD high 5 zoe 5 ann 5 kim 4 bob 6 eve\r\n"
-            "ZREMRANGEBYRANK low 1 1\r\nZPOPMAX high 2\r\n");
-    expect(&f, "ZRANGE low 0 -1", "*4\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\neve\r\n");
-    expect(&f, "ZREVRANGE high 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nkim\r\n$3\r\nbob\r\n");
-    feed_text(&f, "ZREMRANGEBYRANK high 1 -1\r\nZPOPMIN high\r\n");
-    expect(&f, "EXISTS high", ":0\r\n");
-    end(&f);
+        f, "ZADD low 5 zoe 5 ann 5 kim 4 bob 6 eve\r\nZADD high 5 zoe 5 ann 5 kim 4 bob 6 eve\r\n"
+           "ZREMRANGEBYRANK low 1 1\r\nZPOPMAX high 2\r\n");
+    expect(f, "ZRANGE low 0 -1", "*4\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\neve\r\n");
+    expect(f, "ZREVRANGE high 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nkim\r\n$3\r\nbob\r\n");
+    feed_text(f, "ZREMRANGEBYRANK high 1 -1\r\nZPOPMIN high\r\n");
+    expect(f, "EXISTS high", ":0\r\n");
 }
 
-TEST(scores_are_added_and_weighed_as_doubles) {
-    struct follower f;
-    begin_empty(&f);
-    feed_text(&f, "ZADD z1 0.5 ann 3 bob\r\nZADD z2 0.25 ann\r\nZINCRBY z1 0.25 ann\r\n"
-                  "ZADD z1 GT 0.7 ann\r\nZADD z1 XX LT INCR -0.5 ann\r\nZADD z1 NX 9 bob\r\n"
-                  "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
-                  "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
-                  "ZINTERSTORE z6 2 z1 z0\r\n");
-    expect(&f, "ZRANGE z3 0 -1 WITHSCORES",
+FOLLOWER_TEST(scores_are_added_and_weighed_as_doubles) {
+    feed_text(f, "ZADD z1 0.5 ann 3 bob\r\nZADD z2 0.25 ann\r\nZINCRBY z1 0.25 ann\r\n"
+                 "ZADD z1 GT 0.7 ann\r\nZADD z1 XX LT INCR -0.5 ann\r\nZADD z1 NX 9 bob\r\n"
+                 "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
+                 "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
+                 "ZINTERSTORE z6 2 z1 z0\r\n");
+    expect(f, "ZRANGE z3 0 -1 WITHSCORES",
            "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
-    expect(&f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
-    expect(&f, "EXISTS z5 z6", ":0\r\n");
-    end(&f);
+    expect(f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
+    expect(f, "EXISTS z5 z6", ":0\r\n");
 }
 
 TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
@@ -367,15 +371,12 @@ TEST(a_command_that_is_not_known_stops_at_a_key_that_is_here) {
     end(&f);
 }
 
-TEST(keys_that_expire_stay_until_the_source_says_so) {
-    struct follower f;
-    begin_empty(&f);
-    registry_set_passive(f.h->server.registry, true);
-    feed_text(&f, "ZADD k 1 ann\r\nPEXPIREAT k 1000\r\n");
-    expect(&f, "EXISTS k", ":0\r\n");
-    feed_text(&f, "ZADD k XX 2 ann\r\nPERSIST k\r\n");
-    expect(&f, "ZSCORE k ann", "$1\r\n2\r\n");
-    end(&f);
+FOLLOWER_TEST(keys_that_expire_stay_until_the_source_says_so) {
+    registry_set_passive(f->h->server.registry, true);
+    feed_text(f, "ZADD k 1 ann\r\nPEXPIREAT k 1000\r\n");
+    expect(f, "EXISTS k", ":0\r\n");
+    feed_text(f, "ZADD k XX 2 ann\r\nPERSIST k\r\n");
+    expect(f, "ZSCORE k ann", "$1\r\n2\r\n");
 }
 
 /* ---- equal scores, in Redis's order ---- */
@@ -453,15 +454,12 @@ static void run_cut(struct follower *f, struct random *random, const char *key) 
     check_list(f, key, list, count - (end - first));
 }
 
-TEST(equal_scores_are_cut_as_a_naive_list_cuts_them) {
-    struct follower f;
+FOLLOWER_TEST(equal_scores_are_cut_as_a_naive_list_cuts_them) {
     struct random random = random_begin(__func__);
-    begin_empty(&f);
     for (int round = 0; round < 600; round++) {
-        run_cut(&f, &random, round % 2 == 0 ? "z" : "low");
+        run_cut(f, &random, round % 2 == 0 ? "z" : "low");
     }
-    assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
-    end(&f);
+    assert_int_equal(f->stream.state, REDIS_STREAM_FOLLOWS);
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -482,16 +480,14 @@ static uint64_t feed_timed(struct follower *f, const char *line) {
 
 /* Names of one score are in the order of arrival here, and sorting them all to find a few would
  * hold up every client: it costs more than what is wanted. */
-TEST(a_cut_among_many_equal_scores_sorts_nothing) {
+FOLLOWER_TEST(a_cut_among_many_equal_scores_sorts_nothing) {
     enum { MEMBERS = 300000, NAME_SIZE = 17, ROUNDS = 5 };
-    struct follower f;
     struct random random = random_begin(__func__);
     struct buffer line;
     struct bytes *names = calloc(MEMBERS, sizeof *names);
     char *texts = malloc((size_t)MEMBERS * (NAME_SIZE + 1));
     uint64_t sort_ns = UINT64_MAX, lex_ns = UINT64_MAX, rank_ns = UINT64_MAX;
     assert_true(names != NULL && texts != NULL);
-    begin_empty(&f);
     buffer_init(&line, 0);
     for (uint32_t i = 0; i < MEMBERS; i++) {
         char *text = texts + (size_t)i * (NAME_SIZE + 1);
@@ -500,7 +496,7 @@ TEST(a_cut_among_many_equal_scores_sorts_nothing) {
         buffer_append(&line, text, NAME_SIZE);
         buffer_append(&line, "\r\n", 2);
     }
-    feed(&f, (struct bytes){.at = line.at, .size = line.size}, SIZE_MAX);
+    feed(f, (struct bytes){.at = line.at, .size = line.size}, SIZE_MAX);
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < MEMBERS; i++) {
             names[i] = (struct bytes){.at = texts + (size_t)i * (NAME_SIZE + 1), .size = NAME_SIZE};
@@ -509,9 +505,9 @@ TEST(a_cut_among_many_equal_scores_sorts_nothing) {
         qsort(names, MEMBERS, sizeof *names, compare_names);
         uint64_t took_ns = cpu_ns() - begin_ns;
         sort_ns = took_ns < sort_ns ? took_ns : sort_ns;
-        took_ns = feed_timed(&f, "ZREMRANGEBYLEX z [m8000 (m8001\r\n");
+        took_ns = feed_timed(f, "ZREMRANGEBYLEX z [m8000 (m8001\r\n");
         lex_ns = took_ns < lex_ns ? took_ns : lex_ns;
-        took_ns = feed_timed(&f, "ZREMRANGEBYRANK z 100000 100009\r\n");
+        took_ns = feed_timed(f, "ZREMRANGEBYRANK z 100000 100009\r\n");
         rank_ns = took_ns < rank_ns ? took_ns : rank_ns;
     }
     print_message("sorting %.1f ms, by names %.1f ms, by places %.1f ms\n", (double)sort_ns / 1e6,
@@ -521,7 +517,6 @@ TEST(a_cut_among_many_equal_scores_sorts_nothing) {
     buffer_deinit(&line);
     free(names);
     free(texts);
-    end(&f);
 }
 
 /* `count` members of one score; all_collide: of the names that an unseeded hash puts into one slot
@@ -550,45 +545,36 @@ static void fill_names(struct follower *f, const char *key, unsigned count, bool
     buffer_deinit(&line);
 }
 
-TEST(names_that_are_chosen_to_collide_make_a_union_no_slower) {
+FOLLOWER_TEST(names_that_are_chosen_to_collide_make_a_union_no_slower) {
     enum { MEMBERS = 6000, ROUNDS = 5 };
-    struct follower f;
     uint64_t chosen_ns = UINT64_MAX, other_ns = UINT64_MAX;
-    begin_empty(&f);
-    fill_names(&f, "z1", MEMBERS, true);
-    fill_names(&f, "z2", MEMBERS, false);
+    fill_names(f, "z1", MEMBERS, true);
+    fill_names(f, "z2", MEMBERS, false);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t took_ns = feed_timed(&f, "ZUNIONSTORE z3 1 z1\r\n");
+        uint64_t took_ns = feed_timed(f, "ZUNIONSTORE z3 1 z1\r\n");
         chosen_ns = took_ns < chosen_ns ? took_ns : chosen_ns;
-        took_ns = feed_timed(&f, "ZUNIONSTORE z3 1 z2\r\n");
+        took_ns = feed_timed(f, "ZUNIONSTORE z3 1 z2\r\n");
         other_ns = took_ns < other_ns ? took_ns : other_ns;
     }
-    expect(&f, "ZCARD z1", ":6000\r\n");
-    expect(&f, "ZCARD z3", ":6000\r\n");
+    expect(f, "ZCARD z1", ":6000\r\n");
+    expect(f, "ZCARD z3", ":6000\r\n");
     print_message("chosen %.1f ms, others %.1f ms\n", (double)chosen_ns / 1e6,
                   (double)other_ns / 1e6);
     assert_true(chosen_ns < 3 * other_ns);
-    end(&f);
 }
 
-TEST(a_cap_keeps_the_best) {
-    struct follower f;
-    begin_empty(&f);
-    feed_text(&f, "ZADD top 1 a 2 b 3 c\r\nZADD top 5 d\r\n");
-    expect(&f, "ZREVRANGE top 0 -1", "*2\r\n$1\r\nd\r\n$1\r\nc\r\n");
-    end(&f);
+FOLLOWER_TEST(a_cap_keeps_the_best) {
+    feed_text(f, "ZADD top 1 a 2 b 3 c\r\nZADD top 5 d\r\n");
+    expect(f, "ZREVRANGE top 0 -1", "*2\r\n$1\r\nd\r\n$1\r\nc\r\n");
 }
 
-TEST(a_transaction_waits_for_its_end_and_is_applied_as_a_whole) {
-    struct follower f;
-    begin_empty(&f);
-    feed_text(&f, "MULTI\r\nZADD k 1 ann\r\n");
-    expect(&f, "EXISTS k", ":0\r\n");
-    assert_int_equal(f.stream.offset, 1000);
-    feed_text(&f, "EXEC\r\n");
-    expect(&f, "ZCARD k", ":1\r\n");
-    assert_int_equal(f.stream.offset, 1000 + 7 + 14 + 6);
-    end(&f);
+FOLLOWER_TEST(a_transaction_waits_for_its_end_and_is_applied_as_a_whole) {
+    feed_text(f, "MULTI\r\nZADD k 1 ann\r\n");
+    expect(f, "EXISTS k", ":0\r\n");
+    assert_int_equal(f->stream.offset, 1000);
+    feed_text(f, "EXEC\r\n");
+    expect(f, "ZCARD k", ":1\r\n");
+    assert_int_equal(f->stream.offset, 1000 + 7 + 14 + 6);
 }
 
 TEST(names_of_sets_are_held_as_a_naive_list_holds_them) {

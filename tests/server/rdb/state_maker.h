@@ -57,13 +57,13 @@ static inline bool put_piece(void *context, const char *at, size_t size) {
 
 /* All keys of a registry as a dump file. */
 static inline void write_file(struct buffer *file, struct registry *registry, int64_t time_us) {
-    buffer_init(file, 0);
+    buffer_clear(file);
     assert_true(rdb_write(registry, time_us, put_piece, file));
 }
 
 /* A dump file up to the first blob; a blob; what is behind the last one. */
 static inline void begin_state(struct buffer *file, uint64_t type_id) {
-    buffer_init(file, 0);
+    buffer_clear(file);
     MAKE_RAW(file, "REDIS0010\xf7");
     make_length(file, type_id);
     make_number(file, 1);

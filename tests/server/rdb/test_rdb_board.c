@@ -1,26 +1,8 @@
 /* Boards of the module in dump files: equal to the last bit, and every damage. */
 #include "tests/server/rdb/board_maker.h"
-
-#include "server/rdb/rdb_load.h"
-#include "tests/support/harness.h"
+#include "tests/server/rdb/rdb_loading.h"
 
 #define TIME_US (HARNESS_START_US + 5000000)
-
-static struct bytes content(const struct buffer *file) {
-    return (struct bytes){.at = file->at, .size = file->size};
-}
-
-static enum rdb_load_status load_pieces(struct rdb_load *load, struct registry *registry,
-                                        struct bytes file, size_t piece) {
-    enum rdb_load_status status = RDB_LOAD_MORE;
-    rdb_load_init(load, registry, 7, HARNESS_START_US);
-    for (size_t at = 0; at < file.size && status == RDB_LOAD_MORE; at += piece) {
-        size_t left = file.size - at;
-        status = rdb_load_feed(
-            load, (struct bytes){.at = file.at + at, .size = left < piece ? left : piece});
-    }
-    return status;
-}
 
 static const struct registry_key *find(struct harness *h, const char *name) {
     const struct registry_key *key =
@@ -30,9 +12,7 @@ static const struct registry_key *find(struct harness *h, const char *name) {
 }
 
 /* Boards of every kind: ties, several fields, the latest first and frozen, empty, in a period. */
-static struct harness *make_boards(void) {
-    struct harness *h = harness_create("");
-    struct session *s = harness_connect(h);
+static void make_boards(struct harness *h, struct session *s) {
     harness_run(h, s, "ZADD ties 7 zoe 7 ann 7 kim 9 bob 7 eve");
     harness_run(h, s, "LB.CREATE two FIELD a 20 FIELD b 9 ASC TIME 24 M");
     harness_run(h, s, "LB.ADD two 3 4 ann 3 1 bob 5 0 kim");
@@ -45,15 +25,13 @@ static struct harness *make_boards(void) {
     for (int i = 0; i < 1500; i++) {
         harness_run_format(h, s, "ZADD long %d member:%d", i % 5, i);
     }
-    return h;
 }
 
 static const char *const names[] = {"ties", "two", "latest", "empty", "day", "long"};
 enum { NAMES = COUNT_OF(names), MEMBERS = 5 + 3 + 2 + 0 + 1 + 1500 };
 
 static void make_all(struct buffer *file, struct harness *h, uint32_t members_per_chunk) {
-    buffer_init(file, 0);
-    MAKE_RAW(file, "REDIS0010\xfe\x00");
+    begin_file(file);
     for (int i = 0; i < NAMES; i++) {
         make_board(file, names[i], find(h, names[i]), TIME_US, members_per_chunk);
     }
@@ -74,8 +52,8 @@ static void expect_loaded(const struct buffer *file, size_t piece, const struct 
     struct rdb_load load;
     struct buffer found;
     buffer_init(&found, 0);
-    assert_int_equal(load_pieces(&load, loaded->server.registry, content(file), piece),
-                     RDB_LOAD_DONE);
+    rdb_load_init(&load, loaded->server.registry, 7, HARNESS_START_US);
+    assert_int_equal(load_pieces(&load, loaded->server.registry, file, piece), RDB_LOAD_DONE);
     assert_string_equal(load.error, "");
     assert_int_equal(load.board_count, NAMES);
     assert_int_equal(load.module_board_count, NAMES);
@@ -89,103 +67,41 @@ static void expect_loaded(const struct buffer *file, size_t piece, const struct 
     harness_destroy(loaded);
 }
 
-TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size) {
+RDB_TEST(a_board_is_the_same_to_the_last_bit_in_pieces_of_any_size, "") {
     static const size_t pieces[] = {1, 7, 64, 1000000};
     static const uint32_t members_per_chunk[] = {1, 100, 512};
-    struct harness *h = make_boards();
     struct buffer dumps;
-    struct buffer file;
+    make_boards(h, s);
     buffer_init(&dumps, 0);
     dump_all(h, &dumps);
-    for (size_t i = 0; i < 3; i++) {
-        make_all(&file, h, members_per_chunk[i]);
-        for (size_t j = 0; j < 4; j++) {
-            expect_loaded(&file, pieces[j], &dumps);
+    for (size_t i = 0; i < COUNT_OF(members_per_chunk); i++) {
+        make_all(file, h, members_per_chunk[i]);
+        for (size_t j = 0; j < COUNT_OF(pieces); j++) {
+            expect_loaded(file, pieces[j], &dumps);
         }
-        buffer_deinit(&file);
     }
     buffer_deinit(&dumps);
-    harness_destroy(h);
 }
 
 /* Without a checksum, so that damage is seen by what is damaged. */
-HARNESS_TEST(no_changed_byte_makes_a_board_that_does_not_hold_together, "") {
-    struct buffer file;
-    struct rdb_load load;
+RDB_TEST(no_changed_byte_makes_a_board_that_does_not_hold_together, "") {
     harness_run(h, s, "LB.CREATE k FIELD a 20 FIELD b 9 ASC TIME 24 M CAP 9 PERIOD DAY");
     harness_run(h, s, "LB.ADD k 3 4 ann 3 4 bob 5 0 kim 1 1 eve");
-    buffer_init(&file, 0);
-    MAKE_RAW(&file, "REDIS0010\xfe\x00");
-    make_board(&file, "k", find(h, "k"), TIME_US, 2);
-    MAKE_RAW(&file, "\xff\0\0\0\0\0\0\0\0");
-    uint64_t refused_count = 0;
-    for (size_t at = 9; at < file.size; at++) {
-        for (int bit = 0; bit < 8; bit++) {
-            const char *reason = "";
-            uint64_t live = memory_live_count();
-            struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-            file.at[at] = (char)(file.at[at] ^ (1 << bit));
-            enum rdb_load_status status = load_pieces(&load, registry, content(&file), file.size);
-            assert_true((status == RDB_LOAD_FAILED) == (load.error[0] != '\0'));
-            refused_count += status != RDB_LOAD_DONE;
-            rdb_load_deinit(&load);
-            assert_true(registry_validate(registry, &reason));
-            registry_destroy(registry);
-            assert_int_equal(memory_live_count(), live);
-            file.at[at] = (char)(file.at[at] ^ (1 << bit));
-        }
-    }
-    assert_true(refused_count > file.size * 3);
-    buffer_deinit(&file);
+    begin_file(file);
+    make_board(file, "k", find(h, "k"), TIME_US, 2);
+    MAKE_RAW(file, "\xff\0\0\0\0\0\0\0\0");
+    assert_true(flip_each_bit(h, file, 9, NULL) > file->size * 3);
 }
 
-TEST(every_allocation_may_fail) {
-    struct harness *h = make_boards();
-    struct buffer file;
-    struct rdb_load load;
-    make_all(&file, h, 100);
-    uint64_t failed_count = 0;
-    bool is_done = false;
-    for (uint64_t nth = 1; !is_done; nth++) {
-        uint64_t live = memory_live_count();
-        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-        memory_fail_at(nth);
-        is_done = load_pieces(&load, registry, content(&file), 4096) == RDB_LOAD_DONE;
-        memory_fail_at(0);
-        if (!is_done) {
-            assert_string_equal(load.error, "out of memory");
-            failed_count++;
-        }
-        rdb_load_deinit(&load);
-        registry_destroy(registry);
-        assert_int_equal(memory_live_count(), live);
-    }
-    assert_true(failed_count > 10);
-    buffer_deinit(&file);
-    harness_destroy(h);
+RDB_TEST(every_allocation_may_fail, "") {
+    make_boards(h, s);
+    make_all(file, h, 100);
+    expect_any_allocation_may_fail(h, file, 4096, 10);
 }
 
 /* ---- what is refused ---- */
 
-static void begin_file(struct buffer *file) {
-    buffer_init(file, 0);
-    MAKE_RAW(file, "REDIS0010\xfe\x00");
-}
-
-static void expect_refused(struct harness *h, struct buffer *file, const char *told) {
-    struct rdb_load load;
-    struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-    make_end(file);
-    assert_int_equal(load_pieces(&load, registry, content(file), file->size), RDB_LOAD_FAILED);
-    if (strstr(load.error, told) == NULL) {
-        assert_string_equal(load.error, told);
-    }
-    rdb_load_deinit(&load);
-    registry_destroy(registry);
-    buffer_deinit(file);
-}
-
-TEST(a_head_of_no_board_is_refused) {
+RDB_TEST(a_head_of_no_board_is_refused, "") {
     static const struct {
         uint64_t version, format, time_us, count;
         const char *told;
@@ -196,24 +112,21 @@ TEST(a_head_of_no_board_is_refused) {
         {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, (uint64_t)1 << 63, 0, "damaged board"},
         {RDB_BOARD_TYPE_VERSION, FILE_FORMAT, TIME_US, (uint64_t)1 << 33, "damaged board"},
     };
-    struct harness *h = harness_create("");
-    struct buffer file;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        begin_file(&file);
-        make_key(&file, 7, "k");
-        make_length(&file, rdb_board_type_id() - RDB_BOARD_TYPE_VERSION + cases[i].version);
-        make_number(&file, cases[i].format);
-        make_number(&file, cases[i].time_us);
-        make_number(&file, cases[i].count);
-        expect_refused(h, &file, cases[i].told);
+        begin_file(file);
+        make_key(file, 7, "k");
+        make_length(file, rdb_board_type_id() - RDB_BOARD_TYPE_VERSION + cases[i].version);
+        make_number(file, cases[i].format);
+        make_number(file, cases[i].time_us);
+        make_number(file, cases[i].count);
+        expect_refused(h, file, cases[i].told);
     }
-    begin_file(&file); /* a text instead of a number */
-    make_key(&file, 7, "k");
-    make_length(&file, rdb_board_type_id());
-    make_length(&file, 5);
-    make_text(&file, "x");
-    expect_refused(h, &file, "damaged board");
-    harness_destroy(h);
+    begin_file(file); /* a text instead of a number */
+    make_key(file, 7, "k");
+    make_length(file, rdb_board_type_id());
+    make_length(file, 5);
+    make_text(file, "x");
+    expect_refused(h, file, "damaged board");
 }
 
 /* Two pieces of at most two entries behind so many OPENs, and the value's end. */
@@ -243,7 +156,7 @@ static void make_wrong_board(struct buffer *file, const struct wrong_board *wron
     make_byte(file, 0);
 }
 
-TEST(chunks_of_no_board_are_refused) {
+RDB_TEST(chunks_of_no_board_are_refused, "") {
     const struct board_entry ann = {.key = 9, .member = BYTES("ann")};
     const struct board_entry bob = {.key = 7, .member = BYTES("bob")};
     const struct board_entry too_wide = {.key = (uint64_t)1 << 20, .member = BYTES("ann")};
@@ -257,40 +170,30 @@ TEST(chunks_of_no_board_are_refused) {
         {2, 1, {{bob}, {ann}}, "damaged board"}, /* across two chunks */
         {1, 1, {{too_wide}}, "damaged board"},   {2, 1, {{ann, ann}}, "there twice"},
     };
-    struct harness *h = harness_create("");
-    struct session *s = harness_connect(h);
-    struct buffer file;
     harness_run(h, s, "LB.CREATE k FIELD a 20");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        make_wrong_board(&file, &cases[i], find(h, "k"));
-        expect_refused(h, &file, cases[i].told);
+        make_wrong_board(file, &cases[i], find(h, "k"));
+        expect_refused(h, file, cases[i].told);
     }
-    begin_file(&file);
-    make_board_head(&file, "k", FILE_FORMAT, TIME_US, 1);
-    make_open(&file, find(h, "k"));
-    make_chunk(&file, &(struct buffer){.at = NULL});
-    expect_refused(h, &file, "damaged board");
-    harness_destroy(h);
+    begin_file(file);
+    make_board_head(file, "k", FILE_FORMAT, TIME_US, 1);
+    make_open(file, find(h, "k"));
+    make_chunk(file, &(struct buffer){.at = NULL});
+    expect_refused(h, file, "damaged board");
 }
 
-TEST(values_of_other_modules_are_passed_over) {
-    struct harness *h = harness_create("");
-    struct rdb_load load;
-    struct buffer file;
-    begin_file(&file);
-    make_key(&file, 7, "other");
-    make_length(&file, rdb_board_type_id() ^ (1 << 10));
-    make_number(&file, 5);
-    make_length(&file, 5);
-    make_text(&file, "text");
-    make_byte(&file, 0);
-    make_end(&file);
-    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 1), RDB_LOAD_DONE);
-    assert_int_equal(load.skipped[7].count, 1);
-    assert_int_equal(load.board_count, 0);
-    rdb_load_deinit(&load);
-    buffer_deinit(&file);
-    harness_destroy(h);
+RDB_TEST(values_of_other_modules_are_passed_over, "") {
+    begin_file(file);
+    make_key(file, 7, "other");
+    make_length(file, rdb_board_type_id() ^ (1 << 10));
+    make_number(file, 5);
+    make_length(file, 5);
+    make_text(file, "text");
+    make_byte(file, 0);
+    make_end(file);
+    assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
+    assert_int_equal(load->skipped[7].count, 1);
+    assert_int_equal(load->board_count, 0);
 }
 
 /* What a Redis computes from the name in its documentation of modules: 64 letters, six bits each. */

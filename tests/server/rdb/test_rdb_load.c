@@ -1,32 +1,12 @@
 /* Dump files into boards and hashes: every encoding, and every damage. */
-#include "tests/server/rdb/rdb_maker.h"
-
-#include "server/rdb/rdb_load.h"
 #include "server/rdb/rdb_lzf.h"
-#include "tests/support/harness.h"
+#include "tests/server/rdb/rdb_loading.h"
 
 #define SETTINGS                                                                                   \
     "layout wide FIELD score 48 SIGNED TIME 16 D\nboard z* wide\n"                                 \
     "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"                                \
     "layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\nboard money* money CAP 2\n"                 \
     "board few* default LIMIT 1\n"
-
-/* Load bytes in pieces of this size. */
-static enum rdb_load_status load_pieces(struct rdb_load *load, struct registry *registry,
-                                        struct bytes file, size_t piece) {
-    enum rdb_load_status status = RDB_LOAD_MORE;
-    rdb_load_init(load, registry, 7, HARNESS_START_US);
-    for (size_t at = 0; at < file.size && status == RDB_LOAD_MORE; at += piece) {
-        size_t left = file.size - at;
-        status = rdb_load_feed(
-            load, (struct bytes){.at = file.at + at, .size = left < piece ? left : piece});
-    }
-    return status;
-}
-
-static struct bytes content(const struct buffer *file) {
-    return (struct bytes){.at = file->at, .size = file->size};
-}
 
 static void expect_made(struct harness *h) {
     struct session *s = harness_connect(h);
@@ -62,28 +42,26 @@ static void expect_made(struct harness *h) {
 }
 
 /* The expiries of types 22 to 25, and of Valkey: in the past, now, and later by a millisecond. */
-SERVER_TEST(fields_that_have_expired_are_left_out) {
+RDB_TEST(fields_that_have_expired_are_left_out, NULL) {
     const uint64_t now_ms = HARNESS_START_US / 1000;
     for (unsigned type = 22; type <= 26; type++) {
-        struct buffer file;
         struct buffer pack;
-        struct rdb_load load;
-        buffer_init(&file, 0);
+        buffer_clear(file);
         buffer_init(&pack, 0);
         bool is_valkey = type == 26;
-        MAKE_RAW(&file, "REDIS0013\xfe\x00");
+        MAKE_RAW(file, "REDIS0013\xfe\x00");
         if (is_valkey) {
-            memcpy(file.at, "VALKEY080", 9);
+            memcpy(file->at, "VALKEY080", 9);
         }
-        make_key(&file, is_valkey ? 22 : type, "h");
+        make_key(file, is_valkey ? 22 : type, "h");
         uint64_t base = now_ms - 1; /* of type 24, where 1 is the base */
         if (type == 24 || type == 25) {
-            make_u64(&file, base);
+            make_u64(file, base);
         }
         bool is_packed = type == 23 || type == 25;
         listpack_begin(&pack);
         if (!is_packed) {
-            make_length(&file, 4);
+            make_length(file, 4);
         }
         for (uint64_t i = 0; i < 4; i++) {
             const char name[2] = {(char)('a' + i), '\0'};
@@ -97,26 +75,24 @@ SERVER_TEST(fields_that_have_expired_are_left_out) {
                 continue;
             }
             if (!is_valkey) {
-                make_length(&file, type == 24 && at_ms > 0 ? i + 1 : at_ms);
+                make_length(file, type == 24 && at_ms > 0 ? i + 1 : at_ms);
             }
-            make_text(&file, name);
-            make_text(&file, "x");
+            make_text(file, name);
+            make_text(file, "x");
             if (is_valkey) {
-                make_u64(&file, at_ms > 0 ? at_ms : UINT64_MAX);
+                make_u64(file, at_ms > 0 ? at_ms : UINT64_MAX);
             }
         }
         if (is_packed) {
-            listpack_end(&pack, 12, &file);
+            listpack_end(&pack, 12, file);
         }
-        make_end(&file);
+        make_end(file);
         (void)registry_flush(h->server.registry, REGISTRY_DATABASES);
-        assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 1), RDB_LOAD_DONE);
-        assert_int_equal(load.reader.field_expiry_count, 3);
-        assert_int_equal(load.expired_field_count, 2);
-        assert_int_equal(load.field_count, 2);
+        assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
+        assert_int_equal(load->reader.field_expiry_count, 3);
+        assert_int_equal(load->expired_field_count, 2);
+        assert_int_equal(load->field_count, 2);
         harness_expect(h, s, "HMGET h a b c d", "*4\r\n$-1\r\n$-1\r\n$1\r\nx\r\n$1\r\nx\r\n");
-        rdb_load_deinit(&load);
-        buffer_deinit(&file);
         buffer_deinit(&pack);
     }
 }
@@ -129,8 +105,8 @@ TEST(every_encoding_is_read_in_pieces_of_any_size) {
     make_file(&file);
     for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         struct harness *h = harness_create(SETTINGS);
-        enum rdb_load_status status =
-            load_pieces(&load, h->server.registry, content(&file), pieces[i]);
+        rdb_load_init(&load, h->server.registry, 7, HARNESS_START_US);
+        enum rdb_load_status status = load_pieces(&load, h->server.registry, &file, pieces[i]);
         assert_string_equal(load.error, "");
         assert_int_equal(status, RDB_LOAD_DONE);
         assert_int_equal(load.board_count, MADE_ZSETS);
@@ -152,103 +128,32 @@ TEST(every_encoding_is_read_in_pieces_of_any_size) {
     buffer_deinit(&file);
 }
 
-TEST(a_file_that_is_cut_anywhere_is_never_whole) {
-    struct buffer file;
-    struct rdb_load load;
-    struct harness *h = harness_create(SETTINGS);
-    buffer_init(&file, 0);
-    make_file(&file);
-    for (size_t size = 0; size < file.size; size++) {
-        uint64_t live = memory_live_count();
-        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-        assert_int_equal(
-            load_pieces(&load, registry, (struct bytes){.at = file.at, .size = size}, size + 1),
-            RDB_LOAD_MORE);
-        rdb_load_deinit(&load);
-        registry_destroy(registry);
-        assert_int_equal(memory_live_count(), live);
+RDB_TEST(a_file_that_is_cut_anywhere_is_never_whole, SETTINGS) {
+    make_file(file);
+    for (size_t size = 0; size < file->size; size++) {
+        const struct buffer cut = {.at = file->at, .size = size};
+        assert_int_equal(load_apart(h, &cut, size + 1, 0).status, RDB_LOAD_MORE);
     }
-    buffer_deinit(&file);
-    harness_destroy(h);
 }
 
-TEST(every_changed_byte_is_found) {
-    struct buffer file;
-    struct rdb_load load;
-    struct harness *h = harness_create(SETTINGS);
-    buffer_init(&file, 0);
-    make_file(&file);
-    for (size_t at = 0; at < file.size; at++) {
-        for (int bit = 0; bit < 8; bit++) {
-            uint64_t live = memory_live_count();
-            struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-            file.at[at] = (char)(file.at[at] ^ (1 << bit));
-            enum rdb_load_status status = load_pieces(&load, registry, content(&file), file.size);
-            /* A version below 5 has no checksum: then the eight bytes are too many. */
-            assert_true(status != RDB_LOAD_DONE || rdb_reader_left(&load.reader) > 0);
-            assert_true(status != RDB_LOAD_FAILED || load.error[0] != '\0');
-            rdb_load_deinit(&load);
-            registry_destroy(registry);
-            assert_int_equal(memory_live_count(), live);
-            file.at[at] = (char)(file.at[at] ^ (1 << bit));
-        }
-    }
-    buffer_deinit(&file);
-    harness_destroy(h);
+/* A version below 5 has no checksum: then the eight bytes are too many. */
+static bool has_more(const struct trial *trial) {
+    return trial->left > 0;
 }
 
-TEST(every_allocation_may_fail) {
-    struct buffer file;
-    struct rdb_load load;
-    struct harness *h = harness_create(SETTINGS);
-    buffer_init(&file, 0);
-    make_file(&file);
-    uint64_t failed_count = 0;
-    for (uint64_t nth = 1;; nth++) {
-        uint64_t live = memory_live_count();
-        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
-        memory_fail_at(nth);
-        enum rdb_load_status status = load_pieces(&load, registry, content(&file), 100);
-        memory_fail_at(0);
-        bool is_done = status == RDB_LOAD_DONE;
-        if (!is_done) {
-            assert_string_equal(load.error, "out of memory");
-            failed_count++;
-        }
-        rdb_load_deinit(&load);
-        registry_destroy(registry);
-        assert_int_equal(memory_live_count(), live);
-        if (is_done) {
-            break;
-        }
-    }
-    assert_true(failed_count > 20);
-    buffer_deinit(&file);
-    harness_destroy(h);
+RDB_TEST(every_changed_byte_is_found, SETTINGS) {
+    make_file(file);
+    assert_true(flip_each_bit(h, file, 0, has_more) > file->size);
+}
+
+RDB_TEST(every_allocation_may_fail, SETTINGS) {
+    make_file(file);
+    expect_any_allocation_may_fail(h, file, 100, 20);
 }
 
 /* ---- what is refused ---- */
 
-static void begin_file(struct buffer *file) {
-    buffer_init(file, 0);
-    MAKE_RAW(file, "REDIS0010\xfe\x00");
-}
-
-static void expect_refused(struct buffer *file, const char *told) {
-    struct rdb_load load;
-    struct harness *h = harness_create(SETTINGS);
-    make_end(file);
-    assert_int_equal(load_pieces(&load, h->server.registry, content(file), file->size),
-                     RDB_LOAD_FAILED);
-    if (strstr(load.error, told) == NULL) {
-        assert_string_equal(load.error, told);
-    }
-    rdb_load_deinit(&load);
-    harness_destroy(h);
-    buffer_deinit(file);
-}
-
-TEST(heads_that_are_not_known_are_refused) {
+RDB_TEST(heads_that_are_not_known_are_refused, SETTINGS) {
     static const char *const heads[][2] = {
         {"REDIS0016", "unknown version 16"}, {"REDIS0000", "unknown version 0"},
         {"REDIS0080", "unknown version 80"}, {"VALKEY012", "unknown version 12"},
@@ -256,59 +161,50 @@ TEST(heads_that_are_not_known_are_refused) {
         {"LBSNAP033", "no RDB file"},        {"VALUE0009", "no RDB file"},
     };
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
-        struct buffer file;
-        buffer_init(&file, 0);
-        make_raw(&file, heads[i][0], 9);
-        expect_refused(&file, heads[i][1]);
+        buffer_clear(file);
+        make_raw(file, heads[i][0], 9);
+        expect_refused(h, file, heads[i][1]);
     }
 }
 
-TEST(types_and_opcodes_that_cannot_be_passed_over_are_refused) {
+RDB_TEST(types_and_opcodes_that_cannot_be_passed_over_are_refused, SETTINGS) {
     static const unsigned codes[] = {6, 8, 28, 31, 32, 100, 242, 246};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
-        struct buffer file;
-        begin_file(&file);
-        make_key(&file, codes[i], "k");
-        expect_refused(&file, codes[i] < RDB_TYPES ? "unknown type" : "unknown opcode");
+        begin_file(file);
+        make_key(file, codes[i], "k");
+        expect_refused(h, file, codes[i] < RDB_TYPES ? "unknown type" : "unknown opcode");
     }
 }
 
-TEST(slots_that_valkey_is_importing_are_refused) {
-    struct buffer file;
-    buffer_init(&file, 0);
-    MAKE_RAW(&file, "VALKEY080\xf3\x03"
-                    "job\x01\x00\x05");
-    expect_refused(&file, "being imported");
+RDB_TEST(slots_that_valkey_is_importing_are_refused, SETTINGS) {
+    buffer_clear(file);
+    MAKE_RAW(file, "VALKEY080\xf3\x03"
+                   "job\x01\x00\x05");
+    expect_refused(h, file, "being imported");
 }
 
-TEST(type_22_is_another_one_in_files_of_valkey) {
-    struct buffer file;
-    struct rdb_load load;
-    struct harness *h = harness_create(NULL);
-    buffer_init(&file, 0);
-    MAKE_RAW(&file, "VALKEY080\xfe\x00");
-    make_key(&file, 22, "h");
-    make_length(&file, 2);
-    make_text(&file, "a");
-    make_text(&file, "b");
-    make_u64(&file, UINT64_MAX);
-    make_text(&file, "c");
-    make_text(&file, "d");
-    make_u64(&file, 1);
-    make_end(&file);
-    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 1), RDB_LOAD_DONE);
-    assert_int_equal(load.field_count, 1); /* the other one has expired */
-    assert_int_equal(load.reader.field_expiry_count, 1);
-    rdb_load_deinit(&load);
-    buffer_deinit(&file);
-    harness_destroy(h);
-    begin_file(&file);
-    memcpy(file.at, "VALKEY080", 9);
-    make_key(&file, 24, "h");
-    expect_refused(&file, "unknown type 24");
+RDB_TEST(type_22_is_another_one_in_files_of_valkey, SETTINGS) {
+    begin_file(file);
+    memcpy(file->at, "VALKEY080", 9);
+    make_key(file, 22, "h");
+    make_length(file, 2);
+    make_text(file, "a");
+    make_text(file, "b");
+    make_u64(file, UINT64_MAX);
+    make_text(file, "c");
+    make_text(file, "d");
+    make_u64(file, 1);
+    make_end(file);
+    assert_int_equal(load_pieces(load, h->server.registry, file, 1), RDB_LOAD_DONE);
+    assert_int_equal(load->field_count, 1); /* the other one has expired */
+    assert_int_equal(load->reader.field_expiry_count, 1);
+    begin_file(file);
+    memcpy(file->at, "VALKEY080", 9);
+    make_key(file, 24, "h");
+    expect_refused(h, file, "unknown type 24");
 }
 
-TEST(what_a_board_cannot_hold_is_named) {
+RDB_TEST(what_a_board_cannot_hold_is_named, SETTINGS) {
     static const struct {
         const char *key;
         double score;
@@ -323,13 +219,12 @@ TEST(what_a_board_cannot_hold_is_named) {
         {"money", 0.0 / 0.0, "a score that is not a number"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct buffer file;
-        begin_file(&file);
-        make_key(&file, 5, cases[i].key);
-        make_length(&file, 1);
-        make_text(&file, "ann");
-        make_double(&file, cases[i].score);
-        expect_refused(&file, cases[i].told);
+        begin_file(file);
+        make_key(file, 5, cases[i].key);
+        make_length(file, 1);
+        make_text(file, "ann");
+        make_double(file, cases[i].score);
+        expect_refused(h, file, cases[i].told);
     }
 }
 
@@ -343,36 +238,36 @@ static void make_pairs(struct buffer *file, const char *key, const char *first,
     make_double(file, 2);
 }
 
-TEST(twins_impossible_names_and_full_boards_are_refused) {
-    struct buffer file;
-    begin_file(&file);
-    make_pairs(&file, "k", "ann", "ann");
-    expect_refused(&file, "is there twice");
-    begin_file(&file);
-    make_pairs(&file, "k", "ann", "");
-    expect_refused(&file, "it has 0 or more than");
-    begin_file(&file);
-    make_pairs(&file, "", "ann", "bob");
-    expect_refused(&file, "a key has 1 to 65536 bytes");
-    begin_file(&file);
-    make_pairs(&file, "few", "ann", "bob");
-    expect_refused(&file, "2 members, and the board's LIMIT is 1");
-    begin_file(&file);
-    make_pairs(&file, "k", "ann", "bob");
-    make_pairs(&file, "k", "ann", "bob");
-    expect_refused(&file, "key 'k' of database 0: it is there twice");
-    begin_file(&file);
-    MAKE_RAW(&file, "\xfe\x10");
-    make_pairs(&file, "k", "ann", "bob");
-    expect_refused(&file, "there are 16 databases");
-    begin_file(&file);
-    make_key(&file, 4, "h");
-    make_length(&file, 2);
-    make_text(&file, "a");
-    make_text(&file, "b");
-    make_text(&file, "a");
-    make_text(&file, "c");
-    expect_refused(&file, "is there twice");
+RDB_TEST(twins_impossible_names_and_full_boards_are_refused, SETTINGS) {
+    static const struct {
+        const char *before, *key, *first, *second;
+        bool is_twice;
+        const char *told;
+    } cases[] = {
+        {"", "k", "ann", "ann", false, "is there twice"},
+        {"", "k", "ann", "", false, "it has 0 or more than"},
+        {"", "", "ann", "bob", false, "a key has 1 to 65536 bytes"},
+        {"", "few", "ann", "bob", false, "2 members, and the board's LIMIT is 1"},
+        {"", "k", "ann", "bob", true, "key 'k' of database 0: it is there twice"},
+        {"\xfe\x10", "k", "ann", "bob", false, "there are 16 databases"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_row("%s", cases[i].told);
+        begin_file(file);
+        make_raw(file, cases[i].before, strlen(cases[i].before));
+        for (int times = 0; times <= cases[i].is_twice; times++) {
+            make_pairs(file, cases[i].key, cases[i].first, cases[i].second);
+        }
+        expect_refused(h, file, cases[i].told);
+    }
+    begin_file(file);
+    make_key(file, 4, "h");
+    make_length(file, 2);
+    make_text(file, "a");
+    make_text(file, "b");
+    make_text(file, "a");
+    make_text(file, "c");
+    expect_refused(h, file, "is there twice");
 }
 
 /* ---- order ---- */
@@ -384,7 +279,9 @@ static void expect_order(const char *key, const char *const *members, const char
     struct harness *h = harness_create(SETTINGS);
     struct session *s = harness_connect(h);
     struct buffer file;
+    buffer_init(&file, 0);
     begin_file(&file);
+    rdb_load_init(&load, h->server.registry, 7, HARNESS_START_US);
     make_key(&file, 5, key);
     make_length(&file, 3);
     for (int i = 0; i < 3; i++) {
@@ -392,7 +289,7 @@ static void expect_order(const char *key, const char *const *members, const char
         make_double(&file, 5);
     }
     make_end(&file);
-    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 5), RDB_LOAD_DONE);
+    assert_int_equal(load_pieces(&load, h->server.registry, &file, 5), RDB_LOAD_DONE);
     assert_string_equal(harness_run_format(h, s, "%s %s 0 -1", command, key), expected);
     rdb_load_deinit(&load);
     buffer_deinit(&file);
@@ -473,24 +370,20 @@ TEST(scores_are_the_shortest_decimals_of_their_doubles) {
     }
 }
 
-TEST(decimals_come_as_they_were_written) {
-    struct rdb_load load;
-    struct harness *h = harness_create("layout l FIELD m 60 SIGNED SCALE 6\ndefault-layout l\n");
-    struct session *s = harness_connect(h);
-    struct buffer file;
+RDB_TEST(decimals_come_as_they_were_written,
+         "layout l FIELD m 60 SIGNED SCALE 6\ndefault-layout l\n") {
     enum { COUNT = 5000 };
-    begin_file(&file);
-    make_key(&file, 5, "k");
-    make_length(&file, COUNT);
+    begin_file(file);
+    make_key(file, 5, "k");
+    make_length(file, COUNT);
     char text[40];
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "%d.%06d", (i * 7919) % 100000, (int)((i * 104729L) % 1000000));
-        make_text(&file, text);
-        make_double(&file, strtod(text, NULL));
+        make_text(file, text);
+        make_double(file, strtod(text, NULL));
     }
-    make_end(&file);
-    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 4096), RDB_LOAD_DONE);
-    rdb_load_deinit(&load);
+    make_end(file);
+    assert_int_equal(load_pieces(load, h->server.registry, file, 4096), RDB_LOAD_DONE);
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "%d.%06d", (i * 7919) % 100000, (int)((i * 104729L) % 1000000));
         char *reply = strchr(harness_run_format(h, s, "ZSCORE k %s", text), '\n') + 1;
@@ -498,6 +391,4 @@ TEST(decimals_come_as_they_were_written) {
         assert_true(strtod(reply, NULL) == strtod(text, NULL));
         assert_true(strlen(reply) <= strlen(text));
     }
-    buffer_deinit(&file);
-    harness_destroy(h);
 }

@@ -271,77 +271,6 @@ REGISTRY_TEST(several_periods_without_anybody_are_one_roll) {
                 ms("2026-12-24T00:00:00+08:00"));
 }
 
-TEST(an_expiry_and_a_period_come_in_their_order) {
-    for (int by_look_up = 0; by_look_up < 2; by_look_up++) {
-        for (int difference = -1; difference <= 1; difference++) {
-            struct registry *registry = create_registry();
-            struct registry_key *key = create_key(registry, "day", 'd', 3, NOON_MS);
-            key_expire(registry, key, END_MS + difference);
-            int64_t later_ms = END_MS + 10;
-            if (!by_look_up) {
-                assert_int_equal(registry_expire_due(registry, later_ms, 10),
-                                 difference < 0 ? 1 : 2);
-            }
-            assert_int_equal(count_of(registry, "day", later_ms), -1);
-            assert_int_equal(count_of(registry, "day@2026-11-16", later_ms),
-                             difference < 0 ? -1 : 3);
-            assert_int_equal(registry_totals(registry)->expired, 1);
-            assert_registry_valid(registry);
-            registry_destroy(registry);
-        }
-    }
-}
-
-/* The expiry belongs to the key: it stays if the key stays, and is removed with it. */
-REGISTRY_TEST(an_expiry_does_not_go_over_to_the_archive) {
-    struct registry_key *created = create_key(registry, "x", 'd', 3, NOON_MS);
-    struct registry_key *written = write_key(registry, "d", 3, NOON_MS);
-    key_expire(registry, created, END_MS + 5000);
-    key_expire(registry, written, END_MS + 5000);
-    assert_int_equal(registry_roll_due(registry, END_MS, 10), 2);
-    assert_int_equal(registry_expiring_count(registry, 0), 1);
-    assert_true(registry_expiry(registry, find(registry, "x", END_MS)) == END_MS + 5000);
-    assert_int_equal(registry_expire_due(registry, END_MS + 5000, 10), 1);
-    assert_int_equal(count_of(registry, "x@2026-11-16", END_MS + 5000), 3);
-    assert_int_equal(count_of(registry, "d@2026-11-16", END_MS + 5000), 3);
-}
-
-REGISTRY_TEST(a_renamed_board_rolls_under_its_new_name) {
-    struct registry_key *key = create_key(registry, "a", 'd', 3, NOON_MS);
-    assert_int_equal(registry_copy(registry, key, 5, BYTES("copy"), NOON_MS), REGISTRY_OK);
-    assert_int_equal(registry_rename(registry, key, 0, BYTES("b"), NOON_MS), REGISTRY_OK);
-    assert_registry_valid(registry);
-    assert_int_equal(registry_roll_due(registry, END_MS, 10), 2);
-    assert_int_equal(count_of(registry, "a@2026-11-16", END_MS), -1);
-    assert_int_equal(count_of(registry, "b@2026-11-16", END_MS), 3);
-    assert_int_equal(count_of(registry, "b", END_MS), 0);
-    assert_non_null(registry_find(registry, 5, BYTES("copy"), END_MS));
-    assert_non_null(registry_find(registry, 5, BYTES("copy@2026-11-16"), END_MS));
-}
-
-TEST(renaming_over_a_board_that_is_due_leaves_its_archive) {
-    for (int i = 0; i < 3; i++) {
-        struct registry *registry = create_registry();
-        write_key(registry, "day", 3, NOON_MS);
-        struct registry_key *key = write_key(registry, "plain", 5, NOON_MS);
-        struct board board;
-        if (i == 0) {
-            assert_int_equal(registry_rename(registry, key, 0, BYTES("day"), END_MS), REGISTRY_OK);
-        } else if (i == 1) {
-            assert_int_equal(registry_copy(registry, key, 0, BYTES("day"), END_MS), REGISTRY_OK);
-        } else {
-            assert_true(registry_create_board(registry, BYTES("day"), END_MS, &board));
-            assert_int_equal(board_put(&board, BYTES("a"), 1), BOARD_OK);
-            assert_int_equal(registry_put_board(registry, 0, BYTES("day"), &board, END_MS),
-                             REGISTRY_OK);
-        }
-        assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 3);
-        assert_int_equal(count_of(registry, "day", END_MS), i < 2 ? 5 : 1);
-        assert_registry_valid(registry);
-        registry_destroy(registry);
-    }
-}
-
 REGISTRY_TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     for (int i = 0; i < 1000; i++) {
         write_key(registry, formatted("d%d", i), 2, NOON_MS);
@@ -441,17 +370,6 @@ REGISTRY_TEST(rolling_by_hand_is_at_any_time) {
     assert_int_equal(count_of(registry, "plain2", 1000), 0);
     assert_int_equal(count_of(registry, "before", 1000), 3);
     assert_int_equal(registry_totals(registry)->rolled, 0);
-}
-
-REGISTRY_TEST(rolling_by_hand_leaves_the_period_as_it_is) {
-    struct registry_key *key = create_key(registry, "day", 'd', 5, NOON_MS);
-    assert_int_equal(registry_roll(registry, key, BYTES("noon"), NULL, REGISTRY_NO_EXPIRY, NOON_MS),
-                     REGISTRY_OK);
-    assert_registry_valid(registry);
-    assert_true(key_fill(registry, find(registry, "day", NOON_MS), 0, 2));
-    assert_int_equal(count_of(registry, "day@2026-11-16", END_MS), 2);
-    assert_int_equal(count_of(registry, "noon", END_MS), 5);
-    assert_int_equal(registry_rules(find(registry, "noon", END_MS))->period.unit, PERIOD_NONE);
 }
 
 /* ---- listeners ---- */

@@ -556,7 +556,7 @@ static void run_twins(const char *name, bool has_periods, int step_count, int co
                          .now_ms = INT64_C(1772150340000)}; /* 2026-02-26T23:59:00Z */
     for (int step = 0; step < step_count; step++) {
         if (!has_periods && below(&twin, 4) == 0) {
-            memory_fail_at(1 + below(&twin, 6));
+            memory_fail_at(1 + below(&twin, 12));
         }
         steps[below(&twin, COUNT_OF(steps))](&twin);
         memory_fail_at(0);
