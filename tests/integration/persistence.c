@@ -91,13 +91,7 @@ static const char *info(const char *name) {
 }
 
 static void wait_for_info(const char *name, const char *value) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strcmp(info(name), value) != 0) {
-        if (process_now_ms() > give_up_at) {
-            fail_msg("%s never was %s, it is %s", name, value, info(name));
-        }
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strcmp(info(name), value) == 0);
 }
 
 static void save_in_background(void) {
@@ -361,11 +355,7 @@ IN_FIXTURE(the_journal_can_be_turned_on_and_off) {
 
 /* Until a snapshot has the last so many changes, which were made together. */
 static void wait_until_saved(long changes) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strtol(info("rdb_changes_since_last_save"), NULL, 10) >= changes) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strtol(info("rdb_changes_since_last_save"), NULL, 10) < changes);
 }
 
 IN_FIXTURE(save_points_write_snapshots_by_themselves) {

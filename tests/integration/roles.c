@@ -24,13 +24,7 @@ static void end(struct process *server, struct wire *wire) {
 
 /* Ask until INFO replication has the line. */
 static void wait_for_line(struct wire *wire, const char *line) {
-    int64_t give_up_ms = process_now_ms() + WIRE_LIMIT_MS;
-    while (strstr(wire_ask(wire, "INFO replication"), line) == NULL) {
-        if (process_now_ms() > give_up_ms) {
-            fail_msg("no %s in %s", line, wire_ask(wire, "INFO replication"));
-        }
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(strstr(wire_ask(wire, "INFO replication"), line) != NULL);
 }
 
 static void follow(struct wire *replica, const struct process *master) {
@@ -41,13 +35,7 @@ static void follow(struct wire *replica, const struct process *master) {
 }
 
 static void wait_for_answer(struct wire *wire, const char *command, const char *reply) {
-    int64_t give_up_ms = process_now_ms() + WIRE_LIMIT_MS;
-    while (strcmp(wire_ask(wire, command), reply) != 0) {
-        if (process_now_ms() > give_up_ms) {
-            fail_msg("%s: %s, not %s", command, wire_ask(wire, command), reply);
-        }
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(strcmp(wire_ask(wire, command), reply) == 0);
 }
 
 #define CONFIG "appendonly yes\nsave \"\"\nrepl-ping-replica-period 1\n"

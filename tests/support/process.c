@@ -209,6 +209,13 @@ char *process_log(const struct process *process) {
     return read_whole(process->log_path);
 }
 
+bool process_has_logged(const struct process *process, const char *text) {
+    char *log = process_log(process);
+    bool is_there = log != NULL && strstr(log, text) != NULL;
+    free(log);
+    return is_there;
+}
+
 static void complain(const struct process *process, const char *what) {
     char *log = process_log(process);
     fprintf(stderr, "process: %s: %s\n--- log of %s ---\n%s--- end of log ---\n", process->program,
