@@ -2,7 +2,6 @@
 import base64
 import http.client
 import json
-import os
 import random
 import re
 import socket
