@@ -7,14 +7,12 @@ import re
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
-from urllib.parse import quote
 
 import redis
-from process import IS_SHORT as SHORT, wait_until
+from process import IS_SHORT as SHORT, make_certificate, wait_until
 from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
 
 LIMIT_S = 60
@@ -915,11 +913,7 @@ class Starts(unittest.TestCase):
         self.assertIn("web-public", self.refused("--web-public", "x" * 1100))
 
     def test_tls(self):
-        directory = tempfile.mkdtemp(prefix="leaderboard-web-")
-        certificate, key = f"{directory}/server.crt", f"{directory}/server.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        certificate, key = make_certificate()
         server = WebServer("--web-tls-cert-file", certificate, "--web-tls-key-file", key, password="secret")
         api = Api(server, tls=certificate)
         status, _, cookie = api.log_in("default", "secret")
