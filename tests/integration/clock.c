@@ -134,8 +134,8 @@ static void let_some_ticks_pass(struct wire *client) {
 
 TEST(three_days_forward_and_back_leave_no_trace) {
     skip_where_it_cannot_be_tried();
-    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
-    assert_non_null(mkdtemp(directory));
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
     struct process server;
     struct wire client = start(&server, directory, NULL);
     fill(&client);
@@ -200,8 +200,8 @@ TEST(seventy_five_years_for_half_a_second_leave_no_trace) {
 /* What a wrong clock has left on disk is said at the start, with the way out of it. */
 TEST(a_floor_ahead_is_said_and_can_be_reset) {
     skip_where_it_cannot_be_tried();
-    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
-    assert_non_null(mkdtemp(directory));
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
     struct process server;
     step_clock(3 * DAY_S); /* believed, for there is nothing else */
     struct wire client = start(&server, directory, NULL);
@@ -237,8 +237,8 @@ TEST(a_floor_ahead_is_said_and_can_be_reset) {
 /* Nothing is written after the reset: a snapshot keeps it. */
 TEST(a_reset_lasts_though_nobody_writes) {
     skip_where_it_cannot_be_tried();
-    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
-    assert_non_null(mkdtemp(directory));
+    char directory[DIRECTORY_PATH_MAX];
+    directory_make(directory);
     struct process server;
     step_clock(DAY_S);
     struct wire client = start(&server, directory, NULL);
