@@ -6,7 +6,7 @@ import redis
 import resp
 
 from process import (LIMIT_S, PEERS, PROGRAM, ROOT, Server as AnyServer, end_with_the_test, hold_port,  # noqa: F401
-                     let_port_go, new_directory, spawn, wait_until)
+                     let_port_go, make_certificate, new_directory, spawn, wait_until)
 
 HAPROXY = PEERS / "haproxy"
 

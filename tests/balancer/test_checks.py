@@ -2,7 +2,6 @@
 import re
 import socket
 import ssl
-import subprocess
 import unittest
 
 import redis
@@ -111,15 +110,11 @@ class Others(unittest.TestCase):
         server.stop()
 
     def test_the_header_comes_before_the_handshake_of_tls(self):
-        files = parts.new_directory()
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-subj", "/CN=localhost", "-days", "1", "-keyout", files / "key", "-out",
-                        files / "certificate"], check=True, capture_output=True)
         port = parts.hold_port()
-        server = parts.Server(*PROXIED, "--tls-port", port, "--tls-cert-file", files / "certificate",
-                              "--tls-key-file", files / "key", "--tls-auth-clients", "no", "--protected-mode",
-                              "no")
-        context = ssl.create_default_context(cafile=files / "certificate")
+        certificate, key = parts.make_certificate()
+        server = parts.Server(*PROXIED, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
+                              "--tls-auth-clients", "no", "--protected-mode", "no")
+        context = ssl.create_default_context(cafile=certificate)
         connection = socket.create_connection(("127.0.0.1", port), parts.LIMIT_S)
         connection.sendall(b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 6379\r\n")
         with context.wrap_socket(connection, server_hostname="localhost") as secured:

@@ -4,66 +4,17 @@
 set -u
 server=$1
 cd "$(dirname "$0")" || exit 1
-page=$PWD/../../docs/backup.md
-if [ -n "${2:-}" ]; then
-    echo "ok backup: not asked of redis-server"
-    exit 0
-fi
-place=$(mktemp -d)
-pids=()
-finish() {
-    for pid in "${pids[@]}"; do kill "$pid" && wait "$pid"; done 2>/dev/null
-    rm -rf "$place"
-}
-trap finish EXIT
-check() { # check SENTENCE COMMAND ...
-    local sentence=$1
-    shift
-    if "$@"; then
-        echo "ok backup: $sentence"
-    else
-        echo "not ok backup: $sentence: $*"
-        exit 1
-    fi
-}
-is() { [ "$1" = "$2" ] || { printf 'seen: %s\nwanted: %s\n' "$1" "$2"; false; }; }
-has() { grep -qF -- "$2" <<<"$1" || { printf '%s\nhas no: %s\n' "$1" "$2"; false; }; }
+story=backup page=$PWD/../../docs/backup.md
+. ./page.sh
 
 # The commands of the page, by name; everything happens in one directory.
 mkdir -p "$place/bin" "$place/lib/leaderboard" "$place/backups"
 ln -s "$server" "$place/bin/leaderboard-server"
 PATH="$place/bin:$PATH"
-# begin DIRECTORY WORDS ...: a server; sets port
-begin() {
-    local directory=$1
-    shift
-    for _ in 1 2 3 4 5; do
-        port=$((20000 + RANDOM % 12000))
-        echo "port $port" >"$directory/conf"
-        leaderboard-server "$directory/conf" --bind 127.0.0.1 --save '' --dir "$directory" "$@" \
-            >"$directory/log" 2>&1 &
-        local pid=$!
-        for _ in $(seq 1200); do
-            kill -0 "$pid" 2>/dev/null || break
-            if command redis-cli -p "$port" INFO server 2>/dev/null | tr -d '\r' |
-                grep -qx "process_id:$pid"; then
-                pids+=("$pid")
-                return
-            fi
-            sleep 0.05
-        done
-    done
-}
 redis-cli() { command redis-cli -p "$port" "$@"; }
-# The fenced block of one language that holds a text, in this place and on this port.
+# In this place and on this port.
 block() { # block LANGUAGE TEXT
-    awk -v language="$1" -v text="$2" '
-        /^```/ {
-            if (is_inside && index(block, text)) { printf "%s", block; exit }
-            is_wanted = !is_inside && $0 == "```" language
-            is_inside = !is_inside; block = ""; next
-        }
-        is_wanted { block = block $0 "\n" }' "$page" |
+    fenced "$1" "$2" |
         sed "s|/var/lib|$place/lib|g; s|/var/backups|$place/backups|g; s|127.0.0.1:6379|127.0.0.1:$port|"
 }
 ran=0

@@ -5,52 +5,14 @@
 set -u
 server=$1
 cd "$(dirname "$0")" || exit 1
-page=../../docs/erasing.md
-if [ -n "${2:-}" ]; then
-    echo "ok erasing: not asked of redis-server"
-    exit 0
-fi
-place=$(mktemp -d)
-server_pid=""
-trap '[ -z "$server_pid" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
-      rm -rf "$place"' EXIT
-check() { # check SENTENCE COMMAND ...
-    local sentence=$1
-    shift
-    if "$@"; then
-        echo "ok erasing: $sentence"
-    else
-        echo "not ok erasing: $sentence: $*"
-        exit 1
-    fi
-}
-is() { [ "$1" = "$2" ] || { printf 'seen: %s\nwanted: %s\n' "$1" "$2"; false; }; }
-has() { grep -qF -- "$2" <<<"$1" || { printf '%s\nhas no: %s\n' "$1" "$2"; false; }; }
+story=erasing page=../../docs/erasing.md
+. ./page.sh
 
 mkdir "$place/data"
-for _ in 1 2 3 4 5; do
-    port=$((20000 + RANDOM % 12000))
-    "$server" --port "$port" --bind 127.0.0.1 --save '' --appendonly yes --dir "$place/data" \
-        >"$place/data/log" 2>&1 &
-    server_pid=$!
-    for _ in $(seq 1200); do
-        kill -0 "$server_pid" 2>/dev/null || break
-        command redis-cli -p "$port" INFO server 2>/dev/null | tr -d '\r' |
-            grep -qx "process_id:$server_pid" && break 2
-        sleep 0.05
-    done
-done
+begin "$place/data" --appendonly yes
 redis-cli() { command redis-cli -p "$port" "$@"; }
-# The fenced block of one language that holds a text. The server of the page has other places.
-block() { # block LANGUAGE TEXT
-    awk -v language="$1" -v text="$2" '
-        /^```/ {
-            if (is_inside && index(block, text)) printf "%s", block
-            is_wanted = !is_inside && $0 == "```" language
-            is_inside = !is_inside; block = ""; next
-        }
-        is_wanted { block = block $0 "\n" }' "$page" |
-        sed "s|/var/lib/leaderboard|$place/data|"
+block() { # block LANGUAGE TEXT: the server of the page has other places
+    fenced "$1" "$2" | sed "s|/var/lib/leaderboard|$place/data|"
 }
 # run TEXT: what the block that holds it prints.
 run() {
@@ -109,6 +71,6 @@ check "nor does the snapshot" is "$(run 'find.py')" "not found"
 check "nor the slow log" is "$(redis-cli SLOWLOG GET | grep -cF -- "$name")" 0
 name=player:1@example.org
 check "others are found as before" is "$(run 'find.py')" found
-kill "$server_pid" && wait "$server_pid"
+kill "${pids[0]}" && wait "${pids[0]}"
 check "the server ends well" is $? 0
-server_pid=""
+pids=()

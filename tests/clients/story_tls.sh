@@ -5,39 +5,12 @@ set -u
 server=$(realpath "$1")
 cd "$(dirname "$0")" || exit 1
 here=$PWD
-page=$here/../../docs/tls.md
-if [ -n "${2:-}" ]; then
-    echo "ok TLS: not asked of redis-server"
-    exit 0
-fi
-place=$(mktemp -d)
-server_pid=""
-trap '[ -z "$server_pid" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
-      rm -rf "$place"' EXIT
+story=TLS page=$here/../../docs/tls.md
+. ./page.sh
 cd "$place" || exit 1
-check() { # check SENTENCE COMMAND ...
-    local sentence=$1
-    shift
-    if "$@"; then
-        echo "ok TLS: $sentence"
-    else
-        echo "not ok TLS: $sentence: $*"
-        tail -20 log
-        exit 1
-    fi
-}
-is() { [ "$1" = "$2" ] || { printf 'seen: %s\nwanted: %s\n' "$1" "$2"; false; }; }
-has() { grep -qF -- "$2" <<<"$1" || { printf '%s\nhas no: %s\n' "$1" "$2"; false; }; }
 port=$((20000 + RANDOM % 12000))
-# The fenced block of one language that holds a text; on another port.
-block() { # block LANGUAGE TEXT
-    awk -v language="$1" -v text="$2" '
-        /^```/ {
-            if (is_inside && index(block, text)) printf "%s", block
-            is_wanted = !is_inside && $0 == "```" language
-            is_inside = !is_inside; block = ""; next
-        }
-        is_wanted { block = block $0 "\n" }' "$page" | sed "s|6380|$port|"
+block() { # block LANGUAGE TEXT: on another port
+    fenced "$1" "$2" | sed "s|6380|$port|"
 }
 promised() { sed -nE "s|^.* $1 (.*)|\1|p"; } # what the lines that print say in their comments
 # The block of shell that holds a text prints what it says.
@@ -55,6 +28,7 @@ check "nothing can be read by others" is "$(stat -c %a server.key)" 600
 start() {
     "$server" tls.conf --bind 127.0.0.1 --save '' >log 2>&1 &
     server_pid=$!
+    pids=("$server_pid")
     for _ in $(seq 1200); do
         kill -0 "$server_pid" 2>/dev/null || return 1
         grep -q " ready " log && return 0
@@ -148,7 +122,7 @@ seen=$(dial </dev/null -cert app.crt -key app.key | openssl x509 -noout -serial 
 check "new clients see the new certificate" is "$seen" "$(openssl x509 -in new.crt -noout -serial)"
 kill "$server_pid" && wait "$server_pid"
 check "the server ends well" is $? 0
-server_pid=""
+pids=()
 check "a configuration with files that fit has no errors" is "$("$server" --check-config tls.conf)" \
     "tls.conf: no errors"
 sed 's/^tls-key-file.*/tls-key-file ca.key/' tls.conf >bad.conf

@@ -216,11 +216,7 @@ static void check_board(struct wire *witness, unsigned board) {
 }
 
 static void wait_until_alone(struct wire *witness) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (!strstr(wire_ask(witness, "INFO clients"), "connected_clients:1\r\n")) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(strstr(wire_ask(witness, "INFO clients"), "connected_clients:1\r\n"));
 }
 
 TEST(a_server_outlives_whatever_its_clients_do) {

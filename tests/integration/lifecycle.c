@@ -318,11 +318,7 @@ TEST(keys_expire_though_nobody_reads_them) {
         wire_expect(&wire, ":2\r\n:1\r\n");
     }
     wire_expect(&wire, ":1\r\n");
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (wire_ask_integer(&wire, "DBSIZE") > 1) { /* counts what is still held */
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(20);
-    }
+    WAIT_UNTIL(wire_ask_integer(&wire, "DBSIZE") <= 1);
     wire_check(&wire, "KEYS *", "[staying]");
     assert_non_null(strstr(wire_ask(&wire, "INFO stats"), "expired_keys:1000"));
     wire_check(&wire, "FLUSHALL", "OK");
@@ -432,17 +428,6 @@ TEST(sigterm_answers_what_it_has_and_exits_0) {
     process_stop(&ending);
 }
 
-static void wait_for_log(const struct process *process, const char *text) {
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    for (bool is_there = false; !is_there;) {
-        assert_true(process_now_ms() < give_up_at);
-        char *log = process_log(process);
-        is_there = strstr(log, text) != NULL;
-        free(log);
-        process_sleep_ms(5);
-    }
-}
-
 TEST(a_second_sigterm_waits_for_nobody) {
     struct process ending;
     assert_true(process_start(&ending, NULL));
@@ -459,13 +444,12 @@ TEST(a_second_sigterm_waits_for_nobody) {
     wire_push(&reader, request.at, request.size, WIRE_LIMIT_MS);
     wire_check(&other, "ZCARD b", ":1");
     process_signal(&ending, SIGTERM);
-    wait_for_log(&ending, "shutdown: clients="); /* two that wait to be delivered are one */
+    WAIT_UNTIL(process_has_logged(
+        &ending, "shutdown: clients=")); /* two that wait to be delivered are one */
     process_signal(&ending, SIGTERM);
     assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
     assert_int_equal(ending.exit_status, 0);
-    char *log = process_log(&ending);
-    assert_null(strstr(log, "did not read their replies"));
-    free(log);
+    assert_false(process_has_logged(&ending, "did not read their replies"));
     text_free(&request);
     wire_close(&reader);
     wire_close(&other);
@@ -481,12 +465,10 @@ TEST(a_layout_that_cannot_hold_today_is_warned_of) {
             "layout over FIELD s 33 TIME 20 S\nlayout fine FIELD s 33 TIME 31 S\nboard * over\n"};
     struct process warned;
     assert_true(process_start(&warned, &options));
-    wait_for_log(&warned, "2020-01-01T00:00:00Z..2020-01-13");
-    char *log = process_log(&warned);
-    assert_non_null(strstr(log, "layout=over"));
-    assert_null(strstr(log, "layout=fine"));
-    assert_null(strstr(log, "layout=default"));
-    free(log);
+    WAIT_UNTIL(process_has_logged(&warned, "2020-01-01T00:00:00Z..2020-01-13"));
+    assert_true(process_has_logged(&warned, "layout=over"));
+    assert_false(process_has_logged(&warned, "layout=fine"));
+    assert_false(process_has_logged(&warned, "layout=default"));
     process_stop(&warned);
 }
 
@@ -517,13 +499,11 @@ TEST(who_breaks_off_while_it_ends_is_not_waited_for) {
     struct wire reader = wire_open(process_connect_tcp(&ending));
     ask_until_unsent(&ending, &reader);
     process_signal(&ending, SIGTERM);
-    wait_for_log(&ending, "shutdown: clients=");
+    WAIT_UNTIL(process_has_logged(&ending, "shutdown: clients="));
     wire_abort(&reader);
     assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
     assert_int_equal(ending.exit_status, 0);
-    char *log = process_log(&ending);
-    assert_null(strstr(log, "did not read their replies"));
-    free(log);
+    assert_false(process_has_logged(&ending, "did not read their replies"));
     process_stop(&ending);
 }
 
@@ -580,11 +560,7 @@ TEST(sighup_opens_the_log_anew) {
     snprintf(path, sizeof path, "%s/server.log", logging.directory);
     assert_int_equal(rename(path, formatted("%s/server.log.1", logging.directory)), 0);
     process_signal(&logging, SIGHUP);
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    while (access(path, F_OK) != 0) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(access(path, F_OK) == 0);
     struct wire client = wire_open(process_connect_tcp(&logging));
     wire_check(&client, "PING", "PONG");
     wire_close(&client);

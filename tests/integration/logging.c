@@ -51,31 +51,6 @@ static void start(struct process *server, const char *const *arguments) {
     assert_true(process_start(server, &options));
 }
 
-/* Wait until the log says it; asked before each look, if not NULL. */
-static void wait_for_log(struct process *server, const char *text) {
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    for (;;) {
-        char *log = process_log(server);
-        bool is_found = strstr(log, text) != NULL;
-        if (!is_found && process_now_ms() > give_up_at) {
-            fail_msg("the log does not say \"%s\": %s", text, log);
-        }
-        free(log);
-        if (is_found) {
-            return;
-        }
-        process_sleep_ms(5);
-    }
-}
-
-static void expect_in_log(const struct process *server, const char *text) {
-    char *log = process_log(server);
-    if (strstr(log, text) == NULL) {
-        fail_msg("the log does not say \"%s\": %s", text, log);
-    }
-    free(log);
-}
-
 /* ---- threads ---- */
 
 enum { THREADS_MAX = 32, THREAD_NAME_SIZE = 32 };
@@ -112,7 +87,7 @@ TEST(every_thread_writes_a_whole_report) {
         pid_t threads[THREADS_MAX];
         char name[THREAD_NAME_SIZE];
         start(&server, arguments);
-        wait_for_log(&server, " ready ");
+        WAIT_UNTIL(process_has_logged(&server, " ready "));
         count = find_threads(&server, threads);
         assert_in_range(count, 5, THREADS_MAX - 1);
         name_of_thread(&server, threads[i], name);
@@ -120,10 +95,10 @@ TEST(every_thread_writes_a_whole_report) {
         assert_int_equal(syscall(SYS_tgkill, server.pid, threads[i], SIGSEGV), 0);
         assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
         assert_int_equal(server.exit_status, 128 + SIGSEGV);
-        expect_in_log(&server, formatted(" thread=\"%s\"", name));
-        expect_in_log(&server, "report frame=1 ");
-        expect_in_log(&server, "report info used_memory:");
-        expect_in_log(&server, "report end");
+        assert_true(process_has_logged(&server, formatted(" thread=\"%s\"", name)));
+        assert_true(process_has_logged(&server, "report frame=1 "));
+        assert_true(process_has_logged(&server, "report info used_memory:"));
+        assert_true(process_has_logged(&server, "report end"));
         process_stop(&server);
     }
     assert_int_equal(network_count, 3);
@@ -306,7 +281,7 @@ TEST(python_reads_every_line_of_json) {
     wire_check_prefix(&wire, "CONFIG SET timeout \"\\xff\"", "-ERR");
     wire_close(&wire);
     process_signal(&server, SIGUSR1);
-    wait_for_log(&server, "report end");
+    WAIT_UNTIL(process_has_logged(&server, "report end"));
     process_signal(&server, SIGQUIT);
     assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
     char command[1024];
@@ -532,7 +507,7 @@ TEST(guesses_wait_and_others_do_not) {
         /* The server's clock of milliseconds may be one behind ours. */
         assert_true(process_now_ms() - begin_ms >= delay_ms - 1);
     }
-    expect_in_log(&server, "audit auth failed user=\"default\" addr=127.0.0.1:");
+    assert_true(process_has_logged(&server, "audit auth failed user=\"default\" addr=127.0.0.1:"));
     wire_close(&guesser);
     wire_close(&owner);
     assert_int_equal(process_stop(&server), 0);

@@ -3,7 +3,6 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -21,13 +20,12 @@ enum {
     LONG_BOARD_SHORT = 600000,
     MEMBERS_PER_COMMAND = 500,
     WAIT_LIMIT_MS = 60000,
-    DIRECTORIES_OPEN_MAX = 16,
     WORDS_MAX = 16,
 };
 
 static struct process server;
 static struct wire wire;
-static char directory[PROCESS_PATH_MAX]; /* of all servers of one test */
+static char directory[DIRECTORY_PATH_MAX]; /* of all servers of one test */
 
 static const char *const no_words[] = {NULL};
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
@@ -38,22 +36,15 @@ static const char *const with_save[] = {"--save", "3600 1000000", NULL};
 
 static int make_directory(void **state) {
     (void)state;
-    snprintf(directory, sizeof directory, "/tmp/leaderboard-test-XXXXXX");
-    return mkdtemp(directory) != NULL ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
+    directory_make(directory);
+    return 0;
 }
 
 static int remove_directory(void **state) {
     (void)state;
     wire_close(&wire);
     process_stop(&server);
-    nftw(directory, remove_entry, DIRECTORIES_OPEN_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    directory_remove(directory);
     return 0;
 }
 
@@ -91,13 +82,7 @@ static const char *info(const char *name) {
 }
 
 static void wait_for_info(const char *name, const char *value) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strcmp(info(name), value) != 0) {
-        if (process_now_ms() > give_up_at) {
-            fail_msg("%s never was %s, it is %s", name, value, info(name));
-        }
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strcmp(info(name), value) == 0);
 }
 
 static void save_in_background(void) {
@@ -361,11 +346,7 @@ IN_FIXTURE(the_journal_can_be_turned_on_and_off) {
 
 /* Until a snapshot has the last so many changes, which were made together. */
 static void wait_until_saved(long changes) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strtol(info("rdb_changes_since_last_save"), NULL, 10) >= changes) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strtol(info("rdb_changes_since_last_save"), NULL, 10) < changes);
 }
 
 IN_FIXTURE(save_points_write_snapshots_by_themselves) {
@@ -724,17 +705,11 @@ static void write_filler(const char *path, size_t size) {
     fclose(file);
 }
 
-static const char *filler_path(void) {
-    static char path[2 * PROCESS_PATH_MAX];
-    snprintf(path, sizeof path, "%s/filler", directory);
-    return path;
-}
-
 /* Take all room, and write until a reply waits for the disk. Returns how many came; `waiting` is
  * left with the one that did not, and `wire` is a new client. */
 static int write_until_full(struct wire *waiting) {
     int count = 0;
-    write_filler(filler_path(), 16 * 1024 * 1024);
+    write_filler(directory_join(directory, "filler"), 16 * 1024 * 1024);
     *waiting = wire;
     wire = wire_open(process_connect_unix(&server));
     for (;;) {
@@ -766,7 +741,7 @@ IN_FIXTURE(on_a_full_disk_writers_are_refused_until_there_is_room) {
     wire_check_prefix(&wire, "SAVE", "-ERR ");
     wire_check(&wire, "SHUTDOWN", "-ERR Errors trying to SHUTDOWN. Check logs.");
     wire_check(&wire, "ZSCORE arena kim", "250");
-    assert_int_equal(unlink(filler_path()), 0);
+    assert_int_equal(unlink(directory_join(directory, "filler")), 0);
     wait_for_info("aof_last_write_status", "ok");
     assert_string_equal(wire_reply(&waiting), ":1");
     wire_close(&waiting);
@@ -799,7 +774,7 @@ IN_FIXTURE(on_a_full_disk_the_server_can_be_forced_to_end) {
     assert_null(wire_try_reply(&waiting));
     wire_close(&waiting);
     wire_close(&wire);
-    assert_int_equal(unlink(filler_path()), 0);
+    assert_int_equal(unlink(directory_join(directory, "filler")), 0);
     start(with_journal);
     check_story();
     assert_int_equal(wire_ask_integer(&wire, "ZCARD late"), acknowledged);

@@ -9,37 +9,28 @@
 
 /* ---- channels and patterns ---- */
 
-static void run_all(struct stage *stage, int client, const char *const *lines, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        stage_step(stage, client, lines[i]);
-    }
-}
-#define RUN_ALL(stage, client, ...)                                                                \
-    run_all((stage), (client), (const char *const[]){__VA_ARGS__},                                 \
-            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
 TEST(every_reply_and_error_is_as_redis_has_it) {
     struct stage stage;
     stage_begin(&stage, 3, NULL);
-    RUN_ALL(&stage, 0, "SUBSCRIBE a", "ZCARD x", "PING", "PING abc", "PING a b", "ZADD k 1 a",
-            "SUBSCRIBE", "EXEC", "config get x", "client list", "HELLO 3", "SUBSCRIBE a a b",
-            "PSUBSCRIBE a* a?", "SSUBSCRIBE a", "UNSUBSCRIBE a a nope", "PUNSUBSCRIBE a* nope",
-            "SUNSUBSCRIBE nope", "SUNSUBSCRIBE", "SUNSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
-            "ZCARD k", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE x", "RESET", "ZCARD k");
-    RUN_ALL(&stage, 0, "MULTI;SUBSCRIBE a;ZCARD k;SSUBSCRIBE a;EXEC", "ZCARD k", "UNSUBSCRIBE",
-            "MULTI;PUBLISH a x;UNSUBSCRIBE;PUBSUB NUMPAT;EXEC");
+    STAGE_STEPS(&stage, 0, "SUBSCRIBE a", "ZCARD x", "PING", "PING abc", "PING a b", "ZADD k 1 a",
+                "SUBSCRIBE", "EXEC", "config get x", "client list", "HELLO 3", "SUBSCRIBE a a b",
+                "PSUBSCRIBE a* a?", "SSUBSCRIBE a", "UNSUBSCRIBE a a nope", "PUNSUBSCRIBE a* nope",
+                "SUNSUBSCRIBE nope", "SUNSUBSCRIBE", "SUNSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
+                "ZCARD k", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SSUBSCRIBE x", "RESET", "ZCARD k");
+    STAGE_STEPS(&stage, 0, "MULTI;SUBSCRIBE a;ZCARD k;SSUBSCRIBE a;EXEC", "ZCARD k", "UNSUBSCRIBE",
+                "MULTI;PUBLISH a x;UNSUBSCRIBE;PUBSUB NUMPAT;EXEC");
     for (int i = 0; i < 2; i++) {
         stage_step(&stage, 1, "SUBSCRIBE a b b");
-        RUN_ALL(&stage, 2, "PUBLISH a x", "PUBLISH b \"two words\"", "PUBLISH c x", "PUBLISH a",
-                "PUBLISH", "PUBLISH a b c", "SPUBLISH a x", "SPUBLISH a", "PUBSUB", "PUBSUB X",
-                "PUBSUB CHANNELS x*", "PUBSUB CHANNELS a", "PUBSUB CHANNELS a b", "PUBSUB NUMSUB",
-                "PUBSUB NUMSUB a b c a", "PUBSUB NUMPAT", "PUBSUB NUMPAT x", "PUBSUB SHARDCHANNELS",
-                "PUBSUB SHARDNUMSUB a b", "PUBSUB SHARDNUMSUB");
-        RUN_ALL(&stage, 1, "PSUBSCRIBE a*", "SSUBSCRIBE a");
-        RUN_ALL(&stage, 2, "PUBLISH a x", "PUBLISH ab y", "SPUBLISH a z", "PUBSUB NUMPAT",
-                "PUBSUB SHARDCHANNELS", "PUBSUB SHARDNUMSUB a",
-                "MULTI;PUBLISH a 1;SPUBLISH a 2;EXEC", "CLIENT KILL TYPE replica",
-                "CLIENT LIST TYPE replica");
+        STAGE_STEPS(&stage, 2, "PUBLISH a x", "PUBLISH b \"two words\"", "PUBLISH c x", "PUBLISH a",
+                    "PUBLISH", "PUBLISH a b c", "SPUBLISH a x", "SPUBLISH a", "PUBSUB", "PUBSUB X",
+                    "PUBSUB CHANNELS x*", "PUBSUB CHANNELS a", "PUBSUB CHANNELS a b",
+                    "PUBSUB NUMSUB", "PUBSUB NUMSUB a b c a", "PUBSUB NUMPAT", "PUBSUB NUMPAT x",
+                    "PUBSUB SHARDCHANNELS", "PUBSUB SHARDNUMSUB a b", "PUBSUB SHARDNUMSUB");
+        STAGE_STEPS(&stage, 1, "PSUBSCRIBE a*", "SSUBSCRIBE a");
+        STAGE_STEPS(&stage, 2, "PUBLISH a x", "PUBLISH ab y", "SPUBLISH a z", "PUBSUB NUMPAT",
+                    "PUBSUB SHARDCHANNELS", "PUBSUB SHARDNUMSUB a",
+                    "MULTI;PUBLISH a 1;SPUBLISH a 2;EXEC", "CLIENT KILL TYPE replica",
+                    "CLIENT LIST TYPE replica");
         stage_step(&stage, 1, "RESET");
         stage_step(&stage, 1, i == 0 ? "CLIENT SETNAME x" : "CLIENT GETNAME");
     }
@@ -61,16 +52,17 @@ TEST(resp3_mixes_pushes_and_replies_as_redis_does) {
     stage_step(&stage, 1, "PUBLISH a hi");
     stage_step(&stage, 0, "PSUBSCRIBE a*");
     stage_step(&stage, 1, "PUBLISH a hi");
-    RUN_ALL(&stage, 0, "MULTI;PUBLISH z x;PING;SUBSCRIBE c;SSUBSCRIBE d;UNSUBSCRIBE b;EXEC",
-            "PING x", "SSUBSCRIBE s1");
+    STAGE_STEPS(&stage, 0, "MULTI;PUBLISH z x;PING;SUBSCRIBE c;SSUBSCRIBE d;UNSUBSCRIBE b;EXEC",
+                "PING x", "SSUBSCRIBE s1");
     stage_step(&stage, 1, "SPUBLISH s1 m");
-    RUN_ALL(&stage, 0, "SUNSUBSCRIBE", "SUNSUBSCRIBE", "SUNSUBSCRIBE q r", "ZADD k 1 a",
-            "PUBSUB NUMSUB a b c",
-            "CLIENT REPLY OFF;PUBLISH a a;SUBSCRIBE a;PUBLISH a z;UNSUBSCRIBE a;CLIENT REPLY ON",
-            "CLIENT REPLY SKIP;SUBSCRIBE q w", "CLIENT REPLY SKIP;PUBLISH q x", "PUNSUBSCRIBE",
-            "UNSUBSCRIBE nope");
+    STAGE_STEPS(
+        &stage, 0, "SUNSUBSCRIBE", "SUNSUBSCRIBE", "SUNSUBSCRIBE q r", "ZADD k 1 a",
+        "PUBSUB NUMSUB a b c",
+        "CLIENT REPLY OFF;PUBLISH a a;SUBSCRIBE a;PUBLISH a z;UNSUBSCRIBE a;CLIENT REPLY ON",
+        "CLIENT REPLY SKIP;SUBSCRIBE q w", "CLIENT REPLY SKIP;PUBLISH q x", "PUNSUBSCRIBE",
+        "UNSUBSCRIBE nope");
     stage_step(&stage, 1, "PUBLISH q y;PUBLISH w y");
-    RUN_ALL(&stage, 0, "RESET", "PING");
+    STAGE_STEPS(&stage, 0, "RESET", "PING");
     stage_end(&stage);
 }
 
@@ -247,8 +239,8 @@ TEST(reading_a_missing_key_is_an_event_where_it_is_asked_for) {
     stage_begin(&stage, 2, NULL);
     stage_step(&stage, 0, "CONFIG SET notify-keyspace-events KEm");
     stage_step(&stage, 1, "PSUBSCRIBE __key*__:*");
-    RUN_ALL(&stage, 0, "ZSCORE k m", "ZCARD k", "ZRANGE k 0 -1", "ZRANK k m", "EXISTS k j", "TTL k",
-            "TYPE k", "ZCOUNT k 1 2", "TOUCH k", "ZADD k 1 m", "ZCARD k", "DEL k j");
+    STAGE_STEPS(&stage, 0, "ZSCORE k m", "ZCARD k", "ZRANGE k 0 -1", "ZRANK k m", "EXISTS k j",
+                "TTL k", "TYPE k", "ZCOUNT k 1 2", "TOUCH k", "ZADD k 1 m", "ZCARD k", "DEL k j");
     stage_end(&stage);
 }
 

@@ -20,7 +20,6 @@
 
 enum {
     WAIT_LIMIT_MS = 60000,
-    NODES = 3,
     COMMANDS = 3000,
     COMMANDS_SHORT = 500,
     LARGE = 300000,
@@ -30,14 +29,9 @@ enum {
     WORDS_MAX = 24,
 };
 
-static struct node nodes[NODES];
 static struct random numbers;
 static struct twin_requests requests;
 static char scratch[DIRECTORY_PATH_MAX];
-
-#define MASTER  (&nodes[0])
-#define REPLICA (&nodes[1])
-#define THIRD   (&nodes[2])
 
 static uint64_t below(uint64_t limit) {
     return random_below(&numbers, limit);
@@ -48,29 +42,15 @@ static const char *const with_always[] = {"--appendonly", "yes", "--appendfsync"
 static const char *const without_journal[] = {"--appendonly", "no", NULL};
 
 static int set_up(void **state) {
-    (void)state;
-    signal(SIGPIPE, SIG_IGN);
-    clock_calibrate();
-    memset(nodes, 0, sizeof nodes);
     directory_make(scratch);
-    for (int i = 0; i < NODES; i++) {
-        directory_make(nodes[i].directory);
-    }
     numbers = random_begin("replication");
     requests = (struct twin_requests){.random = &numbers};
-    return 0;
+    return nodes_set_up(state);
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    int status = 0;
-    for (int i = 0; i < NODES; i++) {
-        wire_close(&nodes[i].wire);
-        status |= nodes[i].is_running ? process_stop(&nodes[i].server) : 0;
-        directory_remove(nodes[i].directory);
-    }
     directory_remove(scratch);
-    return status;
+    return nodes_tear_down(state);
 }
 
 #define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
@@ -497,11 +477,7 @@ IN_FIXTURE(a_replica_with_a_full_disk_gathers_no_more_than_its_limit_and_goes_on
         text_free(&text);
         (void)wire_reply(&MASTER->wire);
     }
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (wire_info(&REPLICA->wire, "aof_buffer_length") < 60 * MEBIBYTE) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(wire_info(&REPLICA->wire, "aof_buffer_length") >= 60 * MEBIBYTE);
     for (int i = 0; i < (is_short_run() ? 10 : 150); i++) { /* longer than repl-timeout */
         assert_true(wire_info(&REPLICA->wire, "aof_buffer_length") < 70 * MEBIBYTE);
         process_sleep_ms(100);
@@ -984,13 +960,7 @@ IN_FIXTURE(versions_that_differ_by_one_follow_each_other) {
 }
 
 static void wait_error(struct node *node, const char *text) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strstr(wire_ask(&node->wire, "INFO replication"), text) == NULL) {
-        if (process_now_ms() > give_up_at) {
-            fail_msg("not said: %s\n%s", text, wire_ask(&node->wire, "INFO replication"));
-        }
-        process_sleep_ms(20);
-    }
+    WAIT_UNTIL(strstr(wire_ask(&node->wire, "INFO replication"), text) != NULL);
     assert_false(node_is_up(node));
 }
 
@@ -1010,59 +980,4 @@ IN_FIXTURE(versions_that_differ_by_more_say_so_and_both_keep_what_they_have) {
     wait_error(THIRD, "the replica's format is 6, this server's 4: they may differ by one");
     wire_check(&THIRD->wire, "ZRANGE board 0 -1", "[six]");
     wire_check(&MASTER->wire, "ZADD board 2 more", ":1");
-}
-
-/* ---- everything at once ---- */
-
-static void disturb(struct node *node, struct node *master, uint64_t kind) {
-    const char *address = formatted("127.0.0.1 %u", master->port);
-    const char *const words[] = {"--appendonly", below(2) == 0 ? "yes" : "no", "--replicaof",
-                                 address, NULL};
-    switch (kind) {
-    case 0:
-        node_end(node, SIGKILL);
-        write_some(master, 50);
-        node_start(node, words);
-        break;
-    case 1:
-        node_end(node, SIGTERM);
-        node_start(node, words);
-        break;
-    case 2:
-        (void)wire_ask(&master->wire, "CLIENT KILL TYPE replica");
-        break;
-    case 3:
-        (void)wire_ask(&node->wire, "CLIENT KILL TYPE master");
-        break;
-    case 4:
-        (void)wire_ask(&node->wire, "BGSAVE");
-        break;
-    case 5:
-        (void)wire_ask(&master->wire, "BGREWRITEAOF");
-        break;
-    default:
-        process_signal(&node->server, SIGSTOP);
-        write_some(master, 100);
-        process_signal(&node->server, SIGCONT);
-    }
-}
-
-IN_FIXTURE(whatever_happens_copies_are_equal_in_the_end) {
-    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
-    node_start(MASTER, with_journal);
-    node_start(REPLICA, with_journal);
-    node_start(THIRD, without_journal);
-    make_kinds(MASTER);
-    node_fill(MASTER, "big", LARGE_SHORT);
-    node_follow(REPLICA, MASTER);
-    node_follow(THIRD, MASTER);
-    for (int i = 0; i < rounds; i++) {
-        for (int k = 0; k < 4; k++) {
-            write_some(MASTER, 60);
-            disturb(below(2) == 0 ? REPLICA : THIRD, MASTER, below(7));
-        }
-        write_some(MASTER, 60);
-        check_equal(REPLICA, MASTER);
-        check_equal(THIRD, MASTER);
-    }
 }

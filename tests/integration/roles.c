@@ -9,6 +9,7 @@
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
+#include "tests/support/stage.h"
 #include "tests/support/wire.h"
 
 static void begin(struct process *server, struct wire *wire, const char *config) {
@@ -24,13 +25,7 @@ static void end(struct process *server, struct wire *wire) {
 
 /* Ask until INFO replication has the line. */
 static void wait_for_line(struct wire *wire, const char *line) {
-    int64_t give_up_ms = process_now_ms() + WIRE_LIMIT_MS;
-    while (strstr(wire_ask(wire, "INFO replication"), line) == NULL) {
-        if (process_now_ms() > give_up_ms) {
-            fail_msg("no %s in %s", line, wire_ask(wire, "INFO replication"));
-        }
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(strstr(wire_ask(wire, "INFO replication"), line) != NULL);
 }
 
 static void follow(struct wire *replica, const struct process *master) {
@@ -41,40 +36,39 @@ static void follow(struct wire *replica, const struct process *master) {
 }
 
 static void wait_for_answer(struct wire *wire, const char *command, const char *reply) {
-    int64_t give_up_ms = process_now_ms() + WIRE_LIMIT_MS;
-    while (strcmp(wire_ask(wire, command), reply) != 0) {
-        if (process_now_ms() > give_up_ms) {
-            fail_msg("%s: %s, not %s", command, wire_ask(wire, command), reply);
-        }
-        process_sleep_ms(10);
-    }
+    WAIT_UNTIL(strcmp(wire_ask(wire, command), reply) == 0);
 }
 
 #define CONFIG "appendonly yes\nsave \"\"\nrepl-ping-replica-period 1\n"
 
-struct pair {
+static struct {
     struct process master, replica;
     struct wire to_master, to_replica;
-};
+} pair;
 
-static void begin_pair(struct pair *pair) {
-    begin(&pair->master, &pair->to_master, CONFIG);
-    begin(&pair->replica, &pair->to_replica, CONFIG);
-    follow(&pair->to_replica, &pair->master);
+static int begin_pair(void **state) {
+    (void)state;
+    begin(&pair.master, &pair.to_master, CONFIG);
+    begin(&pair.replica, &pair.to_replica, CONFIG);
+    follow(&pair.to_replica, &pair.master);
+    return 0;
 }
 
-static void end_pair(struct pair *pair) {
-    end(&pair->replica, &pair->to_replica);
-    end(&pair->master, &pair->to_master);
+static int end_pair(void **state) {
+    (void)state;
+    wire_close(&pair.to_replica);
+    wire_close(&pair.to_master);
+    bool is_killed = pair.master.pid == 0;
+    return process_stop(&pair.replica) | (process_stop(&pair.master) != 0 && !is_killed);
 }
+
+#define IN_PAIR(name) TEST_WITH(name, begin_pair, end_pair)
 
 /* ---- WAIT ---- */
 
-TEST(wait_counts_the_replicas_that_have_the_write) {
-    struct pair pair;
+IN_PAIR(wait_counts_the_replicas_that_have_the_write) {
     struct process second;
     struct wire to_second;
-    begin_pair(&pair);
     begin(&second, &to_second, CONFIG);
     follow(&to_second, &pair.master);
     wait_for_line(&pair.to_master, "connected_slaves:2");
@@ -94,7 +88,6 @@ TEST(wait_counts_the_replicas_that_have_the_write) {
     wire_check(&other, "WAIT 2 0", ":2");
     wire_close(&other);
     end(&second, &to_second);
-    end_pair(&pair);
 }
 
 /* ---- what Sentinel sends ---- */
@@ -111,11 +104,9 @@ static bool file_holds(const char *path, const char *text) {
     return is_there;
 }
 
-TEST(the_pipeline_of_sentinel_moves_the_role_and_the_file_keeps_it) {
-    struct pair pair;
+IN_PAIR(the_pipeline_of_sentinel_moves_the_role_and_the_file_keeps_it) {
     struct text request = {.at = NULL};
     char line[64];
-    begin_pair(&pair);
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
     wire_check(&pair.to_master, "WAIT 1 0", ":1");
     struct wire listener = wire_open(process_connect_tcp(&pair.replica));
@@ -163,19 +154,15 @@ TEST(the_pipeline_of_sentinel_moves_the_role_and_the_file_keeps_it) {
     pair.to_master = wire_open(process_connect_tcp(&pair.master));
     wire_close(&sentinel);
     pair.to_replica = wire_open(process_connect_tcp(&pair.replica));
-    end_pair(&pair);
 }
 
-TEST(killing_the_link_makes_it_anew) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(killing_the_link_makes_it_anew) {
     wire_check(&pair.to_replica, "CLIENT KILL TYPE master", ":1");
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
     wait_for_answer(&pair.to_replica, "ZCARD a", ":1");
     wire_check(&pair.to_master, "CLIENT KILL TYPE replica", ":1");
     wire_check(&pair.to_master, "ZADD a 2 bob", ":1");
     wait_for_answer(&pair.to_replica, "ZCARD a", ":2");
-    end_pair(&pair);
 }
 
 /* ---- FAILOVER ---- */
@@ -203,12 +190,10 @@ static void *write_members(void *context) {
     return NULL;
 }
 
-TEST(failover_loses_no_write_and_writers_are_told_where_to_go) {
-    struct pair pair;
+IN_PAIR(failover_loses_no_write_and_writers_are_told_where_to_go) {
     struct writer writer = {.server = &pair.master};
     pthread_t thread;
     char value[32];
-    begin_pair(&pair);
     assert_int_equal(pthread_create(&thread, NULL, write_members, &writer), 0);
     while (atomic_load(&writer.acknowledged) < 200) {
         process_sleep_ms(1);
@@ -223,14 +208,11 @@ TEST(failover_loses_no_write_and_writers_are_told_where_to_go) {
     wait_for_answer(&pair.to_master, "ZCARD a", value);
     wire_check(&pair.to_replica, "ZADD b 1 x", ":1");
     wait_for_answer(&pair.to_master, "ZCARD b", ":1");
-    end_pair(&pair);
 }
 
 /* The write and FAILOVER run in one tick: what the tick has written is waited for, too. */
-TEST(failover_waits_for_a_write_of_the_same_moment) {
-    struct pair pair;
+IN_PAIR(failover_waits_for_a_write_of_the_same_moment) {
     struct wire *masters[2] = {&pair.to_master, &pair.to_replica};
-    begin_pair(&pair);
     enum { ROUNDS = 6 };
     for (int i = 0; i < ROUNDS; i++) {
         char request[64];
@@ -248,12 +230,9 @@ TEST(failover_waits_for_a_write_of_the_same_moment) {
         wire_check(new, request, score);
         wait_for_line(old, "master_link_status:up");
     }
-    end_pair(&pair);
 }
 
-TEST(failover_to_a_replica_that_does_not_answer_changes_nothing) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(failover_to_a_replica_that_does_not_answer_changes_nothing) {
     wait_for_line(&pair.to_master, "state=online");
     process_signal(&pair.replica, SIGSTOP);
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
@@ -264,14 +243,11 @@ TEST(failover_to_a_replica_that_does_not_answer_changes_nothing) {
     wire_check(&pair.to_master, "FAILOVER ABORT", "OK");
     process_signal(&pair.replica, SIGCONT);
     wait_for_answer(&pair.to_replica, "ZCARD a", ":2");
-    end_pair(&pair);
 }
 
 /* ---- what is refused ---- */
 
-TEST(a_pause_of_all_commands_ends_during_a_failover) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(a_pause_of_all_commands_ends_during_a_failover) {
     struct wire reader = wire_open(process_connect_tcp(&pair.master));
     struct wire writer = wire_open(process_connect_tcp(&pair.master));
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
@@ -289,12 +265,9 @@ TEST(a_pause_of_all_commands_ends_during_a_failover) {
     process_signal(&pair.replica, SIGCONT);
     wire_close(&reader);
     wire_close(&writer);
-    end_pair(&pair);
 }
 
-TEST(writes_are_refused_while_too_few_replicas_are_heard) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(writes_are_refused_while_too_few_replicas_are_heard) {
     wire_check(&pair.to_master, "CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 2", "OK");
     wait_for_answer(&pair.to_master, "ZADD a 1 ann", ":1");
     process_signal(&pair.replica, SIGSTOP);
@@ -303,12 +276,9 @@ TEST(writes_are_refused_while_too_few_replicas_are_heard) {
     wire_check(&pair.to_master, "ZCARD a", ":1");
     process_signal(&pair.replica, SIGCONT);
     wait_for_answer(&pair.to_master, "ZADD a 1 ann", ":0");
-    end_pair(&pair);
 }
 
-TEST(a_replica_without_its_master_serves_what_it_has_or_refuses) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(a_replica_without_its_master_serves_what_it_has_or_refuses) {
     wire_check(&pair.to_master, "ZADD a 1 ann", ":1");
     wait_for_answer(&pair.to_replica, "ZCARD a", ":1");
     process_signal(&pair.master, SIGKILL);
@@ -321,14 +291,9 @@ TEST(a_replica_without_its_master_serves_what_it_has_or_refuses) {
     wire_check(&pair.to_replica, "REPLICAOF NO ONE", "OK");
     wire_check(&pair.to_replica, "ZADD a 2 bob", ":1");
     wire_check(&pair.to_replica, "ZCARD a", ":2");
-    end(&pair.replica, &pair.to_replica);
-    wire_close(&pair.to_master);
-    process_stop(&pair.master);
 }
 
-TEST(who_waits_for_a_key_is_told_that_its_server_is_a_replica_now) {
-    struct pair pair;
-    begin_pair(&pair);
+IN_PAIR(who_waits_for_a_key_is_told_that_its_server_is_a_replica_now) {
     struct process other;
     struct wire to_other;
     begin(&other, &to_other, CONFIG);
@@ -343,15 +308,12 @@ TEST(who_waits_for_a_key_is_told_that_its_server_is_a_replica_now) {
     wait_for_answer(&to_other, "ZCARD a", ":1");
     wire_close(&waiter);
     end(&other, &to_other);
-    end_pair(&pair);
 }
 
 /* An erasure goes over all boards in steps: what a change of roles interrupts is finished by who is
  * master afterwards. */
-TEST(an_order_is_finished_by_the_next_master) {
-    struct pair pair;
+IN_PAIR(an_order_is_finished_by_the_next_master) {
     char command[64];
-    begin_pair(&pair);
     struct text request = {.at = NULL};
     enum { BOARDS = 20000 };
     for (int i = 0; i < BOARDS; i++) {
@@ -377,7 +339,6 @@ TEST(an_order_is_finished_by_the_next_master) {
     wait_for_answer(&pair.to_master, "DBSIZE", ":0");
     wire_close(&eraser);
     text_free(&request);
-    end_pair(&pair);
 }
 
 /* ---- beside Redis ---- */
@@ -482,39 +443,26 @@ static const char *const same_as_redis[] = {
 };
 
 TEST(replies_are_those_of_redis) {
-    struct process servers[2];
-    struct wire wires[2];
-    for (int i = 0; i < 2; i++) {
-        const struct process_options options = {.program = i == 0 ? process_redis_program() : NULL};
-        assert_true(process_start(&servers[i], &options));
-        wires[i] = wire_open(process_connect_tcp(&servers[i]));
-    }
-    for (size_t i = 0; i < sizeof same_as_redis / sizeof same_as_redis[0]; i++) {
-        char *wanted = strdup(wire_ask(&wires[0], same_as_redis[i]));
-        const char *got = wire_ask(&wires[1], same_as_redis[i]);
+    struct stage stage;
+    stage_begin(&stage, 1, NULL);
+    for (size_t i = 0; i < COUNT_OF(same_as_redis); i++) {
+        char *wanted = strdup(wire_ask(&stage.wires[1][0], same_as_redis[i]));
+        const char *got = wire_ask(&stage.wires[0][0], same_as_redis[i]);
         if (strcmp(wanted, got) != 0) {
             fail_msg("%s: redis %s, here %s", same_as_redis[i], wanted, got);
         }
         free(wanted);
     }
-    for (int i = 0; i < 2; i++) {
-        wire_close(&wires[i]);
-        process_stop(&servers[i]);
-    }
+    stage_end(&stage);
 }
 
 /* The fields that Redis has in INFO replication are here, in its order: Sentinel and tools read them. */
 TEST(info_has_the_fields_of_redis_in_its_order) {
-    struct process servers[2];
-    struct wire wires[2];
-    for (int i = 0; i < 2; i++) {
-        const struct process_options options = {.program = i == 0 ? process_redis_program() : NULL};
-        assert_true(process_start(&servers[i], &options));
-        wires[i] = wire_open(process_connect_tcp(&servers[i]));
-    }
+    struct stage stage;
+    stage_begin(&stage, 1, NULL);
     for (int role = 0; role < 2; role++) {
-        char *wanted = strdup(wire_ask(&wires[0], "INFO replication"));
-        const char *rest = wire_ask(&wires[1], "INFO replication");
+        char *wanted = strdup(wire_ask(&stage.witnesses[1], "INFO replication"));
+        const char *rest = wire_ask(&stage.witnesses[0], "INFO replication");
         char *save = NULL;
         for (char *line = strtok_r(wanted, "\r\n", &save); line != NULL;
              line = strtok_r(NULL, "\r\n", &save)) {
@@ -526,17 +474,12 @@ TEST(info_has_the_fields_of_redis_in_its_order) {
             const char *at = strstr(rest, name);
             if (at == NULL) {
                 fail_msg("no %s behind its predecessors in %s", name,
-                         wire_ask(&wires[1], "INFO replication"));
+                         wire_ask(&stage.witnesses[0], "INFO replication"));
             }
             rest = at;
         }
         free(wanted);
-        for (int i = 0; role == 0 && i < 2; i++) {
-            wire_check(&wires[i], "REPLICAOF 127.0.0.1 1", "OK");
-        }
+        stage_step(&stage, 0, "REPLICAOF 127.0.0.1 1");
     }
-    for (int i = 0; i < 2; i++) {
-        wire_close(&wires[i]);
-        process_stop(&servers[i]);
-    }
+    stage_end(&stage);
 }

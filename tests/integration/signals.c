@@ -51,11 +51,7 @@ TEST(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death) {
         snprintf(expected, sizeof expected,
                  " warning fatal signal=%s sender=%d command=none version=", samples[i].name,
                  (int)getpid());
-        char *log = process_log(&server);
-        if (strstr(log, expected) == NULL) {
-            fail_msg("the log does not say \"%s\": %s", expected, log);
-        }
-        free(log);
+        assert_true(process_has_logged(&server, expected));
         process_stop(&server);
     }
 }
@@ -75,9 +71,7 @@ TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
     bool is_told = false;
     while (!is_told && process_now_ms() < give_up_at) {
         wire_check(&client, "PING", "PONG");
-        char *log = process_log(&server);
-        is_told = strstr(log, "signal ignored signal=SIGUSR2") != NULL;
-        free(log);
+        is_told = process_has_logged(&server, "signal ignored signal=SIGUSR2");
     }
     assert_true(is_told);
     wire_close(&client);

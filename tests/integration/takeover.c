@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "server/replication/wire.h"
-#include "server/system/clock.h"
 #include "tests/support/nodes.h"
 #include "tests/support/random.h"
 
@@ -19,41 +18,13 @@ static int large(void) {
     return is_short_run() ? 150000 : 600000;
 }
 
-static struct node master, replica, third;
-
 static const char *const with_journal[] = {"--appendonly", "yes", NULL};
 
-static int set_up(void **state) {
-    (void)state;
-    signal(SIGPIPE, SIG_IGN);
-    clock_calibrate();
-    struct node *const nodes[] = {&master, &replica, &third};
-    for (int i = 0; i < 3; i++) {
-        memset(nodes[i], 0, sizeof *nodes[i]);
-        directory_make(nodes[i]->directory);
-    }
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    int status = 0;
-    struct node *const nodes[] = {&master, &replica, &third};
-    for (int i = 0; i < 3; i++) {
-        wire_close(&nodes[i]->wire);
-        status |= nodes[i]->is_running ? process_stop(&nodes[i]->server) : 0;
-        directory_remove(nodes[i]->directory);
-    }
-    return status;
-}
-
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
-
 static void begin_pair(void) {
-    node_start(&master, with_journal);
-    node_start(&replica, with_journal);
-    node_follow(&replica, &master);
-    node_wait_up(&replica);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
+    node_follow(REPLICA, MASTER);
+    node_wait_up(REPLICA);
 }
 
 static void copy_directory(const char *from, const char *to) {
@@ -71,61 +42,61 @@ static void copy_directory(const char *from, const char *to) {
 
 /* ---- changes of the same turn ---- */
 
-IN_FIXTURE(a_write_behind_replicaof_in_a_transaction_is_refused) {
+WITH_NODES(a_write_behind_replicaof_in_a_transaction_is_refused) {
     char request[128];
-    node_start(&master, with_journal);
-    node_start(&replica, with_journal);
+    node_start(MASTER, with_journal);
+    node_start(REPLICA, with_journal);
     snprintf(request, sizeof request,
              "MULTI\r\nZADD a 1 x\r\nREPLICAOF 127.0.0.1 %u\r\nZADD b 1 y\r\nEXEC\r\n",
-             master.port);
-    wire_send_text(&replica.wire, request);
-    wire_expect(&replica.wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+OK\r\n"
-                               "-READONLY You can't write against a read only replica.\r\n");
-    node_wait_synced(&replica, &master);
-    wire_check(&replica.wire, "EXISTS a b", ":0");
+             MASTER->port);
+    wire_send_text(&REPLICA->wire, request);
+    wire_expect(&REPLICA->wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n+OK\r\n"
+                                "-READONLY You can't write against a read only replica.\r\n");
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "EXISTS a b", ":0");
 }
 
 /* The master loses what it wrote last, as in a power cut; another one has it, and takes over. The first change of
  * the old master comes in the same turn as the order to follow, and has a number that the new one knows, too. */
-IN_FIXTURE(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
+WITH_NODES(what_is_written_in_the_turn_of_replicaof_is_of_no_common_history) {
     char request[128];
     begin_pair();
-    wire_check(&master.wire, "ZADD w 1 one", ":1");
-    node_wait_synced(&replica, &master);
+    wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
+    node_wait_synced(REPLICA, MASTER);
     process_sleep_ms(1500); /* appendfsync everysec */
-    copy_directory(master.directory, third.directory);
-    wire_check(&master.wire, "ZADD w 1 two", ":1");
-    node_wait_synced(&replica, &master);
-    node_end(&master, SIGKILL);
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-    wire_check(&replica.wire, "ZADD w 3 three", ":1");
-    node_start(&third, with_journal);
-    wire_check(&third.wire, "ZRANGE w 0 -1", "[one]");
+    copy_directory(MASTER->directory, THIRD->directory);
+    wire_check(&MASTER->wire, "ZADD w 1 two", ":1");
+    node_wait_synced(REPLICA, MASTER);
+    node_end(MASTER, SIGKILL);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&REPLICA->wire, "ZADD w 3 three", ":1");
+    node_start(THIRD, with_journal);
+    wire_check(&THIRD->wire, "ZRANGE w 0 -1", "[one]");
     snprintf(request, sizeof request,
-             "MULTI\r\nZADD other 1 x\r\nREPLICAOF 127.0.0.1 %u\r\nEXEC\r\n", replica.port);
-    wire_send_text(&third.wire, request);
-    wire_expect(&third.wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+OK\r\n");
-    node_wait_synced(&third, &replica);
-    wire_check(&third.wire, "EXISTS other", ":0");
-    wire_check(&third.wire, "ZRANGE w 0 -1", "[two one three]");
+             "MULTI\r\nZADD other 1 x\r\nREPLICAOF 127.0.0.1 %u\r\nEXEC\r\n", REPLICA->port);
+    wire_send_text(&THIRD->wire, request);
+    wire_expect(&THIRD->wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+OK\r\n");
+    node_wait_synced(THIRD, REPLICA);
+    wire_check(&THIRD->wire, "EXISTS other", ":0");
+    wire_check(&THIRD->wire, "ZRANGE w 0 -1", "[two one three]");
 }
 
 /* ---- FAILOVER ---- */
 
-IN_FIXTURE(a_master_that_has_changed_nothing_since_its_start_hands_over) {
+WITH_NODES(a_master_that_has_changed_nothing_since_its_start_hands_over) {
     begin_pair();
-    wire_check(&master.wire, "ZADD w 1 one", ":1");
-    node_wait_synced(&replica, &master);
-    node_end(&master, SIGTERM);
-    node_start(&master, with_journal);
-    node_wait_synced(&replica, &master);
-    wire_check(&master.wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 30000", replica.port),
+    wire_check(&MASTER->wire, "ZADD w 1 one", ":1");
+    node_wait_synced(REPLICA, MASTER);
+    node_end(MASTER, SIGTERM);
+    node_start(MASTER, with_journal);
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 30000", REPLICA->port),
                "OK");
-    node_wait_up(&master);
-    wire_check(&replica.wire, "ZADD w 2 two", ":1");
-    node_wait_synced(&master, &replica);
-    wire_check(&master.wire, "ZCARD w", ":2");
-    assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
+    node_wait_up(MASTER);
+    wire_check(&REPLICA->wire, "ZADD w 2 two", ":1");
+    node_wait_synced(MASTER, REPLICA);
+    wire_check(&MASTER->wire, "ZCARD w", ":2");
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
 }
 
 /* ---- groups that are applied in part ---- */
@@ -133,94 +104,88 @@ IN_FIXTURE(a_master_that_has_changed_nothing_since_its_start_hands_over) {
 /* A command that changes large() members is applied on the replica in many steps: returns in the middle of them. */
 static void begin_long_change(void) {
     begin_pair();
-    node_fill(&master, "all", large());
-    node_wait_synced(&replica, &master);
-    wire_send_text(&master.wire, "ZUNIONSTORE sum 1 all\r\n");
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (wire_ask_integer(&replica.wire, "ZCARD sum") == 0) {
-        assert_true(process_now_ms() < give_up_at);
-    }
+    node_fill(MASTER, "all", large());
+    node_wait_synced(REPLICA, MASTER);
+    wire_send_text(&MASTER->wire, "ZUNIONSTORE sum 1 all\r\n");
+    while (wire_ask_integer(&REPLICA->wire, "ZCARD sum") == 0) {}
 }
 
 /* All of it, in memory and on disk. */
 static void check_whole(void) {
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
-    node_end(&replica, SIGTERM);
-    node_start(&replica, with_journal);
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD sum"), large());
+    node_end(REPLICA, SIGTERM);
+    node_start(REPLICA, with_journal);
+    assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD sum"), large());
 }
 
-IN_FIXTURE(a_replica_that_is_promoted_in_the_middle_of_a_group_has_it_whole) {
+WITH_NODES(a_replica_that_is_promoted_in_the_middle_of_a_group_has_it_whole) {
     begin_long_change();
     check_whole();
 }
 
-IN_FIXTURE(a_link_that_is_lost_in_the_middle_of_a_group_leaves_it_whole) {
+WITH_NODES(a_link_that_is_lost_in_the_middle_of_a_group_leaves_it_whole) {
     begin_long_change();
-    node_end(&master, SIGKILL);
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (node_is_up(&replica)) {
-        assert_true(process_now_ms() < give_up_at);
-    }
+    node_end(MASTER, SIGKILL);
+    WAIT_UNTIL(!node_is_up(REPLICA));
     check_whole();
 }
 
-IN_FIXTURE(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) {
+WITH_NODES(a_link_that_is_made_anew_in_the_middle_of_a_group_goes_on_behind_it) {
     begin_long_change();
-    wire_check(&replica.wire, "CLIENT KILL TYPE master", ":1");
-    wire_expect(&master.wire, formatted(":%d\r\n", large()));
-    node_wait_synced(&replica, &master);
-    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    wire_expect(&MASTER->wire, formatted(":%d\r\n", large()));
+    node_wait_synced(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     check_whole();
 }
 
-IN_FIXTURE(a_change_that_is_too_long_to_be_held_comes_as_a_copy) {
+WITH_NODES(a_change_that_is_too_long_to_be_held_comes_as_a_copy) {
     const char *const words[] = {"--appendonly", "yes", "--client-query-buffer-limit", "1mb", NULL};
-    node_start(&master, with_journal);
-    node_fill(&master, "all", large());
-    node_start(&replica, words);
-    node_follow(&replica, &master);
-    node_wait_synced(&replica, &master);
-    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
-    assert_int_equal(wire_ask_integer(&master.wire, "ZUNIONSTORE sum 1 all"), large());
-    node_wait_synced(&replica, &master);
-    assert_int_equal(wire_info(&master.wire, "sync_full"), 2);
-    assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
-    wire_check(&master.wire, "ZADD sum 1 after", ":1"); /* and goes on */
-    node_wait_synced(&replica, &master);
-    wire_check(&replica.wire, "ZSCORE sum after", "1");
-    assert_int_equal(wire_info(&master.wire, "sync_full"), 2);
+    node_start(MASTER, with_journal);
+    node_fill(MASTER, "all", large());
+    node_start(REPLICA, words);
+    node_follow(REPLICA, MASTER);
+    node_wait_synced(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_ask_integer(&MASTER->wire, "ZUNIONSTORE sum 1 all"), large());
+    node_wait_synced(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
+    assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD sum"), large());
+    wire_check(&MASTER->wire, "ZADD sum 1 after", ":1"); /* and goes on */
+    node_wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "ZSCORE sum after", "1");
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
 }
 
 /* ---- while what was received is applied, the role is new and the boards are not there ---- */
 
-IN_FIXTURE(who_asks_for_boards_of_a_new_master_waits_and_others_do_not) {
+WITH_NODES(who_asks_for_boards_of_a_new_master_waits_and_others_do_not) {
     begin_long_change();
-    struct wire writer = wire_open(process_connect_tcp(&replica.server));
-    struct wire killed = wire_open(process_connect_tcp(&replica.server));
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    struct wire writer = wire_open(process_connect_tcp(&REPLICA->server));
+    struct wire killed = wire_open(process_connect_tcp(&REPLICA->server));
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     wire_send_text(&writer, "ZADD new 1 m\r\nZCARD sum\r\n");
     wire_send_text(&killed, "ZADD new 1 never\r\n");
-    wire_check(&replica.wire, "PING", "PONG");
-    wire_check_prefix(&replica.wire, "ROLE", "[master ");
-    assert_non_null(strstr(wire_ask(&replica.wire, "INFO replication"), "role:master"));
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&REPLICA->wire, "PING", "PONG");
+    wire_check_prefix(&REPLICA->wire, "ROLE", "[master ");
+    assert_non_null(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "role:master"));
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     wire_expect(&writer, formatted(":1\r\n:%d\r\n", large()));
-    wire_check_prefix(&replica.wire, "CLIENT KILL TYPE normal", ":");
-    wire_check(&replica.wire, "ZCARD sum", formatted(":%d", large()));
+    wire_check_prefix(&REPLICA->wire, "CLIENT KILL TYPE normal", ":");
+    wire_check(&REPLICA->wire, "ZCARD sum", formatted(":%d", large()));
     wire_close(&writer);
     wire_close(&killed);
     check_whole();
 }
 
 /* The whole transaction is one turn of the loop. */
-IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_whole) {
+WITH_NODES(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_whole) {
     begin_long_change();
-    wire_check(&replica.wire, "MULTI", "OK");
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "QUEUED");
-    wire_check(&replica.wire, "ZCARD sum", "QUEUED");
-    const char *reply = wire_ask(&replica.wire, "EXEC");
+    wire_check(&REPLICA->wire, "MULTI", "OK");
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "QUEUED");
+    wire_check(&REPLICA->wire, "ZCARD sum", "QUEUED");
+    const char *reply = wire_ask(&REPLICA->wire, "EXEC");
     bool is_loading =
         strcmp(reply, "[OK -LOADING What was received from the master is being applied]") == 0;
     if (!is_loading) { /* it was over already */
@@ -230,48 +195,48 @@ IN_FIXTURE(a_transaction_that_makes_a_master_does_not_see_boards_that_are_not_wh
 }
 
 /* It has never opened, so its history is still that of the master. */
-IN_FIXTURE(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
+WITH_NODES(who_is_sent_back_before_it_has_applied_all_goes_on_where_it_was) {
     begin_long_change();
-    const char *command = formatted("REPLICAOF 127.0.0.1 %u", master.port);
-    wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-    wire_check(&replica.wire, command, "OK");
-    wire_expect(&master.wire, formatted(":%d\r\n", large()));
-    node_wait_synced(&replica, &master);
-    assert_int_equal(wire_info(&master.wire, "sync_full"), 1);
+    const char *command = formatted("REPLICAOF 127.0.0.1 %u", MASTER->port);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&REPLICA->wire, command, "OK");
+    wire_expect(&MASTER->wire, formatted(":%d\r\n", large()));
+    node_wait_synced(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
     check_whole();
 }
 
-IN_FIXTURE(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
+WITH_NODES(a_forced_failover_to_who_still_applies_loses_and_copies_nothing) {
     begin_long_change();
-    wire_expect(&master.wire, formatted(":%d\r\n", large()));
-    wire_check(&master.wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", replica.port),
+    wire_expect(&MASTER->wire, formatted(":%d\r\n", large()));
+    wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u TIMEOUT 1 FORCE", REPLICA->port),
                "OK");
-    node_wait_up(&master);
-    wire_check(&replica.wire, "ZCARD sum", formatted(":%d", large()));
-    wire_check(&replica.wire, "ZADD sum 1 after", ":1");
-    node_wait_synced(&master, &replica);
-    wire_check(&master.wire, "ZCARD sum", formatted(":%d", large() + 1));
-    assert_int_equal(wire_info(&replica.wire, "sync_full"), 0);
+    node_wait_up(MASTER);
+    wire_check(&REPLICA->wire, "ZCARD sum", formatted(":%d", large()));
+    wire_check(&REPLICA->wire, "ZADD sum 1 after", ":1");
+    node_wait_synced(MASTER, REPLICA);
+    wire_check(&MASTER->wire, "ZCARD sum", formatted(":%d", large() + 1));
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
 }
 
-IN_FIXTURE(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
+WITH_NODES(a_new_master_that_ends_before_it_has_applied_all_keeps_it) {
     static const char *const ends[] = {"SHUTDOWN NOW\r\n", "SHUTDOWN\r\n"};
     for (int i = 0; i < (is_short_run() ? 1 : 2); i++) {
         begin_long_change();
-        wire_check(&replica.wire, "REPLICAOF NO ONE", "OK");
-        wire_send_text(&replica.wire, ends[i]);
-        assert_true(process_wait(&replica.server, PROCESS_STOP_LIMIT_MS));
-        wire_close(&replica.wire);
-        replica.is_running = false;
-        node_start(&replica, with_journal);
-        assert_int_equal(wire_ask_integer(&replica.wire, "ZCARD sum"), large());
-        node_end(&replica, SIGTERM);
-        node_end(&master, SIGTERM);
-        directory_remove(replica.directory);
-        directory_remove(master.directory);
-        directory_make(replica.directory);
-        directory_make(master.directory);
-        master.port = replica.port = 0;
+        wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+        wire_send_text(&REPLICA->wire, ends[i]);
+        assert_true(process_wait(&REPLICA->server, PROCESS_STOP_LIMIT_MS));
+        wire_close(&REPLICA->wire);
+        REPLICA->is_running = false;
+        node_start(REPLICA, with_journal);
+        assert_int_equal(wire_ask_integer(&REPLICA->wire, "ZCARD sum"), large());
+        node_end(REPLICA, SIGTERM);
+        node_end(MASTER, SIGTERM);
+        directory_remove(REPLICA->directory);
+        directory_remove(MASTER->directory);
+        directory_make(REPLICA->directory);
+        directory_make(MASTER->directory);
+        MASTER->port = REPLICA->port = 0;
     }
 }
 
@@ -319,26 +284,24 @@ static void answer_with_damage(int listener) {
     close(fd);
 }
 
-IN_FIXTURE(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
+WITH_NODES(a_damaged_copy_is_said_to_be_the_masters_and_is_asked_for_again) {
     char wanted[128];
     uint16_t port;
     int listener = listen_anywhere(&port);
-    node_start(&replica, with_journal);
-    wire_check(&replica.wire, "ZADD mine 1 ann", ":1");
-    wire_check(&replica.wire, formatted("REPLICAOF 127.0.0.1 %u", port), "OK");
+    node_start(REPLICA, with_journal);
+    wire_check(&REPLICA->wire, "ZADD mine 1 ann", ":1");
+    wire_check(&REPLICA->wire, formatted("REPLICAOF 127.0.0.1 %u", port), "OK");
     answer_with_damage(listener);
     answer_with_damage(listener); /* asked for again */
     snprintf(wanted, sizeof wanted,
              "master_link_error:the full copy from 127.0.0.1:%u cannot be taken, and is asked for "
              "again: ",
              port);
-    const char *info = wire_ask(&replica.wire, "INFO replication");
+    const char *info = wire_ask(&REPLICA->wire, "INFO replication");
     assert_non_null(strstr(info, wanted));
     assert_null(strstr(info, "backup"));
-    char *log = process_log(&replica.server);
-    assert_null(strstr(log, "backup"));
-    free(log);
-    wire_check(&replica.wire, "ZRANGE mine 0 -1", "[ann]");
+    assert_false(process_has_logged(&REPLICA->server, "backup"));
+    wire_check(&REPLICA->wire, "ZRANGE mine 0 -1", "[ann]");
     close(listener);
 }
 
@@ -367,24 +330,24 @@ static void fill_with_noise(struct node *node) {
 }
 
 /* It goes on acknowledging, and would hold up everybody's copies and snapshots. */
-IN_FIXTURE(a_replica_that_takes_nothing_of_its_copy_is_closed) {
+WITH_NODES(a_replica_that_takes_nothing_of_its_copy_is_closed) {
     const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "3", NULL};
     const int small = 4096;
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    node_start(&master, words);
-    node_start(&replica, with_journal);
-    fill_with_noise(&master);
-    struct wire stuck = wire_open(process_connect_tcp(&master.server));
+    node_start(MASTER, words);
+    node_start(REPLICA, with_journal);
+    fill_with_noise(MASTER);
+    struct wire stuck = wire_open(process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(stuck.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     wire_push(&stuck, "LB.SYNC ? 0\r\n", sizeof "LB.SYNC ? 0\r\n" - 1, 50);
-    wire_wait_info(&master.wire, "connected_slaves", 1);
-    node_follow(&replica, &master);
-    while (!node_is_up(&replica)) {
+    wire_wait_info(&MASTER->wire, "connected_slaves", 1);
+    node_follow(REPLICA, MASTER);
+    while (!node_is_up(REPLICA)) {
         (void)wire_push(&stuck, "REPLCONF ACK 0\r\n", sizeof "REPLCONF ACK 0\r\n" - 1, 50);
         process_sleep_ms(200);
         assert_true(process_now_ms() < give_up_at);
     }
-    wire_check(&master.wire, "SAVE", "OK");
+    wire_check(&MASTER->wire, "SAVE", "OK");
     wire_close(&stuck);
 }
 
@@ -398,16 +361,16 @@ static ssize_t take(struct wire *wire, size_t size) {
 }
 
 /* It takes a little again and again: so it is not stuck, but the other one that shares its copy waits for it. */
-IN_FIXTURE(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_long) {
+WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_long) {
     enum { SLOWLY = 2048, EVERY_MS = 20, QUICKLY = 1 << 20, COPY = 300 * 1000 * 16 };
     const char *const words[] = {"--appendonly", "yes", "--repl-timeout", "10", NULL};
     const int small = 4096;
     uint64_t taken = 0;
     bool is_closed = false;
-    node_start(&master, words);
-    fill_with_noise(&master);
-    struct wire slow = wire_open(process_connect_tcp(&master.server));
-    struct wire quick = wire_open(process_connect_tcp(&master.server));
+    node_start(MASTER, words);
+    fill_with_noise(MASTER);
+    struct wire slow = wire_open(process_connect_tcp(&MASTER->server));
+    struct wire quick = wire_open(process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     /* Both wait until the save is over. */
     wire_send_text(&slow, "BGSAVE\r\nLB.SYNC ? 0\r\n");
@@ -421,10 +384,8 @@ IN_FIXTURE(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
         process_sleep_ms(EVERY_MS);
         assert_true(process_now_ms() < give_up_at);
     }
-    char *log = process_log(&master.server);
-    assert_non_null(strstr(log, "full copy begun replicas=2"));
-    assert_non_null(strstr(log, "it takes its copy more slowly than others"));
-    free(log);
+    assert_true(process_has_logged(&MASTER->server, "full copy begun replicas=2"));
+    assert_true(process_has_logged(&MASTER->server, "it takes its copy more slowly than others"));
     wire_close(&slow);
     wire_close(&quick);
 }

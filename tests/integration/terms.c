@@ -10,12 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "server/system/clock.h"
 #include "tests/support/nodes.h"
 #include "tests/support/random.h"
 
 enum {
-    NODES = 3,
     WAIT_LIMIT_MS = 60000,
     NOBODY = 1, /* a port that nobody listens on */
     COPIED = 200000,
@@ -25,44 +23,20 @@ enum {
     RELAY_REST_MS = 50,
 };
 
-static struct node nodes[NODES];
 static pid_t relay;
 
-#define MASTER (&nodes[0])
-#define SECOND (&nodes[1])
-#define THIRD  (&nodes[2])
-
-static int set_up(void **state) {
-    (void)state;
-    signal(SIGPIPE, SIG_IGN);
-    clock_calibrate();
-    relay = 0;
-    memset(nodes, 0, sizeof nodes);
-    for (int i = 0; i < NODES; i++) {
-        directory_make(nodes[i].directory);
-    }
-    return 0;
-}
+#define SECOND REPLICA
 
 static int tear_down(void **state) {
-    (void)state;
-    int status = 0;
     if (relay > 0) {
         kill(relay, SIGKILL);
         waitpid(relay, NULL, 0);
     }
-    for (int i = 0; i < NODES; i++) {
-        wire_close(&nodes[i].wire);
-        if (nodes[i].is_running) {
-            process_signal(&nodes[i].server, SIGCONT);
-            status |= process_stop(&nodes[i].server);
-        }
-        directory_remove(nodes[i].directory);
-    }
-    return status;
+    relay = 0;
+    return nodes_tear_down(state);
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+#define IN_FIXTURE(name) TEST_WITH(name, nodes_set_up, tear_down)
 
 /* ---- three servers ---- */
 
@@ -80,13 +54,7 @@ static void start(struct node *node, const char *const *further) {
 static const char *const nothing_further[] = {NULL};
 
 static void wait_open(struct node *node) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strstr(wire_ask(&node->wire, "INFO replication"), "sync_state:open") == NULL) {
-        if (process_now_ms() > give_up_at) {
-            fail_msg("not open: %s", wire_ask(&node->wire, "INFO replication"));
-        }
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strstr(wire_ask(&node->wire, "INFO replication"), "sync_state:open") != NULL);
 }
 
 static void promote(struct node *node) {
@@ -135,11 +103,8 @@ IN_FIXTURE(a_master_opens_again_when_its_failover_is_given_up) {
     process_signal(&SECOND->server, SIGSTOP);
     wire_check(&MASTER->wire, formatted("FAILOVER TO 127.0.0.1 %u FORCE TIMEOUT 1", SECOND->port),
                "OK");
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strstr(wire_ask(&MASTER->wire, "INFO replication"), ":failover-in-progress") == NULL) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
+    WAIT_UNTIL(strstr(wire_ask(&MASTER->wire, "INFO replication"), ":failover-in-progress") !=
+               NULL);
     wire_check(&MASTER->wire, "FAILOVER ABORT", "OK");
     wait_open(MASTER); /* the third promises */
     process_signal(&SECOND->server, SIGCONT);

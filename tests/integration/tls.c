@@ -201,17 +201,6 @@ TEST(clients_are_served_by_threads_while_certificates_change) {
     clients_are_served_while_certificates_change("3");
 }
 
-static void expect_in_log(const char *text) {
-    bool is_there = false;
-    for (int waited_ms = 0; !is_there && waited_ms < WIRE_LIMIT_MS; waited_ms += 5) {
-        char *log = process_log(&server);
-        is_there = strstr(log, text) != NULL;
-        free(log);
-        process_sleep_ms(5);
-    }
-    assert_true(is_there);
-}
-
 static void expect_service(void) {
     struct client client;
     struct text request = {.at = NULL}, reply = {.at = NULL};
@@ -229,11 +218,11 @@ TEST(sighup_reads_the_certificates_again_or_keeps_the_old_ones) {
     snprintf(away, sizeof away, "%s/server.away", files.path);
     start("2");
     assert_int_equal(kill(server.pid, SIGHUP), 0);
-    expect_in_log("certificates reloaded signal=SIGHUP");
+    WAIT_UNTIL(process_has_logged(&server, "certificates reloaded signal=SIGHUP"));
     expect_service();
     assert_int_equal(rename(key, away), 0);
     assert_int_equal(kill(server.pid, SIGHUP), 0);
-    expect_in_log("the old ones stay in use setting=tls-key-file");
+    WAIT_UNTIL(process_has_logged(&server, "the old ones stay in use setting=tls-key-file"));
     expect_service();
     assert_int_equal(rename(away, key), 0);
     assert_int_equal(process_stop(&server), 0);

@@ -7,28 +7,20 @@
 #include "tests/support/random.h"
 #include "tests/support/stage.h"
 
-static void run_all(struct stage *stage, int client, const char *const *lines, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        stage_step(stage, client, lines[i]);
-    }
-}
-#define RUN_ALL(stage, client, ...)                                                                \
-    run_all((stage), (client), (const char *const[]){__VA_ARGS__},                                 \
-            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
 TEST(arguments_are_read_as_redis_reads_them) {
     struct stage stage;
     stage_begin(&stage, 2, NULL);
-    RUN_ALL(&stage, 0, "BZPOPMIN", "BZPOPMIN k", "BZPOPMIN k x", "BZPOPMIN k -1",
-            "BZPOPMIN k -0.002", "BZPOPMIN k 1e400", "BZPOPMIN k nan", "BZPOPMIN k inf",
-            "BZPOPMIN k -inf", "BZPOPMIN k 1e18", "BZPOPMIN k \"\"", "BZPOPMIN k \" 1\"",
-            "BZPOPMIN k \"1 \"", "BZPOPMIN k 0x0.01p0", "BZPOPMIN k 1e-5", "BZPOPMAX k 0.002",
-            "BZPOPMAX k 1e5000", "BZMPOP 0 0 k MIN", "BZMPOP x 1 k MIN", "BZMPOP 0 1 k",
-            "BZMPOP 0.01 1 k MIN COUNT 0", "BZMPOP 0.01 1 k MIN COUNT 2 X", "BZMPOP 0.01 2 k MIN",
-            "BZMPOP 0.01 1 k MID", "BZMPOP 0.01 a k MIN", "BZMPOP 0.01 1 k MIN",
-            "BZMPOP -1 1 k MIN COUNT a", "BZMPOP -1 1 k MIN COUNT 1 COUNT 1", "BZMPOP -1 1 k MIN",
-            "CLIENT UNBLOCK", "CLIENT UNBLOCK x", "CLIENT UNBLOCK 99", "CLIENT UNBLOCK 99 FOO",
-            "CLIENT UNBLOCK x FOO", "CLIENT UNBLOCK 99 error");
+    STAGE_STEPS(&stage, 0, "BZPOPMIN", "BZPOPMIN k", "BZPOPMIN k x", "BZPOPMIN k -1",
+                "BZPOPMIN k -0.002", "BZPOPMIN k 1e400", "BZPOPMIN k nan", "BZPOPMIN k inf",
+                "BZPOPMIN k -inf", "BZPOPMIN k 1e18", "BZPOPMIN k \"\"", "BZPOPMIN k \" 1\"",
+                "BZPOPMIN k \"1 \"", "BZPOPMIN k 0x0.01p0", "BZPOPMIN k 1e-5", "BZPOPMAX k 0.002",
+                "BZPOPMAX k 1e5000", "BZMPOP 0 0 k MIN", "BZMPOP x 1 k MIN", "BZMPOP 0 1 k",
+                "BZMPOP 0.01 1 k MIN COUNT 0", "BZMPOP 0.01 1 k MIN COUNT 2 X",
+                "BZMPOP 0.01 2 k MIN", "BZMPOP 0.01 1 k MID", "BZMPOP 0.01 a k MIN",
+                "BZMPOP 0.01 1 k MIN", "BZMPOP -1 1 k MIN COUNT a",
+                "BZMPOP -1 1 k MIN COUNT 1 COUNT 1", "BZMPOP -1 1 k MIN", "CLIENT UNBLOCK",
+                "CLIENT UNBLOCK x", "CLIENT UNBLOCK 99", "CLIENT UNBLOCK 99 FOO",
+                "CLIENT UNBLOCK x FOO", "CLIENT UNBLOCK 99 error");
     stage_end(&stage);
 }
 
@@ -39,10 +31,10 @@ TEST(who_finds_a_member_does_not_wait) {
         wire_check_prefix(&stage.wires[side][1], "HELLO 3", "{server ");
     }
     for (int client = 0; client < 2; client++) {
-        RUN_ALL(&stage, client, "ZADD z 1 a 2 b 3 c 4 d 7 e", "BZPOPMIN k z 0", "BZPOPMAX k z 0",
-                "BZMPOP 0 2 k z MIN", "BZMPOP 0 2 z k MAX COUNT 9", "EXISTS z",
-                "MULTI;BZPOPMIN z 0;ZADD z 1 a;BZPOPMIN z 0;BZMPOP 0 1 z MIN;EXEC",
-                "CLIENT REPLY SKIP;BZPOPMIN z 0.01", "BZPOPMIN z 0.01", "BZMPOP 0.01 1 z MIN");
+        STAGE_STEPS(&stage, client, "ZADD z 1 a 2 b 3 c 4 d 7 e", "BZPOPMIN k z 0",
+                    "BZPOPMAX k z 0", "BZMPOP 0 2 k z MIN", "BZMPOP 0 2 z k MAX COUNT 9",
+                    "EXISTS z", "MULTI;BZPOPMIN z 0;ZADD z 1 a;BZPOPMIN z 0;BZMPOP 0 1 z MIN;EXEC",
+                    "CLIENT REPLY SKIP;BZPOPMIN z 0.01", "BZPOPMIN z 0.01", "BZMPOP 0.01 1 z MIN");
     }
     stage_end(&stage);
 }
@@ -53,7 +45,7 @@ TEST(whoever_waits_is_served_as_redis_serves) {
     stage_wait(&stage, 1, "BZPOPMIN q q r 0");
     stage_wait(&stage, 2, "BZMPOP 0 2 r q MAX COUNT 2");
     stage_wait(&stage, 3, "BZPOPMAX r 0");
-    RUN_ALL(&stage, 0, "ZADD other 1 a", "ZADD r 1 a 2 b 3 c 5 e", "ZCARD r");
+    STAGE_STEPS(&stage, 0, "ZADD other 1 a", "ZADD r 1 a 2 b 3 c 5 e", "ZCARD r");
     for (int i = 1; i < 4; i++) {
         (void)stage_woken(&stage, i);
     }
@@ -83,9 +75,9 @@ TEST(whoever_waits_is_served_as_redis_serves) {
         (void)stage_woken(&stage, 1);
     }
     stage_wait(&stage, 1, "BZPOPMIN q 0");
-    RUN_ALL(&stage, 0, "FLUSHALL", "EXPIRE q 1", "ZREM q a", "SELECT 1;ZADD q 1 a;SELECT 0");
+    STAGE_STEPS(&stage, 0, "FLUSHALL", "EXPIRE q 1", "ZREM q a", "SELECT 1;ZADD q 1 a;SELECT 0");
     assert_true(stage_still_waits(&stage, 1));
-    RUN_ALL(&stage, 0, "SELECT 1;COPY q q DB 0;SELECT 0;EXISTS q");
+    STAGE_STEPS(&stage, 0, "SELECT 1;COPY q q DB 0;SELECT 0;EXISTS q");
     (void)stage_woken(&stage, 1);
     stage_end(&stage);
 }

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import unittest
 
-from process import IS_SHORT as SHORT, new_directory
+from process import IS_SHORT as SHORT, make_certificate, new_directory
 from server import Server
 
 
@@ -198,12 +198,7 @@ class Starts(unittest.TestCase):
         server.stop()
 
     def test_tls(self):
-        directory = new_directory()
-        certificate, key = f"{directory}/server.crt", f"{directory}/server.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
-                        "-out", certificate], check=True, capture_output=True)
+        certificate, key = make_certificate()
         server = Server("--metrics-tls-cert-file", certificate, "--metrics-tls-key-file", key,
                         tls=certificate)
         try:

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from server import ROOT, Server, names, samples
+from server import ROOT, Server, names
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 RULES = (ROOT / "deploy" / "prometheus" / "rules.yml").read_text(encoding="utf-8")

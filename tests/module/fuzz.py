@@ -13,7 +13,6 @@ memory that is short. An error must have changed nothing. The commands of a roun
 --seed and --first repeat it. The last line is "N commands, M errors in S s: clean".
 """
 import argparse
-import os
 import random
 import re
 import subprocess
@@ -22,7 +21,8 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support"), str(HERE.parent / "moving")]
 import redis
 
 from connection import Connection
@@ -332,7 +332,7 @@ class Fuzzer:
 
     def look_at_logs(self):
         for host in (self.master, self.replica):
-            host.answers()
+            assert host.is_ready()
             log = host.log.read_text(errors="replace")
             found = re.search(r"ERROR: \w+Sanitizer|runtime error:|== CRITICAL ==|CHECK|assert", log)
             assert not found, log[max(0, found.start() - 500):][:6000]

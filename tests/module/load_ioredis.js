@@ -17,7 +17,10 @@ client.on("error", () => {});
 const seconds = () => Number(process.hrtime.bigint()) / 1e9;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let isOver = false;
-process.stdin.on("end", () => { isOver = true; }).resume();
+process.stdin.on("end", () => {
+    isOver = true;
+    setTimeout(() => process.exit(0), 10000).unref(); // a command that waits for a node is not waited for
+}).resume();
 
 async function tryUntilDone(ask) {
     while (!isOver) {

@@ -13,7 +13,7 @@ import redis
 
 from hosts import Changes, Host, SHORT, settled, wait_until
 import follow
-from process import hold_port
+from process import hold_port, make_certificate
 from pair import Pair, SEED
 from test_dump import PROGRAM, Ours, run_import
 
@@ -390,15 +390,13 @@ class Leaving(Pair, unittest.TestCase):
         self.assertEqual(self.old.execute_command("LB.ZRANGE", "daily:1", 0, -1), [b"ann"])
 
     def test_tls(self):
-        at, port = self.directory, hold_port()
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-                        "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{at}/key.pem",
-                        "-out", f"{at}/cert.pem"], check=True, capture_output=True)
-        self.start_server(*SETTINGS, "--tls-port", str(port), "--tls-cert-file", f"{at}/cert.pem", "--tls-key-file",
-                          f"{at}/key.pem", "--tls-auth-clients", "no")
+        port = hold_port()
+        certificate, key = make_certificate(alternative="IP:127.0.0.1")
+        self.start_server(*SETTINGS, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
+                          "--tls-auth-clients", "no")
         self.fill(self.ours)
-        self.start_host("--tls-ca-cert-file", f"{at}/cert.pem", "--tls-cert-file", f"{at}/cert.pem",
-                        "--tls-key-file", f"{at}/key.pem", "--tls-replication", "yes")
+        self.start_host("--tls-ca-cert-file", certificate, "--tls-cert-file", certificate, "--tls-key-file", key,
+                        "--tls-replication", "yes")
         self.old.execute_command("REPLICAOF", "127.0.0.1", port)
         self.wait_for_link()
         self.ours.zadd("daily:1", {"ann": 1})

@@ -6,7 +6,7 @@ import time
 import redis
 
 import process
-from process import PROGRAM, wait_until
+from process import wait_until
 
 # Inside the periods of the page, whenever the tests are run.
 CLOCK = "@2026-11-20 12:00:00"

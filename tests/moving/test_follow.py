@@ -13,7 +13,7 @@ import redis
 
 import follow
 import servers
-from process import IS_SHORT as SHORT, LIMIT_S, hold_port
+from process import IS_SHORT as SHORT, LIMIT_S, hold_port, make_certificate
 from moving import SEED, Moving, names
 from test_dump import Ours
 
@@ -430,22 +430,15 @@ class Followed(unittest.TestCase):
         self.assertEqual(self.ours.keys("*"), [b"board"])
 
     def test_tls(self):
-        def openssl(*words):
-            subprocess.run(["openssl", *words], cwd=self.source.directory, check=True, capture_output=True)
-
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",
-                "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+        certificate, key = map(str, make_certificate(alternative="IP:127.0.0.1"))
         port = hold_port()
-        at = self.source.directory
         try:
-            self.old.execute_command("CONFIG", "SET", "tls-cert-file", f"{at}/cert.pem",
-                                     "tls-key-file", f"{at}/key.pem", "tls-ca-cert-file",
-                                     f"{at}/cert.pem", "tls-auth-clients", "no", "tls-port", port)
+            self.old.execute_command("CONFIG", "SET", "tls-cert-file", certificate, "tls-key-file", key,
+                                     "tls-ca-cert-file", certificate, "tls-auth-clients", "no", "tls-port", port)
         except redis.ResponseError as error:
             self.skipTest(f"redis-server has no TLS: {error}")
         self.old.zadd("board", {name: 1 for name in names(3000)})
-        self.start("--tls-replication", "yes", "--tls-ca-cert-file", f"{at}/cert.pem")
+        self.start("--tls-replication", "yes", "--tls-ca-cert-file", certificate)
         self.ours.execute_command("REPLICAOF", "localhost", port)
         self.assertTrue(follow.wait_until(lambda: "does not name the host" in str(
             follow.source_info(self.ours).get("master_link_error"))))

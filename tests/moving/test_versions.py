@@ -1,5 +1,4 @@
 """What only newer versions of Redis and Valkey have: it is followed, passed over and counted, or an error."""
-import subprocess
 import tempfile
 import time
 from pathlib import Path

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "server/system/clock.h"
 #include "tests/support/test.h"
 
 enum {
@@ -106,4 +107,31 @@ void node_fill(struct node *master, const char *board, int count) {
         assert_int_equal(wire_reply(&master->wire)[0], ':');
     }
     text_free(&text);
+}
+
+struct node nodes[NODES];
+
+int nodes_set_up(void **state) {
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    clock_calibrate();
+    memset(nodes, 0, sizeof nodes);
+    for (int i = 0; i < NODES; i++) {
+        directory_make(nodes[i].directory);
+    }
+    return 0;
+}
+
+int nodes_tear_down(void **state) {
+    (void)state;
+    int status = 0;
+    for (int i = 0; i < NODES; i++) {
+        wire_close(&nodes[i].wire);
+        if (nodes[i].is_running) {
+            process_signal(&nodes[i].server, SIGCONT);
+            status |= process_stop(&nodes[i].server);
+        }
+        directory_remove(nodes[i].directory);
+    }
+    return status;
 }

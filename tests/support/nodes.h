@@ -35,4 +35,14 @@ const char *node_master_id(struct node *node);
 /* Put so many members on one board. */
 void node_fill(struct node *master, const char *board, int count);
 
+/* What a test of three has: they are in fresh directories, and stopped and removed at its end. */
+enum { NODES = 3 };
+extern struct node nodes[NODES];
+#define MASTER  (&nodes[0])
+#define REPLICA (&nodes[1])
+#define THIRD   (&nodes[2])
+int nodes_set_up(void **state);
+int nodes_tear_down(void **state);
+#define WITH_NODES(name) TEST_WITH(name, nodes_set_up, nodes_tear_down)
+
 #endif

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,12 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/support/directory.h"
+
 enum {
     WORDS_MAX = 64,
     PORT_FIRST = 20000, /* below the range the kernel takes client ports from */
     PORT_COUNT = 12000,
     SOCKET_LIMIT_S = 60,
-    DIRECTORIES_OPEN_MAX = 16,
 };
 
 int64_t process_now_ms(void) {
@@ -209,18 +209,18 @@ char *process_log(const struct process *process) {
     return read_whole(process->log_path);
 }
 
+bool process_has_logged(const struct process *process, const char *text) {
+    char *log = process_log(process);
+    bool is_there = log != NULL && strstr(log, text) != NULL;
+    free(log);
+    return is_there;
+}
+
 static void complain(const struct process *process, const char *what) {
     char *log = process_log(process);
     fprintf(stderr, "process: %s: %s\n--- log of %s ---\n%s--- end of log ---\n", process->program,
             what, process->log_path, log ? log : "");
     free(log);
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
 }
 
 static bool make_directory(struct process *process, const struct process_options *options) {
@@ -481,7 +481,7 @@ int process_stop(struct process *process) {
     }
     if (process->directory[0]) {
         if (!process->is_directory_kept) {
-            nftw(process->directory, remove_entry, DIRECTORIES_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+            directory_remove(process->directory);
         }
         process->directory[0] = '\0';
     }

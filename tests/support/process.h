@@ -89,6 +89,7 @@ int process_connect_address(const char *address, uint16_t port); /* IPv4 text */
 
 /* The log so far, terminated, to be freed; "" if there is none. */
 char *process_log(const struct process *process);
+bool process_has_logged(const struct process *process, const char *text);
 /* Resident memory now, in bytes; 0 if it does not run. */
 uint64_t process_resident_size(const struct process *process);
 /* Open file descriptors, once their number is steady; -1 if it does not run. */
@@ -106,5 +107,14 @@ bool process_is_sanitized(void);
 /* Milliseconds of a monotonic clock. */
 int64_t process_now_ms(void);
 void process_sleep_ms(int ms);
+/* Until the condition holds, which is tried every few milliseconds; after a minute the test fails. */
+#define WAIT_UNTIL(condition)                                                                      \
+    do {                                                                                           \
+        for (int64_t until = process_now_ms() + 60000; !(condition); process_sleep_ms(5)) {        \
+            if (process_now_ms() > until) {                                                        \
+                fail_msg("not within a minute: %s", #condition);                                   \
+            }                                                                                      \
+        }                                                                                          \
+    } while (false)
 
 #endif

@@ -80,6 +80,15 @@ def spawn(command, log, cwd=None, environment=None, **how):
                                 env={**os.environ, **(environment or {})}, **how)
 
 
+def make_certificate(name="localhost", alternative="DNS:localhost"):
+    """(certificate, key) in files of their own; it has signed itself."""
+    certificate, key = (new_directory() / file for file in ("cert.pem", "key.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                    "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName={alternative}",
+                    "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
 def is_ours(program):
     return "redis" not in Path(program).name
 

@@ -122,6 +122,12 @@ void stage_step(struct stage *stage, int client, const char *lines) {
     step(stage, client, lines, true);
 }
 
+void stage_steps(struct stage *stage, int client, const char *const *lines, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        step(stage, client, lines[i], true);
+    }
+}
+
 void stage_step_unordered(struct stage *stage, int client, const char *lines) {
     step(stage, client, lines, false);
 }

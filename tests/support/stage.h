@@ -36,6 +36,11 @@ void stage_end(struct stage *stage);
 
 /* A client sends lines parted by ';', and is then neither in a transaction nor silenced. */
 void stage_step(struct stage *stage, int client, const char *lines);
+/* Steps of one client, one after another. */
+void stage_steps(struct stage *stage, int client, const char *const *lines, size_t count);
+#define STAGE_STEPS(stage, client, ...)                                                            \
+    stage_steps((stage), (client), (const char *const[]){__VA_ARGS__},                             \
+                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 /* The same where the order of what is received may differ. */
 void stage_step_unordered(struct stage *stage, int client, const char *lines);
 /* A client sends a line that makes it wait. */

@@ -6,8 +6,10 @@ sys.dont_write_bytecode = True
 
 
 def load(folder, names, pattern="test_*.py"):
-    """Those with these names, or all."""
+    """Those with these names, or all; "-test_views": all but those of that file."""
     loader = unittest.TestLoader()
+    if names and all(name.startswith("-") for name in names):
+        names = sorted({path.stem for path in folder.glob(pattern)} - {name[1:] for name in names})
     return loader.loadTestsFromNames(names) if names else loader.discover(str(folder), pattern)
 
 

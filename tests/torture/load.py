@@ -1,110 +1,188 @@
-"""The load: every player on a connection of its own, pipelined, as fast as one process can."""
-import select
-import socket
-import time
+"""Players who write, and the judgement of what is there of it after a crash.
 
+Each player has a connection, and its nth command is a transaction of three writes: "NAME:n" arrives on the board, at
+the score that all have; NAME's sum grows by 1; and NAME's field of the hash is n + 1. So what is there must be the
+first commands of each player, whole, in the order of arrival, and of one moment."""
+import random
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import process
 import resp
 
-BATCH_MAX = 32
-FAULTS_MAX = 20
+PLAYERS = 8
+BATCHES = (1, 1, 2, 4, 8, 32)  # commands sent at once
+REPLIES = 5                    # to MULTI, three writes and EXEC
 
 
-class Link:
-    """A player's connection: what has been sent and not yet answered."""
-
-    def __init__(self, player, port):
-        self.player = player
-        self.socket = socket.create_connection(("127.0.0.1", port), 20)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.replies = resp.Replies()
-        self.waiting = []
-        self.answered = 0  # replies to waiting[0] that have come
-
-    def send_batch(self):
-        """Some commands at once. They count as sent from before the first byte goes."""
-        count = self.player.random.choice((1, 1, 2, 4, 8, 16, BATCH_MAX))
-        commands = [self.player.next_command() for _ in range(count)]
-        self.waiting += commands
-        self.player.sent(count, time.time())
-        self.socket.sendall(b"".join(command.wire for command in commands))
-
-    def take(self, replies, at):
-        """Acknowledge what these replies answer; what is wrong with them, as lines."""
-        faults = []
-        for reply in replies:
-            command = self.waiting[0]
-            self.answered += 1
-            if self.answered < command.reply_count:
-                continue
-            self.waiting.pop(0)
-            self.answered = 0
-            self.player.acknowledged(command, at)
-            if not command.is_right(reply):
-                told = "" if callable(command.expected) else f" instead of {command.expected!r}"
-                faults.append(f"{self.player.name} {command}\n    answered {reply!r}{told}")
-        return faults
+class Trouble(Exception):
+    """A promise is broken; the text says which."""
 
 
-class Load:
-    """faults: replies that the twin has told otherwise. cut_at: when the power went (time.time);
-    what is answered after that is not held against the server."""
+class Player:
+    """count: of its commands that are there. sent_at, acked_at: seconds, of those behind them."""
 
-    def __init__(self, players, port):
-        self.links = {}
-        self.cut_at = float("inf")
-        self.poll = select.epoll()
-        self.faults = []
-        for player in players:
-            link = Link(player, port)
-            self.links[link.socket.fileno()] = link
-            self.poll.register(link.socket.fileno(), select.EPOLLIN)
+    def __init__(self, name, seed):
+        self.name, self.random = name, random.Random(f"{seed}/{name}")
+        self.begin(0)
 
-    def drop(self, fileno):
-        self.poll.unregister(fileno)
-        self.links.pop(fileno).socket.close()
+    def begin(self, count):
+        self.count, self.sent_at, self.acked_at = count, [], []
 
-    def receive(self, fileno):
-        """What has come on a connection. False: it is closed."""
-        link = self.links[fileno]
+    def requests(self, number):
+        return (("MULTI",), ("ZADD", "board", 7, f"{self.name}:{number}"), ("ZINCRBY", "sums", 1, self.name),
+                ("HSET", "hash", self.name, number + 1), ("EXEC",))
+
+    def run(self, arena):
+        """Until the connection breaks or the arena says so."""
         try:
-            data = link.socket.recv(1 << 18)
-        except ConnectionError:
-            data = b""
-        if not data:
-            return False
-        at = time.time()
-        faults = link.take(link.replies.feed(data), at)
-        if at >= self.cut_at:
-            return True
-        self.faults += faults[:max(0, FAULTS_MAX - len(self.faults))]
-        return True
+            with resp.Client(arena.server.port) as client:
+                while not arena.is_over.is_set():
+                    self.send_batch(client, arena)
+        except OSError:
+            pass
 
-    def go_on(self, fileno):
-        """Send the next batch when all is answered. False: the connection is closed."""
-        link = self.links[fileno]
-        if link.waiting:
-            return True
+    def send_batch(self, client, arena):
+        first, size = self.count + len(self.sent_at), self.random.choice(BATCHES)
+        self.sent_at += [time.time()] * size
+        client.send([words for i in range(first, first + size) for words in self.requests(i)])
+        for number in range(first, first + size):
+            answer = [client.receive() for _ in range(REPLIES)][-1]
+            now = time.time()
+            if now >= arena.cut_at:  # not held against the server
+                raise ConnectionError
+            if answer != [1, b"%d" % (number + 1), int(number == 0)]:
+                arena.faults.append(f"{self.name}:{number} was answered {answer!r}")
+            self.acked_at.append(now)
+
+
+class Seen:
+    """All that is there."""
+
+    def __init__(self, port):
+        with resp.Client(port) as client:
+            records, sums, fields = client.ask_all([("LB.RANGE", "board", 0, -1),
+                                                    ("ZRANGE", "sums", 0, -1, "WITHSCORES"), ("HGETALL", "hash")])
+            self.key_count = client.ask("DBSIZE")
+        self.arrivals = [(record[0].decode(), record[2]) for record in records or []]  # with their times
+        self.sums, self.fields = ({name.decode(): int(value) for name, value in zip(row[::2], row[1::2])}
+                                  for row in (sums, fields))
+
+
+class Arena:
+    """A server on a directory, and its players. policy: of appendfsync; "off": without a journal."""
+
+    def __init__(self, program, directory, policy, seed):
+        words = ("no",) if policy == "off" else ("yes", "--appendfsync", policy)
+        self.server = process.Server("--appendonly", *words, program=program, directory=directory, is_started=False)
+        self.server.log = Path(directory).parent / (Path(directory).name + ".log")
+        self.policy, self.seed, self.random = policy, seed, random.Random(f"{seed}/arena")
+        self.acked = self.lost = self.lives = 0
+        self.begin_anew()
+
+    def begin_anew(self):
+        """An empty directory."""
+        shutil.rmtree(self.server.directory, ignore_errors=True)
+        self.server.directory.mkdir(parents=True)
+        self.lives += 1
+        self.players = [Player(f"p{i}", f"{self.seed}/{self.lives}") for i in range(PLAYERS)]
+        self.before = []
+
+    def start(self):
+        """Sometimes the journal is rewritten again and again by itself."""
+        often = ("--auto-aof-rewrite-min-size", "64kb", "--auto-aof-rewrite-percentage", "20")
         try:
-            link.send_batch()
-        except ConnectionError:
-            return False
-        return True
+            self.server.start(*(often if self.random.random() < 0.3 else ()))
+        except process.Ended as failure:
+            raise Trouble(f"the server does not start: {failure}") from None
 
-    def run(self, stop_at_s=float("inf")):
-        """Until the server has closed every connection, or until the time (time.monotonic) has
-        come and everything sent is answered."""
-        for fileno in list(self.links):
-            if not self.go_on(fileno):
-                self.drop(fileno)
-        while self.links:
-            is_over = time.monotonic() >= stop_at_s
-            if is_over and not any(link.waiting for link in self.links.values()):
-                return
-            for fileno, _ in self.poll.poll(0.05):
-                if not self.receive(fileno) or not (is_over or self.go_on(fileno)):
-                    self.drop(fileno)
+    def play(self, end):
+        """All players write until end(), which returns when their time is over, has done its work."""
+        self.is_over, self.cut_at, self.faults = threading.Event(), float("inf"), []
+        threads = [threading.Thread(target=player.run, args=(self,)) for player in self.players]
+        for thread in threads:
+            thread.start()
+        end()
+        self.is_over.set()
+        for thread in threads:
+            thread.join()
+        self.acked += sum(len(player.acked_at) for player in self.players)
+        if self.faults:
+            raise Trouble("\n".join(self.faults[:20]))
 
-    def close(self):
-        for fileno in list(self.links):
-            self.drop(fileno)
-        self.poll.close()
+    def snapshot(self):
+        """Begun, and not waited for; the server may be gone."""
+        words = ("BGSAVE",) if self.policy == "off" or self.random.random() < 0.3 else ("BGREWRITEAOF",)
+        try:
+            self.server.ask(*words)
+        except OSError:
+            pass
+
+    def judge(self, promised=None, seen=None):
+        """What is there, after a restart: raises Trouble. promised: how many commands of each player must be there;
+        None: those that were answered. The players go on behind it."""
+        seen = seen or Seen(self.server.port)
+        counts = self.counts_of(seen)
+        if promised is None:
+            promised = [player.count + len(player.acked_at) for player in self.players]
+        lost = [f"{player.name}: LOST {wanted - count} of {wanted} commands that were acknowledged"
+                for player, wanted, count in zip(self.players, promised, counts) if count < wanted]
+        self.lost += sum(max(0, wanted - count) for wanted, count in zip(promised, counts))
+        if lost:
+            raise Trouble("\n".join(lost))
+        self.first_lost_at = self.check_moment(counts)
+        self.before = seen.arrivals
+        for player, count in zip(self.players, counts):
+            player.begin(count)
+
+    def counts_of(self, seen):
+        """How many commands of each player are there."""
+        if seen.arrivals[:len(self.before)] != self.before[:len(seen.arrivals)]:
+            raise Trouble("what was there has changed")
+        times = [at for _, at in seen.arrivals]
+        if times != sorted(times):
+            raise Trouble("who came later came earlier")
+        arrived = {player.name: 0 for player in self.players}
+        for member, _ in seen.arrivals:
+            name, _, number = member.partition(":")
+            if int(number) != arrived[name]:
+                raise Trouble(f"{member} is behind {arrived[name]} others of its player")
+            arrived[name] += 1
+        there = {name: count for name, count in arrived.items() if count}
+        if seen.sums != there or seen.fields != there or seen.key_count != (3 if there else 0):
+            raise Trouble(f"transactions are not whole: {there}, {seen.sums}, {seen.fields}")
+        for player in self.players:
+            if arrived[player.name] > player.count + len(player.sent_at):
+                raise Trouble(f"{player.name} has sent less than is there")
+        return list(arrived.values())
+
+    def check_moment(self, counts):
+        """Nothing is there that was sent after something that is lost had been answered. When the first one of that
+        was; infinity: nothing is lost."""
+        lost_at = min((at for player, count in zip(self.players, counts)
+                       for at in player.acked_at[max(0, count - player.count):]), default=float("inf"))
+        for player, count in zip(self.players, counts):
+            if any(at > lost_at for at in player.sent_at[:max(0, count - player.count)]):
+                raise Trouble(f"what is there of {player.name} is of a later moment than what is lost")
+        return lost_at
+
+
+def change_one_thing(seen, randomness):
+    """As a bad restart might."""
+    kind, at = randomness.randrange(6), randomness.randrange(len(seen.arrivals) - 1)
+    member, time_ms = seen.arrivals[at]
+    name = member.partition(":")[0]
+    if kind == 0:
+        del seen.arrivals[at]
+    elif kind == 1:
+        seen.arrivals[at] = ("p0:1000000", time_ms)
+    elif kind == 2:
+        seen.arrivals[at] = (member, seen.arrivals[-1][1] + 1)
+    elif kind == 3:
+        seen.arrivals.insert(0, seen.arrivals.pop())
+    elif kind == 4:
+        seen.sums[name] += 1
+    else:
+        del seen.fields[name]

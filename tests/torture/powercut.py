@@ -17,18 +17,15 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-import crash
-import servers
-from crash import Trouble
+from load import Arena, Trouble
+from process import wait_until
 
 SHUTDOWN_IOCTL, NO_LOG_FLUSH = 0x8004587D, 2
 LIE_FILE_SYNC, LIE_DIRECTORY_SYNC = 1, 2  # as lies.c has it
 IMAGE_SIZE = 96 << 20
-SAVE_LIMIT_S = 60
 WIPE_EVERY = 50
 
 
@@ -80,14 +77,10 @@ class Disk:
 
     def unmount(self):
         """Whoever was killed just now may hold it for a moment."""
-        for attempt in range(100):
-            try:
-                call("umount", str(self.root))
-                break
-            except subprocess.CalledProcessError:
-                if attempt == 99:
-                    raise
-                time.sleep(0.01)
+        def unmounted():
+            call("umount", str(self.root))
+            return True
+        wait_until(unmounted, "umount", 10, passing=subprocess.CalledProcessError)
         self.is_mounted = False
 
     def cut(self):
@@ -124,176 +117,116 @@ class Disk:
         return True
 
 
-class Rig:
-    """A disk, a server on it, and its players. lies: syncs that are answered and not done once
-    the server has started."""
+class Rig(Arena):
+    """A server on such a disk, and its players. lies: syncs that are answered and not done once it has started."""
 
-    def __init__(self, program, work_directory, policy, seed, player_count=50, lies=0):
-        self.work = Path(work_directory)
-        self.work.mkdir(parents=True, exist_ok=True)
+    def __init__(self, program, work, policy, seed, lies=0):
+        self.work = Path(work)
         self.disk = Disk(self.work)
         self.disk.mount()
-        directory = self.disk.root / "served"
-        self.arena = crash.Arena(program, directory, policy, seed, player_count)
-        self.arena.server.log = self.work / "log"
-        self.lost_ms = []
-        self.cut_at = None
-        self.lies = lies
+        self.lies, self.lost_ms = lies, []
+        super().__init__(program, self.disk.root / "served", policy, seed)
+        self.server.log = self.work / "log"
         if lies:
             library, told = self.work / "lies.so", self.work / "lies"
-            subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC",
-                            Path(__file__).with_name("lies.c"), "-o", library], check=True)
+            subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", Path(__file__).with_name("lies.c"),
+                            "-o", library], check=True)
             told.write_bytes(bytes(1))
             with open(told, "r+b") as file:
                 self.told_lies = mmap.mmap(file.fileno(), 1)
-            self.arena.server.environment = {"LD_PRELOAD": str(library), "TORTURE_LIES": str(told)}
+            self.server.environment = {"LD_PRELOAD": str(library), "TORTURE_LIES": str(told)}
 
     def close(self):
-        self.arena.server.kill()
+        self.server.kill()
         if self.disk.is_mounted:
             self.disk.unmount()
-        shutil.rmtree(self.work, ignore_errors=True)
 
-    def begin_anew(self):
+    def begin_again(self):
         """An empty disk."""
-        self.arena.server.kill()
+        self.server.kill()
         self.disk.unmount()
         self.disk.make()
         self.disk.mount()
-        self.arena.begin_anew()
-
-    def cut(self):
-        """What was answered until now is promised. Not what is answered from now on: an fsync that
-        is under way while ext4 is shut down can succeed without being done, as no disk's would."""
-        self.cut_at = self.arena.load.cut_at = time.time()
-        self.disk.cut()
-
-    def promise(self):
-        """Hold the server to what had been answered when the power went."""
-        for one in self.arena.players:
-            answered = sum(at < self.cut_at for at in one.acked_at)
-            one.promised_index = one.first_index + answered - 1
+        self.begin_anew()
+        self.start()
 
     def start(self):
-        """Start the server; from then on its syncs lie, if they do."""
         if self.lies:
             self.told_lies[0] = 0
-        self.arena.server.start(*crash.random_settings(self.arena))
+        super().start()
         if self.lies:
             self.told_lies[0] = self.lies
 
-    def restart(self):
-        self.arena.server.kill()
+    def cut(self):
+        """What was answered until now is promised. Not what is answered from now on: an fsync that is under way while
+        ext4 is shut down can succeed without being done, as no disk's would."""
+        self.cut_at = time.time()
+        self.disk.cut()
+
+    def cut_at_some_time(self, longest_s):
+        """Under load, with a snapshot just before it at times."""
+        def end():
+            time.sleep(self.random.uniform(0.02, longest_s))
+            if self.random.random() < 0.4 and not self.lies:
+                self.snapshot()
+                time.sleep(self.random.uniform(0, 0.08))
+            self.cut()
+            time.sleep(self.random.choice((0, 0, 0.03)))
+            self.server.kill()
+        self.play(end)
         self.disk.come_back()
-        try:
-            self.start()
-        except servers.StartFailed as failure:
-            self.arena.keep_copy()
-            raise Trouble(f"the server does not start after a power cut: {failure}") from None
+        self.start()
 
+    def always(self):
+        """Whatever was answered must be there."""
+        self.cut_at_some_time(0.4)
+        self.judge()
 
-def cut_under_load(rig, moment_s, settle_s):
-    """Load; the power goes at the moment; a little later the server is killed."""
-    arena = rig.arena
-    arena.connect()
-    if arena.random.random() < 0.4 and not rig.lies:
-        ahead_s = arena.random.uniform(0, 0.08)
-        crash.at_some_point(arena, max(0, moment_s - ahead_s), crash.snapshot_command(arena))
+    def everysec(self):
+        """What is lost is counted in time: from the first acknowledgement of it to the cut."""
+        self.cut_at_some_time(3)
+        cut_at = self.cut_at
+        self.judge([0] * len(self.players))
+        self.lost_ms.append(max(0.0, (cut_at - self.first_lost_at) * 1000))
 
-    def end():
-        time.sleep(moment_s)
-        rig.cut()
-        time.sleep(settle_s)
-        arena.server.kill()
-    thread = threading.Thread(target=end)
-    thread.start()
-    arena.load.run()
-    thread.join()
-    arena.disconnect()
+    def off(self):
+        """The journal is off: what was there at the last SAVE must be there after the cut."""
+        promised = None
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            self.play(lambda: time.sleep(self.random.uniform(0.02, 0.15)))
+            promised = [player.count + len(player.acked_at) for player in self.players]
+            self.save()
+        if self.random.random() < 0.5:
+            self.play(lambda: time.sleep(self.random.uniform(0.01, 0.1)))
+        self.cut()
+        self.server.kill()
+        self.disk.come_back()
+        self.start()
+        self.judge(promised)
 
-
-def always_cycle(rig):
-    """Whatever was answered must be there."""
-    random = rig.arena.random
-    cut_under_load(rig, random.uniform(0.02, 0.4), random.choice((0, 0, random.uniform(0, 0.03))))
-    rig.restart()
-    rig.promise()
-    rig.arena.judge_and_go_on()
-
-
-def everysec_cycle(rig):
-    """What is lost is counted in time: from the first acknowledgement of it to the cut."""
-    arena = rig.arena
-    cut_under_load(rig, arena.random.uniform(0.1, 3.0), 0)
-    rig.restart()
-    judgement = arena.judge()
-    first_lost_at = judgement.first_lost_at()
-    is_lost = first_lost_at is not None and first_lost_at < rig.cut_at
-    rig.lost_ms.append((rig.cut_at - first_lost_at) * 1000 if is_lost else 0.0)
-    arena.adopt(judgement)
-
-
-def wait_for_snapshot(client):
-    """Until BGSAVE is over. Raises Trouble when it has failed."""
-    give_up_at = time.monotonic() + SAVE_LIMIT_S
-    while True:
-        told = client.ask("INFO", "persistence").decode()
-        if "rdb_bgsave_in_progress:0" in told and "aof_rewrite_in_progress:0" in told:
-            break
-        if time.monotonic() > give_up_at:
-            raise Trouble(f"BGSAVE takes more than {SAVE_LIMIT_S} s:\n{told}")
-        time.sleep(0.002)
-    if "rdb_last_bgsave_status:ok" not in told:
-        raise Trouble(f"BGSAVE has failed:\n{told}")
-
-
-def save(arena):
-    """SAVE or BGSAVE, and wait until it says that all is on disk."""
-    with arena.server.client() as client:
-        if arena.random.random() < 0.7:
-            reply = client.ask("SAVE")
-            if reply != b"OK":
-                raise Trouble(f"SAVE: {reply}")
+    def save(self):
+        """SAVE or BGSAVE, and wait until it says that all is on disk."""
+        if self.random.random() < 0.7:
+            answer = self.server.ask("SAVE")
+            if answer != b"OK":
+                raise Trouble(f"SAVE: {answer}")
             return
-        reply = client.ask("BGSAVE")
-        if not isinstance(reply, bytes):
-            raise Trouble(f"BGSAVE: {reply}")
-        wait_for_snapshot(client)
+        self.server.ask("BGSAVE")
+        told = wait_until(lambda: self.is_saved(self.server.ask("INFO", "persistence").decode()), "BGSAVE ends")
+        if "rdb_last_bgsave_status:ok" not in told:
+            raise Trouble(f"BGSAVE has failed:\n{told}")
 
+    @staticmethod
+    def is_saved(told):
+        return told if "rdb_bgsave_in_progress:0" in told and "aof_rewrite_in_progress:0" in told else None
 
-def save_cycle(rig):
-    """The journal is off: what was there at the last SAVE must be there after the cut."""
-    arena = rig.arena
-    arena.connect()
-    for _ in range(arena.random.choice((1, 1, 2, 3))):
-        arena.load.run(time.monotonic() + arena.random.uniform(0.02, 0.15))
-        promised = [one.acked_index for one in arena.players]
-        save(arena)
-        for one, index in zip(arena.players, promised):
-            one.promised_index = index
-    if arena.random.random() < 0.5:
-        arena.load.run(time.monotonic() + arena.random.uniform(0.01, 0.1))
-    rig.cut()
-    arena.server.kill()
-    arena.disconnect()
-    rig.restart()
-    arena.judge_and_go_on()
-
-
-CYCLES = {"always": always_cycle, "everysec": everysec_cycle, "off": save_cycle}
-
-
-def run_cycles(rig, cycles, until_s=float("inf"), progress=lambda done: None):
-    """So many power cuts, or until the time has come. Raises Trouble."""
-    arena = rig.arena
-    rig.start()
-    for done in range(cycles):
-        if time.monotonic() > until_s:
-            break
-        if done > 0 and done % WIPE_EVERY == 0:
-            rig.begin_anew()
-            rig.start()
-        CYCLES[arena.server.policy](rig)
-        arena.counts["cuts"] += 1
-        progress(done + 1)
-    return arena.counts
+    def run(self, cycles, until_s=float("inf")):
+        """So many power cuts, or until the time has come; how many. Raises Trouble."""
+        self.start()
+        for done in range(cycles):
+            if time.monotonic() > until_s:
+                return done
+            if done > 0 and done % WIPE_EVERY == 0:
+                self.begin_again()
+            getattr(self, self.policy)()
+        return cycles

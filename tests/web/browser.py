@@ -206,6 +206,14 @@ class Page:
                 raise BrowserError(f"not in {limit_s} s: {expression}\n{self.text()[:2000]}\n{self.errors}")
             time.sleep(0.02)
 
+    def settle(self):
+        """Until nothing has been fetched for a moment and what was is drawn."""
+        seen = -1
+        while seen != len(self.requested):
+            seen = len(self.requested)
+            time.sleep(0.1)
+            self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
     def text(self, selector="body"):
         return self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
 

@@ -2,20 +2,17 @@
 import base64
 import http.client
 import json
-import os
 import random
 import re
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
-from urllib.parse import quote
 
 import redis
-from process import IS_SHORT as SHORT, wait_until
+from process import IS_SHORT as SHORT, make_certificate, wait_until
 from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
 
 LIMIT_S = 60
@@ -875,22 +872,14 @@ class Replicas(Following):
         replica.stop()
 
 
-class Closed(WebServer):
-    def answers(self):
-        try:
-            return super().answers()
-        except redis.ResponseError:
-            return True
-
-
 class Promises(Following):
     def test_sync_replicas_are_told(self):
         wanted = ("--sync-replicas", "1", "--replication-nodes", "2", "--appendonly", "yes")
-        master = Closed(*wanted)
+        master = WebServer(*wanted)
         api = Api(master)
         sync = api.get("/server")["replication"]["sync"]
         self.assertEqual((sync["state"], sync["replicas_counted"]), ("closed", 0), sync)
-        replica = Closed(*wanted, "--replicaof", "127.0.0.1", str(master.port))
+        replica = WebServer(*wanted, "--replicaof", "127.0.0.1", str(master.port))
         sync = self.follow(api, lambda it: it["sync"]["state"] == "open" and it["sync"]["replicas_counted"] == 1)["sync"]
         self.assertEqual((sync["replicas_wanted"], sync["promises_needed"]), (1, 0))
         master.run("ZADD", "arena", "1", "ann")
@@ -916,11 +905,7 @@ class Starts(unittest.TestCase):
         self.assertIn("web-public", self.refused("--web-public", "x" * 1100))
 
     def test_tls(self):
-        directory = tempfile.mkdtemp(prefix="leaderboard-web-")
-        certificate, key = f"{directory}/server.crt", f"{directory}/server.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        certificate, key = make_certificate()
         server = WebServer("--web-tls-cert-file", certificate, "--web-tls-key-file", key, password="secret")
         api = Api(server, tls=certificate)
         status, _, cookie = api.log_in("default", "secret")

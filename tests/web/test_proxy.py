@@ -1,16 +1,11 @@
 """The page behind HAProxy with TLS, as docs/web.md has it."""
-import os
-import shutil
 import ssl
-import subprocess
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
 import test_api
 from test_attacks import own_address
-from process import PEERS, spawn, wait_until
+from process import PEERS, make_certificate, new_directory, spawn, wait_until
 from web_server import WebServer, hold_port, let_port_go
 
 HAPROXY = PEERS / "haproxy"
@@ -47,13 +42,10 @@ class Api(test_api.Api):
 class Proxied(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.mkdtemp(prefix="leaderboard-web-")
-        cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
-        certificate, key, both = (os.path.join(cls.directory, name) for name in ("crt", "key", "both.pem"))
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-days", "2", "-subj", "/CN=boards.example.com", "-keyout", key, "-out", certificate],
-                       check=True, capture_output=True)
-        Path(both).write_text(Path(certificate).read_text() + Path(key).read_text())
+        certificate, key = make_certificate("boards.example.com", "DNS:boards.example.com")
+        cls.directory = new_directory()
+        both = cls.directory / "both.pem"
+        both.write_text(certificate.read_text() + key.read_text())
         cls.server = WebServer("--web-hosts", "boards.example.com", "--web-proxies", "127.0.0.1", "--web-public", "open",
                                "--web-max-connections-per-address", "4")
         cls.server.run("ACL", "SETUSER", "ann", "on", ">right", "~*", "+@read")
@@ -61,9 +53,9 @@ class Proxied(unittest.TestCase):
             cls.server.run("ZADD", board, "1", "bob")
         port = hold_port()
         let_port_go(port)
-        configuration = Path(cls.directory) / "haproxy.cfg"
+        configuration = cls.directory / "haproxy.cfg"
         configuration.write_text(CONFIGURATION.format(port=port, certificate=both, web_port=cls.server.web_port))
-        cls.proxy = spawn([HAPROXY, "-db", "-f", configuration], Path(cls.directory) / "log")
+        cls.proxy = spawn([HAPROXY, "-db", "-f", configuration], cls.directory / "log")
         cls.near = Api(Behind(port, "127.0.0.1", certificate))
         cls.far = Api(Behind(port, own_address(), certificate))
         wait_until(lambda: cls.near.status("/me", Host="boards.example.com"), "the start of HAProxy")

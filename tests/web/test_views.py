@@ -303,7 +303,7 @@ class Members(PageTest):
             page = self.open(server.url(path))
             page.wait("document.querySelector('h1')")
             page.wait("document.querySelector('#main')")
-            time.sleep(0.5)
+            page.settle()
             self.assertEqual(page.value("document.querySelectorAll('#main img, #main script, #main [onerror]').length"), 0)
             self.assertEqual(page.value("Array.from(document.querySelectorAll('a[href]')).filter((it) =>"
                                         " !['http:', 'https:'].includes(it.protocol) || it.origin !== location.origin).length"), 0)
@@ -573,7 +573,7 @@ class People(PageTest):
             page.wait("document.querySelector('h1')")
             for width in (320, 390, 768, 1280, 3840):
                 page.size(width, 800)
-                time.sleep(0.3)
+                page.settle()
                 self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width,
                                      f"{path} at {width}")
 
@@ -591,7 +591,7 @@ class People(PageTest):
             for dark in (False, True):
                 page.media(dark, still=True)
                 page.size(320 if dark else 1280, 800)
-                time.sleep(0.5)
+                page.settle()
                 found, passes = page.value(
                     "axe.run().then((result) => [result.violations.map((it) =>"
                     " [it.id, it.nodes.map((node) => node.html)]), result.passes.length])")
