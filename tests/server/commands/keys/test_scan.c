@@ -1,4 +1,4 @@
-/* KEYS SCAN RANDOMKEY, by bytes in and bytes out. */
+/* KEYS SCAN RANDOMKEY, by bytes in and bytes out. What a walk finds: ../test_scan_values.c. */
 #include "tests/support/harness.h"
 
 enum { KEYS = 3000 };
@@ -57,68 +57,6 @@ SERVER_TEST(expired_keys_are_not_listed) {
 
 /* ---- SCAN ---- */
 
-SERVER_TEST(scan_visits_every_key_that_stays) {
-    unsigned seen[KEYS] = {0};
-    make_keys(h, s, 0, 1000);
-    uint64_t cursor = 0;
-    int next_new = 1000;
-    int next_gone = 0;
-    int steps = 0;
-    do {
-        cursor = scan_step(h, s, cursor, "COUNT 7", seen);
-        /* The table grows under the scan, and loses keys. */
-        if (next_new + 20 <= KEYS) {
-            make_keys(h, s, next_new, next_new + 20);
-            next_new += 20;
-        }
-        if (next_gone < 500) {
-            harness_run_format(h, s, "DEL key:%d", next_gone++);
-        }
-        assert_true(++steps < 10 * KEYS);
-    } while (cursor != 0);
-    for (int i = 500; i < 1000; i++) {
-        assert_true(seen[i] >= 1);
-    }
-}
-
-SERVER_TEST(scan_alone_visits_every_key_once_in_steps_of_about_count) {
-    unsigned seen[KEYS] = {0};
-    make_keys(h, s, 0, KEYS);
-    uint64_t cursor = 0;
-    int steps = 0;
-    do {
-        cursor = scan_step(h, s, cursor, "COUNT 100", seen);
-        steps++;
-    } while (cursor != 0);
-    for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(seen[i], 1);
-    }
-    assert_in_range(steps, KEYS / 400, KEYS / 25);
-}
-
-/* COUNT is a hint: what a step does is bounded. */
-SERVER_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
-    enum { MANY = 12000 };
-    for (int i = 0; i < MANY; i++) {
-        harness_run_format(h, s, "ZADD many:%d 1 m", i);
-    }
-    uint64_t cursor = 0;
-    int names = 0;
-    int steps = 0;
-    do {
-        const char *at =
-            harness_run_format(h, s, "SCAN %llu COUNT 1000000", (unsigned long long)cursor);
-        at = strchr(at + 5, '\n') + 1;
-        cursor = strtoull(at, NULL, 10);
-        for (at = strstr(at, "many:"); at != NULL; at = strstr(at + 1, "many:")) {
-            names++;
-        }
-        steps++;
-    } while (cursor != 0);
-    assert_int_equal(names, MANY);
-    assert_in_range(steps, 3, MANY / 500);
-}
-
 SERVER_TEST(scan_filters_by_pattern_and_type) {
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, 50);
@@ -133,10 +71,6 @@ SERVER_TEST(scan_filters_by_pattern_and_type) {
     harness_expect(h, s, "SCAN 0 COUNT 1000 TYPE nonsense", "*2\r\n$1\r\n0\r\n*0\r\n");
     harness_expect(h, s, "SCAN 0 COUNT 1000 TYPE ZSET MATCH key:49",
                    "*2\r\n$1\r\n0\r\n*1\r\n$6\r\nkey:49\r\n");
-}
-
-SERVER_TEST(scan_of_nothing_is_over_at_once) {
-    harness_expect(h, s, "SCAN 0", "*2\r\n$1\r\n0\r\n*0\r\n");
 }
 
 SERVER_TEST(a_cursor_is_an_unsigned_number) {
