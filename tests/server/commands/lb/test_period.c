@@ -259,21 +259,6 @@ PERIOD_TEST(a_clock_that_is_set_back_stands_still) {
     zset_expect(h, "ZCARD day:a@2026-11-16", ":1");
 }
 
-PERIOD_TEST(ten_thousand_boards_are_over_at_once) {
-    enum { BOARDS = 10000 };
-    for (int i = 0; i < BOARDS; i++) {
-        zset_run(h, "ZADD day:%d %d ann", i, i);
-    }
-    h->wall_us += DAY_US;
-    zset_expect(h, "ZSCORE day:77@2026-11-16 ann", "77");
-    zset_expect(h, "EXISTS day:78", ":0");
-    zset_expect(h, "ZADD day:79 1 bob", ":1");
-    zset_expect(h, "DBSIZE", ":10001");
-    zset_expect(h, "ZSCORE day:79@2026-11-16 ann", "79");
-    while (registry_roll_due(h->server.registry, h->wall_us / 1000, 1000) > 0) {}
-    assert_int_equal(registry_totals(h->server.registry)->rolled, BOARDS);
-}
-
 /* No command rolls over all boards: commands that count or walk keys roll over some, or none. */
 PERIOD_TEST(a_command_lets_few_of_many_boards_begin_anew) {
     enum { BOARDS = 3000, ROLLED_MAX = 200 };
