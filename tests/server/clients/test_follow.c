@@ -465,9 +465,7 @@ FOLLOW_TEST(without_memory_nobody_is_subscribed_and_nothing_is_lost, "x") {
     harness_run(h, listener, "RESET");
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
-        memory_fail_at(nth);
-        const char *reply = harness_run(h, listener, line);
-        memory_fail_at(0);
+        const char *reply = harness_run_failing(h, listener, line, nth);
         is_done = reply[0] == '*';
         check(h);
         if (!is_done) {
