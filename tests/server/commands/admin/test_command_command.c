@@ -114,10 +114,10 @@ SERVER_TEST(two_keys_are_two_key_specifications) {
 }
 
 SERVER_TEST(keys_that_a_count_announces_are_a_keynum_specification) {
-    const char *reply = harness_run(h, s, "COMMAND INFO zmpop");
-    assert_non_null(strstr(reply, "+movablekeys\r\n"));
-    assert_non_null(strstr(reply, "$6\r\nkeynum\r\n$4\r\nspec\r\n*6\r\n$9\r\nkeynumidx\r\n:0\r\n"
-                                  "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n"));
+    harness_expect_part(h, s, "COMMAND INFO zmpop", "+movablekeys\r\n");
+    harness_expect_part(h, s, "COMMAND INFO zmpop",
+                        "$6\r\nkeynum\r\n$4\r\nspec\r\n*6\r\n$9\r\nkeynumidx\r\n:0\r\n"
+                        "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n");
 }
 
 SERVER_TEST(sources_that_a_count_announces_are_only_read) {
@@ -183,8 +183,8 @@ SERVER_TEST(docs_leave_unknown_names_out) {
 }
 
 SERVER_TEST(docs_of_a_container_hold_its_subcommands) {
-    const char *reply = harness_run(h, s, "COMMAND DOCS slowlog");
-    assert_non_null(strstr(reply, "$11\r\nsubcommands\r\n*8\r\n$11\r\nslowlog|get\r\n*10\r\n"));
+    harness_expect_part(h, s, "COMMAND DOCS slowlog",
+                        "$11\r\nsubcommands\r\n*8\r\n$11\r\nslowlog|get\r\n*10\r\n");
     harness_expect_prefix(h, s, "COMMAND DOCS slowlog|get", "*2\r\n$11\r\nslowlog|get\r\n*10\r\n");
 }
 
@@ -242,7 +242,7 @@ SERVER_TEST(categories_are_those_of_redis) {
 }
 
 SERVER_TEST(removed_keys_are_marked_as_removed) {
-    assert_non_null(strstr(harness_run(h, s, "COMMAND INFO unlink"), "*2\r\n+RM\r\n+delete\r\n"));
+    harness_expect_part(h, s, "COMMAND INFO unlink", "*2\r\n+RM\r\n+delete\r\n");
 }
 
 SERVER_TEST(list_refuses_other_words) {
