@@ -33,9 +33,8 @@ SERVER_TEST(a_client_waits_until_its_time_is_over) {
     assert_int_equal(wait_next_due_ms(&h->server.waits), INT64_MAX);
 }
 
-TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
+SERVER_TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
     enum { MANY = 10000, STEP = 256 };
-    struct harness *h = harness_create(NULL);
     static struct session *sessions[MANY];
     for (int i = 0; i < MANY; i++) {
         sessions[i] = harness_connect(h);
@@ -51,12 +50,10 @@ TEST(many_whose_time_is_over_at_once_are_answered_in_steps) {
     for (int i = 0; i < MANY; i++) {
         assert_string_equal(harness_output(sessions[i]), "*-1\r\n");
     }
-    harness_destroy(h);
 }
 
-TEST(whoever_came_first_is_served_first) {
-    struct harness *h = harness_create(NULL);
-    struct session *first = harness_connect(h);
+SERVER_TEST(whoever_came_first_is_served_first) {
+    struct session *first = s;
     struct session *second = harness_connect(h);
     struct session *other = harness_connect(h);
     second->protocol = 3;
@@ -69,7 +66,6 @@ TEST(whoever_came_first_is_served_first) {
     assert_string_equal(harness_output(second), "*2\r\n$1\r\nq\r\n*2\r\n*2\r\n$1\r\nx\r\n,1\r\n"
                                                 "*2\r\n$1\r\ny\r\n,2\r\n");
     harness_expect(h, other, "EXISTS q", ":0\r\n");
-    harness_destroy(h);
 }
 
 /* A board that LB.CREATE made stays when it is empty. */
